@@ -1,0 +1,35 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup demo test check test-full bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cpu,dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/python -m examples.read_text
+
+test: setup
+	$(BIN)/python -m pytest -m "not full"
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not full and not slow"
+
+test-full: setup
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/python -m bench.compare ppocr_rec
+	$(BIN)/python -m bench.compare resnet50
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
