@@ -1,0 +1,127 @@
+"""Element types: their size, their NumPy storage and their spelling in OpenCL C."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """One element type.
+
+    `bits` per element in device memory; `storage` is the NumPy type of one unit of that memory
+    (bf16 is held as its 16 raw bits, u4/i4 as bytes of two elements, low nibble first);
+    `cl_storage` is the OpenCL C type of the same unit and `cl_compute` the type that arithmetic
+    uses after a load (f16 and bf16 compute in float).
+    """
+
+    name: str
+    bits: int
+    storage: np.dtype
+    cl_storage: str
+    cl_compute: str
+    is_float: bool = False
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether two elements share one byte."""
+        return self.bits < 8
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The NumPy type of unpacked values (bf16 unpacks to float32, u4/i4 to u8/i8)."""
+        return _UNPACKED.get(self.name, self.storage)
+
+    def byte_size(self, count: int) -> int:
+        """Bytes that `count` consecutive elements take."""
+        return (count * self.bits + 7) // 8
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Flat logical values -> flat storage units (rounding to nearest even for bf16)."""
+        if self.is_packed:
+            return _pack_nibbles(values)
+        if self.name == "bf16":
+            return _float_to_bf16(values)
+        return np.ascontiguousarray(values, dtype=self.storage)
+
+    def decode(self, units: np.ndarray, count: int) -> np.ndarray:
+        """Flat storage units -> `count` flat logical values."""
+        if self.is_packed:
+            return _unpack_nibbles(units, count, signed=self.name == "i4")
+        if self.name == "bf16":
+            return (units[:count].astype(np.uint32) << 16).view(np.float32)
+        return units[:count]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @staticmethod
+    def of(name: str) -> ElementType:
+        """The type of that OpenVINO name ("f32", "boolean", ...)."""
+        found = _BY_NAME.get(name)
+        if found is None:
+            raise ClinferError(f"unknown element type {name!r}", values={"known": ", ".join(_BY_NAME)})
+        return found
+
+    @staticmethod
+    def of_numpy(dtype: np.dtype | type) -> ElementType:
+        """The type whose unpacked values have this NumPy type."""
+        found = _BY_NUMPY.get(np.dtype(dtype))
+        if found is None:
+            raise ClinferError(f"no element type holds NumPy {np.dtype(dtype)}",
+                               values={"known": ", ".join(str(d) for d in _BY_NUMPY)})
+        return found
+
+
+def _float_to_bf16(values: np.ndarray) -> np.ndarray:
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    quiet_nan = (bits >> 16) | 0x40
+    return np.where(np.isnan(np.asarray(values, dtype=np.float32)), quiet_nan, rounded).astype(np.uint16)
+
+
+def _pack_nibbles(values: np.ndarray) -> np.ndarray:
+    nibbles = np.asarray(values).astype(np.int64).astype(np.uint8) & 0xF
+    if nibbles.size % 2:
+        nibbles = np.append(nibbles, np.uint8(0))
+    return (nibbles[0::2] | (nibbles[1::2] << 4)).astype(np.uint8)
+
+
+def _unpack_nibbles(units: np.ndarray, count: int, signed: bool) -> np.ndarray:
+    both = np.empty(units.size * 2, np.uint8)
+    both[0::2] = units & 0xF
+    both[1::2] = units >> 4
+    values = both[:count]
+    if not signed:
+        return values
+    return np.where(values > 7, values.astype(np.int16) - 16, values).astype(np.int8)
+
+
+def _type(name: str, bits: int, storage: str, cl_storage: str, cl_compute: str,
+          is_float: bool = False) -> ElementType:
+    return ElementType(name, bits, np.dtype(storage), cl_storage, cl_compute, is_float)
+
+
+f64 = _type("f64", 64, "f8", "double", "double", True)
+f32 = _type("f32", 32, "f4", "float", "float", True)
+f16 = _type("f16", 16, "f2", "half", "float", True)
+bf16 = _type("bf16", 16, "u2", "ushort", "float", True)
+i64 = _type("i64", 64, "i8", "long", "long")
+i32 = _type("i32", 32, "i4", "int", "int")
+i16 = _type("i16", 16, "i2", "short", "int")
+i8 = _type("i8", 8, "i1", "char", "int")
+u64 = _type("u64", 64, "u8", "ulong", "ulong")
+u32 = _type("u32", 32, "u4", "uint", "uint")
+u16 = _type("u16", 16, "u2", "ushort", "int")
+u8 = _type("u8", 8, "u1", "uchar", "int")
+boolean = _type("boolean", 8, "?", "uchar", "int")
+u4 = _type("u4", 4, "u1", "uchar", "int")
+i4 = _type("i4", 4, "u1", "uchar", "int")
+
+ALL_TYPES = (f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean, u4, i4)
+_BY_NAME = {t.name: t for t in ALL_TYPES}
+_UNPACKED = {"bf16": np.dtype("f4"), "u4": np.dtype("u1"), "i4": np.dtype("i1")}
+_BY_NUMPY = {t.storage: t for t in ALL_TYPES if t.name not in _UNPACKED}

@@ -1,0 +1,33 @@
+"""The one exception type that users of clinfer see."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class ClinferError(RuntimeError):
+    """What went wrong, where, with which values, and what to try.
+
+    `where` names the stage, the primitive and the model's layer as far as they are known.
+    """
+
+    def __init__(self, what: str, *, where: str = "", values: Mapping[str, object] | None = None,
+                 hint: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.values = dict(values or {})
+        self.hint = hint
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        lines = [self.what]
+        if self.where:
+            lines.append(f"  where: {self.where}")
+        lines += [f"  {name}: {value}" for name, value in self.values.items()]
+        if self.hint:
+            lines.append(f"  try: {self.hint}")
+        return "\n".join(lines)
+
+    def at(self, where: str) -> ClinferError:
+        """The same error with an outer location put before the present one."""
+        joined = f"{where} > {self.where}" if self.where else where
+        return ClinferError(self.what, where=joined, values=self.values, hint=self.hint)

@@ -1,0 +1,69 @@
+"""Every environment knob of clinfer, in one place; `docs/knobs.md` is written from this table."""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from clinfer.base.errors import ClinferError
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One environment variable: its default and what it does."""
+
+    variable: str
+    default: str
+    meaning: str
+
+
+KNOBS = (
+    Knob("CLINFER_DEBUG", "0", "how much is printed: 1 device and allocations, 2 time per kernel, 3 chosen and "
+         "rejected kernels, 4 OpenCL source, 5 the graph after each pass, 6 the memory plan"),
+    Knob("CLINFER_DUMP", "", "folder that receives the generated OpenCL sources and graphs"),
+    Knob("CLINFER_FORCE_KERNEL", "", "comma-separated `primitive=kernel` or `primitive=format:kernel` choices "
+         "that replace the selector's"),
+    Knob("CLINFER_VALIDATE", "0", "1 checks the graph after every pass and reads every kernel's result for NaN"),
+    Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
+    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities); empty: the user's cache folder"),
+)
+
+
+def value(variable: str) -> str:
+    """The present text of a knob."""
+    for knob in KNOBS:
+        if knob.variable == variable:
+            return os.environ.get(variable, knob.default)
+    raise KeyError(variable)
+
+
+def debug_level() -> int:
+    """The level of the CLINFER_DEBUG ladder."""
+    text = value("CLINFER_DEBUG")
+    if not text.isdigit():
+        raise ClinferError("CLINFER_DEBUG must be a whole number", values={"CLINFER_DEBUG": text},
+                           hint="use 0 to 6")
+    return int(text)
+
+
+def dump_dir() -> Path | None:
+    """Where sources and graphs are dumped, or None."""
+    text = value("CLINFER_DUMP")
+    return Path(text) if text else None
+
+
+def validate() -> bool:
+    """Whether graphs and results are checked while they are made."""
+    return value("CLINFER_VALIDATE") == "1"
+
+
+def cache_enabled() -> bool:
+    """Whether caches on disk are used."""
+    return value("CLINFER_CACHE") != "0"
+
+
+def cache_dir() -> Path:
+    """The folder of all caches on disk; it may not exist yet."""
+    return Path(value("CLINFER_CACHE_DIR") or platformdirs.user_cache_dir("clinfer"))

@@ -1,0 +1,113 @@
+"""How a kernel sees a tensor: sizes, pitches and an offset, derived from a layout.
+
+A view need not be the layout's own: a broadcast axis has pitch 0, a transposed view has its axes
+in another order. Values unknown until run time are None (or a `Dim` among the sizes); they become
+arguments of the kernel, all others constants.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
+from clinfer.base.shape import Shape, Size
+
+Pitch = int | None
+
+
+@dataclass(frozen=True)
+class AxisBlocks:
+    """The inner blocks of an axis: (size, pitch) outermost first, and the padding before the axis."""
+
+    levels: tuple[tuple[int, int], ...]
+    lower: int
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """Sizes, pitches (in elements) and offset (in elements) of a tensor as one kernel indexes it."""
+
+    element_type: ElementType
+    sizes: Shape
+    pitches: tuple[Pitch, ...]
+    offset: Pitch
+    blocks: tuple[AxisBlocks | None, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    @staticmethod
+    def of(layout: Layout) -> TensorView:
+        """The view that indexes a layout by its own logical coordinates."""
+        fmt = layout.format
+        stride: Pitch = 1
+        inner: dict[int, list[tuple[int, int]]] = {}
+        for axis, size in reversed(fmt.block_axes):
+            inner.setdefault(axis, []).insert(0, (size, stride or 0))
+            stride = _times(stride, size)
+        pitches: list[Pitch] = [0] * layout.rank
+        for axis in reversed(fmt.order_of(layout.rank)):
+            pitches[axis] = stride
+            stride = _times(stride, _outer_size(layout, axis))
+        offset: Pitch = 0
+        for axis, pitch in enumerate(pitches):
+            if axis not in inner and layout.padding.low(axis):
+                offset = None if offset is None or pitch is None else offset + layout.padding.low(axis) * pitch
+        blocks = tuple(AxisBlocks(tuple(inner[a]), layout.padding.low(a)) if a in inner else None
+                       for a in range(layout.rank))
+        return TensorView(layout.element_type, layout.shape, tuple(pitches), offset, blocks)
+
+    @staticmethod
+    def dense(element_type: ElementType, sizes: Shape) -> TensorView:
+        """A row-major view of sizes that the caller chose (of memory without padding)."""
+        pitches: list[Pitch] = []
+        stride: Pitch = 1
+        for size in reversed(sizes):
+            pitches.insert(0, stride)
+            stride = _times(stride, size)
+        return TensorView(element_type, tuple(sizes), tuple(pitches), 0, (None,) * len(sizes))
+
+    def permute(self, order: tuple[int, ...]) -> TensorView:
+        """The same memory with axes in another order (`order[i]`: which axis stands at i)."""
+        return replace(self, sizes=tuple(self.sizes[a] for a in order),
+                       pitches=tuple(self.pitches[a] for a in order),
+                       blocks=tuple(self.blocks[a] for a in order))
+
+    def insert_axes(self, positions: tuple[int, ...]) -> TensorView:
+        """Axes of size 1 put in, so that they stand at `positions` of the result."""
+        sizes, pitches, blocks = list(self.sizes), list(self.pitches), list(self.blocks)
+        for position in sorted(positions):
+            sizes.insert(position, 1)
+            pitches.insert(position, 0)
+            blocks.insert(position, None)
+        return replace(self, sizes=tuple(sizes), pitches=tuple(pitches), blocks=tuple(blocks))
+
+    def broadcast(self, sizes: Shape) -> TensorView:
+        """Stretched to `sizes` by NumPy's rule (right-aligned); stretched axes have pitch 0."""
+        lifted = self.insert_axes(tuple(range(len(sizes) - self.rank)))
+        pitches = tuple(_broadcast_pitch(have, want, pitch) for have, want, pitch
+                        in zip(lifted.sizes, sizes, lifted.pitches, strict=True))
+        blocks = tuple(None if have == 1 and want != 1 else block for have, want, block
+                       in zip(lifted.sizes, sizes, lifted.blocks, strict=True))
+        return replace(lifted, sizes=tuple(sizes), pitches=pitches, blocks=blocks)
+
+
+def _times(stride: Pitch, size: Size) -> Pitch:
+    return stride * size if stride is not None and isinstance(size, int) else None
+
+
+def _outer_size(layout: Layout, axis: int) -> Size:
+    size = layout.shape[axis]
+    if not isinstance(size, int):
+        return size
+    block = layout.format.block_of(axis)
+    return -(-(size + layout.padding.both(axis)) // block)
+
+
+def _broadcast_pitch(have: Size, want: Size, pitch: Pitch) -> Pitch:
+    if have == 1:
+        return 0 if want != 1 else pitch
+    if isinstance(have, int):
+        return pitch
+    return None
