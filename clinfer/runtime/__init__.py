@@ -1,0 +1,1 @@
+"""The device: discovery, capabilities, engine, memory, programs, kernels, streams and events."""

@@ -1,0 +1,78 @@
+"""The main program of a helper process: `python -m clinfer.runtime.build_worker`.
+
+Reads the device's identity, answers None (ready) or the reason why not, then serves messages:
+("build", source, options) -> (binary or None, compiler's log or None); ("probe", name) -> its answer.
+"""
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from typing import IO, Any
+
+import pyopencl as cl
+
+from clinfer.runtime.device import DeviceInfo, available_devices
+from clinfer.runtime.helper import receive, send
+from clinfer.runtime.probes import Bench, run_probe
+from clinfer.runtime.program import BuildFailure, binary_of, compile_source
+
+
+def main() -> None:
+    """Serve standard input until it ends; leave at once then, even in the middle of a build."""
+    answers = _take_standard_output()
+    messages = _read_in_background(sys.stdin.buffer)
+    try:
+        device = _find(next(messages))
+        bench = Bench(cl.Context([device.cl_device]), device.cl_device)
+    except (LookupError, cl.Error) as error:
+        send(answers, f"the helper process cannot open the device: {error}")
+        return
+    send(answers, None)
+    for message in messages:
+        send(answers, _serve(device, bench, message))
+
+
+def _take_standard_output() -> IO[bytes]:
+    """A private copy of standard output, which from now on is standard error: drivers like to print."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
+
+
+def _read_in_background(pipe: IO[bytes]) -> Iterator[Any]:
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def read() -> None:
+        while True:
+            try:
+                messages.put(receive(pipe))
+            except (EOFError, OSError):
+                os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield messages.get()
+
+
+def _find(identity: tuple[str, ...]) -> DeviceInfo:
+    for device in available_devices():
+        if device.identity == identity:
+            return device
+    raise LookupError(f"it does not see {identity}")
+
+
+def _serve(device: DeviceInfo, bench: Bench, message: tuple[str, ...]) -> Any:
+    if message[0] == "probe":
+        return run_probe(bench, message[1])
+    try:
+        program = compile_source(bench.context, bench.device, message[1], message[2])
+        return binary_of(program, device), None
+    except (BuildFailure, cl.Error) as failure:
+        return None, str(failure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Building many programs at once, in helper processes.
+
+Drivers serialise builds within a process, so threads gain nothing and a build in the background would
+hold up the ones that somebody waits for.
+"""
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyopencl as cl
+
+from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.helper import Helper, HelperFailure
+from clinfer.runtime.program import BuildFailure, binary_of, compile_source
+
+
+@dataclass(frozen=True)
+class BuildJob:
+    """One program to build."""
+
+    source: str
+    options: str = ""
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """A binary for `Engine.load_binary`, or the reason why there is none (the compiler's log, a crash)."""
+
+    binary: bytes | None
+    error: str | None = None
+
+
+def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int | None = None,
+                       timeout: float = 300.0) -> list[BuildResult]:
+    """Build every job, in as many processes as there are cores; results in the order of the jobs.
+
+    A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
+    others are built all the same. A single job is built in this process.
+    """
+    if len(jobs) == 1:
+        return [_build_here(device, jobs[0])]
+    results: list[BuildResult | None] = [None] * len(jobs)
+    pending = iter(enumerate(jobs))
+    lock = threading.Lock()
+
+    def next_job() -> tuple[int, BuildJob] | None:
+        with lock:
+            return next(pending, None)
+
+    def work() -> None:
+        line = _Line(device, timeout)
+        while (entry := next_job()) is not None:
+            results[entry[0]] = line.build(entry[1])
+        line.close()
+
+    threads = [threading.Thread(target=work, daemon=True)
+               for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [result or BuildResult(None, "the build was interrupted") for result in results]
+
+
+class _Line:
+    """One helper process at a time, replaced when it fails."""
+
+    def __init__(self, device: DeviceInfo, timeout: float) -> None:
+        self._device = device
+        self._timeout = timeout
+        self._helper: Helper | None = None
+
+    def build(self, job: BuildJob) -> BuildResult:
+        try:
+            self._helper = self._helper or Helper(self._device)
+            return BuildResult(*self._helper.request(("build", job.source, job.options), self._timeout))
+        except HelperFailure as failure:
+            self.close()
+            return BuildResult(None, f"the build on {self._device} failed: {failure}")
+
+    def close(self) -> None:
+        if self._helper:
+            self._helper.close()
+            self._helper = None
+
+
+def _build_here(device: DeviceInfo, job: BuildJob) -> BuildResult:
+    try:
+        context = cl.Context([device.cl_device])
+        program = compile_source(context, device.cl_device, job.source, job.options)
+        return BuildResult(binary_of(program, device))
+    except (BuildFailure, cl.Error) as failure:
+        return BuildResult(None, str(failure))

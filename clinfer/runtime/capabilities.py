@@ -1,0 +1,202 @@
+"""What a device can do: limits that the driver reports, and abilities found by probing, kept on disk."""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyopencl as cl
+
+from clinfer.base import knobs
+from clinfer.base.errors import ClinferError
+from clinfer.base.tracing import log
+from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.helper import Helper, HelperFailure
+from clinfer.runtime.probes import PROBES, Bench, run_probe
+from clinfer.runtime.status import driver_error
+
+_REVISION = 1
+"""Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
+_PROBE_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Limits in bytes or work-items, as the driver reports them; the abilities below them were probed."""
+
+    device_type: str
+    opencl_c_version: tuple[int, int]
+    compute_units: int
+    max_work_group_size: int
+    max_work_item_sizes: tuple[int, ...]
+    local_mem_size: int
+    global_mem_size: int
+    max_alloc_size: int
+    buffer_alignment: int
+    usable_local_mem: int
+    """Largest static `__local` array that runs; at least `local_mem_size`."""
+    fp16: bool
+    """Half arithmetic builds and is right. On CPUs it may be emulated and slow."""
+    fp16_builtins: bool
+    """Math functions on half, too."""
+    fp64: bool
+    subgroup_size: int
+    """Size along dimension 0 when none is required; 0 without sub-groups."""
+    subgroup_sizes: tuple[int, ...]
+    """Sizes that kernels can have, by `intel_reqd_sub_group_size` unless it is `subgroup_size`."""
+    subgroup_builtins: tuple[str, ...]
+    """Of khr (reduce, broadcast), khr_shuffle, intel_shuffle, intel_block_read."""
+    subgroup_option: str
+    """Build option that kernels with sub-groups need."""
+    struct_argument: bool
+    builtin_prefetch: bool
+    integer_dot_product: bool
+    integer_dot_product_option: str
+    """Build option that kernels with `dot` on char4 need."""
+    int64_atomics: bool
+    out_of_order_queue: bool
+    profiling_queue: bool
+    usm: bool
+
+    @property
+    def large_local_mem(self) -> bool:
+        """Whether static local memory goes beyond what the driver reports."""
+        return self.usable_local_mem > self.local_mem_size
+
+
+_known: dict[tuple[str, ...], dict[str, Any]] = {}
+_lock = threading.Lock()
+
+
+def probe_capabilities(device: DeviceInfo) -> Capabilities:
+    """The device's capabilities; probed once per driver version, then read from the cache on disk."""
+    with _lock:
+        answers = _known.get(device.identity)
+        if answers is None:
+            answers = _load(device) or _probe_and_store(device)
+            _known[device.identity] = answers
+    return _combine(device, answers)
+
+
+def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
+    unit = device.cl_device
+    subgroups = answers["subgroups"] or {"natural": 0, "required": [], "builtins": [], "option": ""}
+    natural = int(subgroups["natural"])
+    dot = answers["integer_dot_product"]
+    flags = {name: bool(answers[name]) for name in (
+        "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics",
+        "out_of_order_queue", "profiling_queue", "usm")}
+    return Capabilities(
+        device_type=device.type,
+        opencl_c_version=_language_version(unit),
+        compute_units=unit.max_compute_units,
+        max_work_group_size=unit.max_work_group_size,
+        max_work_item_sizes=tuple(unit.max_work_item_sizes),
+        local_mem_size=unit.local_mem_size,
+        global_mem_size=unit.global_mem_size,
+        max_alloc_size=unit.max_mem_alloc_size,
+        buffer_alignment=max(unit.mem_base_addr_align // 8, 1),
+        usable_local_mem=max(int(answers["usable_local_mem"] or 0), unit.local_mem_size),
+        subgroup_size=natural,
+        subgroup_sizes=tuple(sorted({*map(int, subgroups["required"]), natural} - {0})),
+        subgroup_builtins=tuple(map(str, subgroups["builtins"])),
+        subgroup_option=str(subgroups["option"]),
+        integer_dot_product=bool(dot),
+        integer_dot_product_option=str(dot["option"]) if dot else "",
+        **flags)
+
+
+def _language_version(device: cl.Device) -> tuple[int, int]:
+    found = re.match(r"OpenCL C (\d+)\.(\d+)", device.opencl_c_version)
+    return (int(found[1]), int(found[2])) if found else (1, 2)
+
+
+def _probe_and_store(device: DeviceInfo) -> dict[str, Any]:
+    log(1, f"Probe {device}")
+    answers = _probe_in_helper(device)
+    if not answers.get("runs"):
+        answers = {}
+    if len(answers) < len(PROBES):
+        _probe_here(device, answers)
+    if not answers["runs"]:
+        raise ClinferError("the device cannot build and run a trivial kernel", where=f"device {device}",
+                           hint="reinstall its OpenCL driver, or choose another device")
+    if knobs.cache_enabled():
+        _store(device, answers)
+    return answers
+
+
+def _probe_in_helper(device: DeviceInfo) -> dict[str, Any]:
+    """Answers from a helper process; a probe that crashes or hangs it answers None. Empty if none starts."""
+    answers: dict[str, Any] = {}
+    while len(answers) < len(PROBES):
+        try:
+            with Helper(device) as helper:
+                _ask(helper, answers)
+        except HelperFailure as failure:
+            log(1, f"No helper process for {device}: {failure}")
+            return answers
+    return answers
+
+
+def _ask(helper: Helper, answers: dict[str, Any]) -> None:
+    """Add the missing answers, until a probe takes the helper down."""
+    for name in PROBES:
+        if name not in answers:
+            try:
+                answers[name] = helper.request(("probe", name), _PROBE_TIMEOUT_S)
+            except HelperFailure as failure:
+                log(1, f"Probe {name} failed: {failure}")
+                answers[name] = None
+                return
+
+
+def _probe_here(device: DeviceInfo, answers: dict[str, Any]) -> None:
+    """Add the missing answers, in this process."""
+    try:
+        bench = Bench(cl.Context([device.cl_device]), device.cl_device)
+    except cl.Error as error:
+        raise driver_error(error, "open the device", where=f"device {device}") from None
+    for name in PROBES:
+        if name not in answers:
+            answers[name] = run_probe(bench, name)
+
+
+def _path(device: DeviceInfo) -> Path:
+    key = hashlib.sha256("\0".join(_key(device)).encode()).hexdigest()[:32]
+    return knobs.cache_dir() / "capabilities" / f"{key}.json"
+
+
+def _key(device: DeviceInfo) -> list[str]:
+    return [*device.driver_key, str(_REVISION)]
+
+
+def _load(device: DeviceInfo) -> dict[str, Any] | None:
+    """Answers on disk, or None if there are none that fit."""
+    if not knobs.cache_enabled():
+        return None
+    try:
+        stored = json.loads(_path(device).read_text())
+        if stored["key"] != _key(device) or set(stored["answers"]) != set(PROBES):
+            return None
+        _combine(device, stored["answers"])
+        return dict(stored["answers"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _store(device: DeviceInfo, answers: dict[str, Any]) -> None:
+    path = _path(device)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            json.dump({"key": _key(device), "answers": answers}, file)
+        os.replace(file.name, path)
+    except OSError as error:
+        log(1, f"Capabilities are not kept on disk: {error}")

@@ -1,0 +1,77 @@
+"""OpenCL functions called through ctypes, for the few calls on which pyopencl's wrappers cost too much.
+
+A `pyopencl.Kernel` takes about 100 us to make and an event is created for every launch; the functions
+below do neither. Handles are plain integers (`pyopencl.*.int_ptr`) or prepared `c_void_p` objects.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyopencl as cl
+
+from clinfer.base.errors import ClinferError
+
+HANDLE = ctypes.c_void_p
+
+
+def _libraries() -> Iterator[ctypes.CDLL]:
+    """Where OpenCL's symbols are looked up, in the order in which the linker did it for pyopencl itself."""
+    if os.name != "nt":
+        yield ctypes.CDLL(None)
+    yield ctypes.CDLL(cl._cl.__file__)
+    if os.name == "nt":
+        yield ctypes.CDLL("OpenCL.dll")
+
+
+def _resolve(name: str, result: Any, arguments: list[Any] | None) -> Callable[..., Any]:
+    for library in _libraries():
+        if hasattr(library, name):
+            function = library[name]
+            function.restype = result
+            if arguments is not None:
+                function.argtypes = arguments
+            return function
+    raise ClinferError(f"the OpenCL library does not offer {name}", where="import of clinfer.runtime",
+                       values={"pyopencl": cl.VERSION_TEXT}, hint="reinstall pyopencl")
+
+
+enqueue_nd_range_kernel = _resolve("clEnqueueNDRangeKernel", ctypes.c_int, None)
+"""(queue, kernel, dims, None, global sizes, local sizes, 0, None, event or None) -> status.
+
+Declares no argument types, which saves 0.4 us a call: every pointer must come as a ctypes object or None.
+"""
+
+set_kernel_arg = _resolve("clSetKernelArg", ctypes.c_int,
+                          [HANDLE, ctypes.c_uint, ctypes.c_size_t, ctypes.c_char_p])
+"""(kernel, index, byte count, bytes or None for local memory) -> status."""
+
+release_kernel = _resolve("clReleaseKernel", ctypes.c_int, [HANDLE])
+"""(kernel) -> status."""
+
+_create_kernel = _resolve("clCreateKernel", HANDLE, [HANDLE, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)])
+_extension_address = _resolve("clGetExtensionFunctionAddressForPlatform", HANDLE, [HANDLE, ctypes.c_char_p])
+
+
+def api_is_preloaded() -> bool:
+    """Whether a preloaded library (a simulator such as Oclgrind) answers in place of the system's loader.
+
+    It must not be handed objects of another driver.
+    """
+    preloads = os.name != "nt" and bool(os.environ.get("LD_PRELOAD"))
+    return preloads and hasattr(ctypes.CDLL(None), "clGetPlatformIDs")
+
+
+def create_kernel(program: int, entry: str) -> tuple[int, int]:
+    """(kernel handle or 0, status); the caller releases the kernel."""
+    status = ctypes.c_int()
+    return _create_kernel(program, entry.encode(), ctypes.byref(status)) or 0, status.value
+
+
+def extension_function(platform: cl.Platform, name: str, result: Any, arguments: list[Any],
+                       ) -> Callable[..., Any] | None:
+    """An extension's function, or None where the platform lacks it."""
+    address = _extension_address(platform.int_ptr, name.encode())
+    return ctypes.CFUNCTYPE(result, *arguments)(address) if address else None

@@ -1,0 +1,39 @@
+"""The completion of one command."""
+from __future__ import annotations
+
+import pyopencl as cl
+
+from clinfer.runtime.status import driver_error
+
+
+class Event:
+    """When a command is done and, on a profiling stream, how long it ran."""
+
+    __slots__ = ("cl_event",)
+
+    def __init__(self, cl_event: cl.Event) -> None:
+        self.cl_event = cl_event
+
+    def wait(self) -> None:
+        """Block until the command is complete; the command's own failure comes as an error."""
+        try:
+            self.cl_event.wait()
+        except cl.Error as error:
+            raise driver_error(error, "complete a command") from None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the command is done; the command's own failure comes as an error."""
+        status = int(self.cl_event.command_execution_status)
+        if status < 0:
+            raise driver_error(status, "complete a command")
+        return status == cl.command_execution_status.COMPLETE
+
+    @property
+    def duration_ns(self) -> int:
+        """Nanoseconds on the device from start to end; needs a profiling stream and a complete command."""
+        info = cl.profiling_info
+        try:
+            return self.cl_event.get_profiling_info(info.END) - self.cl_event.get_profiling_info(info.START)
+        except cl.Error as error:
+            raise driver_error(error, "tell the time of a command") from None

@@ -1,0 +1,131 @@
+// Probes: tiny kernels that show what a device really does. One section is built at a time, by -DPROBE_<NAME>;
+// without any, it is the one that every device must run.
+// Each is called `probe`, reads 64 integers `in` (probes.INPUT repeated: 3, 5, -7, 11, two packed words, 2, 40)
+// and writes up to 64 integers `out`; the host compares. Inputs come from memory so that nothing folds away.
+
+#if defined(PROBE_FP16)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+kernel void probe(global const int* in, global int* out) {
+    half a = (half)in[0], b = (half)in[1], c = (half)in[2];
+    half4 v = (half4)(a, b, c, a) * b - a;
+    out[0] = (int)(a * b + c);
+    out[1] = (int)((a / (half)in[6]) * (half)in[7]);
+    out[2] = (int)v.z;
+    out[3] = b > a && c < a;
+}
+
+#elif defined(PROBE_FP16_BUILTINS)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+kernel void probe(global const int* in, global int* out) {
+    half a = (half)in[0], b = (half)in[1], c = (half)in[2];
+    out[0] = (int)fma(a, b, c);
+    out[1] = (int)fmax(a, b) + (int)fabs(c);
+    out[2] = (int)(sqrt((half)(in[0] * in[0])) + (half)0.5f);
+    out[3] = (int)(exp((half)(in[0] - 3)) + tanh((half)(in[6] - 2)) + (half)0.25f);
+    out[4] = convert_int4_rte(clamp((half4)(a, b, c, a), (half4)0, (half4)4)).y;
+}
+
+#elif defined(PROBE_FP64)
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+kernel void probe(global const int* in, global int* out) {
+    double a = in[0], b = 1.0 / (1 << 30);
+    out[0] = (a + b) - a == b;
+    out[1] = (int)(sqrt(a * a) * in[1]);
+}
+
+#elif defined(PROBE_STRUCT_ARGUMENT)
+typedef struct {
+    int a;
+    float b;
+    long c;
+    short d[2];
+    int e[18];
+} Params;
+kernel void probe(global const int* in, global int* out, Params params) {
+    out[0] = params.a;
+    out[1] = (int)params.b;
+    out[2] = (int)params.c;
+    out[3] = params.d[1];
+    out[4] = params.e[17] + in[0];
+}
+
+#elif defined(PROBE_BUILTIN_PREFETCH)
+kernel void probe(global const int* in, global int* out) {
+    __builtin_prefetch((const global void*)(in + 4), 0, 3);
+    out[0] = in[0] + in[1];
+}
+
+#elif defined(PROBE_INTEGER_DOT_PRODUCT)
+kernel void probe(global const int* in, global int* out) {
+    char4 a = as_char4(in[4]), b = as_char4(in[5]);
+    uchar4 c = as_uchar4(in[4]);
+    out[0] = dot(a, b);
+    out[1] = dot_acc_sat(c, b, in[0]);
+}
+
+#elif defined(PROBE_INT64_ATOMICS)
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+kernel void probe(global const int* in, volatile global int* out) {
+    volatile global long* total = (volatile global long*)out;
+    if (get_local_id(0) == 0)
+        total[0] = (long)in[0] << 32;
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    atom_add(total, ((long)1 << 32) + in[1]);
+}
+
+#elif defined(PROBE_LOCAL_MEMORY)
+#ifndef COUNT
+#define COUNT 1024
+#endif
+kernel void probe(global const int* in, global int* out) {
+    local int big[COUNT];
+    int item = get_local_id(0);
+    for (int i = item; i < COUNT; i += 16)
+        big[i] = i * in[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int wrong = 0;
+    for (int i = 15 - item; i < COUNT; i += 16)
+        wrong += big[i] != i * 3;
+    out[item] = wrong;
+}
+
+#elif defined(PROBE_USM)
+kernel void probe(global int* shared) {
+    shared[1] = shared[0] + 1;
+}
+
+#elif defined(PROBE_SUBGROUPS) || defined(PROBE_KHR_SHUFFLE) || defined(PROBE_INTEL_SHUFFLE) || \
+    defined(PROBE_INTEL_BLOCK_READ)
+#ifdef cl_khr_subgroups
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#endif
+#ifdef cl_khr_subgroup_shuffle
+#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
+#endif
+#ifdef cl_intel_subgroups
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#endif
+#ifdef REQUIRED_SIZE
+__attribute__((intel_reqd_sub_group_size(REQUIRED_SIZE)))
+#endif
+kernel void probe(global const int* in, global int* out) {
+    int lane = get_sub_group_local_id(), size = get_sub_group_size();
+    int right = 0;
+#if defined(PROBE_SUBGROUPS)
+    right = sub_group_reduce_add(lane) == size * (size - 1) / 2 && sub_group_broadcast(lane, 1) == 1;
+#elif defined(PROBE_KHR_SHUFFLE)
+    right = sub_group_shuffle(lane * 3, 2) == 6;
+#elif defined(PROBE_INTEL_SHUFFLE)
+    right = intel_sub_group_shuffle(lane * 3, 2u) == 6;
+#elif defined(PROBE_INTEL_BLOCK_READ)
+    right = (int)intel_sub_group_block_read((const global uint*)in) == in[lane];
+#endif
+    out[get_global_id(0)] = right ? size : 0;
+}
+
+#else
+kernel void probe(global const int* in, global int* out) {
+    out[0] = in[0] * in[1];
+    out[1] = in[2] >> 1;
+}
+#endif

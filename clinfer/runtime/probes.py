@@ -1,0 +1,178 @@
+"""What a device really does, found out by tiny kernels; extension strings and vendor names are not believed.
+
+A probe answers with a JSON value, falsy for "does not work". The kernels are in `probes.cl`.
+"""
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from clinfer.runtime import driver
+from clinfer.runtime.program import BuildFailure, compile_source
+
+INPUT = (3, 5, -7, 11, 0x01020304, 0x7FFF0201, 2, 40)
+_COUNT = 64
+_POISON = 0x5A5A5A5A
+_STRUCT = struct.pack("ifqhh18i", 21, 22.0, 23, 0, 24, *range(100, 118)) + bytes(4)
+_LANGUAGE_OPTIONS = ("", "-cl-std=CL3.0", "-cl-std=CL2.0")
+_LOCAL_MEMORY_CANDIDATES = (232432, 166912, 101376, 65536, 49152)
+_SUBGROUP_SIZES = (8, 16, 32, 64)
+_SUBGROUP_FAMILIES = ("khr_shuffle", "intel_shuffle", "intel_block_read")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A context of the device under test."""
+
+    context: cl.Context
+    device: cl.Device
+
+    def build(self, section: str, options: str = "") -> cl.Kernel:
+        """The kernel of one section of `probes.cl`; BuildFailure or cl.Error if there is none."""
+        options = f"-DPROBE_{section.upper()} {options}".strip()
+        return cl.Kernel(compile_source(self.context, self.device, _source(), options), "probe")
+
+    def run(self, section: str, *, options: str = "", local_size: int = 1, argument: bytes = b"",
+            queue_properties: int = 0) -> np.ndarray | None:
+        """What one work-group wrote (poison elsewhere), or None if the kernel did not build or run."""
+        try:
+            kernel = self.build(section, options)
+            if argument:
+                kernel._set_arg_buf(2, argument)
+            return self._launch(kernel, local_size, queue_properties)
+        except (cl.Error, BuildFailure):
+            return None
+
+    def _launch(self, kernel: cl.Kernel, local_size: int, queue_properties: int) -> np.ndarray:
+        queue = cl.CommandQueue(self.context, self.device, queue_properties)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        out = np.full(_COUNT, _POISON, np.int32)
+        inputs = cl.Buffer(self.context, flags, hostbuf=np.resize(np.array(INPUT, np.int32), _COUNT))
+        outputs = cl.Buffer(self.context, flags, hostbuf=out)
+        kernel.set_arg(0, inputs)
+        kernel.set_arg(1, outputs)
+        event = cl.enqueue_nd_range_kernel(queue, kernel, (local_size,), (local_size,))
+        cl._cl._enqueue_read_buffer(queue, outputs, out, 0, [event], True)
+        return out
+
+
+Probe = Callable[[Bench], Any]
+
+
+@cache
+def _source() -> str:
+    return resources.files(__package__).joinpath("probes.cl").read_text(encoding="utf-8")
+
+
+def _writes(section: str, *expected: int, **how: Any) -> Probe:
+    """A probe that works if the kernel's first outputs are exactly these."""
+    def probe(bench: Bench) -> bool:
+        out = bench.run(section, **how)
+        return out is not None and out[:len(expected)].tolist() == list(expected)
+    return probe
+
+
+def _integer_dot_product(bench: Bench) -> dict[str, str] | None:
+    """The build option that the packed dot product needs, or None without it."""
+    for option in _LANGUAGE_OPTIONS:
+        if _writes("integer_dot_product", 135, 138, options=option)(bench):
+            return {"option": option}
+    return None
+
+
+def _usable_local_memory(bench: Bench) -> int:
+    """Bytes of the largest static `__local` array that runs, at least what the device reports."""
+    reported = int(bench.device.local_mem_size)
+    for size in (s for s in _LOCAL_MEMORY_CANDIDATES if s > reported):
+        out = bench.run("local_memory", options=f"-DCOUNT={size // 4}", local_size=16)
+        if out is not None and not out[:16].any():
+            return size
+    return reported
+
+
+def _subgroups(bench: Bench) -> dict[str, Any] | None:
+    """Build option, natural size, sizes that can be required (along dimension 0), and working builtins."""
+    for option in _LANGUAGE_OPTIONS:
+        natural = _subgroup_size(bench, "subgroups", option)
+        if natural:
+            break
+    else:
+        return None
+    required = [size for size in _SUBGROUP_SIZES
+                if _subgroup_size(bench, "subgroups", f"{option} -DREQUIRED_SIZE={size}") == size]
+    families = [name for name in _SUBGROUP_FAMILIES if _subgroup_size(bench, name, option) == natural]
+    return {"option": option, "natural": natural, "required": required, "builtins": ["khr", *families]}
+
+
+def _subgroup_size(bench: Bench, section: str, options: str) -> int:
+    """The size that every work-item saw, all of them with right results; else 0."""
+    out = bench.run(section, options=options, local_size=_COUNT)
+    return int(out[0]) if out is not None and out[0] > 1 and bool((out == out[0]).all()) else 0
+
+
+def _unified_shared_memory(bench: Bench) -> bool:
+    """Whether a kernel can write to shared memory that the host then reads."""
+    platform, handle = bench.device.platform, driver.HANDLE
+    allocate = driver.extension_function(platform, "clSharedMemAllocINTEL", handle, [
+        handle, handle, handle, ctypes.c_size_t, ctypes.c_uint, ctypes.POINTER(ctypes.c_int)])
+    free = driver.extension_function(platform, "clMemBlockingFreeINTEL", ctypes.c_int, [handle, handle])
+    set_pointer = driver.extension_function(platform, "clSetKernelArgMemPointerINTEL", ctypes.c_int, [
+        handle, ctypes.c_uint, handle])
+    if not (allocate and free and set_pointer):
+        return False
+    status = ctypes.c_int()
+    pointer = allocate(bench.context.int_ptr, bench.device.int_ptr, None, 4096, 64, ctypes.byref(status))
+    if not pointer:
+        return False
+    try:
+        return _writes_through(bench, pointer, set_pointer)
+    finally:
+        free(bench.context.int_ptr, pointer)
+
+
+def _writes_through(bench: Bench, pointer: int, set_pointer: Callable[..., int]) -> bool:
+    data = (ctypes.c_int * 2).from_address(pointer)
+    data[0], data[1] = 20, _POISON
+    kernel = bench.build("usm")
+    queue = cl.CommandQueue(bench.context, bench.device)
+    if set_pointer(kernel.int_ptr, 0, pointer):
+        return False
+    cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
+    queue.finish()
+    return data[1] == 21
+
+
+_MODES = cl.command_queue_properties
+
+PROBES: Mapping[str, Probe] = {
+    "runs": _writes("runs", 15, -4),
+    "fp16": _writes("fp16", 8, 60, -38, 1),
+    "fp16_builtins": _writes("fp16_builtins", 8, 12, 3, 1, 4),
+    "fp64": _writes("fp64", 1, 15),
+    "struct_argument": _writes("struct_argument", 21, 22, 23, 24, 120, argument=_STRUCT),
+    "builtin_prefetch": _writes("builtin_prefetch", 8),
+    "integer_dot_product": _integer_dot_product,
+    "int64_atomics": _writes("int64_atomics", 16 * 5, 3 + 16, local_size=16),
+    "out_of_order_queue": _writes("runs", 15, -4, queue_properties=_MODES.OUT_OF_ORDER_EXEC_MODE_ENABLE),
+    "profiling_queue": _writes("runs", 15, -4, queue_properties=_MODES.PROFILING_ENABLE),
+    "usable_local_mem": _usable_local_memory,
+    "subgroups": _subgroups,
+    "usm": _unified_shared_memory,
+}
+"""Every probe by name; `runs` must work on any device."""
+
+
+def run_probe(bench: Bench, name: str) -> Any:
+    """The answer of one probe; whatever goes wrong in it, the answer is None."""
+    try:
+        return PROBES[name](bench)
+    except Exception:
+        return None

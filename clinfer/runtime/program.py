@@ -1,0 +1,111 @@
+"""Building OpenCL programs, from source or from the binary of an earlier build.
+
+Drivers crash on damaged or foreign binaries, so binaries leave this module sealed: behind a digest of
+themselves and of the device and driver that made them.
+"""
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pyopencl as cl
+
+from clinfer.base.errors import ClinferError
+from clinfer.runtime.device import DeviceInfo
+
+_LOG_LINES = 40
+_DIGEST_BYTES = 32
+_ENTRY = re.compile(r"\b(?:__)?kernel\b[^;{]*?\bvoid\s+(\w+)\s*\(", re.DOTALL)
+
+
+class BuildFailure(Exception):
+    """Why a program did not build: the compiler's log, or what is wrong with a binary."""
+
+
+# pyopencl's own Program would read and write a cache on disk and warn about every remark of the compiler.
+def compile_source(context: cl.Context, device: cl.Device, source: str, options: str) -> cl._cl._Program:
+    """Build one program; `BuildFailure` with the compiler's log if that fails."""
+    return _build(cl._cl._Program(context, source), device, options)
+
+
+def compile_binary(context: cl.Context, device: DeviceInfo, sealed: bytes, options: str) -> cl._cl._Program:
+    """Load an earlier build; `BuildFailure` if it is damaged, foreign or refused by the driver."""
+    unit = device.cl_device
+    try:
+        program = cl._cl._Program(context, [unit], [unseal(sealed, device)])
+    except cl.Error as error:
+        raise BuildFailure(str(error)) from None
+    return _build(program, unit, options)
+
+
+def seal(binary: bytes, device: DeviceInfo) -> bytes:
+    """A driver's binary behind the digest that `unseal` checks."""
+    return _digest(binary, device) + binary
+
+
+def unseal(sealed: bytes, device: DeviceInfo) -> bytes:
+    """The driver's binary; `BuildFailure` if it was damaged or made by another device or driver."""
+    binary = sealed[_DIGEST_BYTES:]
+    if not binary or sealed[:_DIGEST_BYTES] != _digest(binary, device):
+        raise BuildFailure("the binary is damaged, or was made for another device or driver")
+    return binary
+
+
+def _digest(binary: bytes, device: DeviceInfo) -> bytes:
+    return hashlib.sha256("\0".join((*device.driver_key, "")).encode() + binary).digest()
+
+
+def _build(program: cl._cl._Program, device: cl.Device, options: str) -> cl._cl._Program:
+    try:
+        program._build(options.encode(), [device])
+    except cl.Error as error:
+        raise BuildFailure(f"{error}\n{_build_log(program, device)}".strip()) from None
+    return program
+
+
+def _build_log(program: cl._cl._Program, device: cl.Device) -> str:
+    try:
+        return str(program.get_build_info(device, cl.program_build_info.LOG)).strip("\0 \n")
+    except cl.Error:
+        return ""
+
+
+def binary_of(program: cl._cl._Program, device: DeviceInfo) -> bytes:
+    """The sealed binary of a built program."""
+    return seal(bytes(program.get_info(cl.program_info.BINARIES)[0]), device)
+
+
+def entry_names(source: str) -> list[str]:
+    """Names of the kernels that a source spells out; those made by macros are not seen."""
+    return _ENTRY.findall(source)
+
+
+def build_error(device: DeviceInfo, log: str, what: str, options: str) -> ClinferError:
+    """The user's error for a failed build of `what` (kernel names); the log is cut to its first lines."""
+    lines = log.splitlines()
+    if len(lines) > _LOG_LINES:
+        lines = [*lines[:_LOG_LINES], f"... {len(lines) - _LOG_LINES} more lines"]
+    return ClinferError(f"the OpenCL compiler refused {what}", where=f"build for {device}",
+                        values={"options": options or "none", "log": "\n    ".join(["", *lines])},
+                        hint="CLINFER_DEBUG=4 prints the source, CLINFER_FORCE_KERNEL chooses another kernel")
+
+
+class Program:
+    """A built program of one engine. Kernels keep it alive."""
+
+    __slots__ = ("cl_program", "device")
+
+    def __init__(self, cl_program: cl._cl._Program, device: DeviceInfo) -> None:
+        self.cl_program = cl_program
+        self.device = device
+
+    @property
+    def binary(self) -> bytes:
+        """What `Engine.load_binary` takes on the same device and driver version (sealed)."""
+        return binary_of(self.cl_program, self.device)
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The kernels in this program."""
+        names = self.cl_program.get_info(cl.program_info.KERNEL_NAMES)
+        return tuple(name for name in str(names).split(";") if name)

@@ -1,0 +1,198 @@
+"""A command queue: launches, transfers and their order."""
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyopencl as cl
+
+from clinfer.base.errors import ClinferError
+from clinfer.runtime import driver
+from clinfer.runtime.event import Event
+from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.status import driver_error
+
+if TYPE_CHECKING:
+    from clinfer.runtime.engine import Engine
+
+
+class WorkSize:
+    """Global and local size of a launch, in the form that the driver takes; make it once, launch it often.
+
+    `local_size` None leaves the choice to the driver; given, it must divide the global size. A global size
+    of zero is allowed and launches nothing.
+    """
+
+    __slots__ = ("dims", "global_array", "global_size", "is_empty", "local_array", "local_size")
+
+    def __init__(self, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> None:
+        self.global_size = tuple(global_size)
+        self.local_size = tuple(local_size) if local_size is not None else None
+        self.dims = len(self.global_size)
+        self.is_empty = 0 in self.global_size
+        self._check()
+        sizes = ctypes.c_size_t * self.dims
+        self.global_array = sizes(*self.global_size)
+        self.local_array = sizes(*self.local_size) if self.local_size is not None else None
+
+    def _check(self) -> None:
+        local = self.local_size
+        fits = local is None or (len(local) == self.dims and all(
+            size > 0 and total % size == 0 for total, size in zip(self.global_size, local, strict=True)))
+        if not (1 <= self.dims <= 3 and min(self.global_size) >= 0 and fits):
+            raise ClinferError("a launch needs one to three dimensions, and a local size that divides them",
+                               values={"global size": self.global_size, "local size": local})
+
+    def __repr__(self) -> str:
+        return f"WorkSize({self.global_size}, {self.local_size})"
+
+
+class Stream:
+    """Commands run in the order in which they are given, whatever the queue beneath. One thread at a time.
+
+    The queue may be the user's own. Host arrays of unfinished transfers are kept alive here.
+    """
+
+    def __init__(self, engine: Engine, cl_queue: cl.CommandQueue) -> None:
+        self.engine = engine
+        self.cl_queue = cl_queue
+        modes = cl.command_queue_properties
+        self.in_order = not cl_queue.properties & modes.OUT_OF_ORDER_EXEC_MODE_ENABLE
+        self.profiling = bool(cl_queue.properties & modes.PROFILING_ENABLE)
+        self._handle = driver.HANDLE(cl_queue.int_ptr)
+        self._launch = driver.enqueue_nd_range_kernel
+        self._transfers: deque[cl.Event] = deque()
+
+    def enqueue(self, kernel: Kernel, work: WorkSize | Sequence[int],
+                local: Sequence[int] | None = None) -> None:
+        """Launch a kernel, without an event. A prepared `WorkSize` is the fast way."""
+        if not isinstance(work, WorkSize):
+            work = WorkSize(work, local)
+        if work.is_empty:
+            return
+        if not self.in_order:
+            self.barrier()
+        status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array,
+                              work.local_array, 0, None, None)
+        if status:
+            raise self._refused(status, kernel, work)
+
+    def enqueue_with_event(self, kernel: Kernel, work: WorkSize | Sequence[int],
+                           local: Sequence[int] | None = None) -> Event:
+        """Launch a kernel; the event tells when it is done (an empty launch: when what came before is)."""
+        if not isinstance(work, WorkSize):
+            work = WorkSize(work, local)
+        if work.is_empty:
+            return self.marker()
+        if not self.in_order:
+            self.barrier()
+        pointer = driver.HANDLE()
+        status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array,
+                              work.local_array, 0, None, ctypes.byref(pointer))
+        if status:
+            raise self._refused(status, kernel, work)
+        return Event(cl.Event.from_int_ptr(pointer.value, False))
+
+    def _refused(self, status: int, kernel: Kernel, work: WorkSize) -> ClinferError:
+        return driver_error(status, f"launch kernel {kernel.entry}", where=f"device {self.engine.device}",
+                            values={"global size": work.global_size, "local size": work.local_size})
+
+    def write(self, memory: Memory, array: np.ndarray, blocking: bool = False, offset_bytes: int = 0) -> None:
+        """Copy an array's bytes into memory. Unless blocking, leave the array as it is until `finish()`."""
+        source = np.ascontiguousarray(array)
+        self._check_range("write to", memory, offset_bytes, source.nbytes)
+        if source.nbytes:
+            self._transfer("write to memory", lambda: cl._cl._enqueue_write_buffer(
+                self.cl_queue, memory.cl_buffer, source, offset_bytes, None, blocking), blocking)
+
+    def read(self, memory: Memory, into: np.ndarray | int | None = None, blocking: bool = True,
+             offset_bytes: int = 0) -> np.ndarray:
+        """Copy memory into a contiguous array, or that many bytes (None: all) into a new uint8 array.
+
+        Unless blocking, the array's contents are valid after `finish()`.
+        """
+        if not isinstance(into, np.ndarray):
+            into = np.empty(memory.nbytes - offset_bytes if into is None else into, np.uint8)
+        elif not into.flags.c_contiguous or not into.flags.writeable:
+            raise ClinferError("reading needs a contiguous, writable array", values={"strides": into.strides})
+        self._check_range("read from", memory, offset_bytes, into.nbytes)
+        if into.nbytes:
+            self._transfer("read from memory", lambda: cl._cl._enqueue_read_buffer(
+                self.cl_queue, memory.cl_buffer, into, offset_bytes, None, blocking), blocking)
+        return into
+
+    def copy(self, source: Memory, target: Memory, nbytes: int | None = None, source_offset: int = 0,
+             target_offset: int = 0) -> None:
+        """Copy bytes (None: all of the source after its offset) between memories that do not overlap."""
+        count = source.nbytes - source_offset if nbytes is None else nbytes
+        self._check_range("copy from", source, source_offset, count)
+        self._check_range("copy to", target, target_offset, count)
+        if count:
+            self._command("copy memory", lambda: cl._cl._enqueue_copy_buffer(
+                self.cl_queue, source.cl_buffer, target.cl_buffer, count, source_offset, target_offset))
+
+    def fill(self, memory: Memory, pattern: int | bytes = 0, nbytes: int | None = None,
+             offset_bytes: int = 0) -> None:
+        """Repeat a byte value, or a pattern of 1, 2, 4, 8 or 16 bytes, over bytes of memory (None: all)."""
+        count = memory.nbytes - offset_bytes if nbytes is None else nbytes
+        self._check_range("fill", memory, offset_bytes, count)
+        raw = bytes([pattern]) if isinstance(pattern, int) else pattern
+        if count:
+            self._command("fill memory", lambda: cl._cl._enqueue_fill_buffer(
+                self.cl_queue, memory.cl_buffer, np.frombuffer(raw, np.uint8), offset_bytes, count))
+
+    def marker(self, wait_for: Iterable[Event] = ()) -> Event:
+        """An event that is complete when `wait_for`, or else everything given so far, is."""
+        return Event(self._guarded("set a marker", lambda: cl.enqueue_marker(self.cl_queue, _list(wait_for))))
+
+    def barrier(self, wait_for: Iterable[Event] = ()) -> None:
+        """Let later commands wait for `wait_for` (events of any queue), or else for all that came before."""
+        self._guarded("set a barrier", lambda: cl.enqueue_barrier(self.cl_queue, _list(wait_for)))
+
+    def wait_for(self, events: Iterable[Event]) -> None:
+        """Block the host until all events are complete."""
+        waiting = _list(events)
+        if waiting:
+            self._guarded("wait for events", lambda: cl.wait_for_events(waiting))
+
+    def flush(self) -> None:
+        """Hand everything given so far to the device without waiting."""
+        self._guarded("flush a stream", self.cl_queue.flush)
+
+    def finish(self) -> None:
+        """Block until everything given so far is done."""
+        self._guarded("finish a stream", self.cl_queue.finish)
+        self._transfers.clear()
+
+    def _transfer(self, doing: str, enqueue: Callable[[], cl.Event], blocking: bool) -> None:
+        # The event owns the host array, and collecting it early would wait for the transfer.
+        event = self._command(doing, enqueue)
+        if not blocking:
+            self._transfers.append(event)
+        complete = cl.command_execution_status.COMPLETE
+        while self._transfers and self._transfers[0].command_execution_status == complete:
+            self._transfers.popleft()
+
+    def _command(self, doing: str, enqueue: Callable[[], cl.Event]) -> cl.Event:
+        if not self.in_order:
+            self.barrier()
+        return self._guarded(doing, enqueue)
+
+    def _guarded(self, doing: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except cl.Error as error:
+            raise driver_error(error, doing, where=f"device {self.engine.device}") from None
+
+    def _check_range(self, doing: str, memory: Memory, offset: int, nbytes: int) -> None:
+        if offset < 0 or nbytes < 0 or offset + nbytes > memory.capacity:
+            raise ClinferError(f"cannot {doing} memory beyond its end", where=f"device {self.engine.device}",
+                               values={"offset": offset, "bytes": nbytes, "bytes of memory": memory.capacity})
+
+
+def _list(events: Iterable[Event]) -> list[cl.Event] | None:
+    return [event.cl_event for event in events] or None

@@ -1,0 +1,42 @@
+"""Fixtures for tests that run on every OpenCL device of the machine."""
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+import pytest
+
+from clinfer.runtime.device import DeviceInfo, available_devices, find_device
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.stream import Stream
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, default=None, help="repeat the random inputs of an earlier run")
+
+
+@pytest.fixture(scope="session", params=[device.name for device in available_devices()])
+def device(request: pytest.FixtureRequest) -> DeviceInfo:
+    """Each device in turn."""
+    return find_device(request.param)
+
+
+@pytest.fixture(scope="session")
+def engine(device: DeviceInfo) -> Engine:
+    """One engine per device for the whole run."""
+    return Engine(device)
+
+
+@pytest.fixture
+def stream(engine: Engine) -> Stream:
+    """A fresh in-order stream."""
+    return engine.create_stream()
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Fresh random numbers; a failure shows the seed that `--seed` takes to repeat them."""
+    seed = request.config.getoption("--seed")
+    seed = secrets.randbits(32) if seed is None else seed
+    print(f"random seed: {seed}")
+    return np.random.default_rng(seed)
