@@ -1,0 +1,6 @@
+"""What was asked: primitives and their connections."""
+from clinfer.topology.primitive import Port, Primitive, attributes_of
+from clinfer.topology.source import SourceBody, SourceNode
+from clinfer.topology.topology import Constant, Input, Topology
+
+__all__ = ["Constant", "Input", "Port", "Primitive", "SourceBody", "SourceNode", "Topology", "attributes_of"]

@@ -1,0 +1,136 @@
+"""The primitive: one operation of a topology, immutable, with the traits that other stages ask."""
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import NO_PADDING, Padding
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import OpSignature, Values
+
+
+@dataclass(frozen=True)
+class Port:
+    """One output of a primitive."""
+
+    primitive: str
+    index: int = 0
+
+    @staticmethod
+    def of(reference: str | Port) -> Port:
+        """A port from itself or from a primitive's id (its output 0)."""
+        return reference if isinstance(reference, Port) else Port(reference)
+
+    def __str__(self) -> str:
+        return self.primitive if self.index == 0 else f"{self.primitive}:{self.index}"
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One operation: an id, the ports it reads, the padding of its outputs, and its attributes.
+
+    Subclasses add one field per attribute, under OpenVINO's attribute names, and override the
+    traits below where they differ. `origin` is the name of the model's layer.
+    """
+
+    id: str
+    inputs: tuple[Port, ...] = ()
+    output_padding: Padding = NO_PADDING
+    origin: str = ""
+
+    op_type: ClassVar[str] = ""
+    opset: ClassVar[str] = "opset1"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(Port.of(i) for i in self.inputs))
+
+    # -- traits ---------------------------------------------------------------------------------
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs there are."""
+        return 1
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        """Inputs whose values shape inference or the host must know before the primitive can run.
+
+        They are read on the host and never passed to a kernel as buffers.
+        """
+        return ()
+
+    @property
+    def data_dependent_output(self) -> bool:
+        """Whether the output shapes are known only after the primitive has run."""
+        return False
+
+    @property
+    def reinterprets_input(self) -> bool:
+        """Whether the output is input 0's memory under another shape (dense planar layouts only)."""
+        return False
+
+    @property
+    def weights_input(self) -> int | None:
+        """The input that holds weights, which a kernel may want in a format of its own."""
+        return None
+
+    @property
+    def bias_axis(self) -> int | None:
+        """The output axis along which one more input may add a value per element; None: takes none."""
+        return None
+
+    @property
+    def bodies(self) -> tuple[Any, ...]:
+        """The topologies that the primitive may run inside (`SourceBody`), for If and loops."""
+        return ()
+
+    @property
+    def can_evaluate(self) -> bool:
+        """Whether `evaluate` computes the primitive on the host (small shape arithmetic)."""
+        return False
+
+    @property
+    def reads_shapes_only(self) -> bool:
+        """Whether the result depends on the shapes of the inputs alone (ShapeOf)."""
+        return False
+
+    def body_to_run(self, values: Values) -> int:
+        """Which of `bodies` runs, given the values of the value inputs."""
+        raise ClinferError(f"{type(self).__name__} has no bodies", where=self.where)
+
+    # -- behaviour ------------------------------------------------------------------------------
+
+    def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        """The element type of each output."""
+        return (input_types[0],) * self.output_count
+
+    def signature(self) -> OpSignature | None:
+        """The OpenVINO operation whose shape rule is this primitive's; None: `infer_shapes` is."""
+        return OpSignature(self.op_type, self.opset, attributes_of(self))
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        """The primitive's own shape rule, used where `signature` is None."""
+        raise ClinferError(f"{type(self).__name__} has neither a shape rule nor an OpenVINO signature",
+                           where=self.where)
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        """The outputs computed with NumPy from the input values; input values not read may be empty."""
+        raise ClinferError(f"{type(self).__name__} cannot be evaluated on the host", where=self.where)
+
+    @property
+    def where(self) -> str:
+        """How errors name this primitive."""
+        layer = f" (layer {self.origin!r})" if self.origin and self.origin != self.id else ""
+        return f"{type(self).__name__} {self.id!r}{layer}"
+
+
+_BASE_FIELDS = {f.name for f in fields(Primitive)}
+
+
+def attributes_of(primitive: Primitive) -> tuple[tuple[str, Any], ...]:
+    """The attributes (fields beyond the common ones) as (name, value) pairs."""
+    return tuple((f.name, getattr(primitive, f.name)) for f in fields(primitive) if f.name not in _BASE_FIELDS)

@@ -1,0 +1,41 @@
+"""What a converter sees of the model: one operation as plain data, free of the front end's classes."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
+from clinfer.topology.primitive import Port
+from clinfer.topology.topology import Topology
+
+
+@dataclass(frozen=True)
+class SourceBody:
+    """A subgraph of an operation: its topology, the operation's input index behind each of its
+    inputs, and the names of its outputs in the order of the operation's outputs."""
+
+    topology: Topology
+    inputs: Mapping[str, int]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SourceNode:
+    """One operation of the model. `id` is unique; `name` is the layer name users know."""
+
+    id: str
+    name: str
+    type_name: str
+    opset: str
+    attributes: Mapping[str, Any]
+    inputs: tuple[Port, ...]
+    input_shapes: tuple[Shape | None, ...]
+    input_types: tuple[ElementType, ...]
+    output_shapes: tuple[Shape | None, ...]
+    output_types: tuple[ElementType, ...]
+    constants: Mapping[int, np.ndarray] = field(default_factory=dict)
+    bodies: tuple[SourceBody, ...] = ()
