@@ -1,0 +1,1 @@
+"""How it is run: kernel specifications, the selector, the jitter and the kernel cache."""

@@ -1,0 +1,54 @@
+"""The implementation of a primitive: a kernel specification with its generated code."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clinfer.base.errors import ClinferError
+from clinfer.kernels.jitter import StageCode, generate_stage
+from clinfer.kernels.spec import BufferRef, Dispatch, KernelParams, KernelSpec, Stage, stages_of
+
+
+@dataclass(frozen=True)
+class StageImpl:
+    """One kernel function: its specification, its code and the buffers it takes, in order."""
+
+    stage: Stage
+    code: StageCode
+    buffers: tuple[BufferRef, ...]
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """All stages of a kernel for one primitive."""
+
+    spec: KernelSpec
+    stages: tuple[StageImpl, ...]
+
+
+@dataclass(frozen=True)
+class StageLaunch:
+    """What one stage needs to be launched on static layouts."""
+
+    block: bytes
+    dispatch: Dispatch
+
+
+def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
+    """The code of every stage for these parameters (layouts may be dynamic)."""
+    stages = []
+    for stage in stages_of(spec, params):
+        buffers = tuple(operand.buffer for operand in stage.operands(params))
+        stages.append(StageImpl(stage, generate_stage(stage, params), buffers))
+    return Implementation(spec, tuple(stages))
+
+
+def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLaunch, ...]:
+    """Argument blocks and work sizes of every stage for static layouts."""
+    launches = []
+    for part in implementation.stages:
+        try:
+            block = part.code.argument_block(part.stage.operands(params), part.stage.arguments(params))
+            launches.append(StageLaunch(block, part.stage.dispatch(params)))
+        except ClinferError as error:
+            raise error.at(params.primitive.where) from None
+    return tuple(launches)

@@ -1,0 +1,214 @@
+"""The jitter: turns a stage and its parameters into `#define`s before the kernel's own text.
+
+For each operand T it defines
+  T_TYPE, T_COMPUTE           storage and arithmetic type
+  T_LOAD(p, i), T_STORE(p, i, v), T_LOAD4/8/16(p, i), T_STORE4/8/16(p, i, v)
+  T_COMPUTE4/8/16             vectors of the arithmetic type
+  T_RANK, T_OFFSET, T_COUNT (elements, the product of the sizes)
+  T_SIZE_<n>, T_PITCH_<n>     per axis; also by letter (T_SIZE_X) and for the last axis (T_SIZE_LAST)
+  T_GET_INDEX(c0, c1, ...)    element index of logical coordinates
+  T_INDEX_OF(c)               the same from an array of coordinates
+  T_UNRAVEL(i, c)             coordinates (into array c) of the i-th element in row-major order
+Sizes, pitches and offsets that are known are numbers; the others are fields of the argument block.
+"""
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.format import Format
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import Constant, KernelParams, Operand, Stage, kernel_folder
+
+LARGEST_INDEX = 2**31 - 1
+_DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"clinfer\.cl"\s*$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class StageCode:
+    """The generated OpenCL C of one stage and the layout of its argument block.
+
+    `kernel_id` is the name of the kernel function, unique by content. `fields` are the 32-bit
+    integers of the argument block in order: (operand index, "size" | "pitch" | "offset", axis), or
+    (-1, argument name, 0).
+    """
+
+    kernel_id: str
+    source: str
+    fields: tuple[tuple[int, str, int], ...]
+
+    def argument_block(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> bytes:
+        """The bytes of the argument block for static operands."""
+        values = [_field_value(operands, arguments, field) for field in self.fields]
+        try:
+            return struct.pack(f"{len(values)}i", *values)
+        except struct.error:
+            raise ClinferError("a tensor is too large to be indexed with 32 bits", where=self.kernel_id,
+                               values={"argument block": values},
+                               hint="split the tensor along its batch") from None
+
+
+def _field_value(operands: tuple[Operand, ...], arguments: Mapping[str, int],
+                 field: tuple[int, str, int]) -> int:
+    operand, kind, axis = field
+    if operand < 0:
+        return arguments[kind]
+    view = operands[operand].view
+    if kind == "size":
+        return view.sizes[axis]  # type: ignore[return-value]
+    if kind == "pitch":
+        return view.pitches[axis]  # type: ignore[return-value]
+    return view.offset  # type: ignore[return-value]
+
+
+class _Writer:
+    """Collects macros and the fields of the argument block."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: list[str] = []
+        self.fields: list[tuple[int, str, int]] = []
+
+    def define(self, name: str, value: object) -> None:
+        self.lines.append(f"#define {name} {value}")
+
+    def number(self, name: str, value: object, field: tuple[int, str, int], bake: bool) -> None:
+        """A macro for a known number, or for a field of the argument block."""
+        if bake and isinstance(value, int):
+            self.define(name, value)
+            return
+        self.fields.append(field)
+        self.names.append(name.lower())
+        self.define(name, f"(args.{name.lower()})")
+
+
+@cache
+def read_source(package: str, name: str) -> str:
+    """The text of a .cl file of a package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def common_source() -> str:
+    """The shared headers, which precede the kernels of a batch once."""
+    return "\n".join(read_source("clinfer.kernels", f"include/{name}")
+                     for name in ("types.cl", "math.cl", "subgroup.cl"))
+
+
+def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
+    """The source of one stage for these parameters (layouts may be dynamic)."""
+    writer = _Writer()
+    for index, operand in enumerate(stage.operands(params)):
+        _write_operand(writer, index, operand, stage.bake)
+    for name, value in stage.constants(params).items():
+        writer.define(name, literal(value))
+    bake_arguments = stage.bake and params.is_static
+    for name, argument in stage.arguments(params).items():
+        writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
+    body = _INCLUDE.sub("", read_source(kernel_folder(params.primitive), stage.source))
+    identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
+    kernel_id = f"{stage.entry}_{identity.hexdigest()[:16]}"
+    return StageCode(kernel_id, _assemble(kernel_id, stage.entry, writer, body), tuple(writer.fields))
+
+
+def operand_macros(operand: Operand) -> list[str]:
+    """The macros of one operand all of whose numbers are known."""
+    writer = _Writer()
+    _write_operand(writer, 0, operand, bake=True)
+    return writer.lines
+
+
+def literal(value: Constant) -> str:
+    """A Python value as OpenCL C text (floats as single-precision literals)."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "NAN"
+        if math.isinf(value):
+            return "INFINITY" if value > 0 else "(-INFINITY)"
+        return f"({value!r}f)" if "e" in repr(value) or "." in repr(value) else f"({value!r}.0f)"
+    return str(value)
+
+
+def _assemble(kernel_id: str, entry: str, writer: _Writer, body: str) -> str:
+    lines = ["#define CLINFER_JIT", f"#define KERNEL_ID {kernel_id}", f"#define KERNEL_ENTRY_{entry}",
+             *writer.lines]
+    if writer.names:
+        fields = " ".join(f"int {name};" for name in writer.names)
+        lines.append(f"typedef struct {{ {fields} }} {kernel_id}_args;")
+        lines.append(f"#define ARGS , const {kernel_id}_args args")
+        lines.append("#define PASS_ARGS , args")
+    else:
+        lines += ["#define ARGS", "#define PASS_ARGS"]
+    text = "\n".join(lines) + "\n" + body
+    undefine = "\n".join(f"#undef {name}" for name in dict.fromkeys(_DEFINED.findall(text)))
+    return f"{text}\n{undefine}\n"
+
+
+def _write_operand(writer: _Writer, index: int, operand: Operand, bake: bool) -> None:
+    t, view = operand.macro, operand.view
+    kind = view.element_type
+    writer.define(f"{t}_TYPE", kind.cl_storage)
+    writer.define(f"{t}_COMPUTE", kind.cl_compute)
+    writer.define(f"{t}_IS_FLOAT", int(kind.is_float))
+    writer.define(f"{t}_IS_{kind.name.upper()}", 1)
+    writer.define(f"{t}_LOAD(p, i)", f"LOAD_{kind.name}(p, i)")
+    writer.define(f"{t}_STORE(p, i, v)", f"STORE_{kind.name}(p, i, v)")
+    for n in (4, 8, 16):
+        writer.define(f"{t}_COMPUTE{n}", f"{kind.cl_compute}{n}")
+        writer.define(f"{t}_LOAD{n}(p, i)", f"LOAD{n}_{kind.name}(p, i)")
+        writer.define(f"{t}_STORE{n}(p, i, v)", f"STORE{n}_{kind.name}(p, i, v)")
+    writer.define(f"{t}_RANK", view.rank)
+    for axis in range(view.rank):
+        writer.number(f"{t}_SIZE_{axis}", view.sizes[axis], (index, "size", axis), bake)
+        known_zero = view.pitches[axis] == 0 and view.sizes[axis] == 1
+        writer.number(f"{t}_PITCH_{axis}", view.pitches[axis], (index, "pitch", axis), bake or known_zero)
+    writer.number(f"{t}_OFFSET", view.offset, (index, "offset", 0), bake)
+    _write_letters(writer, t, view)
+    _write_indexing(writer, t, view)
+
+
+def _write_letters(writer: _Writer, t: str, view: TensorView) -> None:
+    if view.rank:
+        writer.define(f"{t}_SIZE_LAST", f"{t}_SIZE_{view.rank - 1}")
+        writer.define(f"{t}_PITCH_LAST", f"{t}_PITCH_{view.rank - 1}")
+    if 0 < view.rank <= 8:
+        for axis, letter in enumerate(Format.planar(view.rank).axes[:view.rank].upper()):
+            writer.define(f"{t}_SIZE_{letter}", f"{t}_SIZE_{axis}")
+            writer.define(f"{t}_PITCH_{letter}", f"{t}_PITCH_{axis}")
+
+
+def _write_indexing(writer: _Writer, t: str, view: TensorView) -> None:
+    names = [f"c{i}" for i in range(view.rank)]
+    terms = [_axis_index(t, axis, view) for axis in range(view.rank)]
+    writer.define(f"{t}_GET_INDEX({', '.join(names)})", "(" + " + ".join([f"{t}_OFFSET", *terms]) + ")")
+    writer.define(f"{t}_INDEX_OF(c)",
+                  f"{t}_GET_INDEX({', '.join(f'(c)[{i}]' for i in range(view.rank))})")
+    sizes = [f"{t}_SIZE_{i}" for i in range(view.rank)]
+    writer.define(f"{t}_COUNT", "(" + (" * ".join(sizes) or "1") + ")")
+    steps = []
+    for axis in reversed(range(view.rank)):
+        steps.append(f"(c)[{axis}] = r_ % {t}_SIZE_{axis}; r_ /= {t}_SIZE_{axis};" if axis
+                     else "(c)[0] = r_;")
+    writer.define(f"{t}_UNRAVEL(i, c)", "do { int r_ = (i); " + " ".join(steps) + " } while (0)")
+
+
+def _axis_index(t: str, axis: int, view: TensorView) -> str:
+    blocks = view.blocks[axis]
+    if blocks is None:
+        return f"(c{axis}) * {t}_PITCH_{axis}"
+    coordinate = f"((c{axis}) + {blocks.lower})"
+    whole = math.prod(size for size, _ in blocks.levels)
+    terms = [f"{coordinate} / {whole} * {t}_PITCH_{axis}"]
+    for size, pitch in blocks.levels:
+        whole //= size
+        terms.append(f"{coordinate} / {whole} % {size} * {pitch}")
+    return " + ".join(terms)

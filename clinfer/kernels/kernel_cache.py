@@ -1,0 +1,179 @@
+"""The kernel cache: kernels built in batches and in parallel, kept in memory and on disk.
+
+On disk, per device and driver, `batches/<name>` holds one program binary behind its SHA-256, and
+`kernels/<kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from clinfer.base import knobs
+from clinfer.base.errors import ClinferError
+from clinfer.base.tracing import log
+from clinfer.kernels.jitter import StageCode, common_source
+from clinfer.runtime.builder import BuildJob, build_in_processes
+from clinfer.runtime.engine import Engine, Program
+
+BATCH_KERNELS = 12
+BUILD_OPTIONS = "-cl-mad-enable"
+
+
+class KernelCache:
+    """The kernels of one engine; safe for use by several threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        # Weak, because the table of caches below must not keep engines alive.
+        self._engine_ref = weakref.ref(engine)
+        self._programs: dict[str, Program] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def _engine(self) -> Engine:
+        engine = self._engine_ref()
+        if engine is None:
+            raise ClinferError("the engine of this kernel cache is gone")
+        return engine
+
+    def program(self, kernel_id: str) -> Program:
+        """The built program that holds a kernel given to `prepare` before."""
+        return self._programs[kernel_id]
+
+    def prepare(self, codes: Iterable[StageCode]) -> None:
+        """Have every kernel ready: from memory, from disk, or built now."""
+        with self._lock:
+            wanted = {code.kernel_id: code for code in codes if code.kernel_id not in self._programs}
+            _dump(wanted.values())
+            missing = [code for code in wanted.values() if not self._load(code.kernel_id)]
+            if missing:
+                self._build(missing)
+
+    # -- building -------------------------------------------------------------------------------
+
+    def _build(self, codes: Sequence[StageCode]) -> None:
+        batches = _batches(codes)
+        log(1, f"building {len(codes)} kernels in {len(batches)} batches")
+        results = build_in_processes(self._engine.device, [BuildJob(_source(self._engine, batch), BUILD_OPTIONS)
+                                                           for batch in batches])
+        for batch, result in zip(batches, results, strict=True):
+            if result.binary is None:
+                self._build_singly(batch)
+            else:
+                self._keep(batch, self._engine.load_binary(result.binary), result.binary)
+
+    def _build_singly(self, batch: Sequence[StageCode]) -> None:
+        """Build the kernels of a failed batch one by one, so that the error names the kernel."""
+        for code in batch:
+            try:
+                program = self._engine.build_program(_source(self._engine, [code]), BUILD_OPTIONS)
+            except ClinferError as error:
+                raise error.at(f"kernel {code.kernel_id}") from None
+            self._keep([code], program, program.binary)
+
+    def _keep(self, batch: Sequence[StageCode], program: Program, binary: bytes) -> None:
+        for code in batch:
+            self._programs[code.kernel_id] = program
+        if knobs.cache_enabled():
+            self._store([code.kernel_id for code in batch], binary)
+
+    # -- disk -----------------------------------------------------------------------------------
+
+    def _folder(self) -> Path:
+        device = hashlib.sha256("|".join(self._engine.device.identity).encode()).hexdigest()[:16]
+        return knobs.cache_dir() / "kernels" / device
+
+    def _store(self, kernel_ids: Sequence[str], binary: bytes) -> None:
+        digest = hashlib.sha256(binary).digest()
+        name = hashlib.sha256("\n".join(sorted(kernel_ids)).encode()).hexdigest()[:32]
+        try:
+            _write(self._folder() / "batches" / name, digest + binary)
+            for kernel_id in kernel_ids:
+                _write(self._folder() / "index" / kernel_id, name.encode())
+        except OSError as error:
+            log(1, f"the kernel cache on disk cannot be written: {error}")
+
+    def _load(self, kernel_id: str) -> bool:
+        """Load the batch that holds a kernel; whether the kernel is there now."""
+        if kernel_id in self._programs:
+            return True
+        if not knobs.cache_enabled():
+            return False
+        try:
+            name = (self._folder() / "index" / kernel_id).read_text(encoding="ascii")
+            path = self._folder() / "batches" / name
+            content = path.read_bytes()
+        except (OSError, ValueError):
+            return False
+        try:
+            if hashlib.sha256(content[32:]).digest() != content[:32]:
+                raise ClinferError("the checksum does not match")
+            program = self._engine.load_binary(content[32:])
+            names = program.kernel_names
+            if kernel_id not in names:
+                raise ClinferError(f"it does not hold {kernel_id}")
+        except ClinferError as error:
+            log(1, f"kernel cache file {path} is unusable and will be built anew: {error.what}")
+            path.unlink(missing_ok=True)
+            return False
+        for held in names:
+            self._programs.setdefault(held, program)
+        return True
+
+
+def _batches(codes: Sequence[StageCode]) -> list[list[StageCode]]:
+    """Batches of at most BATCH_KERNELS kernels with about the same amount of source each."""
+    count = max(-(-len(codes) // BATCH_KERNELS), min(len(codes) // 4, os.cpu_count() or 1), 1)
+    batches: list[list[StageCode]] = [[] for _ in range(count)]
+    weights = [0] * count
+    for code in sorted(codes, key=lambda c: (-len(c.source), c.kernel_id)):
+        lightest = weights.index(min(weights))
+        batches[lightest].append(code)
+        weights[lightest] += len(code.source)
+    return batches
+
+
+def _source(engine: Engine, batch: Sequence[StageCode]) -> str:
+    return "\n".join([device_macros(engine), common_source(), *(code.source for code in batch)])
+
+
+def device_macros(engine: Engine) -> str:
+    """What kernels may ask about the device."""
+    able = engine.capabilities
+    lines = [f"#define CLINFER_SUBGROUPS {int(bool(able.subgroup_sizes))}",
+             f"#define CLINFER_FP16 {int(able.fp16)}",
+             f"#define CLINFER_PREFETCH {int(able.builtin_prefetch)}"]
+    if able.fp64:
+        lines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    if able.fp16:
+        lines.append("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
+    return "\n".join(lines)
+
+
+def _dump(codes: Iterable[StageCode]) -> None:
+    folder = knobs.dump_dir()
+    for code in codes:
+        log(4, f"source of {code.kernel_id}:\n{code.source}")
+        if folder is not None:
+            _write(folder / "kernels" / f"{code.kernel_id}.cl", code.source.encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.replace(temporary, path)
+
+
+_CACHES: weakref.WeakKeyDictionary[Engine, KernelCache] = weakref.WeakKeyDictionary()
+
+
+def kernel_cache_of(engine: Engine) -> KernelCache:
+    """The one kernel cache of an engine."""
+    return _CACHES.setdefault(engine, KernelCache(engine))

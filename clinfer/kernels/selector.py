@@ -1,0 +1,89 @@
+"""The kernel selector: picks the best kernel of a table and says why every other was passed over."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from clinfer.base.errors import ClinferError
+from clinfer.kernels.spec import Formats, KernelParams, KernelSpec
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A demand on the selector: the output format and the kernel's name, each empty for "any"."""
+
+    format: str = ""
+    kernel: str = ""
+
+
+ANYTHING = Forced()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The kernels of one primitive, best first, and the formats that all of them work on.
+
+    Only the last accepts every shape; those before it decide per shape (`check_shapes`).
+    `rejected` pairs the name of every other kernel with the reason.
+    """
+
+    specs: tuple[KernelSpec, ...]
+    formats: Formats
+    params: KernelParams
+    rejected: tuple[tuple[str, str], ...]
+
+
+def in_formats(params: KernelParams, formats: Formats) -> KernelParams:
+    """The parameters with every tensor in the given formats (a changed format drops padding)."""
+    inputs = tuple(x if x.format == f else replace(x, format=f, padding=type(x.padding)())
+                   for x, f in zip(params.inputs, formats.inputs, strict=True))
+    outputs = tuple(replace(x, format=f) for x, f in zip(params.outputs, formats.outputs, strict=True))
+    return replace(params, inputs=inputs, outputs=outputs)
+
+
+def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = ANYTHING) -> Selection:
+    """Choose among `specs`; ClinferError with every reason if none remains."""
+    reasons: dict[str, str] = {}
+    supported: list[tuple[float, KernelSpec, KernelParams, Formats]] = []
+    for spec in specs:
+        formats = spec.formats(params)
+        wanted = in_formats(params, formats)
+        reason = _refusal(spec, wanted, forced)
+        if reason is None:
+            supported.append((spec.score(wanted), spec, wanted, formats))
+        else:
+            reasons[spec.name] = reason
+    if not supported:
+        raise ClinferError("no kernel supports this primitive", where=params.primitive.where,
+                           values={"inputs": ", ".join(map(str, params.inputs)),
+                                   "outputs": ", ".join(map(str, params.outputs)), **reasons},
+                           hint="remove the forced kernel" if forced != ANYTHING else "use other element types")
+    supported.sort(key=lambda entry: (entry[1].name != forced.kernel, -entry[0]))
+    if forced.kernel and supported[0][1].name != forced.kernel:
+        raise ClinferError(f"the forced kernel {forced.kernel!r} cannot be used", where=params.primitive.where,
+                           values={"kernels": ", ".join(s.name for s in specs), **reasons},
+                           hint="force another kernel, or none")
+    return _chain(supported, params, reasons)
+
+
+def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | None:
+    if forced.format and all(x.format.name != forced.format for x in wanted.outputs):
+        return f"output format {forced.format} is forced"
+    return spec.supports(wanted)
+
+
+def _chain(supported: list[tuple[float, KernelSpec, KernelParams, Formats]], params: KernelParams,
+           reasons: dict[str, str]) -> Selection:
+    best_score, best, wanted, formats = supported[0]
+    chain = [best]
+    for score, spec, _, other in supported[1:]:
+        if chain[-1].check_shapes is None:
+            reasons[spec.name] = f"score {score:g} is below {best_score:g} of {best.name}"
+        elif other == formats:
+            chain.append(spec)
+        else:
+            reasons[spec.name] = f"works on other formats than {best.name}"
+    if chain[-1].check_shapes is not None:
+        raise ClinferError("no kernel of the table accepts every shape", where=params.primitive.where,
+                           values={"kernels": ", ".join(s.name for s in chain), **reasons})
+    return Selection(tuple(chain), formats, wanted, tuple(reasons.items()))

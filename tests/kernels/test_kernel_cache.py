@@ -1,0 +1,112 @@
+"""The kernel cache: warm starts, damaged files, and errors that name the kernel."""
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import ANY
+from clinfer.kernels import kernel_cache
+from clinfer.kernels.implementation import generate
+from clinfer.kernels.jitter import StageCode
+from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.spec import KernelParams
+from clinfer.ops import kernels_of
+from clinfer.ops.softmax import Softmax
+from clinfer.runtime.engine import Engine
+
+
+@pytest.fixture
+def codes(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[StageCode]:
+    """The code of two kernels, with an empty cache folder."""
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
+    made = []
+    for rank in (2, 3):
+        primitive = Softmax("s", ("x",), axis=1)
+        layout = Layout.planar((ANY,) * rank, ElementType.of("f32"))
+        params = KernelParams(primitive, (layout,), (layout,), engine.capabilities)
+        made.append(generate(kernels_of(primitive)[-1], params).stages[0].code)
+    return made
+
+
+@pytest.fixture
+def no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a kernel was built")
+    monkeypatch.setattr(kernel_cache, "build_in_processes", refuse)
+
+
+def _files(folder: Path, part: str) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file() and p.parent.name == part]
+
+
+def test_a_second_process_builds_nothing(engine: Engine, codes: list[StageCode], tmp_path: Path,
+                                         request: pytest.FixtureRequest) -> None:
+    KernelCache(engine).prepare(codes)
+    assert _files(tmp_path, "batches")
+    request.getfixturevalue("no_builds")
+    warm = KernelCache(engine)
+    warm.prepare(codes)
+    for code in codes:
+        engine.create_kernel(warm.program(code.kernel_id), code.kernel_id)
+
+
+@pytest.mark.parametrize("part", ["batches", "index"])
+@pytest.mark.parametrize("damage", [b"", b"\xff\x00garbage"])
+def test_damaged_files_are_built_anew(engine: Engine, codes: list[StageCode], tmp_path: Path, part: str,
+                                      damage: bytes, request: pytest.FixtureRequest) -> None:
+    KernelCache(engine).prepare(codes)
+    for path in _files(tmp_path, part):
+        path.write_bytes(damage)
+    repaired = KernelCache(engine)
+    repaired.prepare(codes)
+    engine.create_kernel(repaired.program(codes[0].kernel_id), codes[0].kernel_id)
+    request.getfixturevalue("no_builds")
+    KernelCache(engine).prepare(codes)
+
+
+def test_a_flipped_bit_is_noticed(engine: Engine, codes: list[StageCode], tmp_path: Path) -> None:
+    KernelCache(engine).prepare(codes)
+    for path in _files(tmp_path, "batches"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(bytes(content))
+    cache = KernelCache(engine)
+    cache.prepare(codes)
+    assert cache.program(codes[0].kernel_id).kernel_names
+
+
+def test_without_cache_nothing_is_written(engine: Engine, codes: list[StageCode], tmp_path: Path,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLINFER_CACHE", "0")
+    KernelCache(engine).prepare(codes)
+    assert not _files(tmp_path, "batches") and not _files(tmp_path, "index")
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(engine: Engine, codes: list[StageCode], tmp_path: Path,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    obstacle = tmp_path / "file"
+    obstacle.write_text("in the way", encoding="utf-8")
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(obstacle))
+    KernelCache(engine).prepare(codes)
+
+
+def test_a_kernel_that_does_not_build_is_named(engine: Engine, codes: list[StageCode]) -> None:
+    broken = replace(codes[0], kernel_id="broken_1", source="kernel void broken_1(global float* x) { x = nonsense; }")
+    cache = KernelCache(engine)
+    with pytest.raises(ClinferError, match="broken_1") as raised:
+        cache.prepare([broken, codes[1]])
+    assert "nonsense" in str(raised.value)
+    cache.prepare([codes[1]])
+
+
+def test_sources_are_dumped(engine: Engine, codes: list[StageCode], tmp_path: Path,
+                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLINFER_DUMP", str(tmp_path / "dump"))
+    KernelCache(engine).prepare(codes)
+    text = (tmp_path / "dump" / "kernels" / f"{codes[0].kernel_id}.cl").read_text(encoding="utf-8")
+    assert f"#define KERNEL_ID {codes[0].kernel_id}" in text
