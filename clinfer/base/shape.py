@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clinfer.base.errors import ClinferError
+
 UNBOUNDED = 2**62
 
 
@@ -52,3 +54,28 @@ def upper_estimate(shape: Shape | None, unknown: int = 64) -> StaticShape:
     if shape is None:
         return (unknown,)
     return tuple(d if isinstance(d, int) else min(d.high, max(d.low, unknown)) for d in shape)
+
+
+def broadcast_shapes(shapes: tuple[Shape | None, ...]) -> Shape | None:
+    """The shape that all of these stretch to by NumPy's rule; None if a rank is dynamic.
+
+    A dynamic dimension against a size above 1 must turn out to be that size or 1.
+    """
+    if any(shape is None for shape in shapes):
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    rank = max(map(len, known))
+    lifted = [(1,) * (rank - len(shape)) + tuple(shape) for shape in known]
+    return tuple(_broadcast_sizes([shape[axis] for shape in lifted], known) for axis in range(rank))
+
+
+def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
+    fixed = {size for size in sizes if isinstance(size, int) and size != 1}
+    if len(fixed) > 1:
+        raise ClinferError("shapes do not broadcast", values={"shapes": " ".join(map(show, shapes))})
+    if fixed:
+        return fixed.pop()
+    moving = [size for size in sizes if isinstance(size, Dim)]
+    if not moving:
+        return 1
+    return moving[0] if len(moving) == 1 else Dim(max(d.low for d in moving), max(d.high for d in moving))

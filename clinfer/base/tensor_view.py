@@ -74,12 +74,15 @@ class TensorView:
                        pitches=tuple(self.pitches[a] for a in order),
                        blocks=tuple(self.blocks[a] for a in order))
 
-    def insert_axes(self, positions: tuple[int, ...]) -> TensorView:
-        """Axes of size 1 put in, so that they stand at `positions` of the result."""
+    def insert_axes(self, positions: tuple[int, ...], pitch: int = 0) -> TensorView:
+        """Axes of size 1 put in, so that they stand at `positions` of the result.
+
+        With a pitch other than 0 they look like any other axis, so that one build serves several ranks.
+        """
         sizes, pitches, blocks = list(self.sizes), list(self.pitches), list(self.blocks)
         for position in sorted(positions):
             sizes.insert(position, 1)
-            pitches.insert(position, 0)
+            pitches.insert(position, pitch)
             blocks.insert(position, None)
         return replace(self, sizes=tuple(sizes), pitches=tuple(pitches), blocks=tuple(blocks))
 

@@ -112,7 +112,7 @@ def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
     bake_arguments = stage.bake and params.is_static
     for name, argument in stage.arguments(params).items():
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
-    body = _INCLUDE.sub("", read_source(kernel_folder(params.primitive), stage.source))
+    body = _INCLUDE.sub("", read_source(kernel_folder(stage, params.primitive), stage.source))
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
     kernel_id = f"{stage.entry}_{identity.hexdigest()[:16]}"
     return StageCode(kernel_id, _assemble(kernel_id, stage.entry, writer, body), tuple(writer.fields))

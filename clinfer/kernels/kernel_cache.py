@@ -1,7 +1,7 @@
 """The kernel cache: kernels built in batches and in parallel, kept in memory and on disk.
 
-On disk, per device and driver, `batches/<name>` holds one program binary behind its SHA-256, and
-`kernels/<kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
+On disk, per device and driver, `batches/<name>` holds one sealed program binary, and
+`index/<kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
 """
 from __future__ import annotations
 
@@ -84,14 +84,13 @@ class KernelCache:
     # -- disk -----------------------------------------------------------------------------------
 
     def _folder(self) -> Path:
-        device = hashlib.sha256("|".join(self._engine.device.identity).encode()).hexdigest()[:16]
+        device = hashlib.sha256(repr(self._engine.device.driver_key).encode()).hexdigest()[:16]
         return knobs.cache_dir() / "kernels" / device
 
     def _store(self, kernel_ids: Sequence[str], binary: bytes) -> None:
-        digest = hashlib.sha256(binary).digest()
         name = hashlib.sha256("\n".join(sorted(kernel_ids)).encode()).hexdigest()[:32]
         try:
-            _write(self._folder() / "batches" / name, digest + binary)
+            _write(self._folder() / "batches" / name, binary)
             for kernel_id in kernel_ids:
                 _write(self._folder() / "index" / kernel_id, name.encode())
         except OSError as error:
@@ -110,9 +109,7 @@ class KernelCache:
         except (OSError, ValueError):
             return False
         try:
-            if hashlib.sha256(content[32:]).digest() != content[:32]:
-                raise ClinferError("the checksum does not match")
-            program = self._engine.load_binary(content[32:])
+            program = self._engine.load_binary(content)
             names = program.kernel_names
             if kernel_id not in names:
                 raise ClinferError(f"it does not hold {kernel_id}")

@@ -127,7 +127,8 @@ def nothing(params: KernelParams) -> dict[str, Any]:
 class Stage:
     """One kernel function of an implementation.
 
-    `source` is the .cl file beside the room's table, `entry` the name given to KERNEL() in it.
+    `source` is the .cl file beside the room's table (or in `package`, for kernels that rooms share),
+    `entry` the name given to KERNEL() in it.
     `operands` lists the buffer arguments in the order of the function's parameters. `constants`
     become macros; `arguments` become fields of the argument block, read as ARG(name), or macros of
     the same spelling when every layout is static at build time. With `bake` False the sizes, pitches
@@ -141,6 +142,7 @@ class Stage:
     constants: Callable[[KernelParams], Mapping[str, Constant]] = nothing
     arguments: Callable[[KernelParams], Mapping[str, int]] = nothing
     bake: bool = True
+    package: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,9 +164,9 @@ class KernelSpec:
     scratch: Callable[[KernelParams], tuple[int, ...]] = lambda params: ()
 
 
-def kernel_folder(primitive: Primitive) -> str:
-    """The package whose folder holds the primitive's .cl files."""
-    return type(primitive).__module__.rpartition(".")[0]
+def kernel_folder(stage: Stage, primitive: Primitive) -> str:
+    """The package whose folder holds the stage's .cl file."""
+    return stage.package or type(primitive).__module__.rpartition(".")[0]
 
 
 def stages_of(spec: KernelSpec, params: KernelParams) -> tuple[Stage, ...]:

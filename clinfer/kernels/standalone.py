@@ -10,7 +10,7 @@ from clinfer.kernels.jitter import operand_macros
 from clinfer.kernels.spec import BufferRef, Operand
 
 SIZES = (16, 16, 16, 16)
-OPERANDS = tuple(f"INPUT{i}" for i in range(6)) + tuple(f"OUTPUT{i}" for i in range(3)) + ("SCRATCH0", "SCRATCH1")
+OPERANDS = ("INPUT0", "INPUT1", "INPUT2", "INPUT3", "OUTPUT0", "OUTPUT1", "SCRATCH0")
 PATH = Path(__file__).parent / "include" / "standalone.cl"
 
 

@@ -16,6 +16,7 @@ from clinfer.runtime import driver
 
 _INTEL_DISTRIBUTION = "intel-opencl-rt"
 _INTEL_LIBRARY = "libintelocl.so"
+_INTEL_THREADING = "libtbb.so.12"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _open_icd(library: str) -> list[cl.Platform]:
 
     Every OpenCL object carries its driver's own function table, so pyopencl can use them as they are.
     """
-    driver = ctypes.CDLL(library)
+    driver = _load(Path(library))
     find = driver.clGetExtensionFunctionAddress
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
     address = find(b"clIcdGetPlatformIDsKHR")
@@ -111,6 +112,19 @@ def _open_icd(library: str) -> list[cl.Platform]:
     if status or not count.value or get_ids(count.value, ids, None):
         raise OSError(f"the driver offers no platform (status {status})")
     return [cl.Platform.from_int_ptr(handle, False) for handle in ids if handle]
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError:
+        # OpenVINO brings an older TBB of the same name. If that was loaded first, the driver finds its own
+        # TBB only among the process's global symbols.
+        threading_library = library.with_name(_INTEL_THREADING)
+        if not threading_library.is_file():
+            raise
+        ctypes.CDLL(str(threading_library), ctypes.RTLD_GLOBAL)
+        return ctypes.CDLL(str(library))
 
 
 def _devices_of(platform: cl.Platform, failures: list[str]) -> PlatformDevices | None:

@@ -159,84 +159,6 @@
 #define INPUT3_INDEX_OF(c) INPUT3_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define INPUT3_COUNT (INPUT3_SIZE_0 * INPUT3_SIZE_1 * INPUT3_SIZE_2 * INPUT3_SIZE_3)
 #define INPUT3_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % INPUT3_SIZE_3; r_ /= INPUT3_SIZE_3; (c)[2] = r_ % INPUT3_SIZE_2; r_ /= INPUT3_SIZE_2; (c)[1] = r_ % INPUT3_SIZE_1; r_ /= INPUT3_SIZE_1; (c)[0] = r_; } while (0)
-#define INPUT4_TYPE float
-#define INPUT4_COMPUTE float
-#define INPUT4_IS_FLOAT 1
-#define INPUT4_IS_F32 1
-#define INPUT4_LOAD(p, i) LOAD_f32(p, i)
-#define INPUT4_STORE(p, i, v) STORE_f32(p, i, v)
-#define INPUT4_COMPUTE4 float4
-#define INPUT4_LOAD4(p, i) LOAD4_f32(p, i)
-#define INPUT4_STORE4(p, i, v) STORE4_f32(p, i, v)
-#define INPUT4_COMPUTE8 float8
-#define INPUT4_LOAD8(p, i) LOAD8_f32(p, i)
-#define INPUT4_STORE8(p, i, v) STORE8_f32(p, i, v)
-#define INPUT4_COMPUTE16 float16
-#define INPUT4_LOAD16(p, i) LOAD16_f32(p, i)
-#define INPUT4_STORE16(p, i, v) STORE16_f32(p, i, v)
-#define INPUT4_RANK 4
-#define INPUT4_SIZE_0 16
-#define INPUT4_PITCH_0 4096
-#define INPUT4_SIZE_1 16
-#define INPUT4_PITCH_1 256
-#define INPUT4_SIZE_2 16
-#define INPUT4_PITCH_2 16
-#define INPUT4_SIZE_3 16
-#define INPUT4_PITCH_3 1
-#define INPUT4_OFFSET 0
-#define INPUT4_SIZE_LAST INPUT4_SIZE_3
-#define INPUT4_PITCH_LAST INPUT4_PITCH_3
-#define INPUT4_SIZE_B INPUT4_SIZE_0
-#define INPUT4_PITCH_B INPUT4_PITCH_0
-#define INPUT4_SIZE_F INPUT4_SIZE_1
-#define INPUT4_PITCH_F INPUT4_PITCH_1
-#define INPUT4_SIZE_Y INPUT4_SIZE_2
-#define INPUT4_PITCH_Y INPUT4_PITCH_2
-#define INPUT4_SIZE_X INPUT4_SIZE_3
-#define INPUT4_PITCH_X INPUT4_PITCH_3
-#define INPUT4_GET_INDEX(c0, c1, c2, c3) (INPUT4_OFFSET + (c0) * INPUT4_PITCH_0 + (c1) * INPUT4_PITCH_1 + (c2) * INPUT4_PITCH_2 + (c3) * INPUT4_PITCH_3)
-#define INPUT4_INDEX_OF(c) INPUT4_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
-#define INPUT4_COUNT (INPUT4_SIZE_0 * INPUT4_SIZE_1 * INPUT4_SIZE_2 * INPUT4_SIZE_3)
-#define INPUT4_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % INPUT4_SIZE_3; r_ /= INPUT4_SIZE_3; (c)[2] = r_ % INPUT4_SIZE_2; r_ /= INPUT4_SIZE_2; (c)[1] = r_ % INPUT4_SIZE_1; r_ /= INPUT4_SIZE_1; (c)[0] = r_; } while (0)
-#define INPUT5_TYPE float
-#define INPUT5_COMPUTE float
-#define INPUT5_IS_FLOAT 1
-#define INPUT5_IS_F32 1
-#define INPUT5_LOAD(p, i) LOAD_f32(p, i)
-#define INPUT5_STORE(p, i, v) STORE_f32(p, i, v)
-#define INPUT5_COMPUTE4 float4
-#define INPUT5_LOAD4(p, i) LOAD4_f32(p, i)
-#define INPUT5_STORE4(p, i, v) STORE4_f32(p, i, v)
-#define INPUT5_COMPUTE8 float8
-#define INPUT5_LOAD8(p, i) LOAD8_f32(p, i)
-#define INPUT5_STORE8(p, i, v) STORE8_f32(p, i, v)
-#define INPUT5_COMPUTE16 float16
-#define INPUT5_LOAD16(p, i) LOAD16_f32(p, i)
-#define INPUT5_STORE16(p, i, v) STORE16_f32(p, i, v)
-#define INPUT5_RANK 4
-#define INPUT5_SIZE_0 16
-#define INPUT5_PITCH_0 4096
-#define INPUT5_SIZE_1 16
-#define INPUT5_PITCH_1 256
-#define INPUT5_SIZE_2 16
-#define INPUT5_PITCH_2 16
-#define INPUT5_SIZE_3 16
-#define INPUT5_PITCH_3 1
-#define INPUT5_OFFSET 0
-#define INPUT5_SIZE_LAST INPUT5_SIZE_3
-#define INPUT5_PITCH_LAST INPUT5_PITCH_3
-#define INPUT5_SIZE_B INPUT5_SIZE_0
-#define INPUT5_PITCH_B INPUT5_PITCH_0
-#define INPUT5_SIZE_F INPUT5_SIZE_1
-#define INPUT5_PITCH_F INPUT5_PITCH_1
-#define INPUT5_SIZE_Y INPUT5_SIZE_2
-#define INPUT5_PITCH_Y INPUT5_PITCH_2
-#define INPUT5_SIZE_X INPUT5_SIZE_3
-#define INPUT5_PITCH_X INPUT5_PITCH_3
-#define INPUT5_GET_INDEX(c0, c1, c2, c3) (INPUT5_OFFSET + (c0) * INPUT5_PITCH_0 + (c1) * INPUT5_PITCH_1 + (c2) * INPUT5_PITCH_2 + (c3) * INPUT5_PITCH_3)
-#define INPUT5_INDEX_OF(c) INPUT5_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
-#define INPUT5_COUNT (INPUT5_SIZE_0 * INPUT5_SIZE_1 * INPUT5_SIZE_2 * INPUT5_SIZE_3)
-#define INPUT5_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % INPUT5_SIZE_3; r_ /= INPUT5_SIZE_3; (c)[2] = r_ % INPUT5_SIZE_2; r_ /= INPUT5_SIZE_2; (c)[1] = r_ % INPUT5_SIZE_1; r_ /= INPUT5_SIZE_1; (c)[0] = r_; } while (0)
 #define OUTPUT0_TYPE float
 #define OUTPUT0_COMPUTE float
 #define OUTPUT0_IS_FLOAT 1
@@ -315,45 +237,6 @@
 #define OUTPUT1_INDEX_OF(c) OUTPUT1_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define OUTPUT1_COUNT (OUTPUT1_SIZE_0 * OUTPUT1_SIZE_1 * OUTPUT1_SIZE_2 * OUTPUT1_SIZE_3)
 #define OUTPUT1_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % OUTPUT1_SIZE_3; r_ /= OUTPUT1_SIZE_3; (c)[2] = r_ % OUTPUT1_SIZE_2; r_ /= OUTPUT1_SIZE_2; (c)[1] = r_ % OUTPUT1_SIZE_1; r_ /= OUTPUT1_SIZE_1; (c)[0] = r_; } while (0)
-#define OUTPUT2_TYPE float
-#define OUTPUT2_COMPUTE float
-#define OUTPUT2_IS_FLOAT 1
-#define OUTPUT2_IS_F32 1
-#define OUTPUT2_LOAD(p, i) LOAD_f32(p, i)
-#define OUTPUT2_STORE(p, i, v) STORE_f32(p, i, v)
-#define OUTPUT2_COMPUTE4 float4
-#define OUTPUT2_LOAD4(p, i) LOAD4_f32(p, i)
-#define OUTPUT2_STORE4(p, i, v) STORE4_f32(p, i, v)
-#define OUTPUT2_COMPUTE8 float8
-#define OUTPUT2_LOAD8(p, i) LOAD8_f32(p, i)
-#define OUTPUT2_STORE8(p, i, v) STORE8_f32(p, i, v)
-#define OUTPUT2_COMPUTE16 float16
-#define OUTPUT2_LOAD16(p, i) LOAD16_f32(p, i)
-#define OUTPUT2_STORE16(p, i, v) STORE16_f32(p, i, v)
-#define OUTPUT2_RANK 4
-#define OUTPUT2_SIZE_0 16
-#define OUTPUT2_PITCH_0 4096
-#define OUTPUT2_SIZE_1 16
-#define OUTPUT2_PITCH_1 256
-#define OUTPUT2_SIZE_2 16
-#define OUTPUT2_PITCH_2 16
-#define OUTPUT2_SIZE_3 16
-#define OUTPUT2_PITCH_3 1
-#define OUTPUT2_OFFSET 0
-#define OUTPUT2_SIZE_LAST OUTPUT2_SIZE_3
-#define OUTPUT2_PITCH_LAST OUTPUT2_PITCH_3
-#define OUTPUT2_SIZE_B OUTPUT2_SIZE_0
-#define OUTPUT2_PITCH_B OUTPUT2_PITCH_0
-#define OUTPUT2_SIZE_F OUTPUT2_SIZE_1
-#define OUTPUT2_PITCH_F OUTPUT2_PITCH_1
-#define OUTPUT2_SIZE_Y OUTPUT2_SIZE_2
-#define OUTPUT2_PITCH_Y OUTPUT2_PITCH_2
-#define OUTPUT2_SIZE_X OUTPUT2_SIZE_3
-#define OUTPUT2_PITCH_X OUTPUT2_PITCH_3
-#define OUTPUT2_GET_INDEX(c0, c1, c2, c3) (OUTPUT2_OFFSET + (c0) * OUTPUT2_PITCH_0 + (c1) * OUTPUT2_PITCH_1 + (c2) * OUTPUT2_PITCH_2 + (c3) * OUTPUT2_PITCH_3)
-#define OUTPUT2_INDEX_OF(c) OUTPUT2_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
-#define OUTPUT2_COUNT (OUTPUT2_SIZE_0 * OUTPUT2_SIZE_1 * OUTPUT2_SIZE_2 * OUTPUT2_SIZE_3)
-#define OUTPUT2_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % OUTPUT2_SIZE_3; r_ /= OUTPUT2_SIZE_3; (c)[2] = r_ % OUTPUT2_SIZE_2; r_ /= OUTPUT2_SIZE_2; (c)[1] = r_ % OUTPUT2_SIZE_1; r_ /= OUTPUT2_SIZE_1; (c)[0] = r_; } while (0)
 #define SCRATCH0_TYPE float
 #define SCRATCH0_COMPUTE float
 #define SCRATCH0_IS_FLOAT 1
@@ -393,42 +276,3 @@
 #define SCRATCH0_INDEX_OF(c) SCRATCH0_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define SCRATCH0_COUNT (SCRATCH0_SIZE_0 * SCRATCH0_SIZE_1 * SCRATCH0_SIZE_2 * SCRATCH0_SIZE_3)
 #define SCRATCH0_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % SCRATCH0_SIZE_3; r_ /= SCRATCH0_SIZE_3; (c)[2] = r_ % SCRATCH0_SIZE_2; r_ /= SCRATCH0_SIZE_2; (c)[1] = r_ % SCRATCH0_SIZE_1; r_ /= SCRATCH0_SIZE_1; (c)[0] = r_; } while (0)
-#define SCRATCH1_TYPE float
-#define SCRATCH1_COMPUTE float
-#define SCRATCH1_IS_FLOAT 1
-#define SCRATCH1_IS_F32 1
-#define SCRATCH1_LOAD(p, i) LOAD_f32(p, i)
-#define SCRATCH1_STORE(p, i, v) STORE_f32(p, i, v)
-#define SCRATCH1_COMPUTE4 float4
-#define SCRATCH1_LOAD4(p, i) LOAD4_f32(p, i)
-#define SCRATCH1_STORE4(p, i, v) STORE4_f32(p, i, v)
-#define SCRATCH1_COMPUTE8 float8
-#define SCRATCH1_LOAD8(p, i) LOAD8_f32(p, i)
-#define SCRATCH1_STORE8(p, i, v) STORE8_f32(p, i, v)
-#define SCRATCH1_COMPUTE16 float16
-#define SCRATCH1_LOAD16(p, i) LOAD16_f32(p, i)
-#define SCRATCH1_STORE16(p, i, v) STORE16_f32(p, i, v)
-#define SCRATCH1_RANK 4
-#define SCRATCH1_SIZE_0 16
-#define SCRATCH1_PITCH_0 4096
-#define SCRATCH1_SIZE_1 16
-#define SCRATCH1_PITCH_1 256
-#define SCRATCH1_SIZE_2 16
-#define SCRATCH1_PITCH_2 16
-#define SCRATCH1_SIZE_3 16
-#define SCRATCH1_PITCH_3 1
-#define SCRATCH1_OFFSET 0
-#define SCRATCH1_SIZE_LAST SCRATCH1_SIZE_3
-#define SCRATCH1_PITCH_LAST SCRATCH1_PITCH_3
-#define SCRATCH1_SIZE_B SCRATCH1_SIZE_0
-#define SCRATCH1_PITCH_B SCRATCH1_PITCH_0
-#define SCRATCH1_SIZE_F SCRATCH1_SIZE_1
-#define SCRATCH1_PITCH_F SCRATCH1_PITCH_1
-#define SCRATCH1_SIZE_Y SCRATCH1_SIZE_2
-#define SCRATCH1_PITCH_Y SCRATCH1_PITCH_2
-#define SCRATCH1_SIZE_X SCRATCH1_SIZE_3
-#define SCRATCH1_PITCH_X SCRATCH1_PITCH_3
-#define SCRATCH1_GET_INDEX(c0, c1, c2, c3) (SCRATCH1_OFFSET + (c0) * SCRATCH1_PITCH_0 + (c1) * SCRATCH1_PITCH_1 + (c2) * SCRATCH1_PITCH_2 + (c3) * SCRATCH1_PITCH_3)
-#define SCRATCH1_INDEX_OF(c) SCRATCH1_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
-#define SCRATCH1_COUNT (SCRATCH1_SIZE_0 * SCRATCH1_SIZE_1 * SCRATCH1_SIZE_2 * SCRATCH1_SIZE_3)
-#define SCRATCH1_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % SCRATCH1_SIZE_3; r_ /= SCRATCH1_SIZE_3; (c)[2] = r_ % SCRATCH1_SIZE_2; r_ /= SCRATCH1_SIZE_2; (c)[1] = r_ % SCRATCH1_SIZE_1; r_ /= SCRATCH1_SIZE_1; (c)[0] = r_; } while (0)
