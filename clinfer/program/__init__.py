@@ -1,0 +1,1 @@
+"""What will be run: the graph, its passes, and the finished program."""

@@ -1,0 +1,202 @@
+"""Builds a program: topology -> graph -> passes -> segments, slots and kernels."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clinfer.base.layout import Layout
+from clinfer.base.shape import upper_estimate
+from clinfer.kernels.implementation import Implementation, generate
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+from clinfer.program.memory_plan import LiveRange, assign_slots
+from clinfer.program.passes import run_pipeline
+from clinfer.program.program import OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
+from clinfer.program.schedule import assign_segments, value_ports
+from clinfer.topology import Input, Port, Topology
+
+
+def build_program(topology: Topology, context: BuildContext) -> Program:
+    """The program of a topology; ClinferError if it cannot run on the device."""
+    graph = Graph(topology)
+    run_pipeline(graph, context)
+    implementations = _generate(graph)
+    context.kernels.prepare(s.code for parts in implementations.values() for i in parts for s in i.stages)
+    return _Assembly(graph, context, implementations).program()
+
+
+def _generate(graph: Graph) -> dict[str, tuple[Implementation, ...]]:
+    made = {}
+    for node in graph:
+        if node.selection is not None and node.id not in graph.constants:
+            made[node.id] = tuple(generate(spec, node.selection.params) for spec in node.selection.specs)
+    return made
+
+
+@dataclass
+class _Buffer:
+    """A tensor's memory while the program is laid out."""
+
+    first: int
+    last: int
+    size: int
+    storage: Storage
+    slot: int = -1
+
+
+class _Assembly:
+    """Turns a finished graph into the frozen program."""
+
+    def __init__(self, graph: Graph, context: BuildContext,
+                 implementations: dict[str, tuple[Implementation, ...]]) -> None:
+        self.graph = graph
+        self.context = context
+        self.implementations = implementations
+        segments = assign_segments(graph)
+        self.segments = segments
+        self.order = sorted((n for n in graph if n.id not in graph.constants), key=lambda n: segments[n.id])
+        self.ports = [Port(n.id, i) for n in graph for i in range(len(n.layouts))]
+        self.index = {port: i for i, port in enumerate(self.ports)}
+        self.roots = self._find_roots()
+        self.buffers = self._find_buffers()
+        self.scratch: dict[str, tuple[int, ...]] = {}
+        self.slot_count = self._share_slots()
+
+    def program(self) -> Program:
+        """The program of the graph."""
+        nodes = tuple(self._node(node) for node in self.order)
+        constants = {self.index[Port(id)]: data for id, data in self.graph.constants.items()}
+        memory = {t: data.on_device(self.context.stream) for t, data in constants.items() if self._needs_memory(t)}
+        return Program(
+            engine=self.context.engine, kernels=self.context.kernels, nodes=nodes,
+            tensors=tuple(self._tensor(i) for i in range(len(self.ports))),
+            segments=self._segments(nodes),
+            inputs={name: self._input(name) for name in self.graph.input_names},
+            input_tensors={name: self.index[Port(name)] for name in self.graph.input_names},
+            outputs={name: OutputInfo(self.index[port], self.graph.layout(port))
+                     for name, port in self.graph.outputs.items()},
+            constants=constants, constant_memory=memory, slot_count=self.slot_count)
+
+    def _input(self, name: str) -> Input:
+        primitive = self.graph[name].primitive
+        assert isinstance(primitive, Input)
+        return primitive
+
+    def _needs_memory(self, tensor: int) -> bool:
+        """Whether a kernel, a body, a view or the caller takes a constant or host value as a buffer."""
+        if self.ports[tensor] in self.graph.outputs.values():
+            return True
+        for node, index in self.graph.readers(self.ports[tensor]):
+            if node.is_view or (not node.on_host and index not in node.primitive.value_inputs):
+                return True
+        return False
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def _find_roots(self) -> list[int]:
+        roots = list(range(len(self.ports)))
+        for node in self.graph:
+            if node.is_view:
+                roots[self.index[Port(node.id)]] = roots[self.index[node.inputs[0]]]
+        return roots
+
+    def _find_buffers(self) -> dict[int, _Buffer]:
+        step = {node.id: i for i, node in enumerate(self.order)}
+        outputs = {self.roots[self.index[port]] for port in self.graph.outputs.values()}
+        buffers: dict[int, _Buffer] = {}
+        for i, port in enumerate(self.ports):
+            root, born = self.roots[i], step.get(port.primitive, 0)
+            last = max([born, *(step[n.id] for n, _ in self.graph.readers(port) if n.id in step)])
+            if root == i:
+                buffers[i] = _Buffer(born, last, 0, self._storage(port, i in outputs))
+            buffers[root].last = max(buffers[root].last, last)
+            buffers[root].size = max(buffers[root].size, _estimate(self.graph.layout(port)))
+        return buffers
+
+    def _storage(self, port: Port, is_output: bool) -> Storage:
+        node = self.graph[port.primitive]
+        if isinstance(node.primitive, Input):
+            return "input"
+        if node.id in self.graph.constants:
+            return "constant"
+        if node.primitive.data_dependent_output:
+            return "body"
+        if is_output:
+            return "output"
+        if node.on_host and not self._needs_memory(self.index[port]):
+            return "host"
+        return "slot"
+
+    def _share_slots(self) -> int:
+        owners: list[tuple[str, int]] = []
+        ranges: list[LiveRange] = []
+        for root, buffer in self.buffers.items():
+            if buffer.storage == "slot":
+                owners.append(("", root))
+                ranges.append(LiveRange(str(self.ports[root]), buffer.first, buffer.last, buffer.size))
+        for step, node in enumerate(self.order):
+            for n, size in enumerate(self._scratch_sizes(node)):
+                owners.append((node.id, n))
+                ranges.append(LiveRange(f"{node.id}/scratch{n}", step, step, size))
+        slots, count = assign_slots(ranges)
+        for (owner, number), slot in zip(owners, slots, strict=True):
+            if owner:
+                self.scratch[owner] = (*self.scratch.get(owner, ()), slot)
+            else:
+                self.buffers[number].slot = slot
+        return count
+
+    def _scratch_sizes(self, node: Node) -> tuple[int, ...]:
+        """Estimated bytes of each scratch buffer, the largest over the node's kernels."""
+        if node.selection is None:
+            return ()
+        params = node.selection.params
+        guess = replace(params, inputs=tuple(_static(x) for x in params.inputs),
+                        outputs=tuple(_static(x) for x in params.outputs))
+        needs = [spec.scratch(guess) for spec in node.selection.specs]
+        return tuple(max(need[i] if i < len(need) else 0 for need in needs)
+                     for i in range(max(map(len, needs), default=0)))
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _tensor(self, index: int) -> Tensor:
+        root = self.roots[index]
+        buffer = self.buffers[root]
+        return Tensor(self.ports[index], self.graph.layout(self.ports[index]), root, buffer.storage, buffer.slot)
+
+    def _node(self, node: Node) -> ProgramNode:
+        bodies = tuple(build_program(body.topology, replace(self.context, options=replace(
+            self.context.options, force_implementations={}))) for body in node.primitive.bodies)
+        kind = "host" if node.on_host else "view" if node.is_view else "body" if bodies else "kernel"
+        return ProgramNode(
+            node.primitive, tuple(self.index[p] for p in node.inputs),
+            tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), kind,  # type: ignore[arg-type]
+            self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
+            node.selection.rejected if node.selection else (), bodies)
+
+    def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
+        count = max((node.segment for node in nodes), default=-1) + 1
+        return tuple(self._segment(nodes, number) for number in range(count))
+
+    def _segment(self, nodes: tuple[ProgramNode, ...], number: int) -> Segment:
+        members = [i for i, n in enumerate(nodes) if n.segment == number and not isinstance(n.primitive, Input)]
+        made = {t for i in members for t in nodes[i].outputs}
+        incoming: dict[int, None] = {}
+        values: dict[int, None] = {}
+        for i in members:
+            needed = {self.index[p] for p in value_ports(self.graph[nodes[i].primitive.id])}
+            for tensor in nodes[i].inputs:
+                if tensor not in made and self.ports[tensor].primitive not in self.graph.constants:
+                    incoming[tensor] = None
+                    if tensor in needed:
+                        values[tensor] = None
+        return Segment(tuple(members), tuple(incoming), tuple(values))
+
+
+def _static(layout: Layout) -> Layout:
+    return layout.with_shape(upper_estimate(layout.shape))
+
+
+def _estimate(layout: Layout) -> int:
+    return _static(layout).byte_size
+
+

@@ -1,0 +1,41 @@
+"""Constants of a program: values on the host, in device memory, or both."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
+
+
+@dataclass
+class ConstantData:
+    """A constant's layout with its values on the host (`array`), on the device (`memory`), or both."""
+
+    layout: Layout
+    array: np.ndarray | None = None
+    memory: Memory | None = None
+
+    def on_host(self, stream: Stream) -> np.ndarray:
+        """The logical values, read back (blocking) if they exist on the device only."""
+        if self.array is None:
+            if self.memory is None:
+                raise ClinferError("a constant has no values", values={"layout": self.layout})
+            raw = np.empty(self.layout.byte_size, np.uint8)
+            stream.read(self.memory, raw)
+            self.array = self.layout.unpack(raw)
+        return self.array
+
+    def on_device(self, stream: Stream) -> Memory:
+        """The device memory, written on first use; the host values are let go of then."""
+        if self.memory is None:
+            if self.array is None:
+                raise ClinferError("a constant has no values", values={"layout": self.layout})
+            self.memory = stream.engine.allocate_memory(self.layout)
+            if self.layout.byte_size:
+                stream.write(self.memory, self.layout.pack(self.array), blocking=True)
+            self.array = None
+        return self.memory

@@ -1,0 +1,194 @@
+"""The program's graph while passes rewrite it: primitives, users, layouts and selections.
+
+All edits go through this class, which keeps users consistent; `check` proves it after each pass.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.kernels.selector import Selection
+from clinfer.program.constants import ConstantData
+from clinfer.topology import Port, Primitive, Topology
+
+
+@dataclass
+class Node:
+    """One primitive of the graph with what the passes have found out about it so far.
+
+    `layouts`: one per output (shapes may be dynamic). `on_host`: computed with NumPy, never by the
+    device. `is_view`: its output is input 0's memory. `selection`: its kernels.
+    """
+
+    primitive: Primitive
+    layouts: tuple[Layout, ...] = ()
+    on_host: bool = False
+    is_view: bool = False
+    selection: Selection | None = None
+
+    @property
+    def id(self) -> str:
+        return self.primitive.id
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return self.primitive.inputs
+
+
+class Graph:
+    """Nodes by id, in an order in which each stands after those it reads."""
+
+    def __init__(self, topology: Topology) -> None:
+        topology.check()
+        self._nodes = {p.id: Node(p) for p in topology.sorted()}
+        self.outputs: dict[str, Port] = topology.outputs
+        self.input_names = [p.id for p in topology.inputs]
+        self.constants: dict[str, ConstantData] = {}
+        self._users: dict[str, list[str]] = {id: [] for id in self._nodes}
+        for node in self:
+            self._link(node)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(list(self._nodes.values()))
+
+    def __getitem__(self, id: str) -> Node:
+        return self._nodes[id]
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._nodes
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    # -- questions ------------------------------------------------------------------------------
+
+    def users(self, id: str) -> list[Node]:
+        """The nodes that read any output of this one (each once)."""
+        return [self._nodes[user] for user in dict.fromkeys(self._users[id])]
+
+    def readers(self, port: Port) -> list[tuple[Node, int]]:
+        """Who reads one port, as (node, input index)."""
+        return [(user, index) for user in self.users(port.primitive)
+                for index, read in enumerate(user.inputs) if read == port]
+
+    def layout(self, port: Port) -> Layout:
+        """The layout of a port, once it has been inferred."""
+        return self._nodes[port.primitive].layouts[port.index]
+
+    def element_type(self, port: Port) -> ElementType:
+        """The element type of a port, once it has been inferred."""
+        return self.layout(port).element_type
+
+    def input_layouts(self, node: Node) -> tuple[Layout, ...]:
+        """The layouts of everything that a node reads."""
+        return tuple(self.layout(port) for port in node.inputs)
+
+    def is_output(self, id: str) -> bool:
+        """Whether an output of the graph is read from this node."""
+        return any(port.primitive == id for port in self.outputs.values())
+
+    def unique_id(self, wish: str) -> str:
+        """An id that no node has: `wish`, or `wish` with a number behind it."""
+        if wish not in self._nodes:
+            return wish
+        count = 2
+        while f"{wish}_{count}" in self._nodes:
+            count += 1
+        return f"{wish}_{count}"
+
+    # -- edits ----------------------------------------------------------------------------------
+
+    def insert_before(self, reader: str, primitive: Primitive) -> Node:
+        """Add a primitive in front of a node (which does not read it yet)."""
+        return self._place(primitive, before=reader)
+
+    def append(self, primitive: Primitive) -> Node:
+        """Add a primitive at the end."""
+        return self._place(primitive, before=None)
+
+    def set_input(self, reader: str, index: int, port: Port) -> None:
+        """Let input `index` of a node read another port."""
+        node = self._nodes[reader]
+        inputs = (*node.inputs[:index], port, *node.inputs[index + 1:])
+        self.replace(reader, replace(node.primitive, inputs=inputs))
+
+    def replace(self, id: str, primitive: Primitive) -> None:
+        """Put another primitive of the same id in a node's place; its findings stay."""
+        if primitive.id != id:
+            raise ClinferError(f"{primitive.where} cannot replace {id!r}", where="graph")
+        node = self._nodes[id]
+        self._unlink(node)
+        node.primitive = primitive
+        self._link(node)
+
+    def redirect(self, old: Port, new: Port) -> None:
+        """Let all readers and outputs of one port read another."""
+        for reader, index in self.readers(old):
+            if reader.id != new.primitive:
+                self.set_input(reader.id, index, new)
+        self.outputs = {name: new if port == old else port for name, port in self.outputs.items()}
+
+    def remove(self, id: str) -> None:
+        """Take out a node that nobody reads."""
+        if self._users[id] or self.is_output(id):
+            raise ClinferError(f"{id!r} is still read", where="graph",
+                               values={"by": ", ".join(self._users[id]) or "an output"})
+        self._unlink(self._nodes[id])
+        del self._nodes[id], self._users[id]
+        self.constants.pop(id, None)
+
+    # -- consistency ----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise if a node reads what is not there or stands before it, or users are wrong."""
+        seen: set[str] = set()
+        for node in self:
+            for port in node.inputs:
+                if port.primitive not in seen:
+                    raise ClinferError(f"{node.primitive.where} stands before {port.primitive!r}, which it reads")
+                if node.id not in self._users[port.primitive]:
+                    raise ClinferError(f"{port.primitive!r} does not know its user {node.id!r}")
+            seen.add(node.id)
+        for id, users in self._users.items():
+            for user in users:
+                if user not in seen or all(p.primitive != id for p in self._nodes[user].inputs):
+                    raise ClinferError(f"{id!r} lists {user!r}, which does not read it")
+        for name, port in self.outputs.items():
+            if port.primitive not in seen:
+                raise ClinferError(f"output {name!r} reads {port.primitive!r}, which does not exist")
+
+    def describe(self) -> str:
+        """The graph as text, one node a line."""
+        lines = []
+        for node in self:
+            kind = "host" if node.on_host else "view" if node.is_view else (
+                node.selection.specs[0].name if node.selection else "")
+            lines.append(f"{node.id} = {type(node.primitive).__name__}({', '.join(map(str, node.inputs))}) "
+                         f"-> {', '.join(map(str, node.layouts))} {kind}".rstrip())
+        return "\n".join(lines + [f"output {n} = {p}" for n, p in self.outputs.items()])
+
+    def _place(self, primitive: Primitive, before: str | None) -> Node:
+        if primitive.id in self._nodes:
+            raise ClinferError(f"two nodes have the id {primitive.id!r}", where="graph")
+        node = Node(primitive)
+        if before is None:
+            self._nodes[primitive.id] = node
+        else:
+            items = list(self._nodes.items())
+            position = next(i for i, (id, _) in enumerate(items) if id == before)
+            items.insert(position, (primitive.id, node))
+            self._nodes = dict(items)
+        self._users[primitive.id] = []
+        self._link(node)
+        return node
+
+    def _link(self, node: Node) -> None:
+        for port in node.inputs:
+            self._users[port.primitive].append(node.id)
+
+    def _unlink(self, node: Node) -> None:
+        for port in node.inputs:
+            self._users[port.primitive].remove(node.id)

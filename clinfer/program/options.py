@@ -1,0 +1,55 @@
+"""What a user may ask of the build of a program."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from clinfer.base import knobs
+from clinfer.base.errors import ClinferError
+from clinfer.base.format import Format
+from clinfer.kernels.selector import ANYTHING, Forced
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """`force_implementations` maps a primitive's id to (format name, kernel name), each may be empty.
+
+    `is_internal` marks a program that computes constants for another: its outputs keep the layouts
+    of their producers, and nothing in it is folded.
+    """
+
+    force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    is_internal: bool = False
+
+    def forced(self, primitive_id: str) -> Forced:
+        """The demand on the selector for one primitive; the compile option wins over the knob."""
+        return _forced(self.force_implementations).get(primitive_id) or _from_knob().get(primitive_id, ANYTHING)
+
+    def check(self, primitive_ids: set[str]) -> None:
+        """Raise if a forced implementation names a primitive that does not exist."""
+        unknown = sorted(set(self.force_implementations) - primitive_ids)
+        if unknown:
+            raise ClinferError("force_implementations names primitives that the program does not have",
+                               where="compile options", values={"unknown": ", ".join(unknown)},
+                               hint="`clinfer explain` and CLINFER_DEBUG=3 list the primitives")
+
+
+def _forced(table: Mapping[str, tuple[str, str]]) -> dict[str, Forced]:
+    forced = {}
+    for primitive_id, (format_name, kernel) in table.items():
+        if format_name:
+            Format.of(format_name)
+        forced[primitive_id] = Forced(format_name, kernel)
+    return forced
+
+
+def _from_knob() -> dict[str, Forced]:
+    table = {}
+    for entry in filter(None, knobs.value("CLINFER_FORCE_KERNEL").split(",")):
+        primitive_id, _, demand = entry.rpartition("=")
+        if not primitive_id:
+            raise ClinferError("CLINFER_FORCE_KERNEL is malformed", values={"entry": entry},
+                               hint="write `primitive=kernel` or `primitive=format:kernel`")
+        format_name, _, kernel = demand.rpartition(":")
+        table[primitive_id] = (format_name, kernel)
+    return _forced(table)

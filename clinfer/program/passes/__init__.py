@@ -1,0 +1,55 @@
+"""The pass pipeline, in order. A pass rewrites the graph through its editing API only."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from clinfer.base import knobs
+from clinfer.base.errors import ClinferError
+from clinfer.base.tracing import log
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph
+from clinfer.program.passes.add_required_reorders import add_required_reorders
+from clinfer.program.passes.fuse_bias import fuse_bias
+from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.mark_host_nodes import mark_host_nodes
+from clinfer.program.passes.propagate_constants import propagate_constants
+from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
+from clinfer.program.passes.select_kernels import select_kernels
+
+Pass = Callable[[Graph, BuildContext], None]
+
+PIPELINE: tuple[Pass, ...] = (
+    infer_layouts,
+    propagate_constants,
+    remove_needless_nodes,
+    fuse_bias,
+    mark_host_nodes,
+    select_kernels,
+    add_required_reorders,
+    propagate_constants,
+    remove_needless_nodes,
+)
+
+INTERNAL_PIPELINE: tuple[Pass, ...] = (infer_layouts, mark_host_nodes, select_kernels, add_required_reorders)
+
+
+def run_pipeline(graph: Graph, context: BuildContext) -> None:
+    """Run every pass, checking the graph after each; an inconsistency names the pass."""
+    passes = INTERNAL_PIPELINE if context.options.is_internal else PIPELINE
+    for number, run in enumerate(passes):
+        run(graph, context)
+        try:
+            graph.check()
+        except ClinferError as error:
+            raise error.at(f"after pass {run.__name__}") from None
+        _dump(graph, number, run.__name__)
+
+
+def _dump(graph: Graph, number: int, name: str) -> None:
+    if knobs.debug_level() >= 5:
+        log(5, f"graph after {name}:\n{graph.describe()}")
+    folder = knobs.dump_dir()
+    if folder is not None:
+        target = folder / "graphs"
+        target.mkdir(parents=True, exist_ok=True)
+        (target / f"{number:02d}_{name}.txt").write_text(graph.describe() + "\n", encoding="utf-8")

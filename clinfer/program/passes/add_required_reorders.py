@@ -1,0 +1,55 @@
+"""Puts a reorder wherever a tensor's layout is not the one its reader needs."""
+from __future__ import annotations
+
+from clinfer.base.layout import Layout
+from clinfer.ops.reorder import Reorder
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.select_kernels import plain, required_inputs, select_node
+from clinfer.topology import Port
+
+
+def add_required_reorders(graph: Graph, context: BuildContext) -> None:
+    """Insert reorders between differing layouts (one per port and layout) and before outputs."""
+    made: dict[tuple[Port, Layout], Port] = {}
+    for node in graph:
+        for index, wanted in enumerate(required_inputs(graph, node)):
+            port = node.inputs[index]
+            if graph.layout(port) != wanted and not _unread(graph, node, index):
+                graph.set_input(node.id, index, _reordered(graph, port, wanted, node, made, context))
+    if not context.options.is_internal:
+        _plain_outputs(graph, made, context)
+
+
+def _unread(graph: Graph, node: Node, index: int) -> bool:
+    """Whether only the shape of the input matters to the node."""
+    return node.primitive.reads_shapes_only
+
+
+def _reordered(graph: Graph, port: Port, wanted: Layout, reader: Node, made: dict[tuple[Port, Layout], Port],
+               context: BuildContext) -> Port:
+    if (port, wanted) not in made:
+        primitive = Reorder(graph.unique_id(f"{port}/{wanted.format}"), (port,), output_padding=wanted.padding,
+                            origin=graph[port.primitive].primitive.origin, format=wanted.format.name)
+        node = graph.insert_before(reader.id, primitive)
+        node.layouts = context.infer(graph, node)
+        select_node(graph, node, context)
+        made[port, wanted] = Port(primitive.id)
+    return made[port, wanted]
+
+
+def _plain_outputs(graph: Graph, made: dict[tuple[Port, Layout], Port], context: BuildContext) -> None:
+    """Outputs are planar, except where the topology asks for a layout by a reorder or by padding."""
+    for name, port in graph.outputs.items():
+        layout = graph.layout(port)
+        asked = isinstance(graph[port.primitive].primitive, Reorder) or layout.padding
+        if asked or layout == plain(layout):
+            continue
+        if (port, plain(layout)) not in made:
+            primitive = Reorder(graph.unique_id(f"{port}/output"), (port,), format=plain(layout).format.name,
+                                origin=graph[port.primitive].primitive.origin)
+            node = graph.append(primitive)
+            node.layouts = context.infer(graph, node)
+            select_node(graph, node, context)
+            made[port, plain(layout)] = Port(primitive.id)
+        graph.outputs[name] = made[port, plain(layout)]

@@ -1,0 +1,108 @@
+"""Computes at build time what depends on constants alone.
+
+Small arithmetic is done with NumPy; everything else runs once on the device, in an internal network.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.program.constants import ConstantData
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+from clinfer.topology import Constant, Input, Port, Primitive, Topology
+
+HOST_ELEMENTS = 4096
+
+
+def propagate_constants(graph: Graph, context: BuildContext) -> None:
+    """Replace every node that depends on constants alone by its values."""
+    _evaluate_small(graph, context)
+    foldable = _foldable(graph)
+    wanted = [node for node in foldable.values() if _is_read_outside(graph, node, foldable)]
+    if not wanted:
+        return
+    outputs = {str(Port(node.id, i)): Port(node.id, i) for node in wanted for i in range(len(node.layouts))}
+    topology = Topology(*_closure(graph, wanted, context), outputs=outputs)
+    results = context.execute_constants(topology, context)
+    for node in wanted:
+        for index in range(len(node.layouts)):
+            port = Port(node.id, index)
+            _replace_port(graph, port, results[str(port)])
+    _remove_unread(graph, list(foldable.values()))
+
+
+def _evaluate_small(graph: Graph, context: BuildContext) -> None:
+    for node in graph:
+        if not node.primitive.can_evaluate or not node.inputs:
+            continue
+        constants = [graph.constants.get(port.primitive) for port in node.inputs]
+        small = all(x.is_static and x.count <= HOST_ELEMENTS for x in node.layouts)
+        shape_only = node.primitive.reads_shapes_only and all(x.is_static for x in graph.input_layouts(node))
+        if not small or not (shape_only or all(c is not None for c in constants)):
+            continue
+        values = tuple(np.empty(0) if c is None or shape_only else c.on_host(context.stream) for c in constants)
+        shapes = tuple(x.shape for x in graph.input_layouts(node))
+        for index, value in enumerate(node.primitive.evaluate(values, shapes)):
+            layout = node.layouts[index]
+            if layout.static_shape != value.shape:
+                raise ClinferError("host evaluation and shape inference disagree", where=node.primitive.where,
+                                   values={"evaluated": value.shape, "inferred": layout})
+            _replace_port(graph, Port(node.id, index), ConstantData(layout, array=value))
+        _remove_unread(graph, [node])
+
+
+def _foldable(graph: Graph) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for node in graph:
+        if isinstance(node.primitive, (Constant, Input)) or node.primitive.data_dependent_output:
+            continue
+        if node.inputs and all(p.primitive in found or p.primitive in graph.constants for p in node.inputs):
+            found[node.id] = node
+    return found
+
+
+def _is_read_outside(graph: Graph, node: Node, foldable: dict[str, Node]) -> bool:
+    return graph.is_output(node.id) or any(user.id not in foldable for user in graph.users(node.id))
+
+
+def _closure(graph: Graph, wanted: list[Node], context: BuildContext) -> list[Primitive]:
+    """The primitives that the wanted nodes depend on, constants first, in graph order."""
+    needed: set[str] = set()
+    waiting = [node.id for node in wanted]
+    while waiting:
+        id = waiting.pop()
+        if id not in needed:
+            needed.add(id)
+            waiting += [port.primitive for port in graph[id].inputs]
+    primitives: list[Primitive] = []
+    for node in graph:
+        if node.id in needed:
+            primitives.append(_as_constant(graph, node, context) if node.id in graph.constants else node.primitive)
+    return primitives
+
+
+def _as_constant(graph: Graph, node: Node, context: BuildContext) -> Constant:
+    data = graph.constants[node.id]
+    return Constant(node.id, value=data.on_host(context.stream), element_type=data.layout.element_type)
+
+
+def _replace_port(graph: Graph, port: Port, data: ConstantData) -> None:
+    """Let everybody who reads a port read a constant instead."""
+    readers = graph.readers(port)
+    if not readers and port not in graph.outputs.values():
+        return
+    node = graph[port.primitive]
+    constant = graph.insert_before(node.id, Constant(
+        graph.unique_id(f"{port}/folded"), origin=node.primitive.origin,
+        value=np.empty(0), element_type=data.layout.element_type))
+    constant.layouts = (data.layout,)
+    graph.constants[constant.id] = data
+    graph.redirect(port, Port(constant.id))
+
+
+def _remove_unread(graph: Graph, nodes: list[Node]) -> None:
+    """Take out those of the nodes (given in graph order) that nobody reads any more."""
+    for node in reversed(nodes):
+        if not graph.users(node.id) and not graph.is_output(node.id):
+            graph.remove(node.id)

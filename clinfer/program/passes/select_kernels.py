@@ -1,0 +1,57 @@
+"""Chooses the kernels of every node, following the formats of the producers in processing order."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from clinfer.base.format import Format
+from clinfer.base.layout import NO_PADDING, Layout
+from clinfer.base.tracing import log
+from clinfer.kernels.selector import select
+from clinfer.kernels.spec import KernelParams
+from clinfer.ops import kernels_of
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+
+
+def select_kernels(graph: Graph, context: BuildContext) -> None:
+    """Give every node that the device computes its selection and its output formats."""
+    context.options.check({node.id for node in graph})
+    for node in graph:
+        select_node(graph, node, context)
+
+
+def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
+    """Select for one node; views, host nodes and nodes without kernels keep planar layouts."""
+    table = kernels_of(node.primitive)
+    if node.on_host or node.id in graph.constants or not table:
+        return
+    if node.primitive.reinterprets_input and not node.primitive.output_padding:
+        node.is_view = True
+        return
+    params = KernelParams(node.primitive, graph.input_layouts(node), node.layouts, context.engine.capabilities,
+                          context.known_values(graph, node))
+    node.selection = select(table, params, context.options.forced(node.id))
+    node.layouts = node.selection.params.outputs
+    _log(node)
+
+
+def required_inputs(graph: Graph, node: Node) -> tuple[Layout, ...]:
+    """The layouts in which a node must be given its inputs."""
+    present = graph.input_layouts(node)
+    if node.selection is not None:
+        hidden = node.primitive.value_inputs
+        return tuple(x if i in hidden else wanted
+                     for i, (x, wanted) in enumerate(zip(present, node.selection.params.inputs, strict=True)))
+    return tuple(plain(x) for x in present)
+
+
+def plain(layout: Layout) -> Layout:
+    """The planar, unpadded layout of the same tensor."""
+    return replace(layout, format=Format.planar(layout.rank), padding=NO_PADDING)
+
+
+def _log(node: Node) -> None:
+    selection = node.selection
+    assert selection is not None
+    log(3, f"{node.primitive.where}: {' | '.join(s.name for s in selection.specs)}"
+           + "".join(f"\n    not {name}: {reason}" for name, reason in selection.rejected))

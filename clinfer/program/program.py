@@ -1,0 +1,106 @@
+"""The finished program: frozen data that any number of networks run."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from clinfer.base.layout import Layout
+from clinfer.base.shape import Shape
+from clinfer.kernels.implementation import Implementation
+from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.program.constants import ConstantData
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
+from clinfer.topology import Input, Port, Primitive
+
+Storage = Literal["input", "constant", "slot", "output", "body", "host"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of the program.
+
+    `layout` may be dynamic. `root` is the index of the tensor whose memory this one is (its own index
+    unless it is a view). `storage` says where the root's memory comes from: an input of the execution,
+    a constant, a slot of the pool, an output of the execution, a body's network, or nowhere (a host
+    value that no kernel reads). `slot` is the slot's number, or -1.
+    """
+
+    port: Port
+    layout: Layout
+    root: int
+    storage: Storage
+    slot: int = -1
+
+
+@dataclass(frozen=True)
+class ProgramNode:
+    """One node: its tensors by index, and how it is carried out.
+
+    `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons.
+    """
+
+    primitive: Primitive
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    kind: Literal["kernel", "host", "view", "body"]
+    segment: int
+    implementations: tuple[Implementation, ...] = ()
+    scratch_slots: tuple[int, ...] = ()
+    rejected: tuple[tuple[str, str], ...] = ()
+    bodies: tuple[Program, ...] = ()
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Nodes that run without the host looking at data in between.
+
+    `incoming`: tensors from outside whose shapes belong to the key of a plan; `values`: those whose
+    contents the host reads, which belong to the key too.
+    """
+
+    nodes: tuple[int, ...]
+    incoming: tuple[int, ...]
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OutputInfo:
+    """An output of the program: its tensor's index and declared layout."""
+
+    tensor: int
+    layout: Layout
+
+    @property
+    def shape(self) -> Shape:
+        return self.layout.shape
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything that is decided before the first inference.
+
+    `constants` by tensor index; `constant_memory` holds those that kernels read. `slot_count` slots
+    are grown per shape by each network.
+    """
+
+    engine: Engine
+    kernels: KernelCache
+    nodes: tuple[ProgramNode, ...]
+    tensors: tuple[Tensor, ...]
+    segments: tuple[Segment, ...]
+    inputs: Mapping[str, Input]
+    input_tensors: Mapping[str, int]
+    outputs: Mapping[str, OutputInfo]
+    constants: Mapping[int, ConstantData]
+    constant_memory: Mapping[int, Memory]
+    slot_count: int
+
+    def explain(self) -> list[dict[str, object]]:
+        """One row per node: what it became and why."""
+        return [{"primitive": node.primitive.id, "type": type(node.primitive).__name__,
+                 "layer": node.primitive.origin, "kind": node.kind, "segment": node.segment,
+                 "kernels": [i.spec.name for i in node.implementations],
+                 "rejected": dict(node.rejected),
+                 "outputs": [str(self.tensors[t].layout) for t in node.outputs]} for node in self.nodes]

@@ -1,0 +1,35 @@
+"""Cuts the graph into segments at the points where the host must look at data."""
+from __future__ import annotations
+
+from clinfer.program.graph import Graph, Node
+from clinfer.topology import Input, Port
+
+
+def assign_segments(graph: Graph) -> dict[str, int]:
+    """The number of the segment of every node.
+
+    A node stands behind the segments of all that it reads; one segment further where it needs the
+    value of something that the device computes, or anything of a node with data-dependent outputs.
+    """
+    segments: dict[str, int] = {}
+    for node in graph:
+        values = value_ports(node)
+        earliest = 0
+        for port in node.inputs:
+            source = graph[port.primitive]
+            cut = source.primitive.data_dependent_output or (port in values and computes_on_device(graph, source))
+            earliest = max(earliest, segments[port.primitive] + cut)
+        segments[node.id] = earliest
+    return segments
+
+
+def value_ports(node: Node) -> set[Port]:
+    """The ports whose contents the host needs before it can plan the node."""
+    if node.on_host:
+        return set() if node.primitive.reads_shapes_only else set(node.inputs)
+    return {node.inputs[i] for i in node.primitive.value_inputs}
+
+
+def computes_on_device(graph: Graph, node: Node) -> bool:
+    """Whether a node's output exists on the device only, once it has run."""
+    return not (node.on_host or node.id in graph.constants or isinstance(node.primitive, Input))
