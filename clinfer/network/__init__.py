@@ -1,0 +1,1 @@
+"""Running it: networks, their execution plans and their memory."""

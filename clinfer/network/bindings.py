@@ -1,0 +1,115 @@
+"""Kernel objects of a network and the memory that is set as their arguments.
+
+Every kernel argument belongs to one tensor's memory or to one slot. When that memory is replaced,
+and only then, the arguments that use it are set again.
+"""
+from __future__ import annotations
+
+from clinfer.base.errors import ClinferError
+from clinfer.kernels.spec import BufferRef
+from clinfer.program.program import Program, ProgramNode
+from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.memory import Memory
+
+_Uses = list[tuple[Kernel, int]]
+
+
+class Bindings:
+    """One kernel object per stage of each implementation of each node, and their buffers."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.kernels: list[Kernel] = []
+        self.kernel_nodes: list[int] = []
+        self.kernel_index: dict[tuple[int, int, int], int] = {}
+        self._block_position: list[int] = []
+        self._blocks: list[bytes] = []
+        self._tensor_uses: dict[int, _Uses] = {}
+        self._slot_uses: list[_Uses] = [[] for _ in range(program.slot_count)]
+        self._memories: dict[int, Memory] = {}
+        self._own_outputs: dict[int, Memory] = {}
+        self._slots: list[Memory | None] = [None] * program.slot_count
+        for index, node in enumerate(program.nodes):
+            self._create_kernels(index, node)
+        for tensor, memory in program.constant_memory.items():
+            self.bind(tensor, memory)
+
+    def _create_kernels(self, index: int, node: ProgramNode) -> None:
+        engine, cache = self._program.engine, self._program.kernels
+        for choice, implementation in enumerate(node.implementations):
+            for number, stage in enumerate(implementation.stages):
+                kernel = engine.create_kernel(cache.program(stage.code.kernel_id), stage.code.kernel_id)
+                self.kernel_index[index, choice, number] = len(self.kernels)
+                self.kernels.append(kernel)
+                self.kernel_nodes.append(index)
+                self._block_position.append(len(stage.buffers))
+                self._blocks.append(b"")
+                for position, buffer in enumerate(stage.buffers):
+                    self._uses(node, buffer).append((kernel, position))
+
+    def _uses(self, node: ProgramNode, buffer: BufferRef) -> _Uses:
+        if buffer.kind == "scratch":
+            return self._slot_uses[node.scratch_slots[buffer.index]]
+        tensor = (node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]
+        described = self._program.tensors[tensor]
+        if described.storage == "slot":
+            return self._slot_uses[described.slot]
+        return self._tensor_uses.setdefault(described.root, [])
+
+    def memory(self, tensor: int) -> Memory:
+        """The memory in which a tensor lies at present."""
+        described = self._program.tensors[tensor]
+        if described.storage == "slot":
+            memory = self._slots[described.slot]
+        else:
+            memory = self._memories.get(described.root)
+        if memory is None:
+            raise ClinferError("a tensor has no memory yet", where="network",
+                               values={"tensor": described.port, "storage": described.storage})
+        return memory
+
+    def bind(self, tensor: int, memory: Memory) -> None:
+        """Let a tensor that lies outside the slots (an input, constant, output, body's result) lie here."""
+        root = self._program.tensors[tensor].root
+        if self._memories.get(root) is memory:
+            return
+        self._memories[root] = memory
+        for kernel, position in self._tensor_uses.get(root, ()):
+            kernel.set_buffer(position, memory)
+
+    def bind_outputs(self, needs: tuple[tuple[int, int], ...], wanted: dict[int, Memory]) -> None:
+        """Give outputs their memory: the caller's, or the network's own, grown as needed."""
+        for root, nbytes in needs:
+            memory = wanted.get(root)
+            if memory is not None and memory.capacity < nbytes:
+                raise ClinferError("the memory given for an output is too small", where="network",
+                                   values={"output": self._program.tensors[root].port, "needed bytes": nbytes,
+                                           "given bytes": memory.capacity})
+            self.bind(root, memory or self._own_output(root, nbytes))
+
+    def _own_output(self, root: int, nbytes: int) -> Memory:
+        own = self._own_outputs.get(root)
+        if own is None or own.capacity < nbytes:
+            own = self._program.engine.allocate_bytes(nbytes, what=f"output {self._program.tensors[root].port}")
+            self._own_outputs[root] = own
+        return own
+
+    def grow_slots(self, needs: tuple[tuple[int, int], ...]) -> None:
+        """Make every slot at least that large; what a grown slot held is lost."""
+        for slot, nbytes in needs:
+            held = self._slots[slot]
+            if held is not None and held.capacity >= nbytes:
+                continue
+            if held is not None:
+                held.release()
+            self._slots[slot] = None
+            grown = self._program.engine.allocate_bytes(nbytes, what=f"memory slot {slot}")
+            self._slots[slot] = grown
+            for kernel, position in self._slot_uses[slot]:
+                kernel.set_buffer(position, grown)
+
+    def set_block(self, kernel: int, block: bytes) -> None:
+        """Set a kernel's argument block, unless it is set already."""
+        if block and self._blocks[kernel] is not block:
+            self.kernels[kernel].set_bytes(self._block_position[kernel], block)
+            self._blocks[kernel] = block

@@ -1,0 +1,31 @@
+"""From a topology to a program: what builds programs and what runs their constants, put together."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from clinfer.base.shape_inference import ShapeInference
+from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.network.network import Network
+from clinfer.program.build import build_program
+from clinfer.program.constants import ConstantData
+from clinfer.program.context import BuildContext
+from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Topology
+
+
+def compile_topology(engine: Engine, topology: Topology, shape_inference: ShapeInference,
+                     options: BuildOptions | None = None) -> Program:
+    """Build the program of a topology for a device. Errors: ClinferError, see `docs/one_request.md`."""
+    context = BuildContext(engine, engine.create_stream(), kernel_cache_of(engine), shape_inference,
+                           options or BuildOptions(), execute_constants)
+    return build_program(topology, context)
+
+
+def execute_constants(topology: Topology, context: BuildContext) -> dict[str, ConstantData]:
+    """Run a topology without inputs once, as an internal network; its outputs stay on the device."""
+    program = build_program(topology, replace(context, options=BuildOptions(is_internal=True)))
+    outputs = Network(program, context.stream, context.shape_inference).execute()
+    context.stream.finish()
+    return {name: ConstantData(output.layout, memory=output.memory) for name, output in outputs.items()}

@@ -1,0 +1,44 @@
+"""Launching one kernel at a time, to time it (CLINFER_DEBUG=2) or to check its results (CLINFER_VALIDATE=1)."""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from clinfer.base import knobs
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape
+from clinfer.base.tracing import log
+from clinfer.network.bindings import Bindings
+from clinfer.network.plan import Launch
+from clinfer.program.program import Program
+from clinfer.runtime.stream import Stream
+
+
+def inspected() -> bool:
+    """Whether kernels must be launched one at a time."""
+    return knobs.debug_level() >= 2 or knobs.validate()
+
+
+def inspect_launch(program: Program, stream: Stream, bindings: Bindings, launch: Launch,
+                   shapes: Mapping[int, StaticShape]) -> None:
+    """Launch a kernel, wait for it, log its time, and check its outputs if asked to."""
+    kernel = bindings.kernels[launch.kernel]
+    stream.finish()
+    start = time.perf_counter()
+    stream.enqueue(kernel, launch.work)
+    stream.finish()
+    node = program.nodes[bindings.kernel_nodes[launch.kernel]]
+    log(2, f"{(time.perf_counter() - start) * 1e6:9.1f} us  {kernel.entry}  {node.primitive.where}  {launch.work}")
+    if not knobs.validate():
+        return
+    for tensor in node.outputs:
+        layout = program.tensors[tensor].layout.with_shape(shapes[tensor])
+        if not layout.element_type.is_float:
+            continue
+        raw = np.empty(layout.byte_size, np.uint8)
+        stream.read(bindings.memory(tensor), raw)
+        if np.isnan(layout.unpack(raw)).any():
+            raise ClinferError("a kernel produced NaN", where=node.primitive.where,
+                               values={"kernel": kernel.entry, "output": layout})

@@ -1,0 +1,240 @@
+"""The network: a program on a stream, with its kernel objects, its memory and its plans."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import StaticShape, admits, show
+from clinfer.base.shape_inference import ShapeInference
+from clinfer.network.bindings import Bindings
+from clinfer.network.inspection import inspect_launch, inspected
+from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
+from clinfer.network.planner import Planner
+from clinfer.program.program import Program, Tensor
+from clinfer.runtime.event import Event
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
+
+PLAN_CAPACITY = 256
+
+
+@dataclass(frozen=True)
+class NetworkOutput:
+    """An output of one execution. `memory` holds it until the network's next execution."""
+
+    layout: Layout
+    memory: Memory
+    stream: Stream
+
+    @property
+    def event(self) -> Event:
+        """Complete when the output may be read; made on request, because events cost time."""
+        return self.stream.marker()
+
+    def to_numpy(self) -> np.ndarray:
+        """The logical values (blocking)."""
+        raw = np.empty(self.layout.byte_size, np.uint8)
+        if raw.size:
+            self.stream.read(self.memory, raw)
+        return self.layout.unpack(raw).reshape(self.layout.static_shape)
+
+
+@dataclass
+class _Given:
+    """An input as the caller gave it."""
+
+    memory: Memory
+    shape: StaticShape
+    host_value: np.ndarray | None
+
+
+class Network:
+    """Executes a program. One thread at a time; any number of networks share a program."""
+
+    def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference) -> None:
+        self.program = program
+        self.stream = stream
+        self._shape_inference = shape_inference
+        self._bindings = Bindings(program)
+        self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index)
+        self._plans: OrderedDict[tuple[int, PlanKey], Plan] = OrderedDict()
+        self._current: list[Plan | None] = [None] * len(program.segments)
+        self._given: dict[str, _Given] = {}
+        self._wanted: dict[str, Memory] = {}
+        self._bodies: dict[tuple[int, int], Network] = {}
+        self.plans_made = 0
+
+    # -- inputs and outputs ---------------------------------------------------------------------
+
+    def set_input(self, name: str, memory: Memory, shape: StaticShape,
+                  host_value: np.ndarray | None = None) -> None:
+        """Give an input: planar memory of that shape; `host_value`, the same data on the host, spares a read
+        where the host needs it. The memory must stay unchanged until the execution is complete."""
+        declared = self.program.inputs.get(name)
+        if declared is None:
+            raise ClinferError(f"there is no input {name!r}", where="network",
+                               values={"inputs": ", ".join(self.program.inputs)})
+        if not admits(declared.shape, shape):
+            raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
+                               values={"declared": show(declared.shape), "given": show(shape)})
+        needed = Layout.planar(shape, declared.element_type).byte_size
+        if memory.capacity < needed:
+            raise ClinferError(f"the memory of input {name!r} is too small", where="network",
+                               values={"needed bytes": needed, "given bytes": memory.capacity})
+        self._given[name] = _Given(memory, tuple(shape), host_value)
+
+    def set_output(self, name: str, memory: Memory | None) -> None:
+        """Let an output be written to this memory (None: to memory of the network)."""
+        if name not in self.program.outputs:
+            raise ClinferError(f"there is no output {name!r}", where="network",
+                               values={"outputs": ", ".join(self.program.outputs)})
+        if memory is None:
+            self._wanted.pop(name, None)
+        else:
+            self._wanted[name] = memory
+
+    # -- execution ------------------------------------------------------------------------------
+
+    def execute(self, dependencies: Sequence[Event] = ()) -> dict[str, NetworkOutput]:
+        """Enqueue one inference behind `dependencies`; returns without waiting unless data decides."""
+        if dependencies:
+            self.stream.barrier(dependencies)
+        shapes, values = self._take_inputs()
+        for number in range(len(self.program.segments)):
+            self._run_segment(number, shapes, values)
+        outputs = {name: self._output(info.tensor, shapes) for name, info in self.program.outputs.items()}
+        return {name: self._delivered(name, output) for name, output in outputs.items()}
+
+    def _delivered(self, name: str, output: NetworkOutput) -> NetworkOutput:
+        """The output in the caller's memory: copied there if its tensor lies elsewhere (an input, a constant)."""
+        wanted = self._wanted.get(name)
+        if wanted is None or wanted is output.memory:
+            return output
+        self.stream.copy(output.memory, wanted, output.layout.byte_size)
+        return NetworkOutput(output.layout, wanted, self.stream)
+
+    def _take_inputs(self) -> tuple[dict[int, StaticShape], dict[int, np.ndarray]]:
+        missing = [name for name in self.program.inputs if name not in self._given]
+        if missing:
+            raise ClinferError("not every input was given", where="network",
+                               values={"missing": ", ".join(missing)}, hint="call set_input for each")
+        shapes: dict[int, StaticShape] = {}
+        values: dict[int, np.ndarray] = {}
+        for name, tensor in self.program.input_tensors.items():
+            given = self._given[name]
+            shapes[tensor] = given.shape
+            self._bindings.bind(tensor, given.memory)
+            if given.host_value is not None:
+                values[tensor] = given.host_value
+        return shapes, values
+
+    def _run_segment(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        segment = self.program.segments[number]
+        for tensor in segment.values:
+            if tensor not in values:
+                values[tensor] = self._read(tensor, shapes)
+        plan = self._plan(number, shapes, values)
+        shapes.update(plan.shapes)
+        values.update(plan.values)
+        self._prepare(number, plan)
+        if inspected():
+            self._inspect(plan, shapes, values)
+        else:
+            self._replay(plan, shapes, values)
+
+    def _plan(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Plan:
+        segment = self.program.segments[number]
+        key = (number, (tuple([shapes[t] for t in segment.incoming]),
+                        tuple([_fingerprint(values[t]) for t in segment.values])))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._planner.plan(number, {t: shapes[t] for t in segment.incoming},
+                                      {t: values[t] for t in segment.values})
+            self.plans_made += 1
+            self._plans[key] = plan
+            if len(self._plans) > PLAN_CAPACITY:
+                self._plans.popitem(last=False)
+        else:
+            self._plans.move_to_end(key)
+        return plan
+
+    def _prepare(self, number: int, plan: Plan) -> None:
+        """Have memory and argument blocks ready; nothing to do when the plan ran last."""
+        self._bindings.bind_outputs(plan.output_bytes, self._wanted_by_root())
+        if self._current[number] is plan:
+            return
+        self._current[number] = None
+        self._bindings.grow_slots(plan.slot_bytes)
+        for step in plan.steps:
+            if isinstance(step, Launch):
+                self._bindings.set_block(step.kernel, step.block)
+        self._current[number] = plan
+
+    def _replay(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        enqueue, kernels = self.stream.enqueue, self._bindings.kernels
+        for step in plan.steps:
+            if isinstance(step, Launch):
+                enqueue(kernels[step.kernel], step.work)
+            else:
+                self._carry_out(step, shapes, values)
+
+    def _carry_out(self, step: Upload | RunBody, shapes: dict[int, StaticShape],
+                   values: dict[int, np.ndarray]) -> None:
+        if isinstance(step, Upload):
+            self.stream.write(self._bindings.memory(step.tensor), step.units)
+        else:
+            self._run_body(step, shapes, values)
+
+    def _inspect(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        for step in plan.steps:
+            if isinstance(step, Launch):
+                inspect_launch(self.program, self.stream, self._bindings, step, shapes)
+            else:
+                self._carry_out(step, shapes, values)
+
+    # -- bodies ---------------------------------------------------------------------------------
+
+    def _run_body(self, step: RunBody, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        node = self.program.nodes[step.node]
+        source = node.primitive.bodies[step.body]
+        inner = self._bodies.get((step.node, step.body))
+        if inner is None:
+            inner = Network(node.bodies[step.body], self.stream, self._shape_inference)
+            self._bodies[step.node, step.body] = inner
+        for name, index in source.inputs.items():
+            tensor = node.inputs[index]
+            shape = shapes[tensor] if tensor in shapes else self._tensor(tensor).layout.static_shape
+            inner.set_input(name, self._bindings.memory(tensor), shape, values.get(tensor))
+        results = inner.execute()
+        for tensor, name in zip(node.outputs, source.outputs, strict=True):
+            shapes[tensor] = results[name].layout.static_shape
+            values.pop(tensor, None)
+            self._bindings.bind(tensor, results[name].memory)
+
+    # -- helpers --------------------------------------------------------------------------------
+
+    def _tensor(self, index: int) -> Tensor:
+        return self.program.tensors[index]
+
+    def _wanted_by_root(self) -> dict[int, Memory]:
+        return {self._tensor(self.program.outputs[name].tensor).root: memory
+                for name, memory in self._wanted.items()}
+
+    def _read(self, tensor: int, shapes: dict[int, StaticShape]) -> np.ndarray:
+        return self._output(tensor, shapes).to_numpy()
+
+    def _output(self, tensor: int, shapes: dict[int, StaticShape]) -> NetworkOutput:
+        layout = self._tensor(tensor).layout
+        if tensor in shapes:
+            layout = layout.with_shape(shapes[tensor])
+        return NetworkOutput(layout, self._bindings.memory(tensor), self.stream)
+
+
+def _fingerprint(value: np.ndarray) -> bytes:
+    """A value as part of a plan's key: type, shape and contents."""
+    return b"%s%r" % (value.dtype.str.encode(), value.shape) + value.tobytes()
