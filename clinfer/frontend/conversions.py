@@ -1,0 +1,103 @@
+"""Element types, shapes, constants and error texts: between OpenVINO's classes and those of `base`."""
+from __future__ import annotations
+
+import numpy as np
+
+from clinfer.base.element_type import ALL_TYPES, ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, StaticShape
+from clinfer.frontend.openvino_import import openvino as ov
+
+_OV_TYPES = {kind.name: getattr(ov.Type, kind.name) for kind in ALL_TYPES}
+_LOOPS = ("Loop", "TensorIterator")
+_OUR_TYPES = {kind.name: kind for kind in ALL_TYPES}
+
+
+def ov_type(element_type: ElementType) -> ov.Type:
+    """OpenVINO's class of an element type."""
+    return _OV_TYPES[element_type.name]
+
+
+def element_type_of(kind: ov.Type, where: str) -> ElementType:
+    """The element type of OpenVINO's. Errors: strings, f8, nf4 and others that clinfer cannot hold."""
+    name = kind.get_type_name()
+    found = _OUR_TYPES.get(name)
+    if found is None:
+        raise ClinferError(f"tensors of type {name} are not supported", where=where,
+                           values={"supported": ", ".join(_OUR_TYPES)})
+    return found
+
+
+def static_shape_of(shape: ov.Shape) -> StaticShape:
+    """A static shape; indexed, because iterating over OpenVINO's class is ten times slower."""
+    return tuple([shape[axis] for axis in range(len(shape))])
+
+
+def shape_of(partial: ov.PartialShape) -> Shape | None:
+    """A shape whose dynamic dimensions carry their bounds; None for a dynamic rank."""
+    if partial.is_static:
+        return static_shape_of(partial.get_shape())
+    if partial.rank.is_dynamic:
+        return None
+    return tuple(_size_of(partial[axis]) for axis in range(len(partial)))
+
+
+def partial_shape_of(shape: Shape | None) -> ov.PartialShape:
+    """The reverse of `shape_of`."""
+    if shape is None:
+        return ov.PartialShape.dynamic()
+    if Dim not in map(type, shape):
+        return ov.PartialShape(ov.Shape(shape))
+    return ov.PartialShape([_dimension_of(size) if isinstance(size, Dim) else size for size in shape])
+
+
+def constant_values(node: ov.op.Constant, where: str) -> np.ndarray:
+    """The unpacked values of a Constant; without a copy where the type is not packed."""
+    kind = element_type_of(node.get_element_type(), where)
+    shape = static_shape_of(node.get_output_shape(0))
+    data = node.data
+    if kind.numpy == kind.storage and not kind.is_packed:
+        return data.reshape(shape)
+    units = np.ascontiguousarray(data).view(kind.storage).reshape(-1)
+    return kind.decode(units, int(np.prod(shape, dtype=np.int64))).reshape(shape)
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of OpenVINO says, without the places in its sources."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Exception from", "Check '", "While validating"))]
+    return " | ".join(told or lines) or type(error).__name__
+
+
+def is_constant(node: ov.Node) -> bool:
+    """Whether a node holds values."""
+    return bool(node.get_type_name() == "Constant")
+
+
+def identity_of(port: ov.Output) -> tuple[int, int]:
+    """What tells one output of a model from another: Python's wrappers of one port are many."""
+    return port.get_node().get_instance_id(), port.get_index()
+
+
+def layer_of(node: ov.Node) -> str:
+    """How errors name a node of the model."""
+    return f"layer {node.get_friendly_name()!r} ({node.get_type_name()})"
+
+
+def bodies_of(node: ov.Node) -> tuple[ov.Model, ...]:
+    """The subgraphs of a node: both branches of an If, the body of a loop, else none."""
+    kind = node.get_type_name()
+    if kind == "If":
+        return node.get_function(0), node.get_function(1)
+    return (node.get_function(),) if kind in _LOOPS else ()
+
+
+def _size_of(dimension: ov.Dimension) -> int | Dim:
+    if dimension.is_static:
+        return int(dimension.get_length())
+    high = dimension.get_max_length()
+    return Dim(dimension.get_min_length(), UNBOUNDED if high < 0 else high)
+
+
+def _dimension_of(size: Dim) -> ov.Dimension:
+    return ov.Dimension(size.low, -1 if size.high >= UNBOUNDED else size.high)

@@ -1,0 +1,111 @@
+"""From f32 to f16 inside a model: every f32 tensor, unless shapes or the range of f16 forbid it."""
+from __future__ import annotations
+
+import numpy as np
+
+from clinfer.frontend.conversions import bodies_of, identity_of, is_constant
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.precise_nodes import exact_inputs, find_precise
+
+_F32, _F16 = ov.Type.f32, ov.Type.f16
+_LARGEST, _SMALLEST = np.float16(65504), np.float16(2.0**-24)
+
+# Attributes that say the type of an output.
+_TYPE_ATTRIBUTES = ("destination_type", "output_type")
+
+# Parameters and Results belong to the user, the rest to states and to bodies that keep their own types.
+_PINNED = {"Parameter", "Constant", "Result", "ReadValue", "Assign", "If", "Loop", "TensorIterator"}
+
+
+def narrow_to_f16(model: ov.Model) -> None:
+    """Compute in f16 what the model computes in f32; the types of Parameters and Results stay.
+
+    Converts stand where a tensor goes from one type to the other, one per tensor. What `find_precise`
+    finds stays f32, and so does a node that OpenVINO refuses with f16 inputs.
+    """
+    _Narrowing(model).run()
+
+
+class _Narrowing:
+    def __init__(self, model: ov.Model) -> None:
+        self._nodes = model.get_ordered_ops()
+        self._precise = find_precise(self._nodes)
+        self._original = {identity_of(port): port.get_element_type() for node in self._nodes
+                          for port in node.outputs()}
+        self._twins: dict[tuple[int, int], ov.Output] = {}
+
+    def run(self) -> None:
+        for node in self._nodes:
+            for body in bodies_of(node):
+                narrow_to_f16(body)
+            keeps = node.get_type_name() in _PINNED or node.get_instance_id() in self._precise
+            if keeps or not self._narrow(node):
+                self._restore(node)
+
+    def _narrow(self, node: ov.Node) -> bool:
+        """Let a node compute in f16; False, and nothing changed, if OpenVINO does not allow it.
+
+        A Convert from f16 stays for those who want f32, the others read what it reads.
+        """
+        if node.get_type_name() == "Convert" and node.get_input_element_type(0) == _F16 \
+                and node.get_output_element_type(0) == _F32:
+            self._twins[identity_of(node.output(0))] = node.input_value(0)
+            return True
+        before = node.input_values()
+        attributes = node.get_attributes()
+        typed = [name for name in _TYPE_ATTRIBUTES if attributes.get(name) == "f32"]
+        exact = exact_inputs(node)
+        try:
+            for index, source in enumerate(before):
+                if index in exact:
+                    self._restore_input(node, index)
+                elif source.get_element_type() == _F32:
+                    node.input(index).replace_source_output(self._twin(source, _F16))
+            for name in typed:
+                node.set_attribute(name, "f16")
+            node.validate_and_infer_types()
+        except RuntimeError:
+            for port, source in zip(node.inputs(), before, strict=True):
+                port.replace_source_output(source)
+            for name in typed:
+                node.set_attribute(name, "f32")
+            return False
+        return True
+
+    def _restore(self, node: ov.Node) -> None:
+        """Give a node inputs of the types that it had."""
+        for index in range(node.get_input_size()):
+            self._restore_input(node, index)
+        node.validate_and_infer_types()
+
+    def _restore_input(self, node: ov.Node, index: int) -> None:
+        source = node.input_value(index)
+        original = self._original[identity_of(source)]
+        if source.get_element_type() != original:
+            node.input(index).replace_source_output(self._twin(source, original))
+
+    def _twin(self, port: ov.Output, kind: ov.Type) -> ov.Output:
+        """The same tensor in the other type."""
+        key = identity_of(port)
+        if key not in self._twins:
+            twin = _narrow_constant(port.get_node()) if is_constant(port.get_node()) else _convert(port, kind)
+            twin.set_friendly_name(f"{port.get_node().get_friendly_name()}/{kind.get_type_name()}")
+            self._twins[key] = twin.output(0)
+        return self._twins[key]
+
+
+def _convert(port: ov.Output, kind: ov.Type) -> ov.Node:
+    from openvino import opset1
+    return opset1.convert(port, kind.get_type_name())
+
+
+def _narrow_constant(node: ov.op.Constant) -> ov.Node:
+    """The constant in f16: what is finite stays finite, and a scalar that is not zero stays so."""
+    values = np.asarray(node.data)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = values.astype(np.float16)
+    beyond = np.isinf(narrow) & np.isfinite(values)
+    narrow[beyond] = np.copysign(_LARGEST, values[beyond])
+    if values.size == 1 and not narrow.any() and values.any():
+        narrow = np.copysign(_SMALLEST, values).astype(np.float16)
+    return ov.op.Constant(narrow.reshape(values.shape), shared_memory=True)

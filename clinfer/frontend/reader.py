@@ -1,0 +1,192 @@
+"""From OpenVINO's model to a topology: every operation goes through the converter of its room."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.conversions import (
+    bodies_of,
+    constant_values,
+    element_type_of,
+    identity_of,
+    is_constant,
+    layer_of,
+    shape_of,
+)
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.ops import CONVERTERS
+from clinfer.ops.room import Converter
+from clinfer.topology import Constant, Input, Port, Primitive, SourceBody, SourceNode, Topology
+
+_STRUCTURE = {"Parameter", "Constant", "Result"}
+_SHOWN_LAYERS = 5
+
+
+@dataclass(frozen=True)
+class SourceModel:
+    """A topology with the names of its inputs and outputs in the order of the model's ports."""
+
+    topology: Topology
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def to_topology(model: ov.Model, converters: Mapping[str, Converter] = CONVERTERS) -> SourceModel:
+    """The topology of a model. Constants share the model's memory.
+
+    Inputs and outputs are named by tensor names, where there are none by layer names; primitives by
+    layer names made unique. Errors: ClinferError that lists every operation without a converter, or
+    what a converter or an element type says of one layer.
+    """
+    _check_supported(model, converters)
+    return _Reader(model, converters).read()
+
+
+class _Reader:
+    """Reads one model or body, whose ids are a namespace of their own."""
+
+    def __init__(self, model: ov.Model, converters: Mapping[str, Converter]) -> None:
+        self._model = model
+        self._converters = converters
+        self._ids = _UniqueNames()
+        self._id_of: dict[int, str] = {}
+        self._primitives: list[Primitive] = []
+
+    def read(self) -> SourceModel:
+        inputs = tuple(self._read_parameter(node) for node in self._model.get_parameters())
+        for node in self._model.get_ordered_ops():
+            if is_constant(node):
+                self._read_constant(node)
+            elif node.get_type_name() not in _STRUCTURE:
+                self._read_operation(node)
+        outputs = self._read_results()
+        read = {port.primitive for p in self._primitives for port in p.inputs}
+        read |= {port.primitive for port in outputs.values()}
+        kept = [p for p in self._primitives if p.id in read or not isinstance(p, Constant)]
+        return SourceModel(Topology(*kept, outputs=outputs), inputs, tuple(outputs))
+
+    def _read_parameter(self, node: ov.op.Parameter) -> str:
+        port = node.output(0)
+        id = self._name(node, port.get_any_name() if port.get_names() else node.get_friendly_name())
+        self._primitives.append(Input(
+            id, origin=node.get_friendly_name(), shape=shape_of(port.get_partial_shape()),
+            element_type=element_type_of(port.get_element_type(), layer_of(node))))
+        return id
+
+    def _read_constant(self, node: ov.op.Constant) -> None:
+        kind = element_type_of(node.get_element_type(), layer_of(node))
+        name = node.get_friendly_name()
+        self._primitives.append(Constant(self._name(node, name), origin=name, element_type=kind,
+                                         value=constant_values(node, layer_of(node))))
+
+    def _read_operation(self, node: ov.Node) -> None:
+        source = self._source(node, self._name(node, node.get_friendly_name()))
+        try:
+            converted = self._converters[source.type_name](source)
+        except ClinferError as error:
+            raise error.at(layer_of(node)) from None
+        self._primitives += [converted] if isinstance(converted, Primitive) else converted
+
+    def _source(self, node: ov.Node, id: str) -> SourceNode:
+        inputs, outputs, where = node.inputs(), node.outputs(), layer_of(node)
+        return SourceNode(
+            id, node.get_friendly_name(), node.get_type_name(), node.get_type_info().version_id,
+            {name.replace("-", "_"): value for name, value in node.get_attributes().items()},
+            tuple(self._port(port) for port in node.input_values()),
+            tuple(shape_of(port.get_partial_shape()) for port in inputs),
+            tuple(element_type_of(port.get_element_type(), where) for port in inputs),
+            tuple(shape_of(port.get_partial_shape()) for port in outputs),
+            tuple(element_type_of(port.get_element_type(), where) for port in outputs),
+            _ConstantInputs(node), self._bodies(node))
+
+    def _bodies(self, node: ov.Node) -> tuple[SourceBody, ...]:
+        return tuple(self._body(node, index, body) for index, body in enumerate(bodies_of(node)))
+
+    def _body(self, node: ov.op.if_op, index: int, body: ov.Model) -> SourceBody:
+        try:
+            inner = _Reader(body, self._converters).read()
+        except ClinferError as error:
+            raise error.at(f"body {index} of {layer_of(node)}") from None
+        inputs = {inner.inputs[d.body_parameter_index]: int(d.input_index)
+                  for d in node.get_input_descriptions(index)}
+        order = {int(d.output_index): int(d.body_value_index) for d in node.get_output_descriptions(index)}
+        return SourceBody(inner.topology, inputs, tuple(inner.outputs[order[k]] for k in sorted(order)))
+
+    def _read_results(self) -> dict[str, Port]:
+        names = _UniqueNames()
+        outputs = {}
+        for node in self._model.get_results():
+            port = node.output(0)
+            name = port.get_any_name() if port.get_names() else node.input_value(0).get_node().get_friendly_name()
+            outputs[names.take(name)] = self._port(node.input_value(0))
+        return outputs
+
+    def _name(self, node: ov.Node, wish: str) -> str:
+        id = self._ids.take(wish)
+        self._id_of[node.get_instance_id()] = id
+        return id
+
+    def _port(self, port: ov.Output) -> Port:
+        instance, index = identity_of(port)
+        return Port(self._id_of[instance], index)
+
+
+class _UniqueNames:
+    """Gives each name out once; later wishes for it get a number behind it."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, wish: str) -> str:
+        name, count = wish, 2
+        while name in self._taken:
+            name, count = f"{wish}_{count}", count + 1
+        self._taken.add(name)
+        return name
+
+
+class _ConstantInputs(Mapping[int, np.ndarray]):
+    """The values of a node's constant inputs, read when they are asked for."""
+
+    def __init__(self, node: ov.Node) -> None:
+        sources = [port.get_node() for port in node.input_values()]
+        self._nodes = {index: source for index, source in enumerate(sources) if is_constant(source)}
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return constant_values(self._nodes[index], layer_of(self._nodes[index]))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def _check_supported(model: ov.Model, converters: Mapping[str, Converter]) -> None:
+    missing: dict[str, list[str]] = {}
+    for node in _all_nodes(model):
+        if node.get_type_name() not in _STRUCTURE and node.get_type_name() not in converters:
+            kind = f"{node.get_type_name()} ({node.get_type_info().version_id})"
+            missing.setdefault(kind, []).append(node.get_friendly_name())
+    if missing:
+        raise ClinferError(
+            f"the model has operations that clinfer does not support: {', '.join(sorted(missing))}",
+            where=f"model {model.get_friendly_name()!r}",
+            values={kind: f"{len(layers)} x: {_shown(layers)}" for kind, layers in sorted(missing.items())},
+            hint="leave these layers out at export, or run the model in parts")
+
+
+def _all_nodes(model: ov.Model) -> Iterator[ov.Node]:
+    """Every node, those of bodies included."""
+    for node in model.get_ordered_ops():
+        yield node
+        for body in bodies_of(node):
+            yield from _all_nodes(body)
+
+
+def _shown(layers: list[str]) -> str:
+    more = len(layers) - _SHOWN_LAYERS
+    return ", ".join(layers[:_SHOWN_LAYERS]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,62 @@
+"""OpenVINO's common transformations on a clone, with compressed weights and the precision looked after."""
+from __future__ import annotations
+
+import math
+
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.precision import narrow_to_f16
+
+PRECISIONS = ("f32", "f16")
+
+# Smaller constants are cheap in any type, and fusions match them only once they are folded.
+_LARGE = 4096
+_KEEP = "DisableConstantFolding_0"
+
+
+def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
+    """A transformed clone for `to_topology`; the given model stays as it is.
+
+    Large weights stay in the type in which the model stores them, behind their Converts. With
+    precision "f16", what the model computes in f32 is computed in f16, except where that would
+    change shapes or overflow; Parameters and Results keep their types. Errors: ClinferError for an
+    unknown precision or a model that OpenVINO cannot transform.
+    """
+    if precision not in PRECISIONS:
+        raise ClinferError(f"unknown inference precision {precision!r}",
+                           values={"known": ", ".join(PRECISIONS)})
+    clone = model.clone()
+    try:
+        _protect_weights(clone)
+        _apply_common_transformations(clone)
+        if precision == "f16":
+            narrow_to_f16(clone)
+        clone.validate_nodes_and_infer_types()
+    except RuntimeError as error:
+        if isinstance(error, ClinferError):
+            raise
+        raise ClinferError("OpenVINO cannot transform the model", where=f"model {model.get_friendly_name()!r}",
+                           values={"OpenVINO says": reason_of(error)}) from None
+    return clone
+
+
+def _protect_weights(model: ov.Model) -> None:
+    """Keep the folding of constants away from the Converts of large weights, bodies included."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "Convert" and _is_large_constant(node.input_value(0)):
+            node.get_rt_info()[_KEEP] = True
+        for body in bodies_of(node):
+            _protect_weights(body)
+
+
+def _is_large_constant(port: ov.Output) -> bool:
+    if not is_constant(port.get_node()):
+        return False
+    shape = port.get_shape()
+    return math.prod(shape[axis] for axis in range(len(shape))) >= _LARGE
+
+
+def _apply_common_transformations(model: ov.Model) -> None:
+    from openvino._offline_transformations import apply_moc_transformations
+    apply_moc_transformations(model, False)
