@@ -1,0 +1,32 @@
+"""clinfer: runs any model that OpenVINO can read on any OpenCL device.
+
+`import clinfer as ov` is a drop-in for `import openvino as ov`: every public name and submodule is there,
+ours in place of theirs. They are loaded when they are first asked for.
+"""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from clinfer.api import drop_in
+
+if TYPE_CHECKING:
+    from clinfer.api.names import *  # noqa: F403
+
+__version__ = "0.1.0"
+
+drop_in.install()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return list(import_module("clinfer.api.names").PUBLIC)
+    names = None if name.startswith("_") else import_module("clinfer.api.names")
+    if names is None or name not in names.PUBLIC:
+        raise AttributeError(f"module 'clinfer' has no attribute {name!r}")
+    globals()[name] = value = getattr(names, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *import_module("clinfer.api.names").PUBLIC})

@@ -1,0 +1,1 @@
+"""What the user holds: Core, CompiledModel, InferRequest, AsyncInferQueue, under OpenVINO's names."""

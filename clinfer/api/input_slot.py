@@ -1,0 +1,147 @@
+"""One input of an infer request: where its contents are, and how they reach the device."""
+from __future__ import annotations
+
+import numpy as np
+
+from clinfer.api.arrays import Declared, HostData, check_tensor_type, from_tensor, raw_bytes, tensor_shape
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import Dim
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.network import Network
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
+
+_KEPT_BYTES = 4096
+"""Inputs up to this size keep a host copy, which spares a read where the host needs their values."""
+
+
+class InputSlot:
+    """The contents lie in one of two places.
+
+    In a host tensor, once the user set or got one: it is read anew at every inference, because the user may
+    have written to it. Else in device memory, where the last given array went: it needs no second transfer.
+    """
+
+    def __init__(self, declared: Declared, name: str, engine: Engine) -> None:
+        self.declared = declared
+        self.name = name
+        self._engine = engine
+        self._tensor: ov.Tensor | None = None
+        self._data: HostData | None = None
+        self._memory: Memory | None = None
+        self._value: np.ndarray | None = None
+
+    @property
+    def layout(self) -> Layout | None:
+        """Shape and type of what the device memory holds; None before the first transfer."""
+        return self._memory.layout if self._memory is not None else None
+
+    def give(self, data: HostData, share: bool, keep: bool) -> None:
+        """Take an array as the contents of the next inferences.
+
+        `share`: the array stays the contents, and later changes to it count. `keep`: the array must be
+        copied now unless it is private, because the inference starts later. Else the inference follows at
+        once, before the caller can change the array.
+        """
+        if share and not data.is_private and data.units.flags.writeable and data.units.ndim:
+            self._tensor = _shared(data, self.declared)
+            self._data = None
+        elif self._tensor is not None and _fill(self._tensor, data, self.declared):
+            self._data = None
+        else:
+            self._tensor = None
+            self._data = HostData(data.units.copy(), data.shape, True) if keep and not data.is_private else data
+
+    def set_tensor(self, tensor: ov.Tensor) -> None:
+        """Use the user's tensor from now on; its contents are read at every inference."""
+        check_tensor_type(tensor, self.declared)
+        if tensor.size:
+            self.declared.check_shape(tuple(tensor.shape))
+        self._tensor, self._data = tensor, None
+
+    def get_tensor(self, stream: Stream | None) -> ov.Tensor:
+        """A host tensor with the present contents, which is read at every inference from now on.
+
+        Without any contents it has the declared shape with 0 for what is dynamic. `stream` reads them back
+        from the device, see `is_on_device_only`.
+        """
+        if self._tensor is None:
+            kind, layout = self.declared.port.element_type, self.layout
+            if self._data is not None:
+                self._tensor = ov.Tensor(kind, list(self._data.shape))
+                raw_bytes(self._tensor.data)[:] = raw_bytes(self._data.units)
+            elif stream is not None and layout is not None and self._memory is not None:
+                self._tensor = ov.Tensor(kind, list(layout.static_shape))
+                if layout.byte_size:
+                    stream.read(self._memory, raw_bytes(self._tensor.data))
+            else:
+                self._tensor = ov.Tensor(kind, blank_shape(self.declared))
+            self._data = None
+        return self._tensor
+
+    @property
+    def is_on_device_only(self) -> bool:
+        """Whether `get_tensor` needs a stream."""
+        return self._tensor is None and self._data is None and self._memory is not None
+
+    def prepare(self) -> None:
+        """Raise unless there are contents that the model admits; nothing is transferred yet."""
+        if self._tensor is not None:
+            self._data = from_tensor(self._tensor, self.declared)
+        elif self._data is None and self._memory is None:
+            raise ClinferError(f"{self.declared.label} was never given", where="infer request",
+                               hint="pass it to infer(), or set or fill its tensor before")
+
+    def upload(self, stream: Stream, network: Network) -> None:
+        """Enqueue the transfer, if one is needed, and tell the network; the caller finishes the stream."""
+        data, self._data = self._data, None
+        if data is not None:
+            memory = self._fit(data)
+            stream.write(memory, data.units)
+            self._memory = memory
+            self._value = data.logical(self.declared.element_type)
+        assert self._memory is not None and self._memory.layout is not None
+        network.set_input(self.name, self._memory, self._memory.layout.static_shape, self._value)
+
+    def settle(self) -> None:
+        """Let go of the caller's array once the inference is over or has failed."""
+        if self._value is not None:
+            self._value = self._value.copy() if self._value.nbytes <= _KEPT_BYTES else None
+        if self._tensor is not None:
+            self._data = None
+        elif self._data is not None and not self._data.is_private:
+            self._data = HostData(self._data.units.copy(), self._data.shape, is_private=True)
+
+    def _fit(self, data: HostData) -> Memory:
+        held = self._memory
+        if held is not None and held.layout is not None and held.layout.static_shape == data.shape:
+            return held
+        layout = Layout.planar(data.shape, self.declared.element_type)
+        if held is not None and held.capacity >= layout.byte_size:
+            return held.reinterpret(layout)
+        self._memory = None
+        return self._engine.allocate_memory(layout, what=self.declared.label)
+
+
+def _shared(data: HostData, declared: Declared) -> ov.Tensor:
+    if declared.element_type.is_packed or declared.element_type.name == "bf16":
+        return ov.Tensor(data.units, ov.Shape(data.shape), declared.port.element_type)
+    return ov.Tensor(data.units.reshape(data.shape), shared_memory=True)
+
+
+def _fill(tensor: ov.Tensor, data: HostData, declared: Declared) -> bool:
+    """Copy an array into the user's tensor; False if it cannot take that shape."""
+    try:
+        if tensor_shape(tensor, declared) != data.shape:
+            tensor.shape = list(data.shape)
+    except RuntimeError:
+        return False
+    raw_bytes(tensor.data)[:] = raw_bytes(data.units)
+    return True
+
+
+def blank_shape(declared: Declared) -> list[int]:
+    """The declared shape with 0 in place of what is dynamic."""
+    return [0 if isinstance(d, Dim) else d for d in declared.shape or ()] if declared.shape is not None else [0]

@@ -1,0 +1,86 @@
+"""One output of an infer request: where it is read to."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clinfer.api.arrays import Declared, check_tensor_type, raw_bytes, tensor_shape
+from clinfer.api.input_slot import blank_shape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape, show
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.network import NetworkOutput
+from clinfer.runtime.stream import Stream
+
+
+class OutputSlot:
+    """The results go to a new array at every inference, or to one and the same tensor once the user set or got it."""
+
+    def __init__(self, declared: Declared) -> None:
+        self.declared = declared
+        self._dtype = declared.port.element_type.to_dtype()
+        self._tensor: ov.Tensor | None = None
+        self._units: np.ndarray | None = None
+        self._shape: StaticShape = ()
+
+    def set_tensor(self, tensor: ov.Tensor) -> None:
+        """Write the results to the user's tensor from now on."""
+        check_tensor_type(tensor, self.declared)
+        if tensor.size:
+            self.declared.check_shape(tuple(tensor.shape))
+        self._tensor, self._units = tensor, None
+
+    def get_tensor(self) -> ov.Tensor:
+        """A host tensor with the last results, to which the next ones are written as well.
+
+        Before the first inference: of the declared shape, with 0 for what is dynamic.
+        """
+        if self._tensor is None:
+            kind = self.declared.port.element_type
+            if self._units is None:
+                self._tensor = ov.Tensor(kind, blank_shape(self.declared))
+            else:
+                self._tensor = ov.Tensor(kind, list(self._shape))
+                raw_bytes(self._tensor.data)[:] = raw_bytes(self._units)
+                self._units = None
+        return self._tensor
+
+    def receive(self, stream: Stream, output: NetworkOutput) -> None:
+        """Enqueue the read of a result; it is valid once the caller finished the stream."""
+        layout = output.layout
+        if layout.element_type != self.declared.element_type or not layout.is_dense_planar:
+            raise ClinferError(f"{self.declared.label} has another layout than declared", where="infer request",
+                               values={"expected": self.declared.element_type, "computed": layout})
+        target = self._target(layout.shape)  # type: ignore[arg-type]
+        if target.nbytes:
+            stream.read(output.memory, raw_bytes(target), blocking=False)
+
+    def result(self, share: bool) -> np.ndarray:
+        """The last results: a view of the tensor if `share`, else an array of the caller's own."""
+        if self._tensor is None and self._units is None:
+            raise ClinferError(f"{self.declared.label} was not computed yet", where="infer request",
+                               hint="call infer() first, or start_async() and wait()")
+        if share:
+            return self.get_tensor().data
+        return self._units if self._units is not None else self.get_tensor().data.copy()
+
+    def _target(self, shape: StaticShape) -> np.ndarray:
+        if self._tensor is not None:
+            self._reshape(self._tensor, shape)
+            return self._tensor.data
+        kind = self.declared.element_type
+        self._shape = shape
+        self._units = np.empty((kind.byte_size(math.prod(shape)),) if kind.is_packed else shape, self._dtype)
+        return self._units
+
+    def _reshape(self, tensor: ov.Tensor, shape: StaticShape) -> None:
+        if tensor_shape(tensor, self.declared) == shape:
+            return
+        try:
+            tensor.shape = list(shape)
+        except RuntimeError:
+            raise ClinferError(f"{self.declared.label} does not fit into the tensor that was set for it",
+                               where="infer request", values={"result": show(shape),
+                                                              "tensor": show(tuple(tensor.shape))},
+                               hint="set a tensor that is large enough, or none") from None

@@ -1,0 +1,31 @@
+"""What an inference returns: arrays by index, name or port."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clinfer.api.ports import PortKey, Ports
+from clinfer.frontend.openvino_import import openvino as ov
+
+
+class Results(ov.utils.data_helpers.OVDict):
+    """OpenVINO's dictionary of results; its keys are the compiled model's output ports.
+
+    An unknown key is a KeyError, as in every mapping.
+    """
+
+    __slots__ = ("_arrays", "_ports")
+
+    def __init__(self, ports: Ports, arrays: Sequence[np.ndarray]) -> None:
+        super().__init__(dict(zip(ports.outputs, arrays, strict=True)))
+        self._ports = ports
+        self._arrays = tuple(arrays)
+
+    def __getitem__(self, key: PortKey) -> np.ndarray:
+        if isinstance(key, int | np.integer) and -len(self._arrays) <= key < len(self._arrays):
+            return self._arrays[key]
+        index = self._ports.search_output(key)
+        if index is None:
+            raise KeyError(key)
+        return self._arrays[index]

@@ -1,0 +1,37 @@
+"""`clinfer devices`: the OpenCL devices of this machine."""
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from clinfer.cli.table import print_table
+from clinfer.runtime.capabilities import Capabilities, probe_capabilities
+from clinfer.runtime.device import DeviceInfo, available_devices, find_device
+
+_ABILITIES = ("fp16", "fp64", "usm", "integer_dot_product", "int64_atomics")
+
+
+def print_devices(as_json: bool) -> None:
+    """Print every device; without any, ClinferError says what to install."""
+    find_device("AUTO")
+    found = [(device, probe_capabilities(device)) for device in available_devices()]
+    if as_json:
+        print(json.dumps([_describe(device, able) for device, able in found], indent=2))
+    else:
+        print_table("OpenCL devices", ("name", "device", "platform", "driver", "memory", "units", "capabilities"),
+                    [_row(device, able) for device, able in found])
+
+
+def _describe(device: DeviceInfo, able: Capabilities) -> dict[str, Any]:
+    return {"name": device.name, "type": device.type, "full_name": device.full_name,
+            "platform": device.platform_name, "platform_version": device.platform_version,
+            "vendor": device.vendor, "driver_version": device.driver_version, "capabilities": asdict(able)}
+
+
+def _row(device: DeviceInfo, able: Capabilities) -> tuple[str, ...]:
+    abilities = [name.replace("_", " ") for name in _ABILITIES if getattr(able, name)]
+    if able.subgroup_sizes:
+        abilities.append("sub-groups " + "/".join(map(str, able.subgroup_sizes)))
+    return (device.name, device.full_name, device.platform_name, device.driver_version,
+            f"{able.global_mem_size / 2**30:.1f} GiB", str(able.compute_units), ", ".join(abilities) or "none")

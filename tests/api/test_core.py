@@ -1,0 +1,202 @@
+"""Core: devices, properties, reading and compiling, and what goes wrong there."""
+from __future__ import annotations
+
+import io
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clinfer
+from clinfer.api.core import Core, compile_model, natural_precision
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.runtime import device as devices
+from clinfer.runtime.device import DeviceInfo
+from tests.api.models import assert_softmax, softmax, softmax_model
+
+
+def test_devices_have_names(core: Core, device: DeviceInfo) -> None:
+    assert device.name in core.available_devices == core.get_available_devices()
+    assert core.get_property(device.name, "FULL_DEVICE_NAME") == device.full_name
+    assert core.get_property(device.name, ov.properties.device.full_name) == device.full_name
+    assert device.name.partition(".")[2] in core.get_property(device.name, "AVAILABLE_DEVICES")
+    assert "FP32" in core.get_property(device.name, "OPTIMIZATION_CAPABILITIES")
+    assert isinstance(core.get_property(device.name, "DEVICE_TYPE"), ov.properties.device.Type)
+    assert core.get_versions(device.name)[device.name].build_number == device.driver_version
+
+
+def test_every_supported_property_can_be_read(core: Core, device: DeviceInfo) -> None:
+    supported = core.get_property(device.name, "SUPPORTED_PROPERTIES")
+    assert supported["NUM_STREAMS"] == "RW"
+    for name in supported:
+        core.get_property(device.name, name)
+
+
+def test_a_device_is_opened_once(core: Core, device: DeviceInfo) -> None:
+    opened = []
+    threads = [threading.Thread(target=lambda: opened.append(core.engine(device.name))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, opened))) == 1
+
+
+def test_defaults_per_device_and_for_all(device: DeviceInfo) -> None:
+    core = Core()
+    core.set_property({"NUM_STREAMS": 3})
+    assert core.get_property("NUM_STREAMS") == 3
+    core.set_property(device.name, {ov.properties.hint.inference_precision: ov.Type.f16})
+    assert core.get_property(device.name, "INFERENCE_PRECISION_HINT") == ov.Type.f16
+    assert core.get_property(device.name, "NUM_STREAMS") == 3
+    core.set_property({"NUM_STREAMS": 2})
+    assert core.get_property(device.name, "NUM_STREAMS") == 2
+    assert core.get_property(device.name, "INFERENCE_PRECISION_HINT") == ov.Type.f16
+    core.set_property(device.name, ov.properties.streams.num(4))
+    assert core.get_property(device.name, "NUM_STREAMS") == 4
+    assert core.get_property("NUM_STREAMS") == 2 == core.get_property(property="NUM_STREAMS")
+    core.set_property(device_name=device.name, properties={"NUM_STREAMS": 5})
+    assert core.get_property(device_name=device.name, property="NUM_STREAMS") == 5
+
+
+def test_configuration_reaches_the_compiled_model(device: DeviceInfo, rng: np.random.Generator) -> None:
+    core = Core()
+    core.set_property({"NUM_STREAMS": 3})
+    model = softmax_model({"x": [2, 5]})
+    compiled = core.compile_model(model, device.name, {"INFERENCE_PRECISION_HINT": "f16"})
+    assert compiled.get_property("NUM_STREAMS") == 3
+    assert compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") == 3
+    assert compiled.get_property("INFERENCE_PRECISION_HINT") == ov.Type.f16
+    assert compiled.get_property("EXECUTION_DEVICES") == [device.name]
+    assert compiled.get_property("NETWORK_NAME") == "softmaxes"
+    for name in compiled.get_property("SUPPORTED_PROPERTIES"):
+        compiled.get_property(name)
+    with pytest.raises(ClinferError, match=r"no property SPEED(.|\n)*NETWORK_NAME"):
+        compiled.get_property("SPEED")
+    x = rng.standard_normal((2, 5), dtype=np.float32)
+    result = compiled(x)[0]
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, softmax(x), atol=2e-2)
+    assert np.array_equal(result, result.astype(np.float16)), "computed in another type than asked for"
+
+
+def test_precision_is_the_device_s_own_choice(core: Core, device: DeviceInfo) -> None:
+    compiled = core.compile_model(softmax_model({"x": [2, 5]}), device.name)
+    precision = compiled.get_property("INFERENCE_PRECISION_HINT").type_name
+    assert precision == natural_precision(core.engine(device.name))
+    assert precision == "f32" or device.type != "CPU"
+
+
+def test_models_come_from_anywhere(tmp_path: Path, device: DeviceInfo, rng: np.random.Generator) -> None:
+    core = Core()
+    model = softmax_model({"x": [-1, 5]})
+    path = tmp_path / "model.xml"
+    clinfer.save_model(model, path)
+    xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
+    x = rng.random((3, 5), dtype=np.float32)
+    sources = [
+        core.compile_model(model, device.name),
+        core.compile_model(path, device.name),
+        core.compile_model(str(path), device.name),
+        core.compile_model(core.read_model(path), device.name),
+        core.compile_model(core.read_model(model), device.name),
+        core.compile_model(core.read_model(path, path.with_suffix(".bin")), device.name),
+        core.compile_model(core.read_model(xml, weights), device.name),
+        core.compile_model(core.read_model(io.BytesIO(xml), io.BytesIO(weights)), device.name),
+        core.compile_model(xml.decode(), device.name, weights=weights),
+        core.compile_model(core.read_model(xml.decode(), ov.Tensor(np.frombuffer(weights, np.uint8))), device.name),
+        compile_model(path, device.name),
+    ]
+    for compiled in sources:
+        assert_softmax(compiled(x)[0], x)
+
+
+def test_the_model_is_left_alone_and_not_kept(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    model = softmax_model({"x": [-1, 5]})
+    compiled = core.compile_model(model, device.name)
+    assert [op.get_type_name() for op in model.get_ordered_ops()] == ["Parameter", "Softmax", "Result"]
+    model.reshape([7, 7])
+    assert str(compiled.input("x").partial_shape) == "[?,5]"
+    x = rng.random((3, 5), dtype=np.float32)
+    assert_softmax(compiled(x)["x_out"], x)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x07\x12\x04"])
+@pytest.mark.parametrize("suffix", [".onnx", ".xml", ".tflite"])
+def test_broken_files(core: Core, tmp_path: Path, suffix: str, content: bytes) -> None:
+    path = tmp_path / f"model{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ClinferError) as caught:
+        core.compile_model(path)
+    assert str(path) in str(caught.value)
+    assert "try:" in str(caught.value)
+
+
+def test_missing_file(core: Core, tmp_path: Path) -> None:
+    with pytest.raises(ClinferError, match=r"does not exist(.|\n)*nowhere\.onnx"):
+        core.compile_model(tmp_path / "nowhere.onnx")
+
+
+def test_truncated_weights(core: Core, tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    data = ov.op.Parameter(ov.Type.f32, ov.PartialShape([2, 40]))
+    product = ov.opset13.matmul(data, ov.op.Constant(np.ones((40, 50), np.float32)), False, False)
+    clinfer.save_model(ov.Model([product], [data], "m"), path)
+    weights = path.with_suffix(".bin")
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(ClinferError, match=r"model\.xml"):
+        core.compile_model(path)
+
+
+def test_unsupported_operations_are_all_listed(core: Core, device: DeviceInfo) -> None:
+    data = ov.op.Parameter(ov.Type.f32, ov.PartialShape([1, 8, 4, 4]))
+    first = ov.opset13.grn(data, 0.5)
+    first.set_friendly_name("norm_layer")
+    second = ov.opset13.reorg_yolo(first, [2])
+    second.set_friendly_name("yolo_layer")
+    with pytest.raises(ClinferError) as caught:
+        core.compile_model(ov.Model([second], [data], "m"), device.name)
+    for word in ("GRN", "norm_layer", "ReorgYolo", "yolo_layer"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["NPU", "GPU.99", "cpu", "HETERO:GPU,CPU"])
+def test_unknown_device(core: Core, name: str) -> None:
+    for use in (lambda: core.compile_model(softmax_model({"x": [2, 5]}), name),
+                lambda: core.get_property(name, "FULL_DEVICE_NAME"),
+                lambda: core.set_property(name, {"NUM_STREAMS": 1}),
+                lambda: core.get_versions(name)):
+        with pytest.raises(ClinferError) as caught:
+            use()
+        assert name in str(caught.value)
+        for device in core.available_devices:
+            assert device in str(caught.value)
+
+
+def test_unknown_properties(core: Core, device: DeviceInfo) -> None:
+    for use in (lambda: core.get_property(device.name, "SPEED"),
+                lambda: core.get_property("SPEED"),
+                lambda: core.set_property({"SPEED": 1}),
+                lambda: core.set_property(device.name, {"SPEED": 1}),
+                lambda: core.compile_model(softmax_model({"x": [2, 5]}), device.name, {"SPEED": 1})):
+        with pytest.raises(ClinferError) as caught:
+            use()
+        assert "SPEED" in str(caught.value)
+        assert "NUM_STREAMS" in str(caught.value)
+
+
+def test_forcing_what_does_not_exist(core: Core, device: DeviceInfo) -> None:
+    model = softmax_model({"x": [2, 5]})
+    with pytest.raises(ClinferError, match="conv1"):
+        core.compile_model(model, device.name, {"force_implementations": {"conv1": ("bfyx", "")}})
+    layer = next(op for op in model.get_ops() if op.get_type_name() == "Softmax").get_friendly_name()
+    with pytest.raises(ClinferError, match=r"no_such_kernel|no kernel"):
+        core.compile_model(model, device.name, {"force_implementations": {layer: ("", "no_such_kernel")}})
+
+
+def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available_devices", lambda: ())
+    with pytest.raises(ClinferError, match=r"no OpenCL device(.|\n)*pip install clinfer\[cpu\]"):
+        Core().compile_model(softmax_model({"x": [2, 5]}))
