@@ -1,0 +1,41 @@
+"""The rooms: one operation or one family each. This list is all that the rest of the house sees."""
+from __future__ import annotations
+
+from importlib import import_module
+
+from clinfer.kernels.spec import KernelSpec
+from clinfer.ops.room import Converter, Room
+from clinfer.topology import Primitive
+
+_ROOM_NAMES = (
+    "concat",
+    "convert",
+    "convolution",
+    "eltwise",
+    "gather",
+    "if_op",
+    "matmul",
+    "mvn",
+    "nonzero",
+    "pooling",
+    "reduce",
+    "reorder",
+    "reshape",
+    "shape_of",
+    "slice",
+    "softmax",
+    "split",
+    "transpose",
+)
+
+ROOMS: tuple[Room, ...] = tuple(import_module(f"clinfer.ops.{name}").ROOM for name in _ROOM_NAMES)
+
+CONVERTERS: dict[str, Converter] = {kind: convert for room in ROOMS for kind, convert in room.converters.items()}
+
+_KERNELS: dict[type[Primitive], tuple[KernelSpec, ...]] = {
+    cls: specs for room in ROOMS for cls, specs in room.kernels.items()}
+
+
+def kernels_of(primitive: Primitive) -> tuple[KernelSpec, ...]:
+    """The kernel table of a primitive; empty for one that never launches a kernel."""
+    return _KERNELS.get(type(primitive), ())

@@ -1,0 +1,9 @@
+"""Convert and ConvertLike: the same values as another element type."""
+from clinfer.ops.convert.kernels import KERNELS
+from clinfer.ops.convert.op import Convert, convert_convert
+from clinfer.ops.room import Room
+
+ROOM = Room("convert", converters={"Convert": convert_convert, "ConvertLike": convert_convert},
+            kernels={Convert: KERNELS})
+
+__all__ = ["ROOM", "Convert"]

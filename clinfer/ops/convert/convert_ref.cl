@@ -1,0 +1,16 @@
+// Converts between any two element types (outputs of 4 bits excepted), any layout and rank.
+// One work-item converts one element.
+#include "clinfer.cl"
+
+KERNEL(convert_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int item = get_global_id(0);
+    if (item >= OUTPUT0_COUNT) return;
+    int at[MAX_RANK];
+    OUTPUT0_UNRAVEL(item, at);
+    const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
+#ifdef OUTPUT0_IS_BOOLEAN
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), value != 0);
+#else
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), (OUTPUT0_COMPUTE)value);
+#endif
+}

@@ -1,0 +1,39 @@
+"""The conversion primitive (OpenVINO Convert-1, ConvertLike-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class Convert(Primitive):
+    """Input 0 as `destination_type`: floats are truncated towards zero, boolean is "not zero"."""
+
+    destination_type: str = "f32"
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        return (ElementType.of(self.destination_type),)
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        return (shapes[0],)
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        return (values[0].astype(ElementType.of(self.destination_type).numpy),)
+
+
+def convert_convert(node: SourceNode) -> Convert:
+    """Of ConvertLike's second input only the type matters."""
+    return Convert(node.id, node.inputs[:1], origin=node.name, destination_type=node.output_types[0].name)

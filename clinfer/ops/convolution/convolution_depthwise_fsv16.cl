@@ -1,0 +1,88 @@
+// Depthwise convolution (one input and one output channel per group) on b_fs_yx_fsv16 or
+// b_fs_zyx_fsv16, for CPUs.
+// One work-item computes TILE_PIXELS pixels of one row of 16 channels, held in float16 registers.
+// Pixels of the data are read where they lie; only tiles whose filter crosses a border check each pixel.
+// Views: data and output [B, C, Z, Y, X], weights [G, 1, 1, Z, Y, X] in blocks of 16 groups, bias [G] in
+// blocks of 16.
+#include "clinfer.cl"
+
+#ifndef TILE_PIXELS
+#define TILE_PIXELS 8
+#define HAS_BIAS 0
+#define ARG_STRIDE_Z 1
+#define ARG_STRIDE_Y 1
+#define ARG_STRIDE_X 1
+#define ARG_DILATION_Z 1
+#define ARG_DILATION_Y 1
+#define ARG_DILATION_X 1
+#define ARG_PAD_Z 0
+#define ARG_PAD_Y 0
+#define ARG_PAD_X 0
+#define INPUT0_SIZE_Z 1
+#define INPUT1_SIZE_Z 1
+#define INPUT1_PITCH_Z 0
+#define OUTPUT0_SIZE_Z 1
+#endif
+
+#define BLOCK 16
+
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
+                                    const global INPUT1_TYPE* restrict weights,
+#if HAS_BIAS
+                                    const global INPUT2_TYPE* restrict bias,
+#endif
+                                    global OUTPUT0_TYPE* restrict output ARGS) {
+    const int x = (int)get_global_id(0) * TILE_PIXELS;
+    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
+    const int blocks = CEIL_DIV(OUTPUT0_SIZE_1, BLOCK);
+    const int batch = (int)get_global_id(2) / blocks, channel = (int)get_global_id(2) % blocks * BLOCK;
+
+    float16 sum[TILE_PIXELS];
+    #pragma unroll
+    for (int i = 0; i < TILE_PIXELS; ++i) {
+#if HAS_BIAS
+        sum[i] = INPUT2_LOAD16(bias, INPUT2_OFFSET + channel);
+#else
+        sum[i] = 0.0f;
+#endif
+    }
+
+    const int left = x * ARG_STRIDE_X - ARG_PAD_X;
+    const int right = left + (TILE_PIXELS - 1) * ARG_STRIDE_X + (INPUT1_SIZE_X - 1) * ARG_DILATION_X;
+    const bool is_inside = left >= 0 && right < INPUT0_SIZE_X;
+    const int start[MAX_RANK] = {channel};
+    for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
+        const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
+        if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
+        for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
+            const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
+            if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
+            const int from[MAX_RANK] = {batch, channel, from_z, from_y, 0};
+            const int row = INPUT0_INDEX_OF(from);
+            const int tap = INPUT1_INDEX_OF(start) + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
+                const float16 weight = INPUT1_LOAD16(weights, tap + kx * INPUT1_PITCH_X);
+                const int first = left + kx * ARG_DILATION_X;
+                if (is_inside) {
+                    #pragma unroll
+                    for (int i = 0; i < TILE_PIXELS; ++i)
+                        sum[i] = fma(INPUT0_LOAD16(input, row + (first + i * ARG_STRIDE_X) * BLOCK), weight, sum[i]);
+                } else {
+                    #pragma unroll
+                    for (int i = 0; i < TILE_PIXELS; ++i) {
+                        const int from_x = first + i * ARG_STRIDE_X;
+                        if ((uint)from_x < (uint)INPUT0_SIZE_X)
+                            sum[i] = fma(INPUT0_LOAD16(input, row + from_x * BLOCK), weight, sum[i]);
+                    }
+                }
+            }
+        }
+    }
+
+    const int at[MAX_RANK] = {batch, channel, z, y, x};
+    const int first = OUTPUT0_INDEX_OF(at);
+    #pragma unroll
+    for (int i = 0; i < TILE_PIXELS; ++i)
+        if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i]);
+}

@@ -1,0 +1,126 @@
+// Convolution on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for CPUs.
+// One work-item computes a tile of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output
+// channels, held in float16 registers. For every block of input channels and every filter row it copies
+// the row of data that the tile reads into `panel`, as floats, with zeros for what lies outside the data
+// and for channels that do not exist; the multiplication then needs no checks. With a stride the panel
+// holds pixels 0, S, 2S, ... first, then 1, S+1, ... (phases), so that a filter column always reads
+// consecutive pixels of one phase.
+// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
+// channels (block tails are zero), bias [O] in blocks of 16 (the same).
+// Limits: a row of a tile reads at most PANEL_PIXELS pixels; grouped channels are multiples of 16.
+#include "clinfer.cl"
+
+#ifndef TILE_PIXELS
+#define TILE_PIXELS 14
+#define TILE_BLOCKS 2
+#define PANEL_PIXELS 64
+#define HAS_BIAS 0
+#define ARG_STRIDE_Z 1
+#define ARG_STRIDE_Y 1
+#define ARG_STRIDE_X 1
+#define ARG_DILATION_Z 1
+#define ARG_DILATION_Y 1
+#define ARG_DILATION_X 1
+#define ARG_PAD_Z 0
+#define ARG_PAD_Y 0
+#define ARG_PAD_X 0
+#define ARG_PHASES 1
+#define ARG_PHASE_PIXELS 64
+#define ARG_TILES 1
+#define INPUT0_SIZE_Z 1
+#define INPUT1_SIZE_Z 1
+#define INPUT1_PITCH_Z 0
+#define OUTPUT0_SIZE_Z 1
+#endif
+
+#define BLOCK 16
+
+// Copies one row of 16-channel pixels into the panel. `row` is the index of pixel 0 of the data row,
+// `first` the pixel that the tile's first filter column meets.
+void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first,
+                             const int16 channels ARGS) {
+    for (int phase = 0; phase < ARG_PHASES; ++phase) {
+        int x = first + phase;
+        for (int i = 0; i < ARG_PHASE_PIXELS; ++i, x += ARG_STRIDE_X) {
+            float16 pixel = 0.0f;
+            if ((uint)x < (uint)INPUT0_SIZE_X)
+                pixel = as_float16(as_int16(INPUT0_LOAD16(input, row + x * BLOCK)) & channels);
+            vstore16(pixel, phase * ARG_PHASE_PIXELS + i, panel);
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+#if HAS_BIAS
+                          const global INPUT2_TYPE* restrict bias,
+#endif
+                          global OUTPUT0_TYPE* restrict output ARGS) {
+    const int x = (int)get_global_id(0) * TILE_PIXELS;
+    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
+    const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0);
+    const int group = (int)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0;
+    const int channel = (int)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK;
+
+    int filters[TILE_BLOCKS];
+    float16 sum[TILE_PIXELS][TILE_BLOCKS];
+    #pragma unroll
+    for (int j = 0; j < TILE_BLOCKS; ++j) {
+        const int own = min(channel + j * BLOCK, (INPUT1_SIZE_1 - 1) / BLOCK * BLOCK);
+        int at[MAX_RANK] = {group, own};
+        filters[j] = INPUT1_INDEX_OF(at);
+#if HAS_BIAS
+        const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + group * INPUT1_SIZE_1 + own);
+#else
+        const float16 start = 0.0f;
+#endif
+        #pragma unroll
+        for (int i = 0; i < TILE_PIXELS; ++i) sum[i][j] = start;
+    }
+
+    float panel[PANEL_PIXELS * BLOCK];
+    const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
+        const int16 channels = lane < (int16)(INPUT1_SIZE_2 - c);
+        for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
+            const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
+            if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
+            for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
+                const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
+                if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
+                const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
+                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X, channels PASS_ARGS);
+                const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+                for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
+                    const int reach = kx * ARG_DILATION_X;
+                    const float* pixels = panel + (reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X) * BLOCK;
+                    const global INPUT1_TYPE* filter = weights + tap + kx * INPUT1_PITCH_X;
+                    #pragma unroll 2
+                    for (int k = 0; k < BLOCK; ++k) {
+                        float16 weight[TILE_BLOCKS];
+                        #pragma unroll
+                        for (int j = 0; j < TILE_BLOCKS; ++j)
+                            weight[j] = INPUT1_LOAD16(filter, filters[j] + k * BLOCK);
+                        #pragma unroll
+                        for (int i = 0; i < TILE_PIXELS; ++i) {
+                            const float16 value = pixels[i * BLOCK + k];
+                            #pragma unroll
+                            for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #pragma unroll
+    for (int j = 0; j < TILE_BLOCKS; ++j) {
+        if (channel + j * BLOCK < INPUT1_SIZE_1) {
+            const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
+            const int first = OUTPUT0_INDEX_OF(at);
+            #pragma unroll
+            for (int i = 0; i < TILE_PIXELS; ++i)
+                if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i][j]);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// Convolution as a matrix product through local memory, for GPUs; planar layouts, any type, groups.
+// The product is weights [O, taps] x data [taps, pixels], where the taps run over input channels and the
+// filter. A group of 16 x 16 work-items computes a tile of TILE channels x TILE pixels, 4 x 4 of them each.
+// It goes through the taps in steps of DEPTH: weights and data of the tile are copied to local memory
+// (zeros for what lies outside), then multiplied from there. Each work-item copies data of one pixel only.
+// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], bias [G * O].
+#include "clinfer.cl"
+
+#ifndef FILTER_X
+#define FILTER_Z 1
+#define FILTER_Y 1
+#define FILTER_X 1
+#define HAS_BIAS 0
+#define ARG_STRIDE_Z 1
+#define ARG_STRIDE_Y 1
+#define ARG_STRIDE_X 1
+#define ARG_DILATION_Z 1
+#define ARG_DILATION_Y 1
+#define ARG_DILATION_X 1
+#define ARG_PAD_Z 0
+#define ARG_PAD_Y 0
+#define ARG_PAD_X 0
+#define INPUT0_SIZE_Z 1
+#define INPUT0_PITCH_Z 0
+#define OUTPUT0_SIZE_Z 1
+#endif
+
+#define TILE 64
+#define DEPTH 16
+#define SIDE 16
+#define OWN (TILE / SIDE)
+// One column more than the tile has: elements of one row then lie in different banks.
+#define PITCH (TILE + 1)
+#define TAPS (FILTER_Z * FILTER_Y * FILTER_X)
+
+__attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
+KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+#if HAS_BIAS
+                          const global INPUT2_TYPE* restrict bias,
+#endif
+                          global OUTPUT0_TYPE* restrict output ARGS) {
+    local INPUT0_COMPUTE weight_tile[DEPTH * PITCH], data_tile[DEPTH * PITCH];
+    const int first_channel = get_group_id(1) * TILE, first_pixel = get_group_id(0) * TILE;
+    const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
+    const int batch = (int)get_global_id(2) / INPUT1_SIZE_0, group = (int)get_global_id(2) % INPUT1_SIZE_0;
+    const int pixels = OUTPUT0_SIZE_Z * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, taps = INPUT1_SIZE_2 * TAPS;
+
+    const int my_pixel = first_pixel + item % TILE;
+    const int x = my_pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
+    const int y = my_pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y * ARG_STRIDE_Y - ARG_PAD_Y;
+    const int z = my_pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y * ARG_STRIDE_Z - ARG_PAD_Z;
+    const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2};
+    const int start = INPUT0_INDEX_OF(from);
+    const int group_at[MAX_RANK] = {group};
+    const int weights_start = INPUT1_INDEX_OF(group_at);
+
+    INPUT0_COMPUTE sum[OWN][OWN];
+    for (int i = 0; i < OWN; ++i)
+        for (int j = 0; j < OWN; ++j) sum[i][j] = 0;
+
+    for (int base = 0; base < taps; base += DEPTH) {
+        for (int n = item; n < TILE * DEPTH; n += SIDE * SIDE) {
+            const int k = n % DEPTH, i = n / DEPTH;
+            weight_tile[k * PITCH + i] = first_channel + i < INPUT1_SIZE_1 && base + k < taps
+                ? INPUT1_LOAD(weights, weights_start + (first_channel + i) * INPUT1_PITCH_1 + base + k) : 0;
+        }
+        for (int k = item / TILE; k < DEPTH; k += SIDE * SIDE / TILE) {
+            const int tap = base + k;
+            const int from_x = x + tap % FILTER_X * ARG_DILATION_X;
+            const int from_y = y + tap / FILTER_X % FILTER_Y * ARG_DILATION_Y;
+            const int from_z = z + tap / (FILTER_X * FILTER_Y) % FILTER_Z * ARG_DILATION_Z;
+            const bool is_inside = tap < taps && my_pixel < pixels && (uint)from_x < (uint)INPUT0_SIZE_X
+                                   && (uint)from_y < (uint)INPUT0_SIZE_Y && (uint)from_z < (uint)INPUT0_SIZE_Z;
+            data_tile[k * PITCH + item % TILE] = is_inside
+                ? INPUT0_LOAD(input, start + tap / TAPS * INPUT0_PITCH_1 + from_z * INPUT0_PITCH_Z
+                                         + from_y * INPUT0_PITCH_Y + from_x * INPUT0_PITCH_X) : 0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        #pragma unroll
+        for (int k = 0; k < DEPTH; ++k) {
+            INPUT0_COMPUTE weight[OWN];
+            #pragma unroll
+            for (int i = 0; i < OWN; ++i) weight[i] = weight_tile[k * PITCH + item_y + i * SIDE];
+            #pragma unroll
+            for (int j = 0; j < OWN; ++j) {
+                const INPUT0_COMPUTE value = data_tile[k * PITCH + item_x + j * SIDE];
+                #pragma unroll
+                for (int i = 0; i < OWN; ++i) sum[i][j] += weight[i] * value;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    #pragma unroll
+    for (int i = 0; i < OWN; ++i) {
+        #pragma unroll
+        for (int j = 0; j < OWN; ++j) {
+            const int channel = first_channel + item_y + i * SIDE, pixel = first_pixel + item_x + j * SIDE;
+            if (channel >= INPUT1_SIZE_1 || pixel >= pixels) continue;
+            const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel, pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y,
+                                      pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
+#if HAS_BIAS
+            sum[i][j] += INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[1]));
+#endif
+            OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
+        }
+    }
+}

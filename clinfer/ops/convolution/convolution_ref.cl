@@ -1,0 +1,52 @@
+// Convolution with groups, strides, dilations, padding and optional bias; any layout and type.
+// One work-item computes one output element. Views: data and output [B, C, Z, Y, X], weights
+// [G, O, I, Z, Y, X], bias [G * O]. Strides, dilations and pads (before) are arguments.
+#include "clinfer.cl"
+
+#ifndef ARG_STRIDE_X
+#define ARG_STRIDE_Z 1
+#define ARG_STRIDE_Y 1
+#define ARG_STRIDE_X 1
+#define ARG_DILATION_Z 1
+#define ARG_DILATION_Y 1
+#define ARG_DILATION_X 1
+#define ARG_PAD_Z 0
+#define ARG_PAD_Y 0
+#define ARG_PAD_X 0
+#define INPUT0_SIZE_Z 1
+#define INPUT1_SIZE_Z 1
+#define HAS_BIAS 0
+#endif
+
+KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+#if HAS_BIAS
+                        const global INPUT2_TYPE* restrict bias,
+#endif
+                        global OUTPUT0_TYPE* restrict output ARGS) {
+    int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
+    OUTPUT0_UNRAVEL((int)get_global_id(0), at);
+    from[0] = at[0];
+    tap[0] = at[1] / INPUT1_SIZE_1;
+    tap[1] = at[1] % INPUT1_SIZE_1;
+    INPUT0_COMPUTE sum = 0;
+    for (tap[2] = 0; tap[2] < INPUT1_SIZE_2; ++tap[2]) {
+        from[1] = tap[0] * INPUT1_SIZE_2 + tap[2];
+        for (tap[3] = 0; tap[3] < INPUT1_SIZE_Z; ++tap[3]) {
+            from[2] = at[2] * ARG_STRIDE_Z - ARG_PAD_Z + tap[3] * ARG_DILATION_Z;
+            if ((uint)from[2] >= (uint)INPUT0_SIZE_Z) continue;
+            for (tap[4] = 0; tap[4] < INPUT1_SIZE_Y; ++tap[4]) {
+                from[3] = at[3] * ARG_STRIDE_Y - ARG_PAD_Y + tap[4] * ARG_DILATION_Y;
+                if ((uint)from[3] >= (uint)INPUT0_SIZE_Y) continue;
+                for (tap[5] = 0; tap[5] < INPUT1_SIZE_X; ++tap[5]) {
+                    from[4] = at[4] * ARG_STRIDE_X - ARG_PAD_X + tap[5] * ARG_DILATION_X;
+                    if ((uint)from[4] >= (uint)INPUT0_SIZE_X) continue;
+                    sum += INPUT0_LOAD(input, INPUT0_INDEX_OF(from)) * INPUT1_LOAD(weights, INPUT1_INDEX_OF(tap));
+                }
+            }
+        }
+    }
+#if HAS_BIAS
+    sum += INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[1]));
+#endif
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
+}

@@ -1,0 +1,220 @@
+"""Convolution on blocks of 16 channels, for CPUs: any filter, planar data of few channels, depthwise."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from math import ceil, prod
+
+from clinfer.base.format import Format
+from clinfer.base.shape import Size
+from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
+from clinfer.ops.convolution.geometry import (
+    bias_constants,
+    dilations,
+    filter_sizes,
+    flat_operands,
+    group_shape,
+    has_bias,
+    is_pointwise,
+    operands,
+    output_pixels,
+    step_arguments,
+    strides,
+)
+
+BLOCK = 16
+PANEL_PIXELS = (64, 256)
+DEPTHWISE_PIXELS = 8
+FEW_CHANNELS = 8
+UNKNOWN_WIDTH = 60
+"""Width for which tiles are chosen where the width is dynamic."""
+
+Tile = tuple[int, int]
+TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (8, 2): 0.96, (10, 2): 0.94, (14, 1): 0.9, (4, 4): 0.92,
+                            (1, 4): 0.4}
+"""Tiles (pixels, blocks of channels) with their speed relative to the best, without waste."""
+PLANAR_TILES: tuple[Tile, ...] = ((14, 2), (8, 2), (14, 1))
+
+_DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
+_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
+_GROUPED_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
+_PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
+_DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
+
+
+def _formats(params: KernelParams, weights: Mapping[int, str], is_planar: bool = False) -> Formats:
+    rank = params.inputs[0].rank
+    blocked = Format.of(_DATA[rank])
+    bias = (Format.of("o_osv16"),) if has_bias(params) else ()
+    return Formats((Format.planar(rank) if is_planar else blocked, Format.of(weights[params.inputs[1].rank]), *bias),
+                   (blocked,))
+
+
+def _any_formats(params: KernelParams) -> Formats:
+    return _formats(params, _GROUPED_WEIGHTS if params.primitive.is_grouped else _WEIGHTS)
+
+
+def _planar_formats(params: KernelParams) -> Formats:
+    return _formats(params, _GROUPED_WEIGHTS if params.primitive.is_grouped else _PLANAR_WEIGHTS, is_planar=True)
+
+
+def _depthwise_formats(params: KernelParams) -> Formats:
+    return _formats(params, _DEPTHWISE_WEIGHTS if params.primitive.is_grouped else _WEIGHTS)
+
+
+# -- what is supported ------------------------------------------------------------------------------
+
+
+def _refusal(params: KernelParams) -> str | None:
+    """What no kernel of this file does."""
+    if params.capabilities.device_type != "CPU":
+        return "made for CPUs"
+    if any(x.element_type.name not in ("f32", "f16", "bf16") for x in params.inputs + params.outputs):
+        return "element types other than f32, f16, bf16"
+    if not params.inputs[1].is_static:
+        return "the shape of the weights is dynamic"
+    if any(x.padding.both(1) for x in (params.inputs[0], params.outputs[0])):
+        return "padded channels"
+    return None
+
+
+def _any_refusal(tile: Tile, params: KernelParams) -> str | None:
+    groups, outputs, inputs = group_shape(params)
+    if groups != 1 and (outputs % BLOCK or inputs % BLOCK):
+        return "groups whose channels do not fill blocks of 16"
+    if prod(_phases(tile, params)) > PANEL_PIXELS[-1]:
+        return "a row of the filter is too wide"
+    return None
+
+
+def _planar_refusal(tile: Tile, params: KernelParams) -> str | None:
+    groups, _, inputs = group_shape(params)
+    if groups != 1 or params.primitive.is_grouped:
+        return "groups"
+    if inputs > FEW_CHANNELS:
+        return f"more than {FEW_CHANNELS} input channels"
+    return "a row of the filter is too wide" if _span(tile, params) > PANEL_PIXELS[-1] else None
+
+
+def _depthwise_refusal(params: KernelParams) -> str | None:
+    if not params.primitive.is_grouped or group_shape(params)[1:] != (1, 1):
+        return "not one input and one output channel per group"
+    return None
+
+
+# -- tiles ------------------------------------------------------------------------------------------
+
+
+def _efficiency(tile: Tile, params: KernelParams) -> float:
+    """The speed of a tile, less what it wastes on pixels and channels that do not exist."""
+    blocks = ceil(group_shape(params)[1] / BLOCK)
+    return TILES[tile] * _used(output_pixels(params), tile[0]) * _used(blocks, tile[1])
+
+
+def _used(size: Size, step: int) -> float:
+    """The part of the steps covering `size` that is inside."""
+    if not isinstance(size, int):
+        return UNKNOWN_WIDTH / (UNKNOWN_WIDTH + (step - 1) / 2)
+    return size / (ceil(size / step) * step) if size else 1.0
+
+
+def _phases(tile: Tile, params: KernelParams) -> tuple[int, int]:
+    """(phases, pixels of each) of the panel for one row of a tile."""
+    step = strides(params)[2]
+    reach = (filter_sizes(params)[2] - 1) * dilations(params)[2]
+    return (step if reach else 1), tile[0] + reach // step
+
+
+def _span(tile: Tile, params: KernelParams) -> int:
+    """Pixels of a row of data that one row of a tile reads."""
+    return (tile[0] - 1) * strides(params)[2] + (filter_sizes(params)[2] - 1) * dilations(params)[2] + 1
+
+
+def _tile_constants(tile: Tile, panel_pixels: int, params: KernelParams) -> dict[str, Constant]:
+    return {**bias_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1],
+            "PANEL_PIXELS": next(size for size in PANEL_PIXELS if size >= panel_pixels)}
+
+
+def _any_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
+    return _tile_constants(tile, prod(_phases(tile, params)), params)
+
+
+def _planar_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
+    return {**_tile_constants(tile, _span(tile, params), params), "STRIDE_X": strides(params)[2]}
+
+
+def _depthwise_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {**bias_constants(params), "TILE_PIXELS": DEPTHWISE_PIXELS}
+
+
+def _tiles(tile: Tile, params: KernelParams) -> int:
+    """Tiles of output channels in one group."""
+    return ceil(group_shape(params)[1] / (tile[1] * BLOCK))
+
+
+def _any_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
+    phases, pixels = _phases(tile, params)
+    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels, "tiles": _tiles(tile, params)}
+
+
+def _planar_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
+    return {**step_arguments(params), "tiles": _tiles(tile, params)}
+
+
+# -- work sizes -------------------------------------------------------------------------------------
+
+
+def _rows(params: KernelParams) -> tuple[int, int, int]:
+    """(batch, rows, pixels of a row) of the output."""
+    batch, _, *spatial = params.outputs[0].static_shape
+    z, y, x = (1,) * (3 - len(spatial)) + tuple(spatial)
+    return batch, z * y, x
+
+
+def _any_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
+    batch, rows, width = _rows(params)
+    if is_pointwise(params):
+        rows, width = 1, rows * width
+    groups = group_shape(params)[0]
+    return Dispatch((ceil(width / tile[0]), rows, batch * groups * _tiles(tile, params)), (1, 1, 1))
+
+
+def _planar_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
+    batch, rows, width = _rows(params)
+    return Dispatch((ceil(width / tile[0]), rows, batch * _tiles(tile, params)), (1, 1, 1))
+
+
+def _depthwise_dispatch(params: KernelParams) -> Dispatch:
+    batch, rows, width = _rows(params)
+    blocks = ceil(params.outputs[0].static_shape[1] / BLOCK)
+    return Dispatch((ceil(width / DEPTHWISE_PIXELS), rows, batch * blocks), (1, 1, 1))
+
+
+# -- the table --------------------------------------------------------------------------------------
+
+
+def _any_kernel(tile: Tile) -> KernelSpec:
+    stage = Stage("convolution_fsv16.cl", "convolution_fsv16", partial(_any_dispatch, tile), flat_operands,
+                  partial(_any_constants, tile), partial(_any_arguments, tile), bake=False)
+    return KernelSpec(f"convolution_fsv16_{tile[0]}x{tile[1]}", (stage,), formats=_any_formats,
+                      score=lambda params: 10 + _efficiency(tile, params),
+                      supports=lambda params: _refusal(params) or _any_refusal(tile, params))
+
+
+def _planar_kernel(tile: Tile) -> KernelSpec:
+    stage = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16", partial(_planar_dispatch, tile),
+                  operands, partial(_planar_constants, tile), partial(_planar_arguments, tile), bake=False)
+    return KernelSpec(f"convolution_planar_fsv16_{tile[0]}x{tile[1]}", (stage,), formats=_planar_formats,
+                      score=lambda params: 20 + _efficiency(tile, params),
+                      supports=lambda params: _refusal(params) or _planar_refusal(tile, params))
+
+
+_DEPTHWISE_STAGE = Stage("convolution_depthwise_fsv16.cl", "convolution_depthwise_fsv16", _depthwise_dispatch,
+                         operands, _depthwise_constants, step_arguments, bake=False)
+
+KERNELS = (
+    KernelSpec("convolution_depthwise_fsv16", (_DEPTHWISE_STAGE,), formats=_depthwise_formats,
+               supports=lambda params: _refusal(params) or _depthwise_refusal(params), score=lambda params: 30.0),
+    *(_planar_kernel(tile) for tile in PLANAR_TILES),
+    *(_any_kernel(tile) for tile in TILES),
+)

@@ -1,0 +1,132 @@
+"""What the convolution kernels know of a primitive: views with three spatial axes, steps and pads."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clinfer.base.format import Format
+from clinfer.base.layout import Layout
+from clinfer.base.shape import Dim, Shape, Size
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import BufferRef, KernelParams, Operand
+
+LETTERS = "zyx"
+
+
+def spatial_rank(params: KernelParams) -> int:
+    """The number of spatial axes of the model's operation."""
+    return params.inputs[0].rank - 2
+
+
+def has_bias(params: KernelParams) -> bool:
+    """Whether the primitive adds a bias."""
+    return len(params.inputs) > 2
+
+
+def filter_sizes(params: KernelParams) -> tuple[int, int, int]:
+    """The filter along z, y, x (1 where the operation has no such axis); the weights must be static."""
+    return _per_axis(params.inputs[1].static_shape[2 + params.primitive.is_grouped:], 1)
+
+
+def group_shape(params: KernelParams) -> tuple[int, int, int]:
+    """(groups, output channels of one, input channels of one); the weights must be static."""
+    shape = params.inputs[1].static_shape
+    return (shape[0], shape[1], shape[2]) if params.primitive.is_grouped else (1, shape[0], shape[1])
+
+
+def strides(params: KernelParams) -> tuple[int, int, int]:
+    """The steps along z, y, x."""
+    return _per_axis(params.primitive.strides, 1)
+
+
+def dilations(params: KernelParams) -> tuple[int, int, int]:
+    """The distance of filter elements along z, y, x."""
+    return _per_axis(params.primitive.dilations, 1)
+
+
+def _per_axis(values: tuple[int, ...], neutral: int) -> tuple[int, int, int]:
+    lifted = (neutral,) * (3 - len(values)) + tuple(values)
+    return lifted[0], lifted[1], lifted[2]
+
+
+def pads(params: KernelParams) -> tuple[int, int, int]:
+    """Elements before the data along z, y, x; layouts must be static."""
+    count = spatial_rank(params)
+    data, weights = params.inputs[0].static_shape[-count:], params.inputs[1].static_shape[-count:]
+    before = tuple(params.primitive.pads(axis, data[axis], weights[axis])[0] for axis in range(count))
+    return _per_axis(before, 0)
+
+
+def is_pointwise(params: KernelParams) -> bool:
+    """Whether every output pixel depends on the one input pixel at the same place, in unpadded memory."""
+    primitive = params.primitive
+    no_pads = primitive.auto_pad != "explicit" or not any(primitive.pads_begin + primitive.pads_end)
+    return (no_pads and set(primitive.strides) == {1} and set(filter_sizes(params)) == {1}
+            and not params.inputs[0].padding and not params.outputs[0].padding)
+
+
+def output_pixels(params: KernelParams) -> Size:
+    """Output pixels that stand in one row of `flat_operands`."""
+    spatial = params.outputs[0].shape[2:]
+    return _count(spatial) if is_pointwise(params) else spatial[-1]
+
+
+def _count(sizes: Shape) -> Size:
+    total: Size = 1
+    for size in sizes:
+        total = total * size if isinstance(total, int) and isinstance(size, int) else Dim()
+    return total
+
+
+def step_arguments(params: KernelParams) -> dict[str, int]:
+    """Strides, dilations and pads as kernel arguments (pads are 0 while the layouts are dynamic)."""
+    before = pads(params) if params.is_static else (0, 0, 0)
+    named = {"stride": strides(params), "dilation": dilations(params), "pad": before}
+    return {f"{name}_{letter}": value for name, values in named.items()
+            for letter, value in zip(LETTERS, values, strict=True)}
+
+
+def data_view(layout: Layout) -> TensorView:
+    """Data or output as [B, C, Z, Y, X]."""
+    return TensorView.of(layout).insert_axes(tuple(range(2, 7 - layout.rank)), pitch=1)
+
+
+def flat_view(layout: Layout) -> TensorView:
+    """Data or output as [B, C, 1, 1, pixels]; the layout must not be padded."""
+    formats = {"b_fs_zyx_fsv16": Format.of("b_fs_yx_fsv16"), "bfzyx": Format.of("bfyx")}
+    shape = (*layout.shape[:2], _count(layout.shape[2:]))
+    return data_view(Layout(shape, layout.element_type, formats.get(layout.format.name, layout.format)))
+
+
+def weights_view(params: KernelParams) -> TensorView:
+    """The weights as [G, O, I, Z, Y, X]."""
+    view = TensorView.of(params.inputs[1])
+    if not params.primitive.is_grouped:
+        view = view.insert_axes((0,), pitch=1)
+    return view.insert_axes(tuple(range(3, 9 - view.rank)), pitch=1)
+
+
+def operands(params: KernelParams) -> tuple[Operand, ...]:
+    """Data, weights, bias if there is one, output; with all their spatial axes."""
+    return _operands(params, data_view(params.inputs[0]), data_view(params.outputs[0]))
+
+
+def flat_operands(params: KernelParams) -> tuple[Operand, ...]:
+    """The same operands; the pixels of a pointwise convolution stand in one row."""
+    if not is_pointwise(params):
+        return operands(params)
+    return _operands(params, flat_view(params.inputs[0]), flat_view(params.outputs[0]))
+
+
+def _operands(params: KernelParams, data: TensorView, output: TensorView) -> tuple[Operand, ...]:
+    bias = (_input(2, TensorView.of(params.inputs[2])),) if has_bias(params) else ()
+    return (_input(0, data), _input(1, weights_view(params)), *bias,
+            Operand("OUTPUT0", BufferRef("output", 0), output))
+
+
+def _input(index: int, view: TensorView) -> Operand:
+    return Operand(f"INPUT{index}", BufferRef("input", index), view)
+
+
+def bias_constants(params: KernelParams) -> Mapping[str, int]:
+    """Whether the kernel has the bias argument."""
+    return {"HAS_BIAS": int(has_bias(params))}

@@ -1,0 +1,109 @@
+"""The convolution primitives (OpenVINO Convolution-1, GroupConvolution-1)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class Convolution(Primitive):
+    """Data [B, C, spatial...] with weights [O, C, filter...], one to three spatial axes.
+
+    The attributes have one value per spatial axis. With `auto_pad` "same_upper", "same_lower" or
+    "valid" the pads follow from the shapes and `pads_begin`, `pads_end` are not read. A third input,
+    where present, is the bias [O].
+    """
+
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    auto_pad: str = "explicit"
+    op_type: ClassVar[str] = "Convolution"
+    is_grouped: ClassVar[bool] = False
+
+    @property
+    def weights_input(self) -> int:
+        return 1
+
+    @property
+    def bias_axis(self) -> int | None:
+        return 1 if len(self.inputs) == 2 else None
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data, weights = shapes[:2]
+        if data is None or weights is None:
+            return (None,)
+        filters = weights[2 + self.is_grouped:]
+        if len(filters) != len(data) - 2 or len(filters) != len(self.strides):
+            raise ClinferError("data, weights and strides disagree about the number of spatial axes",
+                               where=self.where, values=self._shown(data, weights))
+        self._check_channels(data, weights)
+        channels = weights[0] if not self.is_grouped else _product(weights[0], weights[1])
+        spatial = tuple(self._output_size(axis, data[2 + axis], filters[axis]) for axis in range(len(filters)))
+        if any(isinstance(size, int) and size < 1 for size in spatial):
+            raise ClinferError("the filter is larger than the padded data", where=self.where,
+                               values=self._shown(data, weights))
+        return ((data[0], channels, *spatial),)
+
+    def pads(self, axis: int, size: int, filter_size: int) -> tuple[int, int]:
+        """Elements put before and after a spatial axis of that size."""
+        if self.auto_pad in ("same_upper", "same_lower"):
+            stride = self.strides[axis]
+            reach = (filter_size - 1) * self.dilations[axis] + 1
+            total = max((-(-size // stride) - 1) * stride + reach - size, 0)
+            less, more = total // 2, total - total // 2
+            return (less, more) if self.auto_pad == "same_upper" else (more, less)
+        if self.auto_pad == "valid":
+            return 0, 0
+        return self.pads_begin[axis], self.pads_end[axis]
+
+    def _check_channels(self, data: Shape, weights: Shape) -> None:
+        wanted = _product(weights[0], weights[2]) if self.is_grouped else weights[1]
+        if isinstance(data[1], int) and isinstance(wanted, int) and data[1] != wanted:
+            raise ClinferError("data and weights differ in the number of input channels", where=self.where,
+                               values=self._shown(data, weights))
+
+    @staticmethod
+    def _shown(data: Shape, weights: Shape) -> dict[str, object]:
+        return {"data": show(data), "weights": show(weights)}
+
+    def _output_size(self, axis: int, size: Size, filter_size: Size) -> Size:
+        if isinstance(size, int) and isinstance(filter_size, int):
+            return self._static_output_size(axis, size, filter_size)
+        if not isinstance(filter_size, int):
+            return Dim()
+        assert isinstance(size, Dim)
+        return _map_bounds(size, lambda bound: self._static_output_size(axis, bound, filter_size))
+
+    def _static_output_size(self, axis: int, size: int, filter_size: int) -> int:
+        before, after = self.pads(axis, size, filter_size)
+        reach = (filter_size - 1) * self.dilations[axis] + 1
+        return (size + before + after - reach) // self.strides[axis] + 1
+
+
+@dataclass(frozen=True)
+class GroupConvolution(Convolution):
+    """A convolution per group of channels: weights are [G, O, I, filter...], channel g*I + i is group g's i-th."""
+
+    op_type: ClassVar[str] = "GroupConvolution"
+    is_grouped: ClassVar[bool] = True
+
+
+def _product(a: Size, b: Size) -> Size:
+    return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
+
+
+def _map_bounds(size: Dim, grow: Callable[[int], int]) -> Dim:
+    """The bounds of a monotonous function of a dimension."""
+    high = UNBOUNDED if size.high >= UNBOUNDED else max(grow(size.high), 0)
+    return Dim(max(grow(size.low), 0), high)

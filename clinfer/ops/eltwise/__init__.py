@@ -1,0 +1,9 @@
+"""Element-wise operations of one, two or three inputs: arithmetic, comparison, logic, activations."""
+from clinfer.ops.eltwise.kernels import KERNELS
+from clinfer.ops.eltwise.modes import MODES
+from clinfer.ops.eltwise.op import Eltwise, convert_eltwise, is_add
+from clinfer.ops.room import Room
+
+ROOM = Room("eltwise", converters=dict.fromkeys(MODES, convert_eltwise), kernels={Eltwise: KERNELS})
+
+__all__ = ["ROOM", "Eltwise", "is_add"]

@@ -1,0 +1,19 @@
+"""Gather, GatherElements and GatherND: elements of one tensor looked up at the places that another names."""
+from clinfer.ops.gather.kernels import KERNELS
+from clinfer.ops.gather.op import (
+    Gather,
+    Gather7,
+    GatherElements,
+    GatherND,
+    GatherND5,
+    convert_gather,
+    convert_gather_nd,
+)
+from clinfer.ops.room import Room, by_attributes
+
+ROOM = Room("gather",
+            converters={"Gather": convert_gather, "GatherElements": by_attributes(GatherElements),
+                        "GatherND": convert_gather_nd},
+            kernels=dict.fromkeys((Gather, Gather7, GatherElements, GatherND, GatherND5), KERNELS))
+
+__all__ = ["ROOM", "Gather", "Gather7", "GatherElements", "GatherND", "GatherND5"]

@@ -1,0 +1,52 @@
+// Looks rows up that are contiguous in data and output: views of four axes of which the last has pitch 1
+// there and does not move the indices. The place of a row is held by INDEX_COUNT indices, ARG_TUPLE_PITCH
+// apart; places outside of the data give zeros.
+// One work-item copies SPAN elements of one row as vectors of VEC; dimension 1 runs over the rows.
+// The last vector of a row is moved back to end with it. Data and output hold raw storage units.
+#include "clinfer.cl"
+
+#ifndef INDEX_COUNT
+#define INDEX_COUNT 1
+#define WRAPS_NEGATIVE 1
+#define AXIS_SIZE(n) 16
+#define AXIS_PITCH(n) 16
+#define ARG_TUPLE_PITCH 0
+#define VEC 16
+#define SPAN 64
+#endif
+
+#if VEC == 16
+#define COPY_VECTOR(i) vstore16(vload16(0, from + (i)), 0, to + (i))
+#else
+#define COPY_VECTOR(i) vstore4(vload4(0, from + (i)), 0, to + (i))
+#endif
+
+KERNEL(gather_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict indices,
+                    global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first = (int)get_global_id(0) * SPAN;
+    int at[MAX_RANK];
+    OUTPUT0_UNRAVEL((int)get_global_id(1) * OUTPUT0_SIZE_3, at);
+    at[3] = first;
+    const int place = INPUT1_INDEX_OF(at);
+    int start = INPUT0_INDEX_OF(at);
+    bool inside = true;
+    for (int n = 0; n < INDEX_COUNT; ++n) {
+        long index = (long)INPUT1_LOAD(indices, place + n * ARG_TUPLE_PITCH);
+        if (WRAPS_NEGATIVE && index < 0) index += AXIS_SIZE(n);
+        inside = inside && index >= 0 && index < AXIS_SIZE(n);
+        start += inside ? (int)index * AXIS_PITCH(n) : 0;
+    }
+    const global INPUT0_TYPE* from = input + start;
+    global OUTPUT0_TYPE* to = output + OUTPUT0_INDEX_OF(at);
+    const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
+    if (!inside) {
+        for (int i = 0; i < count; ++i) to[i] = 0;
+        return;
+    }
+    if (count < VEC) {
+        for (int i = 0; i < count; ++i) to[i] = from[i];
+        return;
+    }
+    for (int i = 0; i + VEC <= count; i += VEC) COPY_VECTOR(i);
+    if (count % VEC) COPY_VECTOR(count - VEC);
+}

@@ -1,0 +1,192 @@
+"""Kernels of the gather room. They see data and indices by the coordinates of the output."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from clinfer.base.format import Format
+from clinfer.base.shape import Shape
+from clinfer.base.tensor_view import Pitch, TensorView
+from clinfer.kernels.spec import (
+    Constant,
+    Dispatch,
+    Formats,
+    KernelParams,
+    KernelSpec,
+    Operand,
+    Stage,
+    input_operand,
+    output_operand,
+)
+from clinfer.ops.copying import local_items, storage_type
+from clinfer.ops.gather.op import Lookup
+from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.views import open_view
+
+SHORTEST_ROW = 8
+_ROW_RANK = 4
+
+
+@dataclass(frozen=True)
+class _Views:
+    """Views of equal sizes: data (at index 0 of what is looked up), indices (the first of a place), output."""
+
+    data: TensorView
+    indices: TensorView
+    output: TensorView
+
+    def operands(self, params: KernelParams) -> tuple[Operand, ...]:
+        return (input_operand(params, 0, _raw(self.data)), input_operand(params, 1, self.indices),
+                output_operand(params, 0, _raw(self.output)))
+
+
+def _raw(view: TensorView) -> TensorView:
+    return replace(view, element_type=storage_type(view.element_type))
+
+
+def _lookup(params: KernelParams) -> Lookup | None:
+    data, indices = params.inputs[:2]
+    return params.primitive.lookup(data.shape, indices.shape, params.values)  # type: ignore[no-any-return]
+
+
+def _views(params: KernelParams) -> _Views:
+    data, indices, output = params.inputs[0], params.inputs[1], params.outputs[0]
+    lookup = _lookup(params)
+    if lookup is None:
+        return _Views(*(open_view(x.element_type, output.rank) for x in (data, indices, output)))
+    target = TensorView.of(output)
+    if target.rank < len(lookup.data_axes):
+        batch = len(lookup.data_axes) - target.rank + 1
+        target = _split_first(target, data.shape[:batch])
+    return _Views(_along(TensorView.of(data), lookup.data_axes, target.sizes),
+                  _along(TensorView.of(indices), lookup.index_axes, target.sizes), target)
+
+
+def _along(view: TensorView, axes: tuple[int | None, ...], sizes: Shape) -> TensorView:
+    """The view with the given sizes, moving along `axes`, and not at all where that is None."""
+    still = tuple(1 if size == 1 else 0 for size in sizes)
+    pitches = tuple(still[i] if a is None else view.pitches[a] for i, a in enumerate(axes))
+    return TensorView(view.element_type, sizes, pitches, view.offset, (None,) * len(sizes))
+
+
+def _split_first(view: TensorView, sizes: Shape) -> TensorView:
+    """The view with its first axis as several of the given sizes."""
+    pitches: list[Pitch] = []
+    pitch = view.pitches[0]
+    for size in reversed(sizes):
+        pitches.insert(0, pitch)
+        pitch = pitch * size if pitch is not None and isinstance(size, int) else None
+    return TensorView(view.element_type, (*sizes, *view.sizes[1:]), (*pitches, *view.pitches[1:]), view.offset,
+                      (None,) * (len(sizes) + view.rank - 1))
+
+
+def _formats(params: KernelParams) -> Formats:
+    """Inputs as they come unless they are blocked, the output planar."""
+    inputs = tuple(Format.planar(x.rank) if x.format.blocks else x.format for x in params.inputs)
+    return Formats(inputs, tuple(Format.planar(x.rank) for x in params.outputs))
+
+
+def _supports(params: KernelParams) -> str | None:
+    kind = params.outputs[0].element_type
+    return f"two elements of {kind} share a byte" if kind.is_packed else None
+
+
+# -- places -----------------------------------------------------------------------------------------
+
+
+def _constants(params: KernelParams) -> dict[str, Constant]:
+    count = params.primitive.index_count(params.inputs[1].shape)
+    return {"INDEX_COUNT": count, "WRAPS_NEGATIVE": params.primitive.wraps_negative,
+            "AXIS_SIZE(n)": _choice("ARG_AXIS_SIZE", count), "AXIS_PITCH(n)": _choice("ARG_AXIS_PITCH", count)}
+
+
+def _choice(name: str, count: int) -> str:
+    text = f"{name}_{max(count - 1, 0)}"
+    for number in reversed(range(count - 1)):
+        text = f"((n) == {number} ? {name}_{number} : {text})"
+    return text
+
+
+def _arguments(params: KernelParams) -> dict[str, int]:
+    """Sizes and pitches of the data axes that are looked up, and the pitch from index to index of a place."""
+    count = max(params.primitive.index_count(params.inputs[1].shape), 1)
+    found = {f"axis_{what}_{n}": 0 for n in range(count) for what in ("size", "pitch")} | {"tuple_pitch": 0}
+    lookup = _lookup(params)
+    if lookup is None or not params.is_static:
+        return found
+    data, indices = TensorView.of(params.inputs[0]), TensorView.of(params.inputs[1])
+    for number, axis in enumerate(lookup.looked_up):
+        found[f"axis_size_{number}"] = data.sizes[axis]  # type: ignore[assignment]
+        found[f"axis_pitch_{number}"] = data.pitches[axis]  # type: ignore[assignment]
+    if lookup.tuple_axis is not None:
+        found["tuple_pitch"] = indices.pitches[lookup.tuple_axis]  # type: ignore[assignment]
+    return found
+
+
+# -- one element per work-item ----------------------------------------------------------------------
+
+
+_REF = Stage("gather_ref.cl", "gather_ref", lambda params: local_items(params.outputs[0].count),
+             lambda params: _views(params).operands(params), _constants, _arguments, bake=False)
+
+
+# -- contiguous rows --------------------------------------------------------------------------------
+
+
+def _row_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
+    """The axes as four of which the last is contiguous in data and output and not one of the indices."""
+    if not joint.axes or len(joint.axes) > _ROW_RANK or joint.axes[-1].pitches != (1, 0, 1):
+        return None
+    return (*(None,) * (_ROW_RANK - len(joint.axes)), *joint.axes)
+
+
+def _rows(params: KernelParams) -> _Views | None:
+    """The views merged to four axes, or None where there are no such rows."""
+    views = _views(params)
+    joint = join_axes((views.data, views.indices, views.output), None, 2)
+    axes = None if joint is None else _row_axes(joint)
+    if joint is None or axes is None:
+        return None
+    kinds = (views.data.element_type, views.indices.element_type, views.output.element_type)
+    return _Views(*(joint.view(i, kind, axes) for i, kind in enumerate(kinds)))
+
+
+def _rows_reason(params: KernelParams) -> str | None:
+    if params.outputs[0].count == 0:
+        return None
+    rows = _rows(params)
+    if rows is None:
+        return "no axis is contiguous in data and output"
+    return None if rows.output.sizes[-1] >= SHORTEST_ROW else "the contiguous rows are short"  # type: ignore[operator]
+
+
+def _rows_operands(params: KernelParams) -> tuple[Operand, ...]:
+    known = _lookup(params) is not None and params.is_static and params.outputs[0].count > 0
+    rows = _rows(params) if known else None
+    if rows is None:
+        rows = _Views(*(open_view(x.element_type, _ROW_RANK) for x in (*params.inputs[:2], params.outputs[0])))
+    return rows.operands(params)
+
+
+def _rows_dispatch(params: KernelParams) -> Dispatch:
+    rows = _rows(params)
+    assert rows is not None, "refused by check_shapes"
+    *outer, length = rows.output.sizes
+    return Dispatch((-(-length // _span(params)), math.prod(outer)))  # type: ignore[operator, arg-type]
+
+
+def _rows_constants(params: KernelParams) -> dict[str, Constant]:
+    return {**_constants(params), "VEC": 16 if params.capabilities.device_type == "CPU" else 4, "SPAN": _span(params)}
+
+
+def _span(params: KernelParams) -> int:
+    return 256 if params.capabilities.device_type == "CPU" else 4
+
+
+_ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, _rows_operands, _rows_constants, _arguments, bake=False)
+
+
+KERNELS = (
+    KernelSpec("gather_rows", (_ROWS,), _supports, lambda params: 10.0, _formats, _rows_reason),
+    KernelSpec("gather_ref", (_REF,), _supports, formats=_formats),
+)

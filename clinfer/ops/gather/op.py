@@ -1,0 +1,155 @@
+"""The gathering primitives (OpenVINO Gather-1, -7, -8, GatherElements-6, GatherND-5, -8)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import Values
+from clinfer.ops.room import by_attributes
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Where an element of the output comes from.
+
+    `data_axes` and `index_axes` give, per axis of the output, the axis of the data and of the indices
+    that moves with it, or None. `looked_up` are the data axes whose coordinates the indices hold, one
+    each, side by side along axis `tuple_axis` of the indices (None: there is only one).
+    """
+
+    data_axes: tuple[int | None, ...]
+    index_axes: tuple[int | None, ...]
+    looked_up: tuple[int, ...]
+    tuple_axis: int | None = None
+
+
+@dataclass(frozen=True)
+class Gathering(Primitive):
+    """Elements of input 0 at places that input 1 names; places outside of input 0 give zeros.
+
+    `wraps_negative`: negative indices count from the end; else they lie outside.
+    """
+
+    wraps_negative: ClassVar[bool] = True
+
+    def index_count(self, indices: Shape) -> int:
+        """How many indices make up one place."""
+        return 1
+
+    def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
+        """Where elements come from for inputs of these ranks, or None while it is unknown."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Gather(Gathering):
+    """Slices of input 0 along the axis in input 2; the first `batch_dims` axes of both inputs move together."""
+
+    batch_dims: int = 0
+    op_type: ClassVar[str] = "Gather"
+    opset: ClassVar[str] = "opset8"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (2,)
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
+        if 2 not in values:
+            return None
+        axis, batch = self._axis(values[2], len(data)), self._batch(len(indices))
+        inserted = len(indices) - batch
+        behind = range(axis + 1, len(data))
+        return Lookup(
+            data_axes=(*range(axis), *(None,) * inserted, *behind),
+            index_axes=(*range(batch), *(None,) * (axis - batch), *range(batch, len(indices)), *(None for _ in behind)),
+            looked_up=(axis,))
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        data, indices, axis_value = values
+        axis, batch = self._axis(axis_value, data.ndim), self._batch(indices.ndim)
+        size = data.shape[axis]
+        with_zeros = np.concatenate([data, np.zeros_like(data, shape=(*data.shape[:axis], 1, *data.shape[axis + 1:]))],
+                                    axis)
+        places = indices.astype(np.int64)
+        if self.wraps_negative:
+            places = np.where(places < 0, places + size, places)
+        places = np.where((places < 0) | (places >= size), size, places)
+        result = np.empty((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1:]), data.dtype)
+        for at in np.ndindex(*data.shape[:batch]):
+            result[at] = with_zeros[at].take(places[at], axis - batch)
+        return (result,)
+
+    @staticmethod
+    def _axis(value: np.ndarray, rank: int) -> int:
+        return int(value.reshape(())) % rank
+
+    def _batch(self, indices_rank: int) -> int:
+        return self.batch_dims + indices_rank if self.batch_dims < 0 else self.batch_dims
+
+
+@dataclass(frozen=True)
+class Gather7(Gather):
+    """Gather-7 and Gather-1, which know no negative indices."""
+
+    opset: ClassVar[str] = "opset7"
+    wraps_negative: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class GatherElements(Gathering):
+    """Every element of input 1 replaced by the one of input 0 at that index along `axis`."""
+
+    axis: int = 0
+    op_type: ClassVar[str] = "GatherElements"
+    opset: ClassVar[str] = "opset6"
+
+    def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
+        axis = self.axis % len(data)
+        return Lookup(tuple(None if a == axis else a for a in range(len(data))), tuple(range(len(data))), (axis,))
+
+
+@dataclass(frozen=True)
+class GatherND(Gathering):
+    """Slices of input 0 at the coordinates along the last axis of input 1, behind `batch_dims` common axes."""
+
+    batch_dims: int = 0
+    op_type: ClassVar[str] = "GatherND"
+    opset: ClassVar[str] = "opset8"
+
+    def index_count(self, indices: Shape) -> int:
+        count = indices[-1]
+        assert isinstance(count, int), "the rank of the output depends on it"
+        return count
+
+    def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
+        batch, last, count = self.batch_dims, len(indices) - 1, self.index_count(indices)
+        behind = range(batch + count, len(data))
+        return Lookup(
+            data_axes=(*range(batch), *(None,) * (last - batch), *behind),
+            index_axes=(*range(last), *(None for _ in behind)),
+            looked_up=tuple(range(batch, batch + count)), tuple_axis=last)
+
+
+@dataclass(frozen=True)
+class GatherND5(GatherND):
+    """GatherND-5, whose output has one axis in place of all the batch axes."""
+
+    opset: ClassVar[str] = "opset5"
+
+
+def convert_gather(node: SourceNode) -> Primitive:
+    """Gather of the node's version."""
+    return by_attributes(Gather if node.opset == "opset8" else Gather7)(node)  # type: ignore[return-value]
+
+
+def convert_gather_nd(node: SourceNode) -> Primitive:
+    """GatherND of the node's version."""
+    return by_attributes(GatherND if node.opset == "opset8" else GatherND5)(node)  # type: ignore[return-value]

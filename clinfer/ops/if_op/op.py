@@ -1,0 +1,63 @@
+"""The If primitive (OpenVINO If-8)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import ANY, Shape
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive, SourceBody, SourceNode
+
+
+@dataclass(frozen=True)
+class If(Primitive):
+    """Runs `then_body` where input 0 (one boolean) is true, else `else_body`.
+
+    The bodies read the other inputs as `SourceBody.inputs` says. Output shapes are known after the run.
+    """
+
+    then_body: SourceBody | None = None
+    else_body: SourceBody | None = None
+    types: tuple[ElementType, ...] = ()
+    shapes: tuple[Shape | None, ...] = ()
+
+    @property
+    def output_count(self) -> int:
+        return len(self.types)
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
+    def data_dependent_output(self) -> bool:
+        return True
+
+    @property
+    def bodies(self) -> tuple[Any, ...]:
+        return (self.then_body, self.else_body)
+
+    def body_to_run(self, values: Values) -> int:
+        if values[0].size != 1:
+            raise ClinferError("the condition of If must be one element", where=self.where,
+                               values={"shape": values[0].shape})
+        return 0 if bool(values[0].reshape(-1)[0]) else 1
+
+    def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        return self.types
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        return self.shapes
+
+
+def convert_if(node: SourceNode) -> If:
+    """The primitive of an If whose bodies the front end has converted."""
+    then_body, else_body = node.bodies
+    shapes = tuple(shape if shape is None else tuple(ANY for _ in shape) for shape in node.output_shapes)
+    return If(node.id, node.inputs, origin=node.name, then_body=then_body, else_body=else_body,
+              types=node.output_types, shapes=shapes)

@@ -1,0 +1,232 @@
+"""Kernels of the matmul room."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import ceil, prod
+
+from clinfer.base.format import Format
+from clinfer.base.shape import Size
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import (
+    BufferRef,
+    Constant,
+    Dispatch,
+    Formats,
+    KernelParams,
+    KernelSpec,
+    Operand,
+    Stage,
+    output_operand,
+    planar_formats,
+    scratch_operand,
+)
+from clinfer.ops.matmul.views import Product, product_of, static
+
+PANEL_COLUMNS = 32
+PACKED_ROWS = 64
+FEW_ROWS = 4
+TILES = {12: 1.0, 8: 0.95, 4: 0.8, 1: 0.25}
+"""Rows of a tile with the speed of such tiles relative to the best, without waste."""
+SPLIT = {1: 4}
+
+
+def _input(index: int, view: TensorView, buffer: BufferRef | None = None) -> Operand:
+    return Operand(f"INPUT{index}", buffer or BufferRef("input", index), view)
+
+
+def _with_bias(params: KernelParams, left: Operand, right: Operand, output: TensorView) -> tuple[Operand, ...]:
+    bias = (_input(2, TensorView.of(params.inputs[2])),) if len(params.inputs) > 2 else ()
+    return (left, right, *bias, output_operand(params, 0, output))
+
+
+def _bias_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {"HAS_BIAS": len(params.inputs) > 2}
+
+
+def _right_along_k(params: KernelParams) -> bool:
+    """Whether the elements of one column of the right side lie together."""
+    return params.inputs[1].rank == 1 or params.primitive.transpose_b
+
+
+# -- reference --------------------------------------------------------------------------------------
+
+
+def _reference_operands(params: KernelParams) -> tuple[Operand, ...]:
+    product = product_of(params)
+    return _with_bias(params, _input(0, product.left), _input(1, product.right_in_batch()), product.output)
+
+
+def _reference_formats(params: KernelParams) -> Formats:
+    return Formats(tuple(x.format for x in params.inputs), planar_formats(params).outputs)
+
+
+REFERENCE = KernelSpec("matmul_ref", formats=_reference_formats, stages=(
+    Stage("matmul_ref.cl", "matmul_ref", lambda params: Dispatch((params.outputs[0].count,)), _reference_operands,
+          _bias_constants, bake=False),))
+
+
+# -- tiles for CPUs ---------------------------------------------------------------------------------
+
+
+def _packs_itself(params: KernelParams) -> bool:
+    """Whether the right side has batches: it is then packed by a stage, else by its format."""
+    return params.inputs[1].rank != 2
+
+
+def _tile_formats(params: KernelParams) -> Formats:
+    planar = planar_formats(params)
+    right = planar.inputs[1]
+    if not _packs_itself(params):
+        right = Format.of("os_i_osv32" if params.primitive.transpose_b else "ks_n_nsv32")
+    bias = tuple(Format.of("o_osv16") for _ in params.inputs[2:])
+    return Formats((planar.inputs[0], right, *bias), planar.outputs)
+
+
+def _tile_refusal(params: KernelParams) -> str | None:
+    if params.capabilities.device_type != "CPU":
+        return "made for CPUs"
+    if any(x.element_type.name not in ("f32", "f16", "bf16") for x in params.inputs + params.outputs):
+        return "element types other than f32, f16, bf16"
+    return None
+
+
+def _product(params: KernelParams) -> Product:
+    return product_of(params, collapse=True)
+
+
+def _tile_is_useful(tile: int, params: KernelParams) -> bool:
+    """Whether tiles of that many rows have a use: packing for a few rows does not pay."""
+    return tile > FEW_ROWS or not _packs_itself(params)
+
+
+def _best_tile(rows: int, params: KernelParams) -> int:
+    """The rows of the tile that wastes least of its speed on rows that do not exist."""
+    useful = [tile for tile in TILES if _tile_is_useful(tile, params)]
+    return max(useful, key=lambda tile: TILES[tile] * rows / (ceil(rows / tile) * tile))
+
+
+def _rows(params: KernelParams) -> Size:
+    return _product(params).output.sizes[-2]
+
+
+def _tile_operands(params: KernelParams) -> tuple[Operand, ...]:
+    product = _product(params)
+    buffer = BufferRef("scratch", 0) if _packs_itself(params) else BufferRef("input", 1)
+    right = _input(1, product.packed_in_batch(PANEL_COLUMNS), buffer)
+    return _with_bias(params, _input(0, product.left), right, product.output)
+
+
+def _tile_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
+    return {**_bias_constants(params), "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
+
+
+def _tile_dispatch(tile: int, params: KernelParams) -> Dispatch:
+    *batch, rows, columns = static(_product(params).output.sizes)
+    return Dispatch((ceil(rows / tile), ceil(columns / PANEL_COLUMNS), prod(batch)), (1, 1, 1))
+
+
+def _pack_operands(params: KernelParams) -> tuple[Operand, ...]:
+    product = _product(params)
+    return (_input(1, product.right), scratch_operand(0, product.packed(PANEL_COLUMNS)))
+
+
+def _pack_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {"RIGHT_ALONG_K": _right_along_k(params), "ROWS": PACKED_ROWS}
+
+
+def _pack_dispatch(params: KernelParams) -> Dispatch:
+    *batch, depth, columns = static(_product(params).right.sizes)
+    return Dispatch((ceil(columns / PANEL_COLUMNS), ceil(depth / PACKED_ROWS), prod(batch)), (1, 1, 1))
+
+
+PACK = Stage("matmul_pack.cl", "matmul_pack", _pack_dispatch, _pack_operands, _pack_constants, bake=False)
+
+
+def _tile_stages(tile: int) -> Callable[[KernelParams], tuple[Stage, ...]]:
+    stage = Stage("matmul_tile.cl", "matmul_tile", partial(_tile_dispatch, tile), _tile_operands,
+                  partial(_tile_constants, tile), bake=False)
+    return lambda params: (PACK, stage) if _packs_itself(params) else (stage,)
+
+
+def _tile_scratch(params: KernelParams) -> tuple[int, ...]:
+    if not _packs_itself(params):
+        return ()
+    view = _product(params).packed(PANEL_COLUMNS)
+    return (view.element_type.byte_size(prod(static(view.sizes))),)
+
+
+def _tile_of(tile: int) -> KernelSpec:
+    """Tiles of that many rows; the highest tiles take every shape, the others those that they fit best."""
+    def check_shapes(params: KernelParams) -> str | None:
+        rows = _rows(params)
+        fits = isinstance(rows, int) and rows > 0 and _best_tile(rows, params) == tile
+        return None if fits else f"{rows} rows need other tiles"
+
+    def supports(params: KernelParams) -> str | None:
+        return _tile_refusal(params) or (
+            None if _tile_is_useful(tile, params) else "the right side has batches, packing it does not pay")
+
+    return KernelSpec(f"matmul_tile_{tile}", formats=_tile_formats, supports=supports,
+                      check_shapes=None if tile == max(TILES) else check_shapes,
+                      score=lambda params: 20.0 - tile / 10, stages=_tile_stages(tile), scratch=_tile_scratch)
+
+
+def _in_place_operands(params: KernelParams) -> tuple[Operand, ...]:
+    """Both sides as they lie in memory."""
+    product = _product(params)
+    return _with_bias(params, _input(0, product.left), _input(1, product.right_in_batch()), product.output)
+
+
+# -- few rows, on CPUs ------------------------------------------------------------------------------
+
+
+def _vector_refusal(params: KernelParams) -> str | None:
+    return _tile_refusal(params) or (None if _packs_itself(params) else "the right side is packed by its format")
+
+
+def _vector_shapes(params: KernelParams) -> str | None:
+    rows = _rows(params)
+    return None if isinstance(rows, int) and rows <= FEW_ROWS else f"more than {FEW_ROWS} rows"
+
+
+def _vector_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {**_bias_constants(params), "RIGHT_ALONG_K": _right_along_k(params)}
+
+
+def _vector_dispatch(params: KernelParams) -> Dispatch:
+    *batch, rows, columns = static(_product(params).output.sizes)
+    step = 4 if _right_along_k(params) else 64
+    return Dispatch((ceil(columns / step), rows, prod(batch)), (1, 1, 1))
+
+
+VECTOR = KernelSpec(
+    "matmul_vector", formats=_tile_formats, supports=_vector_refusal, check_shapes=_vector_shapes,
+    score=lambda params: 30.0,
+    stages=(Stage("matmul_vector.cl", "matmul_vector", _vector_dispatch, _in_place_operands, _vector_constants,
+                  bake=False),))
+
+
+# -- local memory, for GPUs -------------------------------------------------------------------------
+
+LOCAL_TILE, LOCAL_SIDE = 64, 16
+
+
+def _local_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {**_bias_constants(params),
+            "LEFT_ALONG_K": params.inputs[0].rank == 1 or not params.primitive.transpose_a,
+            "RIGHT_ALONG_K": _right_along_k(params)}
+
+
+def _local_dispatch(params: KernelParams) -> Dispatch:
+    *batch, rows, columns = static(_product(params).output.sizes)
+    return Dispatch((ceil(columns / LOCAL_TILE) * LOCAL_SIDE, ceil(rows / LOCAL_TILE) * LOCAL_SIDE, prod(batch)),
+                    (LOCAL_SIDE, LOCAL_SIDE, 1))
+
+
+LOCAL = KernelSpec(
+    "matmul_local", score=lambda params: -1.0 if params.capabilities.device_type == "CPU" else 10.0,
+    stages=(Stage("matmul_local.cl", "matmul_local", _local_dispatch, _in_place_operands, _local_constants,
+                  bake=False),))
+
+KERNELS = (VECTOR, *(_tile_of(tile) for tile in TILES), LOCAL, REFERENCE)

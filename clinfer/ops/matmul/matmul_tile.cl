@@ -1,0 +1,109 @@
+// Matrix product from a packed right side, for CPUs.
+// One work-item computes TILE_ROWS rows x one panel of 32 columns, held in float16 registers. It goes
+// through K in steps of PANEL_DEPTH: the rows of the left side are copied into `rows` as floats (rows
+// behind the last repeat it), then multiplied. Products of SPLIT consecutive k are summed apart, so that
+// tiles of few rows do not wait for their own sums.
+// Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., panels, K * 32] with
+// the 32 columns of a panel together for each k (zeros behind the last column); bias [N] in blocks of 16.
+#include "clinfer.cl"
+
+#ifndef TILE_ROWS
+#define TILE_ROWS 12
+#define SPLIT 1
+#define HAS_BIAS 0
+#endif
+
+#define PANEL_DEPTH 256
+#define VECTORS 2
+#define PANEL_COLUMNS (VECTORS * 16)
+
+// Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row.
+void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
+                            const int count ARGS) {
+    for (int i = 0; i < TILE_ROWS; ++i) {
+        const int row = start + min(i, last_row) * INPUT0_PITCH_Y;
+        int k = 0;
+        if (INPUT0_PITCH_X == 1)
+            for (; k + 16 <= count; k += 16) vstore16(INPUT0_LOAD16(left, row + k), 0, rows + i * PANEL_DEPTH + k);
+        for (; k < count; ++k) rows[i * PANEL_DEPTH + k] = INPUT0_LOAD(left, row + k * INPUT0_PITCH_X);
+    }
+}
+
+#define MULTIPLY(k, sums) \
+    do { \
+        float16 column[VECTORS]; \
+        _Pragma("unroll") \
+        for (int j = 0; j < VECTORS; ++j) column[j] = INPUT1_LOAD16(right, from + (k) * PANEL_COLUMNS + j * 16); \
+        _Pragma("unroll") \
+        for (int i = 0; i < TILE_ROWS; ++i) { \
+            const float16 value = rows[i * PANEL_DEPTH + (k)]; \
+            _Pragma("unroll") \
+            for (int j = 0; j < VECTORS; ++j) (sums)[i][j] = fma(value, column[j], (sums)[i][j]); \
+        } \
+    } while (0)
+
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
+#if HAS_BIAS
+                    const global INPUT2_TYPE* restrict bias,
+#endif
+                    global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first_row = (int)get_global_id(0) * TILE_ROWS, panel = get_global_id(1);
+    int at[MAX_RANK];
+    OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
+    at[OUTPUT0_RANK - 2] = panel;
+    int from = INPUT1_INDEX_OF(at);
+    at[OUTPUT0_RANK - 2] = first_row;
+    const int start = INPUT0_INDEX_OF(at);
+
+    float16 sum[SPLIT][TILE_ROWS][VECTORS];
+    #pragma unroll
+    for (int s = 0; s < SPLIT; ++s)
+        #pragma unroll
+        for (int i = 0; i < TILE_ROWS; ++i)
+            #pragma unroll
+            for (int j = 0; j < VECTORS; ++j) sum[s][i][j] = 0.0f;
+
+    float rows[TILE_ROWS * PANEL_DEPTH];
+    for (int base = 0; base < INPUT0_SIZE_X; base += PANEL_DEPTH) {
+        const int count = min(PANEL_DEPTH, (int)INPUT0_SIZE_X - base);
+        FUNC(fill_rows)(rows, left, start + base * INPUT0_PITCH_X, OUTPUT0_SIZE_Y - 1 - first_row, count PASS_ARGS);
+        int k = 0;
+        for (; k + SPLIT <= count; k += SPLIT) {
+            #pragma unroll
+            for (int s = 0; s < SPLIT; ++s) MULTIPLY(k + s, sum[s]);
+        }
+        for (; k < count; ++k) MULTIPLY(k, sum[0]);
+        from += PANEL_DEPTH * PANEL_COLUMNS;
+    }
+
+    float totals[TILE_ROWS * PANEL_COLUMNS];
+    #pragma unroll
+    for (int i = 0; i < TILE_ROWS; ++i)
+        #pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            #pragma unroll
+            for (int s = 1; s < SPLIT; ++s) sum[0][i][j] += sum[s][i][j];
+            vstore16(sum[0][i][j], i * VECTORS + j, totals);
+        }
+    for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
+        at[OUTPUT0_RANK - 2] = first_row + i;
+        for (int j = 0; j < PANEL_COLUMNS; j += 16) {
+            const int column = at[OUTPUT0_RANK - 1] = panel * PANEL_COLUMNS + j;
+            if (column >= OUTPUT0_SIZE_X) break;
+            float16 total = vload16(0, totals + i * PANEL_COLUMNS + j);
+#if HAS_BIAS
+            total += INPUT2_LOAD16(bias, INPUT2_OFFSET + column);
+#endif
+            const int to = OUTPUT0_INDEX_OF(at);
+            if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
+                OUTPUT0_STORE16(output, to, total);
+            } else {
+                float tail[16];
+                vstore16(total, 0, tail);
+                for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n)
+                    OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, tail[n]);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+"""The matrix product (OpenVINO MatMul-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Dim, Shape, Size, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class MatMul(Primitive):
+    """The product of the last two axes; those before them broadcast by NumPy's rule.
+
+    An input of one axis is a row on the left or a column on the right, is not transposed, and its
+    missing axis is missing in the result. A third input, where present, is a bias per column [N].
+    """
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+    op_type: ClassVar[str] = "MatMul"
+
+    @property
+    def weights_input(self) -> int:
+        return 1
+
+    @property
+    def bias_axis(self) -> int | None:
+        return -1 if len(self.inputs) == 2 else None
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        left, right = shapes[:2]
+        if left is None or right is None:
+            return (None,)
+        if not left or not right:
+            raise ClinferError("a matrix product needs at least one axis on either side", where=self.where,
+                               values={"left": show(left), "right": show(right)})
+        *batch_a, m, k = self._matrix(left, self.transpose_a, is_left=True)
+        *batch_b, other_k, n = self._matrix(right, self.transpose_b, is_left=False)
+        if isinstance(k, int) and isinstance(other_k, int) and k != other_k:
+            raise ClinferError("the inner sizes of a matrix product differ", where=self.where,
+                               values={"left": show(left), "right": show(right), "transpose_a": self.transpose_a,
+                                       "transpose_b": self.transpose_b})
+        batch = self._broadcast(tuple(batch_a), tuple(batch_b))
+        return (batch + ((m,) if len(left) > 1 else ()) + ((n,) if len(right) > 1 else ()),)
+
+    @staticmethod
+    def _matrix(shape: Shape, transpose: bool, is_left: bool) -> Shape:
+        if len(shape) == 1:
+            return (1, shape[0]) if is_left else (shape[0], 1)
+        return (*shape[:-2], shape[-1], shape[-2]) if transpose else shape
+
+    def _broadcast(self, a: Shape, b: Shape) -> Shape:
+        rank = max(len(a), len(b))
+        lifted = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+        return tuple(self._broadcast_size(x, y) for x, y in lifted)
+
+    def _broadcast_size(self, a: Size, b: Size) -> Size:
+        if a == 1 or a == b:
+            return b
+        if b == 1:
+            return a
+        if isinstance(a, int) and isinstance(b, int):
+            raise ClinferError("the batches of a matrix product do not broadcast", where=self.where,
+                               values={"left": a, "right": b})
+        if isinstance(a, Dim) and isinstance(b, Dim):
+            return Dim(min(a.low, b.low), max(a.high, b.high))
+        return a if isinstance(a, int) else b

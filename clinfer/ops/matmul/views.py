@@ -1,0 +1,88 @@
+"""Matrix products as kernels see them: left [..., M, K], right [..., K, N] and output [..., M, N]."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from clinfer.base.shape import Dim, Shape, Size
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import KernelParams
+
+LEAST_RANK = 4
+"""Products of fewer axes are seen with leading axes of size 1, so that they share one build."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """Views of one rank. Those of `left` and `output` have the same batch axes; `right` has its own,
+    each equal to the output's or 1."""
+
+    left: TensorView
+    right: TensorView
+    output: TensorView
+
+    @property
+    def batch(self) -> Shape:
+        return self.output.sizes[:-2]
+
+    def right_in_batch(self) -> TensorView:
+        """The right side stretched to the batch of the output."""
+        return self.right.broadcast((*self.batch, *self.right.sizes[-2:]))
+
+    def packed(self, columns: int) -> TensorView:
+        """The right side in panels of `columns` columns: [..., panels, K * columns]."""
+        *batch, depth, width = self.right.sizes
+        panels = ceil(width / columns) if isinstance(width, int) else Dim()
+        return TensorView.dense(self.right.element_type, (*batch, panels, times(depth, columns)))
+
+    def packed_in_batch(self, columns: int) -> TensorView:
+        """The same panels stretched to the batch of the output."""
+        packed = self.packed(columns)
+        return packed.broadcast((*self.batch, *packed.sizes[-2:]))
+
+
+def times(a: Size, b: Size) -> Size:
+    """The product of two sizes, dynamic if one of them is."""
+    return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
+
+
+def static(sizes: Shape) -> tuple[int, ...]:
+    """The sizes of a view whose layout is static."""
+    return tuple(int(size) for size in sizes)  # type: ignore[arg-type]
+
+
+def product_of(params: KernelParams, collapse: bool = False) -> Product:
+    """The views of a primitive; with `collapse`, all rows that meet the same right side are one matrix."""
+    left, right, output = (TensorView.of(x) for x in (*params.inputs[:2], *params.outputs))
+    if right.rank == 1:
+        right, output = right.insert_axes((1,), pitch=1), output.insert_axes((output.rank,), pitch=1)
+    elif params.primitive.transpose_b:
+        right = _transpose(right)
+    if left.rank == 1:
+        left, output = left.insert_axes((0,), pitch=1), output.insert_axes((output.rank - 1,), pitch=1)
+    elif params.primitive.transpose_a:
+        left = _transpose(left)
+    if collapse and _can_collapse(params, right):
+        rows = _count(output.sizes[:-1])
+        left = TensorView.dense(left.element_type, (rows, left.sizes[-1]))
+        output = TensorView.dense(output.element_type, (rows, output.sizes[-1]))
+        right = TensorView(right.element_type, right.sizes[-2:], right.pitches[-2:], right.offset, right.blocks[-2:])
+    rank = max(left.rank, right.rank, output.rank, LEAST_RANK)
+    left, right, output = (v.insert_axes(tuple(range(rank - v.rank)), pitch=1) for v in (left, right, output))
+    return Product(left.broadcast((*output.sizes[:-2], *left.sizes[-2:])), right, output)
+
+
+def _transpose(view: TensorView) -> TensorView:
+    return view.permute((*range(view.rank - 2), view.rank - 1, view.rank - 2))
+
+
+def _can_collapse(params: KernelParams, right: TensorView) -> bool:
+    left = params.inputs[0]
+    return (left.rank > 2 and not params.primitive.transpose_a and left.is_dense_planar
+            and params.outputs[0].is_dense_planar and all(size == 1 for size in right.sizes[:-2]))
+
+
+def _count(sizes: Shape) -> Size:
+    if not all(isinstance(size, int) for size in sizes):
+        return Dim()
+    return prod(sizes)  # type: ignore[arg-type]

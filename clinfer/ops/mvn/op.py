@@ -1,0 +1,72 @@
+"""The MVN primitive (OpenVINO MVN-6; MVN-2 becomes one)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Constant, Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class MVN(Primitive):
+    """Input 0 minus its mean along the axes in input 1 and, with `normalize_variance`, over its deviation.
+
+    `eps` is added to the variance ("inside_sqrt") or to its root ("outside_sqrt"); any case of letters.
+    """
+
+    normalize_variance: bool = True
+    eps: float = 1e-9
+    eps_mode: str = "inside_sqrt"
+    op_type: ClassVar[str] = "MVN"
+    opset: ClassVar[str] = "opset6"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.eps_mode.lower() not in ("inside_sqrt", "outside_sqrt"):
+            raise ClinferError("eps_mode must be inside_sqrt or outside_sqrt", where=self.where,
+                               values={"eps_mode": self.eps_mode})
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def eps_inside_sqrt(self) -> bool:
+        """Whether `eps` is added before the root is taken."""
+        return self.eps_mode.lower() == "inside_sqrt"
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data = shapes[0]
+        if data is not None and 1 in values:
+            wrong = [int(axis) for axis in values[1].reshape(-1) if not -len(data) <= axis < len(data)]
+            if wrong:
+                raise ClinferError("an axis lies outside the data", where=self.where,
+                                   values={"axes": wrong, "data": show(data)})
+        return (data,)
+
+
+def convert_mvn(node: SourceNode) -> MVN | Sequence[Primitive]:
+    """MVN-6 as it is; MVN-2 with its axes as a constant of their own."""
+    attributes = node.attributes
+    variance, eps = bool(attributes["normalize_variance"]), float(attributes["eps"])
+    if len(node.inputs) == 2:
+        return MVN(node.id, node.inputs, origin=node.name, normalize_variance=variance, eps=eps,
+                   eps_mode=attributes["eps_mode"])
+    shape = node.input_shapes[0]
+    if shape is None:
+        raise ClinferError("MVN needs data of a known rank", where=f"layer {node.name!r}",
+                           hint="give the model's inputs a static rank, for instance with model.reshape")
+    first = 1 if attributes["across_channels"] else 2
+    axes = Constant(f"{node.id}/axes", origin=node.name, value=np.arange(first, len(shape), dtype=np.int64),
+                    element_type=ElementType.of("i64"))
+    return axes, MVN(node.id, (node.inputs[0], axes.id), origin=node.name, normalize_variance=variance, eps=eps)

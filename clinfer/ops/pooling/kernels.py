@@ -1,0 +1,109 @@
+"""Kernels of the pooling room."""
+from __future__ import annotations
+
+import math
+
+from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
+from clinfer.ops.copying import local_items
+from clinfer.ops.pooling.op import AvgPool, MaxPool, Pooling
+from clinfer.ops.reduction import LOWEST
+
+_BLOCKED = ("b_fs_yx_fsv16", "b_fs_zyx_fsv16")
+_LETTERS = "ZYX"
+
+
+def _is_max(params: KernelParams) -> bool:
+    return isinstance(params.primitive, MaxPool)
+
+
+def _pads(params: KernelParams) -> list[tuple[int, int]]:
+    """Pads per spatial axis; zeros while the layouts are dynamic."""
+    primitive: Pooling = params.primitive
+    if not params.is_static:
+        return [(0, 0)] * len(primitive.kernel)
+    return [primitive.pads(axis, size) for axis, size in enumerate(params.inputs[0].static_shape[2:])]
+
+
+def _common_constants(params: KernelParams) -> dict[str, Constant]:
+    primitive = params.primitive
+    exclude = isinstance(primitive, AvgPool) and primitive.exclude_pad and primitive.auto_pad != "valid"
+    return {"IS_MAX": _is_max(params), "EXCLUDE_PAD": exclude,
+            "LOWEST": LOWEST[params.inputs[0].element_type.cl_compute]}
+
+
+# -- one element per work-item ----------------------------------------------------------------------
+
+_LISTS = ("kernel", "stride", "dilation", "begin", "end")
+
+
+def _reference_constants(params: KernelParams) -> dict[str, Constant]:
+    axes = range(len(params.primitive.kernel))
+    lists = {f"{name.upper()}S": "{" + ", ".join(f"ARG_{name.upper()}_{a}" for a in axes) + "}" for name in _LISTS}
+    sizes = "{" + ", ".join(f"INPUT0_SIZE_{a}" for a in range(params.inputs[0].rank)) + "}"
+    is_float = params.inputs[0].element_type.is_float
+    with_index = len(params.outputs) > 1
+    index_axis = params.primitive.axis % params.inputs[0].rank if with_index else 0
+    return {**_common_constants(params), **lists, "SIZES": sizes, "WITH_INDEX": with_index, "INDEX_AXIS": index_axis,
+            "MEAN(sum, count)": "((sum) / (count))" if is_float else "rint((float)(sum) / (count))"}
+
+
+def _reference_arguments(params: KernelParams) -> dict[str, int]:
+    primitive: Pooling = params.primitive
+    arguments = {}
+    for axis, (begin, end) in enumerate(_pads(params)):
+        values = primitive.kernel[axis], primitive.strides[axis], primitive.dilations[axis], begin, end
+        arguments.update({f"{name}_{axis}": value for name, value in zip(_LISTS, values, strict=True)})
+    return arguments
+
+
+# -- sixteen channels per work-item -----------------------------------------------------------------
+
+
+def _letters(params: KernelParams) -> str:
+    return _LETTERS[3 - len(params.primitive.kernel):]
+
+
+def _blocked_constants(params: KernelParams) -> dict[str, Constant]:
+    primitive: Pooling = params.primitive
+    constants = _common_constants(params)
+    for axis, letter in enumerate(_letters(params)):
+        constants[f"KERNEL_{letter}"] = primitive.kernel[axis]
+        constants[f"STRIDE_{letter}"] = primitive.strides[axis]
+        constants[f"DILATION_{letter}"] = primitive.dilations[axis]
+    return constants
+
+
+def _blocked_arguments(params: KernelParams) -> dict[str, int]:
+    arguments = {}
+    for letter, (begin, end) in zip(_letters(params), _pads(params), strict=True):
+        arguments[f"begin_{letter.lower()}"] = begin
+        arguments[f"end_{letter.lower()}"] = end
+    return arguments
+
+
+def _blocked_dispatch(params: KernelParams) -> Dispatch:
+    b, f, *others, x = params.outputs[0].static_shape
+    return Dispatch((x, math.prod(others), b * -(-f // 16)))
+
+
+def _blocked_supports(params: KernelParams) -> str | None:
+    data, result = params.inputs[0], params.outputs[0]
+    if data.format.name not in _BLOCKED:
+        return f"data in {data.format} is not blocked by 16 channels"
+    if len(params.outputs) > 1:
+        return "positions are asked for"
+    if data.padding.both(1) or result.padding.both(1):
+        return "channels are padded"
+    if not _is_max(params) and not data.element_type.is_float:
+        return "means are made for floats"
+    return None
+
+
+KERNELS = (
+    KernelSpec("pool_fsv16", (Stage("pool_fsv16.cl", "pool_fsv16", _blocked_dispatch, constants=_blocked_constants,
+                                    arguments=_blocked_arguments, bake=False),),
+               _blocked_supports, lambda params: 20.0, present_formats),
+    KernelSpec("pool_ref", (Stage("pool_ref.cl", "pool_ref", lambda params: local_items(params.outputs[0].count),
+                                  constants=_reference_constants, arguments=_reference_arguments, bake=False),),
+               formats=present_formats),
+)

@@ -1,0 +1,88 @@
+"""The reductions (OpenVINO ReduceSum-1, ReduceMean-1, ReduceL2-4 and so on): one primitive, one table."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import OpSignature
+from clinfer.ops.reduction import HIGHEST, LOWEST
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One kind: the values combined start at `initial` and pass `value` before and `finish` after.
+
+    The texts are OpenCL C for scalars and vectors alike; N is the number of values. `initial` may
+    differ by arithmetic type. `evaluate` is the same in NumPy: (array, axes, keepdims) -> array.
+    """
+
+    combine: str
+    initial: str | dict[str, str]
+    evaluate: Callable[..., np.ndarray]
+    value: str = "(x)"
+    finish: str = "(x)"
+    opset: str = "opset1"
+
+    def initial_for(self, compute: str) -> str:
+        """The initial value in an arithmetic type."""
+        return self.initial if isinstance(self.initial, str) else self.initial[compute]
+
+
+def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
+    if np.issubdtype(x.dtype, np.floating):
+        return np.mean(x, axes, keepdims=keepdims)
+    total = np.sum(x, axes, dtype=np.int64, keepdims=keepdims)
+    count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    return np.sign(total) * (np.abs(total) // max(count, 1))
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "Sum": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sum(x, axes, keepdims=keepdims)),
+    "Mean": Reduction("(a) + (b)", "0", _mean, finish="(x) / N"),
+    "Max": Reduction("MAXIMUM(a, b)", LOWEST, lambda x, axes, keepdims: np.max(x, axes, keepdims=keepdims)),
+    "Min": Reduction("MINIMUM(a, b)", HIGHEST, lambda x, axes, keepdims: np.min(x, axes, keepdims=keepdims)),
+    "Prod": Reduction("(a) * (b)", "1", lambda x, axes, keepdims: np.prod(x, axes, keepdims=keepdims)),
+    "L1": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sum(np.abs(x), axes, keepdims=keepdims),
+                    value="MAGNITUDE(x)", opset="opset4"),
+    "L2": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sqrt(np.sum(x * x, axes, keepdims=keepdims)),
+                    value="(x) * (x)", finish="ROOT(x)", opset="opset4"),
+    "LogicalAnd": Reduction("(a) & (b)", "1", lambda x, axes, keepdims: np.all(x, axes, keepdims=keepdims)),
+    "LogicalOr": Reduction("(a) | (b)", "0", lambda x, axes, keepdims: np.any(x, axes, keepdims=keepdims)),
+}
+
+
+@dataclass(frozen=True)
+class Reduce(Primitive):
+    """Combines the elements of input 0 along the axes in input 1 as `mode` (a key of REDUCTIONS) says."""
+
+    mode: str = "Sum"
+    keep_dims: bool = False
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def signature(self) -> OpSignature | None:
+        return OpSignature(f"Reduce{self.mode}", REDUCTIONS[self.mode].opset, (("keep_dims", self.keep_dims),))
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        data = values[0]
+        axes = tuple(int(axis) % data.ndim for axis in values[1].reshape(-1)) if data.ndim else ()
+        result = REDUCTIONS[self.mode].evaluate(data, axes, keepdims=self.keep_dims)
+        return (np.asarray(result).astype(data.dtype),)
+
+
+def convert_reduce(node: SourceNode) -> Reduce:
+    """The primitive of any Reduce operation."""
+    attributes: Any = node.attributes
+    return Reduce(node.id, node.inputs, origin=node.name, mode=node.type_name.removeprefix("Reduce"),
+                  keep_dims=bool(attributes["keep_dims"]))

@@ -1,0 +1,33 @@
+// Combines elements along the last axes of the input's view, which has KEPT_RANK others in front; any
+// layout, rank and type. The output's view has the same axes, the reduced ones with size 1.
+// One work-item computes one result from N elements; the last work-group is not full.
+#include "clinfer.cl"
+
+#ifndef KEPT_RANK
+#define KEPT_RANK 3
+#define SIZES {INPUT0_SIZE_0, INPUT0_SIZE_1, INPUT0_SIZE_2, INPUT0_SIZE_3, 1}
+#define COMBINE(a, b) ((a) + (b))
+#define VALUE(x) (x)
+#define FINISH(x) (x)
+#define INITIAL 0
+#define ARG_N INPUT0_SIZE_LAST
+#endif
+
+KERNEL(reduce_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int sizes[] = SIZES;
+    const int result = get_global_id(0);
+    if (result >= OUTPUT0_COUNT) return;
+    int at[2 * MAX_RANK];
+    OUTPUT0_UNRAVEL(result, at);
+    const int target = OUTPUT0_INDEX_OF(at);
+    INPUT0_COMPUTE total = INITIAL;
+    for (int n = 0; n < ARG_N; ++n) {
+        const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
+        total = COMBINE(total, VALUE(x));
+        for (int axis = INPUT0_RANK - 1; axis >= KEPT_RANK; --axis) {
+            if (++at[axis] < sizes[axis]) break;
+            at[axis] = 0;
+        }
+    }
+    OUTPUT0_STORE(output, target, FINISH(total));
+}

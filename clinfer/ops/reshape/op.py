@@ -1,0 +1,64 @@
+"""The reshaping primitives (OpenVINO Reshape-1, Squeeze-0, Unsqueeze-0)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class _Reshaping(Primitive):
+    """Input 0 under the shape that input 1 decides."""
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.inputs)))
+
+    @property
+    def reinterprets_input(self) -> bool:
+        return True
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Reshape(_Reshaping):
+    """Input 1 is the new shape: -1 is what remains; with `special_zero` a 0 copies the input's dimension."""
+
+    special_zero: bool = False
+    op_type: ClassVar[str] = "Reshape"
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        data, pattern = values
+        wanted = [data.shape[i] if size == 0 and self.special_zero else int(size)
+                  for i, size in enumerate(pattern.reshape(-1).tolist())]
+        return (data.reshape(wanted),)
+
+
+@dataclass(frozen=True)
+class Squeeze(_Reshaping):
+    """Without the axes of size 1 that input 1 names; without input 1, without all of them."""
+
+    op_type: ClassVar[str] = "Squeeze"
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        if len(values) == 1:
+            return (values[0].squeeze(),)
+        axes = {int(axis) % values[0].ndim for axis in values[1].reshape(-1)}
+        return (values[0].squeeze(tuple(axis for axis in axes if values[0].shape[axis] == 1)),)
+
+
+@dataclass(frozen=True)
+class Unsqueeze(_Reshaping):
+    """With axes of size 1 where input 1 says they stand in the result."""
+
+    op_type: ClassVar[str] = "Unsqueeze"
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        return (np.expand_dims(values[0], tuple(int(axis) for axis in values[1].reshape(-1))),)

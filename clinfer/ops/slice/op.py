@@ -1,0 +1,98 @@
+"""The slicing primitives (OpenVINO Slice-8, StridedSlice-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import Values
+from clinfer.ops.views import Index
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class Slice(Primitive):
+    """Input 0 cut to start (1), stop (2), step (3) along the axes (4; missing: the first ones)."""
+
+    op_type: ClassVar[str] = "Slice"
+    opset: ClassVar[str] = "opset8"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.inputs)))
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        index = self.index_of(dict(enumerate(values)), values[0].ndim)
+        assert index is not None
+        return (np.array(values[0][index], order="C"),)
+
+    def index_of(self, values: Values, rank: int) -> Index | None:
+        """What is cut as a NumPy index over all axes, or None while a value is unknown."""
+        if any(i not in values for i in self.value_inputs):
+            return None
+        start, stop, step = (values[i].reshape(-1) for i in (1, 2, 3))
+        axes = values[4].reshape(-1) if 4 in values else np.arange(len(start))
+        index = [slice(None)] * rank
+        for axis, a, b, c in zip(axes, start, stop, step, strict=True):
+            index[int(axis)] = slice(int(a), int(b), int(c))
+        return tuple(index)
+
+
+@dataclass(frozen=True)
+class StridedSlice(Primitive):
+    """Input 0 cut to begin (1), end (2), strides (3; missing: 1), as far as the masks leave them in force."""
+
+    begin_mask: tuple[int, ...] = ()
+    end_mask: tuple[int, ...] = ()
+    new_axis_mask: tuple[int, ...] = ()
+    shrink_axis_mask: tuple[int, ...] = ()
+    ellipsis_mask: tuple[int, ...] = ()
+    op_type: ClassVar[str] = "StridedSlice"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.inputs)))
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        index = self.index_of(dict(enumerate(values)), values[0].ndim)
+        assert index is not None
+        return (np.array(values[0][index], order="C"),)
+
+    def index_of(self, values: Values, rank: int) -> Index | None:
+        """What is cut as a NumPy index over all axes, or None while a value is unknown."""
+        if any(i not in values for i in self.value_inputs):
+            return None
+        begin, end = values[1].reshape(-1), values[2].reshape(-1)
+        strides = values[3].reshape(-1) if 3 in values else np.ones(len(begin), np.int64)
+        index: list[slice | int | None] = []
+        rest = rank - sum(not self._marks(self.new_axis_mask, i) and not self._marks(self.ellipsis_mask, i)
+                          for i in range(len(begin)))
+        for i, (a, b, c) in enumerate(zip(begin, end, strides, strict=True)):
+            if self._marks(self.ellipsis_mask, i):
+                index += [slice(None)] * rest
+                rest = 0
+            else:
+                index.append(self._entry(i, int(a), int(b), int(c)))
+        return (*index, *[slice(None)] * rest)
+
+    def _entry(self, i: int, begin: int, end: int, stride: int) -> slice | int | None:
+        if self._marks(self.new_axis_mask, i):
+            return None
+        if self._marks(self.shrink_axis_mask, i):
+            return 0 if self._marks(self.begin_mask, i) else begin
+        return slice(None if self._marks(self.begin_mask, i) else begin,
+                     None if self._marks(self.end_mask, i) else end, stride)
+
+    @staticmethod
+    def _marks(mask: tuple[int, ...], i: int) -> bool:
+        return i < len(mask) and bool(mask[i])

@@ -1,0 +1,44 @@
+// Softmax or log-softmax (IS_LOG) along axis 2 of views [a, b, length, inner] with a contiguous last axis.
+// One work-item computes VEC neighbouring columns (1 or 16; inner is a multiple of VEC).
+// Dimension 0: vectors along inner, 1: a times b.
+#include "clinfer.cl"
+
+#ifndef VEC
+#define VEC 16
+#define IS_LOG 0
+#endif
+
+#if VEC == 16
+#define VECTOR INPUT0_COMPUTE16
+#define LOAD_VECTOR INPUT0_LOAD16
+#define STORE_VECTOR OUTPUT0_STORE16
+#else
+#define VECTOR INPUT0_COMPUTE
+#define LOAD_VECTOR INPUT0_LOAD
+#define STORE_VECTOR OUTPUT0_STORE
+#endif
+
+KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int inner = (int)get_global_id(0) * VEC;
+    const int at0 = (int)get_global_id(1) / INPUT0_SIZE_1;
+    const int at1 = (int)get_global_id(1) % INPUT0_SIZE_1;
+    const int from = INPUT0_GET_INDEX(at0, at1, 0, inner);
+    const int to = OUTPUT0_GET_INDEX(at0, at1, 0, inner);
+    VECTOR highest = -INFINITY;
+    for (int i = 0; i < INPUT0_SIZE_2; ++i) highest = fmax(highest, LOAD_VECTOR(input, from + i * INPUT0_PITCH_2));
+    VECTOR sum = 0;
+    for (int i = 0; i < INPUT0_SIZE_2; ++i) sum += exp(LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - highest);
+#if IS_LOG
+    const VECTOR shift = highest + log(sum);
+#else
+    const VECTOR scale = 1 / sum;
+#endif
+    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+        const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
+#if IS_LOG
+        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, x - shift);
+#else
+        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, exp(x - highest) * scale);
+#endif
+    }
+}

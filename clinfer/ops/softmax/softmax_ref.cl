@@ -1,0 +1,28 @@
+// Softmax or log-softmax (IS_LOG) along the last axis of the views; any layout, rank and float type.
+// One work-item computes one row: a pass for the maximum, one for the sum, one that writes.
+// Limits: rank up to MAX_RANK.
+#include "clinfer.cl"
+
+#ifndef IS_LOG
+#define IS_LOG 0
+#endif
+
+KERNEL(softmax_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    int at[MAX_RANK];
+    INPUT0_UNRAVEL((int)get_global_id(0) * INPUT0_SIZE_LAST, at);
+    INPUT0_COMPUTE highest = -INFINITY;
+    for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+        at[INPUT0_RANK - 1] = i;
+        highest = fmax(highest, INPUT0_LOAD(input, INPUT0_INDEX_OF(at)));
+    }
+    INPUT0_COMPUTE sum = 0;
+    for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+        at[INPUT0_RANK - 1] = i;
+        sum += exp(INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest);
+    }
+    for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+        at[INPUT0_RANK - 1] = i;
+        const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest;
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), IS_LOG ? value - log(sum) : exp(value) / sum);
+    }
+}

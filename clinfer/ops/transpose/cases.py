@@ -1,0 +1,26 @@
+"""Test rows of the transpose room."""
+import numpy as np
+
+from clinfer.ops.room import Case
+
+
+def _row(shape, order, kind="f32", sequence=()):
+    return Case("Transpose", "opset1", ((shape, kind), np.array(order, np.int64)), sequence=sequence)
+
+
+CASES = (
+    _row((2, 3, 4, 5), (0, 2, 3, 1), sequence=(((1, 3, 17, 33),), ((2, 3, 1, 40),))),
+    _row((1, 6, 7, 40), (0, 3, 1, 2), "f16"),
+    _row((2, 35, 3, 24), (0, 2, 1, 3), sequence=(((2, 5, 3, 7),), ((1, 16, 2, 64),))),
+    _row((2, 33, 3, 17), (0, 2, 3, 1), "f16"),
+    _row((2, 3, 70), (2, 0, 1), "i64"),
+    _row((37, 50), (1, 0), "i8", sequence=(((16, 16),), ((1, 9),), ((0, 4),))),
+    _row((4, 5), (1, 0), "boolean"),
+    _row((3, 4, 2, 5, 2), (4, 2, 0, 3, 1), "i32"),
+    _row((2, 3, 2, 3, 2, 3), (5, 4, 3, 2, 1, 0)),
+    _row((2, 3, 4, 3, 2), (1, 0, 2, 3, 4)),
+    _row((2, 3, 4), (), "u8"),
+    _row((5,), (0,)),
+    _row((), ()),
+    _row((2, 18, 20, 3), (0, 3, 2, 1)),
+)

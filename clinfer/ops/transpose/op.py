@@ -1,0 +1,37 @@
+"""The Transpose primitive (OpenVINO Transpose-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class Transpose(Primitive):
+    """Axis i of the output is axis order[i] of the input; `order` is input 1, empty: all axes reversed."""
+
+    op_type: ClassVar[str] = "Transpose"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        return (np.ascontiguousarray(values[0].transpose(order_of({1: values[1]}, values[0].ndim) or ())),)
+
+
+def order_of(values: Values, rank: int) -> tuple[int, ...] | None:
+    """The order of the axes, or None while it is unknown."""
+    if 1 not in values:
+        return None
+    order = tuple(int(axis) for axis in values[1].reshape(-1))
+    return order or tuple(reversed(range(rank)))

@@ -1,0 +1,76 @@
+"""Views of tensors that rooms derive: open ones, and parts cut out of others."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
+from clinfer.base.shape import ANY
+from clinfer.base.tensor_view import TensorView
+
+Index = tuple[slice | int | None, ...]
+
+
+def open_view(element_type: ElementType, rank: int) -> TensorView:
+    """A view of which only the rank is known: the stand-in while shapes or values are."""
+    return TensorView(element_type, (ANY,) * rank, (None,) * rank, None, (None,) * rank)
+
+
+def is_static_view(view: TensorView) -> bool:
+    """Whether every number of a view is known."""
+    return (view.offset is not None and all(isinstance(s, int) for s in view.sizes)
+            and all(p is not None for p in view.pitches))
+
+
+def index_view(view: TensorView, index: Index) -> TensorView:
+    """The part of a view that NumPy's basic indexing selects; `index` has an entry for every axis.
+
+    None inserts an axis of size 1, a number removes an axis. Numbers that depend on sizes which are
+    not known yet are open. A blocked axis must have a static size and be cut with step 1.
+    """
+    sizes: list = []
+    pitches: list = []
+    blocks: list = []
+    offset = view.offset
+    axis = 0
+    for entry in index:
+        if entry is None:
+            sizes, pitches, blocks = [*sizes, 1], [*pitches, 1], [*blocks, None]
+            continue
+        cut = _cut_axis(view, axis, entry)
+        offset = None if offset is None or cut[3] is None else offset + cut[3]
+        if isinstance(entry, slice):
+            sizes, pitches, blocks = [*sizes, cut[0]], [*pitches, cut[1]], [*blocks, cut[2]]
+        axis += 1
+    return TensorView(view.element_type, tuple(sizes), tuple(pitches), offset, tuple(blocks))
+
+
+def _cut_axis(view: TensorView, axis: int, entry: slice | int) -> tuple:
+    """(size, pitch, blocks, offset) of one axis after indexing it."""
+    size, pitch, blocks = view.sizes[axis], view.pitches[axis], view.blocks[axis]
+    if entry == slice(None):
+        return size, pitch, blocks, 0
+    if not isinstance(size, int):
+        assert blocks is None, "a blocked axis of unknown size cannot be cut"
+        return ANY, None, None, None
+    start, stop, step = (entry if isinstance(entry, slice) else slice(entry, entry + 1 or None)).indices(size)
+    count = len(range(start, stop, step))
+    if blocks is not None:
+        assert step == 1 or count < 2, "a blocked axis can only be cut with step 1"
+        return count, pitch, replace(blocks, lower=blocks.lower + start), 0
+    return count, None if pitch is None else pitch * step, None, None if pitch is None else start * pitch
+
+
+def can_cut_blocks(layout: Layout, index: Index) -> bool:
+    """Whether every blocked axis of a layout is left whole, or is static and cut with step 1.
+
+    `index` has one slice per axis.
+    """
+    return all(entry == slice(None) or (isinstance(layout.shape[axis], int) and isinstance(entry, slice)
+                                        and entry.step in (None, 1))
+               for axis, entry in enumerate(index) if layout.format.block_of(axis) > 1)
+
+
+def along_axis(rank: int, axis: int, start: int, stop: int) -> Index:
+    """The index that cuts one axis to [start, stop)."""
+    return tuple(slice(start, stop) if a == axis else slice(None) for a in range(rank))

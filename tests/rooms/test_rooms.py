@@ -1,0 +1,65 @@
+"""Every case row on every device, crossed with kernels, layouts and dynamic shapes.
+
+The row runs as the selector wants it, static and as a sequence of shapes, and once with each kernel of
+its table forced; a seeded choice of blocked input layouts is added. `CLINFER_TEST_FULL=1` crosses all.
+"""
+from __future__ import annotations
+
+import os
+import random
+from importlib import import_module
+
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.ops import ROOMS
+from clinfer.ops.room import Case
+from clinfer.runtime.engine import Engine
+from tests.rooms.room_runner import PADDED, SEED, Variant, is_unsupported, needs, parameter_specs, run_case
+
+LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
+FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
+ROWS = [(room.name, case) for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
+_reached: set[str] = set()
+
+
+def _tables(room_name: str) -> list[str]:
+    room = next(r for r in ROOMS if r.name == room_name)
+    return sorted({spec.name for specs in room.kernels.values() for spec in specs})
+
+
+def _variants(room_name: str, case: Case) -> list[Variant]:
+    modes = [True, False] if case.sequence else [False]
+    ranks = {len(shape) for shape, _ in parameter_specs(case)}
+    layouts = [name for rank in ranks for name in LAYOUTS.get(rank, ())]
+    variants = [Variant(dynamic) for dynamic in modes]
+    kernels = _tables(room_name)
+    variants += [Variant(modes[0], kernel) for kernel in kernels if len(kernels) > 1]
+    chosen = layouts if FULL else random.Random(f"{SEED}{case.name}").sample(layouts, min(1, len(layouts)))
+    chosen = [*chosen, PADDED]
+    variants += [Variant(dynamic, "", layout) for layout in chosen for dynamic in (modes if FULL else modes[:1])]
+    if FULL:
+        variants += [Variant(dynamic, kernel, layout) for layout in chosen for kernel in kernels for dynamic in modes]
+    return variants
+
+
+@pytest.mark.parametrize("room, case", ROWS, ids=[f"{room}-{case.name}" for room, case in ROWS])
+def test_row(engine: Engine, room: str, case: Case) -> None:
+    if not needs(case, engine):
+        pytest.skip("the device has no fp64")
+    ran = 0
+    for variant in _variants(room, case):
+        try:
+            _reached.update(run_case(engine, case, variant))
+            ran += 1
+        except ClinferError as error:
+            if not (variant.kernel and is_unsupported(error)):
+                raise
+    assert ran
+
+
+def test_every_kernel_was_reached(request: pytest.FixtureRequest) -> None:
+    if not request.session.items or len([i for i in request.session.items if "test_row" in i.name]) < len(ROWS):
+        pytest.skip("only a part of the rows ran")
+    tables = {spec.name for room in ROOMS for specs in room.kernels.values() for spec in specs}
+    assert not tables - _reached, f"no case reaches {sorted(tables - _reached)}"
