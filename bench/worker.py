@@ -1,0 +1,113 @@
+"""One engine in a process of its own, which compiles and infers when it is told to.
+
+Both engines see the same CPUs (the process is bound to them before an engine is loaded), get the same
+model, the same inputs, and the same request to compute in f32.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker serves: `model` is a name in `bench.models` or a file, `cache` clinfer's cache folder."""
+
+    engine: str
+    model: str
+    device: str
+    threads: int
+    cache: str
+
+
+class Worker:
+    """The parent's handle of one worker process; every call waits for the answer. Close it when done."""
+
+    def __init__(self, job: Job) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(job, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.compile_s: float = self._answer()
+        self.device: str = self._answer()
+
+    def infer_ms(self, shape: Shape) -> float:
+        """Milliseconds of one inference, from the caller's array to the caller's array."""
+        self._pipe.send(("time", shape))
+        return self._answer()
+
+    def output(self, shape: Shape) -> NDArray[Any]:
+        """The first output for the inputs that belong to `shape`."""
+        self._pipe.send(("output", shape))
+        return self._answer()
+
+    def close(self) -> None:
+        self._pipe.close()
+        self._process.join()
+
+    def _answer(self) -> Any:
+        try:
+            answer = self._pipe.recv()
+        except EOFError:
+            raise RuntimeError("a worker process died; its message stands above") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _serve(job: Job, pipe: Connection) -> None:
+    os.environ["CLINFER_CACHE_DIR"] = job.cache
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job.threads])
+    try:
+        infer, compile_s, device = _load(job)
+        pipe.send(compile_s)
+        pipe.send(device)
+        _loop(pipe, infer)
+    except (EOFError, KeyboardInterrupt):
+        pass
+    except Exception as error:
+        pipe.send(RuntimeError(f"{job.engine}: {error}"))
+
+
+def _loop(pipe: Connection, infer: Callable[[NDArray[np.float32]], NDArray[Any]]) -> None:
+    inputs: dict[Shape, NDArray[np.float32]] = {}
+    while True:
+        command, shape = pipe.recv()
+        if shape not in inputs:
+            inputs[shape] = np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
+        start = time.perf_counter()
+        result = infer(inputs[shape])
+        elapsed_ms = (time.perf_counter() - start) * 1e3
+        pipe.send(elapsed_ms if command == "time" else result)
+
+
+def _load(job: Job) -> tuple[Callable[[NDArray[np.float32]], NDArray[Any]], float, str]:
+    """(inference function, seconds to compile, the device's full name); reading the model is not timed."""
+    engine = import_module(job.engine)
+    from bench.models import MODELS
+
+    core = engine.Core()
+    model = MODELS[job.model].build() if job.model in MODELS else core.read_model(job.model)
+    config = {"INFERENCE_PRECISION_HINT": "f32"}
+    if job.engine == "openvino":
+        config |= {"INFERENCE_NUM_THREADS": str(job.threads), "PERFORMANCE_HINT": "LATENCY"}
+    start = time.perf_counter()
+    compiled = core.compile_model(model, job.device, config)
+    compile_s = time.perf_counter() - start
+    device = compiled.get_property("EXECUTION_DEVICES")[0]
+    request = compiled.create_infer_request()
+    return lambda data: request.infer([data])[0], compile_s, core.get_property(device, "FULL_DEVICE_NAME")

@@ -1,0 +1,1 @@
+"""Small programs that use clinfer as its users do."""

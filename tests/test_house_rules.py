@@ -1,0 +1,305 @@
+"""The rules of the house, checked on the source text; of clinfer only the table of knobs is imported."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from clinfer.base.knobs import KNOBS
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "clinfer"
+ROOMS = PACKAGE / "ops"
+
+# Who stands higher may import who stands lower; those in one row do not know each other.
+LAYERS = (
+    ("base",),
+    ("runtime",),
+    ("topology",),
+    ("kernels",),
+    ("ops",),
+    ("program",),
+    ("network", "remote", "frontend"),
+    ("api",),
+    ("cli",),
+)
+RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
+OWNERS = {"pyopencl": {"runtime", "remote"}, "openvino": {"frontend", "api"}}
+
+MAX_FILE, MAX_FUNCTION = 300, 80
+TEXT = {".py", ".cl", ".md", ".toml", ".txt", ".sh", ".yml", ""}
+SILENT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+}
+GENERATED = {"build", "dist", "__pycache__"}
+
+
+def is_ours(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    hidden = any(part.startswith(".") and part not in (".ci", ".gitignore") for part in parts)
+    return not hidden and not any(part in GENERATED or part.endswith(".egg-info") for part in parts)
+
+
+@cache
+def files(*suffixes: str) -> tuple[Path, ...]:
+    """The repository's own files with one of the suffixes ("" means none)."""
+    return tuple(sorted(p for p in ROOT.rglob("*") if p.suffix in suffixes and p.is_file() and is_ours(p)))
+
+
+def python_files(folder: Path) -> list[Path]:
+    return [path for path in files(".py") if path.is_relative_to(folder)]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def place(path: Path, line: int = 0) -> str:
+    return f"{path.relative_to(ROOT)}{f':{line}' if line else ''}"
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of the package in which relative imports of this file start."""
+    return ".".join(path.relative_to(ROOT).parent.parts)
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """(module, line) of every import, wherever it stands; for `from a import b` both a and a.b."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = module_of(path).split(".")
+                base = ".".join([*parents[: len(parents) - node.level + 1], *filter(None, [node.module])])
+            yield base, node.lineno
+            yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            names = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+            yield from ((name, node.lineno) for name in names if isinstance(name, str))
+
+
+def layer_of(path: Path) -> str:
+    """The folder of the package in which a file stands, or "" for a file directly in the package."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def room_names() -> list[str]:
+    if not ROOMS.is_dir():
+        pytest.skip("clinfer/ops does not exist yet")
+    return sorted(p.name for p in ROOMS.iterdir() if p.is_dir() and any(p.glob("*.py")) and is_ours(p))
+
+
+def code_lines(text: str) -> set[int]:
+    """Numbers of the lines that hold Python code: no blank lines, comments or docstrings."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in SILENT:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                lines -= set(range(first.lineno, (first.end_lineno or 0) + 1))
+    return lines
+
+
+def strip_cl_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
+
+
+def test_every_folder_of_the_package_is_a_known_layer() -> None:
+    assert {layer_of(path) for path in python_files(PACKAGE)} - {""} <= set(RANK)
+
+
+def test_imports_go_one_way() -> None:
+    wrong = []
+    for path in python_files(PACKAGE):
+        own = layer_of(path)
+        for module, line in imported(path):
+            parts = module.split(".")
+            if not own or parts[0] != "clinfer":
+                continue
+            other = parts[1] if len(parts) > 1 else "__init__"
+            allowed = other == own or RANK.get(other, len(LAYERS)) < RANK[own]
+            if not allowed:
+                wrong.append(f"{place(path, line)}: {own} imports {module}")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+@pytest.mark.parametrize("library", OWNERS)
+def test_libraries_have_owners(library: str) -> None:
+    wrong = [
+        f"{place(path, line)} imports {module}"
+        for path in python_files(PACKAGE)
+        if layer_of(path) not in OWNERS[library]
+        for module, line in imported(path)
+        if module.split(".")[0] == library
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rooms_are_known_only_to_rooms_and_passes() -> None:
+    rooms = set(room_names())
+    wrong = []
+    for path in python_files(PACKAGE):
+        if path.is_relative_to(ROOMS) or path.is_relative_to(PACKAGE / "program" / "passes"):
+            continue
+        for module, line in imported(path):
+            parts = module.split(".")
+            if parts[:2] == ["clinfer", "ops"] and len(parts) > 2 and parts[2] in rooms:
+                wrong.append(f"{place(path, line)} imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_has_its_primitive_and_its_cases() -> None:
+    rooms = room_names()
+    wanted = [ROOMS / room / file for room in rooms for file in ("op.py", "cases.py")]
+    missing = [place(path) for path in wanted if not path.exists()]
+    assert not missing, f"missing: {missing}"
+
+
+def test_files_stay_small() -> None:
+    sizes = {path: len(code_lines(path.read_text(encoding="utf-8"))) for path in files(".py")}
+    for path in files(".cl"):
+        text = strip_cl_comments(path.read_text(encoding="utf-8"))
+        sizes[path] = sum(1 for line in text.splitlines() if line.strip())
+    large = [f"{place(path)}: {size} lines of code" for path, size in sizes.items() if size > MAX_FILE]
+    assert not large, "\n".join(large)
+
+
+def test_functions_fit_on_a_screen() -> None:
+    large = []
+    for path in files(".py"):
+        code = code_lines(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                size = len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+                if size > MAX_FUNCTION:
+                    large.append(f"{place(path, node.lineno)} {node.name}: {size} lines of code")
+    assert not large, "\n".join(large)
+
+
+def test_every_kernel_source_starts_with_a_header() -> None:
+    bare = []
+    for path in files(".cl"):
+        text = path.read_text(encoding="utf-8").lstrip()
+        header = re.match(r"/\*(.*?)\*/|((?://[^\n]*\n)+)", text, flags=re.DOTALL)
+        if header is None or len(re.findall(r"\w+", header[0])) < 5:
+            bare.append(place(path))
+    assert not bare, f"no header comment that says what it does: {bare}"
+
+
+def test_every_file_of_the_package_says_what_it_is() -> None:
+    silent = [
+        place(path)
+        for path in python_files(PACKAGE)
+        if tree_of(path).body and ast.get_docstring(tree_of(path)) is None
+    ]
+    assert not silent, f"no docstring: {silent}"
+
+
+def test_knobs_are_read_in_one_place() -> None:
+    wrong = []
+    for path in python_files(PACKAGE):
+        if path == PACKAGE / "base" / "knobs.py":
+            continue
+        for node in ast.walk(tree_of(path)):
+            reads = isinstance(node, (ast.Call, ast.Subscript)) and re.match(
+                r"(os\.)?(environ\b|getenv\b).*['\"]CLINFER_", ast.unparse(node)
+            )
+            if reads:
+                wrong.append(place(path, node.lineno))
+    assert not wrong, f"environment variables read outside clinfer/base/knobs.py: {wrong}"
+
+
+def test_every_knob_is_documented() -> None:
+    assert len(KNOBS) <= 12
+    rows = []
+    for knob in KNOBS:
+        default = f"`{knob.default}`" if knob.default else "empty"
+        rows.append(f"| `{knob.variable}` | {default} | {knob.meaning} |")
+    page = (ROOT / "docs" / "knobs.md").read_text(encoding="utf-8")
+    documented = [line for line in page.splitlines() if line.startswith("| `")]
+    assert documented == rows, "docs/knobs.md should hold\n" + "\n".join(rows)
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def folders_in_readme() -> dict[str, str]:
+    """Folder -> description, as the README's tree shows them."""
+    block = readme().split("## The house", 1)[1].split("```")[1]
+    found: dict[str, str] = {}
+    parent = ""
+    for line in filter(str.strip, block.splitlines()):
+        name, _, meaning = line.strip().partition(" ")
+        if line.startswith(" "):
+            name = parent + name
+        else:
+            parent = name
+        found[name] = meaning.strip()
+    return found
+
+
+def test_the_readme_shows_the_tree_on_disk() -> None:
+    on_disk = set()
+    for path in files(".py", ".md", ".cl"):
+        parts = path.relative_to(ROOT).parts[:-1]
+        if parts:
+            on_disk.add(f"{parts[0]}/")
+        if len(parts) > 1 and parts[0] == "clinfer":
+            on_disk.add(f"clinfer/{parts[1]}/")
+    shown = folders_in_readme()
+    assert set(shown) == on_disk
+    assert all(meaning for folder, meaning in shown.items() if folder != "clinfer/")
+
+
+def test_the_readme_shows_layers_in_import_order() -> None:
+    shown = [name.split("/")[1] for name in folders_in_readme() if name.count("/") == 2]
+    ranks = [RANK[name] for name in shown]
+    assert ranks == sorted(ranks, reverse=True)
+
+
+def test_commands_in_documents_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):(?!=)", makefile, re.MULTILINE))
+    wrong = [
+        f"{place(path)}: make {target}"
+        for path in files(".md")
+        for target in re.findall(r"(?:`|^)make ([\w-]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if target not in targets
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    wrong = [
+        f"{place(path)}: {link}"
+        for path in files(".md")
+        for link in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
+        if "://" not in link and not (path.parent / link).exists()
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_is_left_for_later() -> None:
+    words = ("TO" + "DO", "FIX" + "ME", "X" * 3, "HA" + "CK")
+    pattern = re.compile(rf"\b({'|'.join(words)})\b")
+    wrong = []
+    for path in files(*TEXT):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if pattern.search(line):
+                wrong.append(f"{place(path, number)}: {line.strip()}")
+    assert not wrong, "\n".join(wrong)
