@@ -55,6 +55,9 @@ class ElementType:
             return (units[:count].astype(np.uint32) << 16).view(np.float32)
         return units[:count]
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 

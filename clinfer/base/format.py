@@ -6,7 +6,7 @@ shapes fill the axes from the front: [N, C] is b, f.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from clinfer.base.errors import ClinferError
 
@@ -37,6 +37,7 @@ class Format:
         blocked = max((self.axes.index(axis) for axis, _ in self.blocks), default=-1)
         return blocked < rank <= len(self.axes)
 
+    @lru_cache(maxsize=256)  # noqa: B019 (formats live as long as the process)
     def order_of(self, rank: int) -> tuple[int, ...]:
         """Logical axis indices from the outermost to the innermost, for a shape of this rank."""
         return tuple(i for i in (self.axes.index(a) for a in self.order) if i < rank)
@@ -46,6 +47,7 @@ class Format:
         """The inner blocks as (logical axis index, size), outermost first."""
         return tuple((self.axes.index(axis), size) for axis, size in self.blocks)
 
+    @lru_cache(maxsize=256)  # noqa: B019
     def block_of(self, axis: int) -> int:
         """The number of elements of this axis that one outer step covers (1: not blocked)."""
         total = 1
@@ -58,6 +60,9 @@ class Format:
     def is_planar(self) -> bool:
         """Whether memory order is the order of the shape."""
         return not self.blocks and self.order == self.axes
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __str__(self) -> str:
         return self.name

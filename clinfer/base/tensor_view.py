@@ -7,6 +7,7 @@ arguments of the kernel, all others constants.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
@@ -40,23 +41,7 @@ class TensorView:
     @staticmethod
     def of(layout: Layout) -> TensorView:
         """The view that indexes a layout by its own logical coordinates."""
-        fmt = layout.format
-        stride: Pitch = 1
-        inner: dict[int, list[tuple[int, int]]] = {}
-        for axis, size in reversed(fmt.block_axes):
-            inner.setdefault(axis, []).insert(0, (size, stride or 0))
-            stride = _times(stride, size)
-        pitches: list[Pitch] = [0] * layout.rank
-        for axis in reversed(fmt.order_of(layout.rank)):
-            pitches[axis] = stride
-            stride = _times(stride, _outer_size(layout, axis))
-        offset: Pitch = 0
-        for axis, pitch in enumerate(pitches):
-            if axis not in inner and layout.padding.low(axis):
-                offset = None if offset is None or pitch is None else offset + layout.padding.low(axis) * pitch
-        blocks = tuple(AxisBlocks(tuple(inner[a]), layout.padding.low(a)) if a in inner else None
-                       for a in range(layout.rank))
-        return TensorView(layout.element_type, layout.shape, tuple(pitches), offset, blocks)
+        return _view_of(layout)
 
     @staticmethod
     def dense(element_type: ElementType, sizes: Shape) -> TensorView:
@@ -94,6 +79,27 @@ class TensorView:
         blocks = tuple(None if have == 1 and want != 1 else block for have, want, block
                        in zip(lifted.sizes, sizes, lifted.blocks, strict=True))
         return replace(lifted, sizes=tuple(sizes), pitches=pitches, blocks=blocks)
+
+
+@lru_cache(maxsize=4096)
+def _view_of(layout: Layout) -> TensorView:
+    fmt = layout.format
+    stride: Pitch = 1
+    inner: dict[int, list[tuple[int, int]]] = {}
+    for axis, size in reversed(fmt.block_axes):
+        inner.setdefault(axis, []).insert(0, (size, stride or 0))
+        stride = _times(stride, size)
+    pitches: list[Pitch] = [0] * layout.rank
+    for axis in reversed(fmt.order_of(layout.rank)):
+        pitches[axis] = stride
+        stride = _times(stride, _outer_size(layout, axis))
+    offset: Pitch = 0
+    for axis, pitch in enumerate(pitches):
+        if axis not in inner and layout.padding.low(axis):
+            offset = None if offset is None or pitch is None else offset + layout.padding.low(axis) * pitch
+    blocks = tuple(AxisBlocks(tuple(inner[a]), layout.padding.low(a)) if a in inner else None
+                   for a in range(layout.rank))
+    return TensorView(layout.element_type, layout.shape, tuple(pitches), offset, blocks)
 
 
 def _times(stride: Pitch, size: Size) -> Pitch:

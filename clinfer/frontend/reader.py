@@ -100,7 +100,7 @@ class _Reader:
             tuple(element_type_of(port.get_element_type(), where) for port in inputs),
             tuple(shape_of(port.get_partial_shape()) for port in outputs),
             tuple(element_type_of(port.get_element_type(), where) for port in outputs),
-            _ConstantInputs(node), self._bodies(node))
+            _ConstantInputs(node), self._bodies(node), tuple(bool(port.get_target_inputs()) for port in outputs))
 
     def _bodies(self, node: ov.Node) -> tuple[SourceBody, ...]:
         return tuple(self._body(node, index, body) for index, body in enumerate(bodies_of(node)))

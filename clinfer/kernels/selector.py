@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.format import Format
 from clinfer.kernels.spec import Formats, KernelParams, KernelSpec
 
 
@@ -43,6 +44,8 @@ def in_formats(params: KernelParams, formats: Formats) -> KernelParams:
 
 def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = ANYTHING) -> Selection:
     """Choose among `specs`; ClinferError with every reason if none remains."""
+    if forced.format:
+        params = _inputs_towards(params, Format.of(forced.format))
     reasons: dict[str, str] = {}
     supported: list[tuple[float, KernelSpec, KernelParams, Formats]] = []
     for spec in specs:
@@ -64,6 +67,18 @@ def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = A
                            values={"kernels": ", ".join(s.name for s in specs), **reasons},
                            hint="force another kernel, or none")
     return _chain(supported, params, reasons)
+
+
+def _inputs_towards(params: KernelParams, fmt: Format) -> KernelParams:
+    """As if the inputs of the first output's rank came in a format already: kernels that follow them follow it."""
+    rank = params.outputs[0].rank
+    if not fmt.fits(rank):
+        raise ClinferError(f"the forced format {fmt} does not fit", where=params.primitive.where,
+                           values={"output": params.outputs[0]}, hint="force another format, or none")
+    following = [i not in params.primitive.value_inputs and x.rank == rank and i != params.primitive.weights_input
+                 for i, x in enumerate(params.inputs)]
+    formats = tuple(fmt if follows else x.format for follows, x in zip(following, params.inputs, strict=True))
+    return in_formats(params, Formats(formats, tuple(x.format for x in params.outputs)))
 
 
 def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | None:

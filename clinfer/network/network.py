@@ -1,9 +1,11 @@
 """The network: a program on a stream, with its kernel objects, its memory and its plans."""
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,6 +69,7 @@ class Network:
         self._given: dict[str, _Given] = {}
         self._wanted: dict[str, Memory] = {}
         self._bodies: dict[tuple[int, int], Network] = {}
+        self._inspected = inspected()
         self.plans_made = 0
 
     # -- inputs and outputs ---------------------------------------------------------------------
@@ -82,7 +85,7 @@ class Network:
         if not admits(declared.shape, shape):
             raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
                                values={"declared": show(declared.shape), "given": show(shape)})
-        needed = Layout.planar(shape, declared.element_type).byte_size
+        needed = declared.element_type.byte_size(math.prod(shape))
         if memory.capacity < needed:
             raise ClinferError(f"the memory of input {name!r} is too small", where="network",
                                values={"needed bytes": needed, "given bytes": memory.capacity})
@@ -142,7 +145,7 @@ class Network:
         shapes.update(plan.shapes)
         values.update(plan.values)
         self._prepare(number, plan)
-        if inspected():
+        if self._inspected:
             self._inspect(plan, shapes, values)
         else:
             self._replay(plan, shapes, values)
@@ -231,8 +234,13 @@ class Network:
     def _output(self, tensor: int, shapes: dict[int, StaticShape]) -> NetworkOutput:
         layout = self._tensor(tensor).layout
         if tensor in shapes:
-            layout = layout.with_shape(shapes[tensor])
+            layout = _shaped(layout, shapes[tensor])
         return NetworkOutput(layout, self._bindings.memory(tensor), self.stream)
+
+
+@lru_cache(maxsize=1024)
+def _shaped(layout: Layout, shape: StaticShape) -> Layout:
+    return layout.with_shape(shape)
 
 
 def _fingerprint(value: np.ndarray) -> bytes:

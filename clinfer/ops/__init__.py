@@ -8,6 +8,8 @@ from clinfer.ops.room import Converter, Room
 from clinfer.topology import Primitive
 
 _ROOM_NAMES = (
+    "batch_norm",
+    "broadcast",
     "concat",
     "convert",
     "convolution",
@@ -17,7 +19,9 @@ _ROOM_NAMES = (
     "matmul",
     "mvn",
     "nonzero",
+    "pad",
     "pooling",
+    "range",
     "reduce",
     "reorder",
     "reshape",
@@ -25,6 +29,7 @@ _ROOM_NAMES = (
     "slice",
     "softmax",
     "split",
+    "tile",
     "transpose",
 )
 

@@ -1,12 +1,24 @@
-// Copies the elements of one view into another of the same sizes; any layout and rank.
-// One work-item copies one element; the last work-group is not full.
-// The views hold raw storage units (unsigned integers of the element's size).
+// Copies the elements of one view into another of the same sizes; any layout and rank but 0.
+// One work-item copies up to SPAN elements along the last axis; work-groups of LOCAL work-items, the last
+// of which is not full. The views hold raw storage units (unsigned integers of the element's size).
 #include "clinfer.cl"
 
+#ifndef SPAN
+#define SPAN 64
+#define LOCAL 1
+#endif
+
+__attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(copy_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int element = get_global_id(0);
-    if (element >= OUTPUT0_COUNT) return;
+    const int spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
+    const int first = (int)get_global_id(0) % spans * SPAN;
+    const int row = (int)get_global_id(0) / spans;
+    if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
     int at[MAX_RANK];
-    OUTPUT0_UNRAVEL(element, at);
-    output[OUTPUT0_INDEX_OF(at)] = input[INPUT0_INDEX_OF(at)];
+    OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
+    const int end = min(first + SPAN, OUTPUT0_SIZE_LAST);
+    for (int i = first; i < end; ++i) {
+        at[OUTPUT0_RANK - 1] = i;
+        output[OUTPUT0_INDEX_OF(at)] = input[INPUT0_INDEX_OF(at)];
+    }
 }

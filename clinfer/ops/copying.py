@@ -22,7 +22,7 @@ from clinfer.kernels.spec import (
     Stage,
 )
 from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.views import is_static_view, open_view
+from clinfer.ops.views import at_least_one_axis, is_static_view, open_view
 
 PACKAGE = "clinfer.ops"
 LOCAL_SIZE = 64
@@ -89,9 +89,22 @@ def storage_type(element_type: ElementType) -> ElementType:
     return ElementType.of(f"u{element_type.bits}")
 
 
-def local_items(count: int) -> Dispatch:
+def local_items(count: int, local_size: int = LOCAL_SIZE) -> Dispatch:
     """A one-dimensional launch of at least `count` items in whole work-groups."""
-    return Dispatch((-(-count // LOCAL_SIZE) * LOCAL_SIZE,), (LOCAL_SIZE,))
+    return Dispatch((-(-count // local_size) * local_size,), (local_size,))
+
+
+def span_constants(params: KernelParams) -> dict[str, Constant]:
+    """How reference kernels share out the last axis: on a CPU, work-items take whole runs of it."""
+    on_cpu = params.capabilities.device_type == "CPU"
+    return {"SPAN": LOCAL_SIZE if on_cpu else 1, "LOCAL": 1 if on_cpu else LOCAL_SIZE}
+
+
+def span_dispatch(params: KernelParams, sizes: Sequence[int]) -> Dispatch:
+    """One work-item per run of the last axis (see `span_constants`); nothing for no elements."""
+    constants = span_constants(params)
+    span, local_size = int(constants["SPAN"]), int(constants["LOCAL"])
+    return local_items(math.prod(sizes[:-1]) * -(-sizes[-1] // span), local_size)
 
 
 def _operands(copy: ViewCopy, source: TensorView, target: TensorView) -> tuple[Operand, ...]:
@@ -105,11 +118,11 @@ def _operands(copy: ViewCopy, source: TensorView, target: TensorView) -> tuple[O
 def _ref_stage(copy_of: CopyOf, number: int) -> Stage:
     def operands(params: KernelParams) -> tuple[Operand, ...]:
         copy = copy_of(params, number)
-        return _operands(copy, copy.source, copy.target)
+        return _operands(copy, at_least_one_axis(copy.source), at_least_one_axis(copy.target))
 
     def dispatch(params: KernelParams) -> Dispatch:
-        return local_items(_count(copy_of(params, number)))
-    return Stage("copy_ref.cl", "copy_ref", dispatch, operands, bake=False, package=PACKAGE)
+        return span_dispatch(params, at_least_one_axis(copy_of(params, number).target).sizes)  # type: ignore[arg-type]
+    return Stage("copy_ref.cl", "copy_ref", dispatch, operands, span_constants, bake=False, package=PACKAGE)
 
 
 def _count(copy: ViewCopy) -> int:

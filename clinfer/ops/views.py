@@ -22,6 +22,11 @@ def is_static_view(view: TensorView) -> bool:
             and all(p is not None for p in view.pitches))
 
 
+def at_least_one_axis(view: TensorView) -> TensorView:
+    """The view; that of a scalar with an axis of size 1."""
+    return view if view.rank else index_view(view, (None,))
+
+
 def index_view(view: TensorView, index: Index) -> TensorView:
     """The part of a view that NumPy's basic indexing selects; `index` has an entry for every axis.
 

@@ -1,6 +1,7 @@
 """What was asked: primitives and their connections."""
 from clinfer.topology.primitive import Port, Primitive, attributes_of
 from clinfer.topology.source import SourceBody, SourceNode
-from clinfer.topology.topology import Constant, Input, Topology
+from clinfer.topology.topology import Constant, Input, Topology, input_layout
 
-__all__ = ["Constant", "Input", "Port", "Primitive", "SourceBody", "SourceNode", "Topology", "attributes_of"]
+__all__ = ["Constant", "Input", "Port", "Primitive", "SourceBody", "SourceNode", "Topology", "attributes_of",
+           "input_layout"]

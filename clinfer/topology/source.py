@@ -25,7 +25,10 @@ class SourceBody:
 
 @dataclass(frozen=True)
 class SourceNode:
-    """One operation of the model. `id` is unique; `name` is the layer name users know."""
+    """One operation of the model. `id` is unique; `name` is the layer name users know.
+
+    `used_outputs` says of each output whether anybody reads it (empty: all are taken to be read).
+    """
 
     id: str
     name: str
@@ -39,3 +42,4 @@ class SourceNode:
     output_types: tuple[ElementType, ...]
     constants: Mapping[int, np.ndarray] = field(default_factory=dict)
     bodies: tuple[SourceBody, ...] = ()
+    used_outputs: tuple[bool, ...] = ()

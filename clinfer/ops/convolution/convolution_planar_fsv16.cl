@@ -1,16 +1,17 @@
 // Convolution from planar data of few channels to b_fs_yx_fsv16 (or b_fs_zyx_fsv16), for CPUs.
-// One work-item computes a tile of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output
-// channels, held in float16 registers. For every channel and filter row it copies the row of data that the
-// tile reads into `panel`, as floats, with zeros for what lies outside the data.
+// One work-item computes TILE_PIXELS pixels of one row for all output channels. It copies every row of data
+// that these pixels read (one per input channel and filter row) into `panel`, as floats, with zeros for what
+// lies outside the data. Then it computes tiles of TILE_BLOCKS blocks of 16 output channels, held in float16
+// registers.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 output channels (block
 // tails are zero) with G = 1, bias [O] in blocks of 16.
-// Limits: a row of a tile reads at most PANEL_PIXELS pixels, a multiple of 16.
+// Limits: the rows, of ARG_ROW_PIXELS pixels each (a multiple of 16), fill at most PANEL_PIXELS.
 #include "clinfer.cl"
 
 #ifndef TILE_PIXELS
 #define TILE_PIXELS 14
 #define TILE_BLOCKS 2
-#define PANEL_PIXELS 64
+#define PANEL_PIXELS 4096
 #define STRIDE_X 1
 #define HAS_BIAS 0
 #define ARG_STRIDE_Z 1
@@ -22,19 +23,17 @@
 #define ARG_PAD_Z 0
 #define ARG_PAD_Y 0
 #define ARG_PAD_X 0
-#define ARG_TILES 1
+#define ARG_ROW_PIXELS 64
 #define INPUT0_SIZE_Z 1
 #define INPUT1_SIZE_Z 1
-#define INPUT1_PITCH_Z 0
 #define OUTPUT0_SIZE_Z 1
 #endif
 
 #define BLOCK 16
 
-// Copies pixels `first`, `first` + 1, ... of a row of data, whose pixel 0 has index `row`.
-void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
-    const int count = (TILE_PIXELS - 1) * STRIDE_X + (INPUT1_SIZE_X - 1) * ARG_DILATION_X + 1;
-    for (int chunk = 0; chunk < count; chunk += 16) {
+// Copies one row: the pixels from `first` on of the row of data whose pixel 0 has index `row`.
+inline void FUNC(fill_row)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
+    for (int chunk = 0; chunk < ARG_ROW_PIXELS; chunk += 16) {
         const int x = first + chunk;
         if (x >= 0 && x + 16 <= INPUT0_SIZE_X) {
             vstore16(INPUT0_LOAD16(input, row + x), 0, panel + chunk);
@@ -53,60 +52,68 @@ KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const
                                  global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
     const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
-    const int batch = (int)get_global_id(2) / ARG_TILES;
-    const int channel = (int)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK;
-
-    int filters[TILE_BLOCKS];
-    float16 sum[TILE_PIXELS][TILE_BLOCKS];
-    #pragma unroll
-    for (int j = 0; j < TILE_BLOCKS; ++j) {
-        const int own = min(channel + j * BLOCK, (OUTPUT0_SIZE_1 - 1) / BLOCK * BLOCK);
-        const int at[MAX_RANK] = {0, own};
-        filters[j] = INPUT1_INDEX_OF(at);
-#if HAS_BIAS
-        const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + own);
-#else
-        const float16 start = 0.0f;
-#endif
-        #pragma unroll
-        for (int i = 0; i < TILE_PIXELS; ++i) sum[i][j] = start;
-    }
+    const int batch = get_global_id(2);
 
     float panel[PANEL_PIXELS];
+    float* panel_row = panel;
     for (int c = 0; c < INPUT0_SIZE_1; ++c) {
         for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
             const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
-            if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
-            for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
+            for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky, panel_row += ARG_ROW_PIXELS) {
                 const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
-                if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
                 const int from[MAX_RANK] = {batch, c, from_z, from_y, 0};
-                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * STRIDE_X - ARG_PAD_X PASS_ARGS);
-                const global INPUT1_TYPE* filter = weights + c * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
-                for (int kx = 0; kx < INPUT1_SIZE_X; ++kx, filter += BLOCK) {
-                    const float* pixels = panel + kx * ARG_DILATION_X;
-                    float16 weight[TILE_BLOCKS];
-                    #pragma unroll
-                    for (int j = 0; j < TILE_BLOCKS; ++j) weight[j] = INPUT1_LOAD16(filter, filters[j]);
-                    #pragma unroll
-                    for (int i = 0; i < TILE_PIXELS; ++i) {
-                        const float16 value = pixels[i * STRIDE_X];
-                        #pragma unroll
-                        for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
-                    }
-                }
+                if ((uint)from_z < (uint)INPUT0_SIZE_Z && (uint)from_y < (uint)INPUT0_SIZE_Y)
+                    FUNC(fill_row)(panel_row, input, INPUT0_INDEX_OF(from), x * STRIDE_X - ARG_PAD_X PASS_ARGS);
+                else
+                    for (int i = 0; i < ARG_ROW_PIXELS; i += 16) vstore16((float16)0.0f, 0, panel_row + i);
             }
         }
     }
 
-    #pragma unroll
-    for (int j = 0; j < TILE_BLOCKS; ++j) {
-        if (channel + j * BLOCK < OUTPUT0_SIZE_1) {
-            const int at[MAX_RANK] = {batch, channel + j * BLOCK, z, y, x};
-            const int first = OUTPUT0_INDEX_OF(at);
+    for (int channel = 0; channel < OUTPUT0_SIZE_1; channel += TILE_BLOCKS * BLOCK) {
+        const global INPUT1_TYPE* filter[TILE_BLOCKS];
+        float16 sum[TILE_PIXELS][TILE_BLOCKS];
+        #pragma unroll
+        for (int j = 0; j < TILE_BLOCKS; ++j) {
+            const int own = min(channel + j * BLOCK, (OUTPUT0_SIZE_1 - 1) / BLOCK * BLOCK);
+            const int at[MAX_RANK] = {0, own};
+            filter[j] = weights + INPUT1_INDEX_OF(at);
+#if HAS_BIAS
+            const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + own);
+#else
+            const float16 start = 0.0f;
+#endif
             #pragma unroll
-            for (int i = 0; i < TILE_PIXELS; ++i)
-                if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i][j]);
+            for (int i = 0; i < TILE_PIXELS; ++i) sum[i][j] = start;
+        }
+
+        for (const float* row = panel; row < panel_row; row += ARG_ROW_PIXELS) {
+            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
+                const float* pixels = row + kx * ARG_DILATION_X;
+                float16 weight[TILE_BLOCKS];
+                #pragma unroll
+                for (int j = 0; j < TILE_BLOCKS; ++j) {
+                    weight[j] = INPUT1_LOAD16(filter[j], 0);
+                    filter[j] += BLOCK;
+                }
+                #pragma unroll
+                for (int i = 0; i < TILE_PIXELS; ++i) {
+                    const float16 value = pixels[i * STRIDE_X];
+                    #pragma unroll
+                    for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
+                }
+            }
+        }
+
+        #pragma unroll
+        for (int j = 0; j < TILE_BLOCKS; ++j) {
+            if (channel + j * BLOCK < OUTPUT0_SIZE_1) {
+                const int at[MAX_RANK] = {batch, channel + j * BLOCK, z, y, x};
+                const int first = OUTPUT0_INDEX_OF(at);
+                #pragma unroll
+                for (int i = 0; i < TILE_PIXELS; ++i)
+                    if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i][j]);
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ from clinfer.ops.convolution.geometry import (
 
 BLOCK = 16
 PANEL_PIXELS = (64, 256)
+PLANAR_PANEL_PIXELS = 4096
 DEPTHWISE_PIXELS = 8
 FEW_CHANNELS = 8
 UNKNOWN_WIDTH = 60
@@ -93,7 +94,8 @@ def _planar_refusal(tile: Tile, params: KernelParams) -> str | None:
         return "groups"
     if inputs > FEW_CHANNELS:
         return f"more than {FEW_CHANNELS} input channels"
-    return "a row of the filter is too wide" if _span(tile, params) > PANEL_PIXELS[-1] else None
+    rows = inputs * prod(filter_sizes(params)[:2])
+    return "the filter is too large" if rows * _row_pixels(tile, params) > PLANAR_PANEL_PIXELS else None
 
 
 def _depthwise_refusal(params: KernelParams) -> str | None:
@@ -125,22 +127,23 @@ def _phases(tile: Tile, params: KernelParams) -> tuple[int, int]:
     return (step if reach else 1), tile[0] + reach // step
 
 
-def _span(tile: Tile, params: KernelParams) -> int:
-    """Pixels of a row of data that one row of a tile reads."""
-    return (tile[0] - 1) * strides(params)[2] + (filter_sizes(params)[2] - 1) * dilations(params)[2] + 1
+def _row_pixels(tile: Tile, params: KernelParams) -> int:
+    """Pixels of a row of data that one tile reads, in whole vectors."""
+    span = (tile[0] - 1) * strides(params)[2] + (filter_sizes(params)[2] - 1) * dilations(params)[2] + 1
+    return ceil(span / 16) * 16
 
 
-def _tile_constants(tile: Tile, panel_pixels: int, params: KernelParams) -> dict[str, Constant]:
-    return {**bias_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1],
-            "PANEL_PIXELS": next(size for size in PANEL_PIXELS if size >= panel_pixels)}
+def _tile_constants(tile: Tile, params: KernelParams) -> dict[str, Constant]:
+    return {**bias_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1]}
 
 
 def _any_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
-    return _tile_constants(tile, prod(_phases(tile, params)), params)
+    pixels = next(size for size in PANEL_PIXELS if size >= prod(_phases(tile, params)))
+    return {**_tile_constants(tile, params), "PANEL_PIXELS": pixels}
 
 
 def _planar_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
-    return {**_tile_constants(tile, _span(tile, params), params), "STRIDE_X": strides(params)[2]}
+    return {**_tile_constants(tile, params), "PANEL_PIXELS": PLANAR_PANEL_PIXELS, "STRIDE_X": strides(params)[2]}
 
 
 def _depthwise_constants(params: KernelParams) -> Mapping[str, Constant]:
@@ -158,7 +161,7 @@ def _any_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
 
 
 def _planar_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
-    return {**step_arguments(params), "tiles": _tiles(tile, params)}
+    return {**step_arguments(params), "row_pixels": _row_pixels(tile, params)}
 
 
 # -- work sizes -------------------------------------------------------------------------------------
@@ -181,7 +184,7 @@ def _any_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
 
 def _planar_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
     batch, rows, width = _rows(params)
-    return Dispatch((ceil(width / tile[0]), rows, batch * _tiles(tile, params)), (1, 1, 1))
+    return Dispatch((ceil(width / tile[0]), rows, batch), (1, 1, 1))
 
 
 def _depthwise_dispatch(params: KernelParams) -> Dispatch:

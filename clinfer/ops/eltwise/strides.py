@@ -7,9 +7,9 @@ formats were: a flat array, rows with one value each, 16 channels against pixels
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from clinfer.base.layout import Layout
-from clinfer.base.shape import broadcast_shapes
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams
 
@@ -24,12 +24,9 @@ class _Axis:
     pitches: tuple[int, ...]
 
 
-def loops(params: KernelParams) -> list[_Axis] | None:
+def _loops(inputs: tuple[Layout, ...], output: Layout) -> list[_Axis] | None:
     """The merged loops, outermost first; None where an operand cannot follow the output's blocks."""
-    output = params.outputs[0]
-    shape = broadcast_shapes(tuple(x.shape for x in params.inputs))
-    assert shape is not None
-    views = [TensorView.of(x).broadcast(shape) for x in params.inputs] + [TensorView.of(output)]
+    views = [TensorView.of(x).broadcast(output.shape) for x in inputs] + [TensorView.of(output)]
     axes: list[_Axis] = []
     for axis in output.format.order_of(output.rank):
         block = output.format.block_of(axis)
@@ -45,12 +42,16 @@ def loops(params: KernelParams) -> list[_Axis] | None:
 
 def strided_views(params: KernelParams) -> list[TensorView] | None:
     """The operands' views (the output's last) over exactly LOOPS loops; None if that many do not suffice."""
-    found = loops(params)
+    return _strided_views(params.inputs, params.outputs[0])
+
+
+@lru_cache(maxsize=1024)
+def _strided_views(inputs: tuple[Layout, ...], output: Layout) -> list[TensorView] | None:
+    found = _loops(inputs, output)
     if found is None or len(found) > LOOPS:
         return None
-    count = len(params.inputs) + 1
-    padded = [_Axis(1, (0,) * count)] * (LOOPS - len(found)) + found
-    layouts = (*params.inputs, params.outputs[0])
+    layouts = (*inputs, output)
+    padded = [_Axis(1, (0,) * len(layouts))] * (LOOPS - len(found)) + found
     return [TensorView(layout.element_type, tuple(a.size for a in padded), tuple(a.pitches[i] for a in padded),
                        TensorView.of(layout).offset, (None,) * LOOPS) for i, layout in enumerate(layouts)]
 

@@ -26,7 +26,8 @@ from clinfer.ops.matmul.views import Product, product_of, static
 PANEL_COLUMNS = 32
 PACKED_ROWS = 64
 FEW_ROWS = 4
-TILES = {12: 1.0, 8: 0.95, 4: 0.8, 1: 0.25}
+VECTOR_COLUMNS = 64
+TILES = {14: 1.0, 8: 0.97, 4: 0.8, 1: 0.25}
 """Rows of a tile with the speed of such tiles relative to the best, without waste."""
 SPLIT = {1: 4}
 
@@ -196,8 +197,7 @@ def _vector_constants(params: KernelParams) -> Mapping[str, Constant]:
 
 def _vector_dispatch(params: KernelParams) -> Dispatch:
     *batch, rows, columns = static(_product(params).output.sizes)
-    step = 4 if _right_along_k(params) else 64
-    return Dispatch((ceil(columns / step), rows, prod(batch)), (1, 1, 1))
+    return Dispatch((ceil(columns / VECTOR_COLUMNS), rows, prod(batch)), (1, 1, 1))
 
 
 VECTOR = KernelSpec(

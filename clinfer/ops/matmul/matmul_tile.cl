@@ -8,12 +8,12 @@
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
-#define TILE_ROWS 12
+#define TILE_ROWS 14
 #define SPLIT 1
 #define HAS_BIAS 0
 #endif
 
-#define PANEL_DEPTH 256
+#define PANEL_DEPTH 128
 #define VECTORS 2
 #define PANEL_COLUMNS (VECTORS * 16)
 

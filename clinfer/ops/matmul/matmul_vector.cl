@@ -9,12 +9,8 @@
 #define HAS_BIAS 0
 #endif
 
+#define COLUMNS 64
 #define VECTORS 4
-#if RIGHT_ALONG_K
-#define COLUMNS VECTORS
-#else
-#define COLUMNS (VECTORS * 16)
-#endif
 
 // Sixteen values of the left row.
 inline float16 FUNC(load_left)(const global INPUT0_TYPE* left, const int from ARGS) {
@@ -40,26 +36,31 @@ KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPU
     const int to = OUTPUT0_INDEX_OF(at);
 
     float totals[COLUMNS];
+    int k = 0;
+#if RIGHT_ALONG_K
+    for (int part = 0; part <= min(COLUMNS - 1, last_column); part += VECTORS) {
+        float16 sum[VECTORS];
+        #pragma unroll
+        for (int j = 0; j < VECTORS; ++j) sum[j] = 0.0f;
+        for (k = 0; k + 16 <= INPUT0_SIZE_X; k += 16) {
+            const float16 value = FUNC(load_left)(left, from_left + k * INPUT0_PITCH_X PASS_ARGS);
+            #pragma unroll
+            for (int j = 0; j < VECTORS; ++j) {
+                const int own = from_right + min(part + j, last_column) * INPUT1_PITCH_X;
+                sum[j] = fma(value, INPUT1_LOAD16(right, own + k * INPUT1_PITCH_Y), sum[j]);
+            }
+        }
+        #pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            const float8 eight = sum[j].lo + sum[j].hi;
+            const float4 four = eight.lo + eight.hi;
+            totals[part + j] = four.x + four.y + four.z + four.w;
+        }
+    }
+#else
     float16 sum[VECTORS];
     #pragma unroll
     for (int j = 0; j < VECTORS; ++j) sum[j] = 0.0f;
-    int k = 0;
-#if RIGHT_ALONG_K
-    for (; k + 16 <= INPUT0_SIZE_X; k += 16) {
-        const float16 value = FUNC(load_left)(left, from_left + k * INPUT0_PITCH_X PASS_ARGS);
-        #pragma unroll
-        for (int j = 0; j < VECTORS; ++j) {
-            const int own = from_right + min(j, last_column) * INPUT1_PITCH_X;
-            sum[j] = fma(value, INPUT1_LOAD16(right, own + k * INPUT1_PITCH_Y), sum[j]);
-        }
-    }
-    #pragma unroll
-    for (int j = 0; j < VECTORS; ++j) {
-        const float8 eight = sum[j].lo + sum[j].hi;
-        const float4 four = eight.lo + eight.hi;
-        totals[j] = four.x + four.y + four.z + four.w;
-    }
-#else
     if (last_column >= COLUMNS - 1 && INPUT1_PITCH_X == 1)
         for (; k < INPUT0_SIZE_X; ++k) {
             const float16 value = INPUT0_LOAD(left, from_left + k * INPUT0_PITCH_X);

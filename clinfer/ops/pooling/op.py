@@ -1,12 +1,13 @@
 """The pooling primitives (OpenVINO MaxPool-1, -8, -14 and AvgPool-1, -14, -16)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.room import by_attributes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -117,23 +118,9 @@ class AvgPool(Pooling):
     exclude_pad: bool = True
 
 
-_SHARED = ("kernel", "strides", "pads_begin", "pads_end", "dilations", "rounding_type", "auto_pad")
-
-
-def _shared(node: SourceNode) -> dict[str, object]:
-    values = {name: node.attributes[name] for name in _SHARED if name in node.attributes}
-    return {name: value if isinstance(value, str) else tuple(int(v) for v in value)
-            for name, value in values.items()}
-
-
 def convert_max_pool(node: SourceNode) -> MaxPool:
-    """The primitive of a MaxPool; positions are computed where the node has an output for them."""
-    kind = str(node.output_types[1]) if len(node.output_types) > 1 else ""
-    return MaxPool(node.id, node.inputs, origin=node.name, index_element_type=kind,
-                   axis=int(node.attributes.get("axis", 0)), **_shared(node))  # type: ignore[arg-type]
-
-
-def convert_avg_pool(node: SourceNode) -> AvgPool:
-    """The primitive of an AvgPool."""
-    return AvgPool(node.id, node.inputs, origin=node.name, exclude_pad=bool(node.attributes["exclude-pad"]),
-                   **_shared(node))  # type: ignore[arg-type]
+    """The primitive of a MaxPool; positions are computed if somebody reads them."""
+    pool = by_attributes(MaxPool)(node)
+    assert isinstance(pool, MaxPool)
+    reads_positions = len(node.output_types) > 1 and (not node.used_outputs or node.used_outputs[1])
+    return replace(pool, index_element_type=node.output_types[1].name if reads_positions else "")

@@ -15,8 +15,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-
-GROUP = 64
+from clinfer.ops.copying import local_items
+from clinfer.ops.reorder import tiles
 
 
 def _formats(params: KernelParams) -> Formats:
@@ -59,8 +59,7 @@ def _whole_sizes(params: KernelParams) -> tuple[int, ...]:
 
 
 def _dispatch(params: KernelParams) -> Dispatch:
-    count = prod(_whole_sizes(params))
-    return Dispatch((-(-count // GROUP) * GROUP,), (GROUP,))
+    return local_items(prod(_whole_sizes(params)))
 
 
 def _arguments(params: KernelParams) -> dict[str, int]:
@@ -78,6 +77,9 @@ def _constants(params: KernelParams) -> dict[str, str]:
 
 
 KERNELS = (
+    KernelSpec("reorder_tiles", supports=tiles.why_not, score=lambda params: 10.0, formats=_formats, stages=(
+        Stage("reorder_tiles.cl", "reorder_tiles", tiles.dispatch, tiles.operands, tiles.constants, tiles.arguments,
+              bake=False),)),
     KernelSpec("reorder_ref", supports=_supports, formats=_formats, stages=(
         Stage("reorder_ref.cl", "reorder_ref", _dispatch, _operands, _constants, _arguments, bake=False),)),
 )

@@ -1,0 +1,62 @@
+"""The Broadcast primitive (OpenVINO Broadcast-1 and Broadcast-3)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import Values
+from clinfer.topology import Primitive, SourceNode
+
+_MODES = ("numpy", "bidirectional", "explicit")
+
+
+@dataclass(frozen=True)
+class Broadcast(Primitive):
+    """Input 0 stretched to the shape in input 1.
+
+    `mode` numpy aligns the last axes; bidirectional too, and the result takes the larger of both sizes;
+    with explicit, axis i of input 0 is axis (value of input 2)[i] of the result.
+    """
+
+    mode: str = "numpy"
+    op_type: ClassVar[str] = "Broadcast"
+    opset: ClassVar[str] = "opset3"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.inputs)))
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        data, target = values[0], tuple(int(size) for size in values[1].reshape(-1))
+        if self.mode == "bidirectional":
+            target = np.broadcast_shapes(data.shape, target)
+        inserted = self.inserted_axes(data.ndim, len(target), dict(enumerate(values)))
+        assert inserted is not None
+        return (np.broadcast_to(np.expand_dims(data, inserted), target).copy(),)
+
+    def inserted_axes(self, data_rank: int, rank: int, values: Values) -> tuple[int, ...] | None:
+        """The axes of the result that input 0 does not have, or None while they are unknown."""
+        if self.mode != "explicit":
+            return tuple(range(rank - data_rank))
+        if 2 not in values:
+            return None
+        own = {int(axis) for axis in values[2].reshape(-1)}
+        return tuple(axis for axis in range(rank) if axis not in own)
+
+
+def convert_broadcast(node: SourceNode) -> Broadcast:
+    """A Broadcast; version 1 calls the explicit mode "none"."""
+    mode = str(node.attributes.get("mode", "numpy")).lower()
+    mode = "explicit" if mode == "none" else mode
+    if mode not in _MODES:
+        raise ClinferError(f"Broadcast has no mode {mode!r} here", values={"modes": ", ".join(_MODES)},
+                           hint="export with NumPy's broadcasting rule")
+    return Broadcast(node.id, node.inputs, origin=node.name, mode=mode)

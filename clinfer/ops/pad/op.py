@@ -1,0 +1,41 @@
+"""The Pad primitive (OpenVINO Pad-1, Pad-12)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.topology import Primitive
+
+MODES = ("constant", "edge", "reflect", "symmetric")
+
+
+@dataclass(frozen=True)
+class Pad(Primitive):
+    """Input 0 with pads_begin (1) and pads_end (2) elements around it; negative ones cut off.
+
+    `pad_mode` says where the new elements come from: input 3 (one element; missing: 0), the edge, or the
+    data mirrored without ("reflect") or with ("symmetric") its edge.
+    """
+
+    pad_mode: str = "constant"
+    op_type: ClassVar[str] = "Pad"
+    opset: ClassVar[str] = "opset12"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1, 2)
+
+    @property
+    def can_evaluate(self) -> bool:
+        return self.pad_mode == "constant"
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        data, begins, ends = values[0], values[1].reshape(-1), values[2].reshape(-1)
+        fill = values[3].reshape(()) if len(values) > 3 else 0
+        cut = tuple(slice(max(-int(b), 0), size - max(-int(e), 0))
+                    for b, e, size in zip(begins, ends, data.shape, strict=True))
+        around = [(max(int(b), 0), max(int(e), 0)) for b, e in zip(begins, ends, strict=True)]
+        return (np.pad(data[cut], around, constant_values=fill),)

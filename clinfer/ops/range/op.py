@@ -1,0 +1,53 @@
+"""The Range primitive (OpenVINO Range-1 and Range-4)."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import Values
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class Range(Primitive):
+    """start (0), start + step (2), ... up to but without stop (1), of `output_type`.
+
+    For integer outputs the inputs are truncated to integers first.
+    """
+
+    output_type: str = "f32"
+    op_type: ClassVar[str] = "Range"
+    opset: ClassVar[str] = "opset4"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return 0, 1, 2
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        return (ElementType.of(self.output_type),)
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        start, stop, step = self.bounds(dict(enumerate(values)))
+        count = max(math.ceil((stop - start) / step), 0)
+        steps = np.arange(count, dtype=np.float64 if isinstance(step, float) else np.int64)
+        return ((start + steps * step).astype(ElementType.of(self.output_type).numpy),)
+
+    def bounds(self, values: Values) -> tuple[int, int, int] | tuple[float, float, float]:
+        """Start, stop and step as numbers of the output's kind."""
+        is_float = ElementType.of(self.output_type).is_float
+        start, stop, step = (values[i].reshape(()).item() for i in self.value_inputs)
+        return (float(start), float(stop), float(step)) if is_float else (int(start), int(stop), int(step))
+
+
+def convert_range(node: SourceNode) -> Range:
+    """Range-1 has no output type of its own."""
+    return Range(node.id, node.inputs, origin=node.name, output_type=node.output_types[0].name)

@@ -1,0 +1,28 @@
+"""The Tile primitive (OpenVINO Tile-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class Tile(Primitive):
+    """Input 0 repeated along each axis as often as input 1 says; the shorter of both is extended by leading ones."""
+
+    op_type: ClassVar[str] = "Tile"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def can_evaluate(self) -> bool:
+        return True
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        return (np.tile(values[0], tuple(int(n) for n in values[1].reshape(-1))),)
