@@ -6,6 +6,7 @@ arguments of the kernel, all others constants.
 """
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -22,6 +23,16 @@ class AxisBlocks:
 
     levels: tuple[tuple[int, int], ...]
     lower: int
+
+    def index_of(self, coordinate: int, pitch: Pitch) -> Pitch:
+        """Where a coordinate of the axis stands, given the pitch of whole blocks."""
+        whole = math.prod(size for size, _ in self.levels)
+        outer, rest = divmod(coordinate + self.lower, whole)
+        start = outer * pitch if pitch is not None else 0 if outer == 0 else None
+        for size, inner in self.levels:
+            whole //= size
+            start = None if start is None else start + rest // whole % size * inner
+        return start
 
 
 @dataclass(frozen=True)
@@ -76,9 +87,14 @@ class TensorView:
         lifted = self.insert_axes(tuple(range(len(sizes) - self.rank)))
         pitches = tuple(_broadcast_pitch(have, want, pitch) for have, want, pitch
                         in zip(lifted.sizes, sizes, lifted.pitches, strict=True))
-        blocks = tuple(None if have == 1 and want != 1 else block for have, want, block
-                       in zip(lifted.sizes, sizes, lifted.blocks, strict=True))
-        return replace(lifted, sizes=tuple(sizes), pitches=pitches, blocks=blocks)
+        stretched = [have == 1 and want != 1 for have, want in zip(lifted.sizes, sizes, strict=True)]
+        blocks = tuple(None if s else block for s, block in zip(stretched, lifted.blocks, strict=True))
+        offset = lifted.offset
+        for axis, block in enumerate(lifted.blocks):
+            if block is not None and stretched[axis]:
+                start = block.index_of(0, lifted.pitches[axis])
+                offset = None if offset is None or start is None else offset + start
+        return replace(lifted, sizes=tuple(sizes), pitches=pitches, blocks=blocks, offset=offset)
 
 
 @lru_cache(maxsize=4096)

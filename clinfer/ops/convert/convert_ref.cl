@@ -1,6 +1,10 @@
-// Converts between any two element types (outputs of 4 bits excepted), any layout and rank.
+// Converts between any two element types (outputs of 4 bits excepted) by way of THROUGH, any layout and rank.
 // One work-item converts one element.
 #include "clinfer.cl"
+
+#ifndef THROUGH
+#define THROUGH OUTPUT0_COMPUTE
+#endif
 
 KERNEL(convert_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int item = get_global_id(0);
@@ -11,6 +15,6 @@ KERNEL(convert_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
 #ifdef OUTPUT0_IS_BOOLEAN
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), value != 0);
 #else
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), (OUTPUT0_COMPUTE)value);
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), (OUTPUT0_COMPUTE)(THROUGH)value);
 #endif
 }

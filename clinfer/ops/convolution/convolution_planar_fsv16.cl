@@ -1,7 +1,7 @@
 // Convolution from planar data of few channels to b_fs_yx_fsv16 (or b_fs_zyx_fsv16), for CPUs.
 // One work-item computes TILE_PIXELS pixels of one row for all output channels. It copies every row of data
 // that these pixels read (one per input channel and filter row) into `panel`, as floats, with zeros for what
-// lies outside the data. Then it computes tiles of TILE_BLOCKS blocks of 16 output channels, held in float16
+// lies outside the data. Then it computes one block of 16 output channels after the other, held in float16
 // registers.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 output channels (block
 // tails are zero) with G = 1, bias [O] in blocks of 16.
@@ -10,7 +10,6 @@
 
 #ifndef TILE_PIXELS
 #define TILE_PIXELS 14
-#define TILE_BLOCKS 2
 #define PANEL_PIXELS 4096
 #define STRIDE_X 1
 #define HAS_BIAS 0
@@ -32,7 +31,7 @@
 #define BLOCK 16
 
 // Copies one row: the pixels from `first` on of the row of data whose pixel 0 has index `row`.
-inline void FUNC(fill_row)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
+void FUNC(fill_row)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
     for (int chunk = 0; chunk < ARG_ROW_PIXELS; chunk += 16) {
         const int x = first + chunk;
         if (x >= 0 && x + 16 <= INPUT0_SIZE_X) {
@@ -70,50 +69,31 @@ KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const
         }
     }
 
-    for (int channel = 0; channel < OUTPUT0_SIZE_1; channel += TILE_BLOCKS * BLOCK) {
-        const global INPUT1_TYPE* filter[TILE_BLOCKS];
-        float16 sum[TILE_PIXELS][TILE_BLOCKS];
-        #pragma unroll
-        for (int j = 0; j < TILE_BLOCKS; ++j) {
-            const int own = min(channel + j * BLOCK, (OUTPUT0_SIZE_1 - 1) / BLOCK * BLOCK);
-            const int at[MAX_RANK] = {0, own};
-            filter[j] = weights + INPUT1_INDEX_OF(at);
+    for (int channel = 0; channel < OUTPUT0_SIZE_1; channel += BLOCK) {
 #if HAS_BIAS
-            const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + own);
+        const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + channel);
 #else
-            const float16 start = 0.0f;
+        const float16 start = 0.0f;
 #endif
-            #pragma unroll
-            for (int i = 0; i < TILE_PIXELS; ++i) sum[i][j] = start;
-        }
-
-        for (const float* row = panel; row < panel_row; row += ARG_ROW_PIXELS) {
-            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
-                const float* pixels = row + kx * ARG_DILATION_X;
-                float16 weight[TILE_BLOCKS];
-                #pragma unroll
-                for (int j = 0; j < TILE_BLOCKS; ++j) {
-                    weight[j] = INPUT1_LOAD16(filter[j], 0);
-                    filter[j] += BLOCK;
-                }
-                #pragma unroll
-                for (int i = 0; i < TILE_PIXELS; ++i) {
-                    const float16 value = pixels[i * STRIDE_X];
-                    #pragma unroll
-                    for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
-                }
-            }
-        }
-
+        float16 sum[TILE_PIXELS];
         #pragma unroll
-        for (int j = 0; j < TILE_BLOCKS; ++j) {
-            if (channel + j * BLOCK < OUTPUT0_SIZE_1) {
-                const int at[MAX_RANK] = {batch, channel + j * BLOCK, z, y, x};
-                const int first = OUTPUT0_INDEX_OF(at);
+        for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = start;
+
+        const int filter_at[MAX_RANK] = {0, channel};
+        const global INPUT1_TYPE* filter = weights + INPUT1_INDEX_OF(filter_at);
+        for (const float* row = panel; row < panel_row; row += ARG_ROW_PIXELS) {
+            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx, filter += BLOCK) {
+                const float* pixels = row + kx * ARG_DILATION_X;
+                const float16 weight = INPUT1_LOAD16(filter, 0);
                 #pragma unroll
-                for (int i = 0; i < TILE_PIXELS; ++i)
-                    if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i][j]);
+                for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = fma((float16)pixels[i * STRIDE_X], weight, sum[i]);
             }
         }
+
+        const int at[MAX_RANK] = {batch, channel, z, y, x};
+        const int first = OUTPUT0_INDEX_OF(at);
+        #pragma unroll
+        for (int i = 0; i < TILE_PIXELS; ++i)
+            if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i]);
     }
 }

@@ -23,8 +23,10 @@ from clinfer.ops.convolution.geometry import (
 )
 
 BLOCK = 16
-PANEL_PIXELS = (64, 256)
+PANEL_PIXELS = 256
+MOST_ROWS = 8
 PLANAR_PANEL_PIXELS = 4096
+PLANAR_PIXELS = 14
 DEPTHWISE_PIXELS = 8
 FEW_CHANNELS = 8
 UNKNOWN_WIDTH = 60
@@ -34,7 +36,6 @@ Tile = tuple[int, int]
 TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (8, 2): 0.96, (10, 2): 0.94, (14, 1): 0.9, (4, 4): 0.92,
                             (1, 4): 0.4}
 """Tiles (pixels, blocks of channels) with their speed relative to the best, without waste."""
-PLANAR_TILES: tuple[Tile, ...] = ((14, 2), (8, 2), (14, 1))
 
 _DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
 _WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
@@ -83,19 +84,19 @@ def _any_refusal(tile: Tile, params: KernelParams) -> str | None:
     groups, outputs, inputs = group_shape(params)
     if groups != 1 and (outputs % BLOCK or inputs % BLOCK):
         return "groups whose channels do not fill blocks of 16"
-    if prod(_phases(tile, params)) > PANEL_PIXELS[-1]:
+    if prod(_phases(tile, params)) > PANEL_PIXELS:
         return "a row of the filter is too wide"
     return None
 
 
-def _planar_refusal(tile: Tile, params: KernelParams) -> str | None:
+def _planar_refusal(params: KernelParams) -> str | None:
     groups, _, inputs = group_shape(params)
     if groups != 1 or params.primitive.is_grouped:
         return "groups"
     if inputs > FEW_CHANNELS:
         return f"more than {FEW_CHANNELS} input channels"
     rows = inputs * prod(filter_sizes(params)[:2])
-    return "the filter is too large" if rows * _row_pixels(tile, params) > PLANAR_PANEL_PIXELS else None
+    return "the filter is too large" if rows * _row_pixels(params) > PLANAR_PANEL_PIXELS else None
 
 
 def _depthwise_refusal(params: KernelParams) -> str | None:
@@ -127,23 +128,19 @@ def _phases(tile: Tile, params: KernelParams) -> tuple[int, int]:
     return (step if reach else 1), tile[0] + reach // step
 
 
-def _row_pixels(tile: Tile, params: KernelParams) -> int:
-    """Pixels of a row of data that one tile reads, in whole vectors."""
-    span = (tile[0] - 1) * strides(params)[2] + (filter_sizes(params)[2] - 1) * dilations(params)[2] + 1
+def _row_pixels(params: KernelParams) -> int:
+    """Pixels of a row of planar data that one work-item reads, in whole vectors."""
+    span = (PLANAR_PIXELS - 1) * strides(params)[2] + (filter_sizes(params)[2] - 1) * dilations(params)[2] + 1
     return ceil(span / 16) * 16
 
 
-def _tile_constants(tile: Tile, params: KernelParams) -> dict[str, Constant]:
-    return {**bias_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1]}
-
-
 def _any_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
-    pixels = next(size for size in PANEL_PIXELS if size >= prod(_phases(tile, params)))
-    return {**_tile_constants(tile, params), "PANEL_PIXELS": pixels}
+    return {**bias_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1], "PANEL_PIXELS": PANEL_PIXELS}
 
 
-def _planar_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
-    return {**_tile_constants(tile, params), "PANEL_PIXELS": PLANAR_PANEL_PIXELS, "STRIDE_X": strides(params)[2]}
+def _planar_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {**bias_constants(params), "TILE_PIXELS": PLANAR_PIXELS, "PANEL_PIXELS": PLANAR_PANEL_PIXELS,
+            "STRIDE_X": strides(params)[2]}
 
 
 def _depthwise_constants(params: KernelParams) -> Mapping[str, Constant]:
@@ -157,11 +154,13 @@ def _tiles(tile: Tile, params: KernelParams) -> int:
 
 def _any_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
     phases, pixels = _phases(tile, params)
-    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels, "tiles": _tiles(tile, params)}
+    row = phases * pixels
+    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels, "row_pixels": row,
+            "rows": min(MOST_ROWS, PANEL_PIXELS // row), "tiles": _tiles(tile, params)}
 
 
-def _planar_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
-    return {**step_arguments(params), "row_pixels": _row_pixels(tile, params)}
+def _planar_arguments(params: KernelParams) -> Mapping[str, int]:
+    return {**step_arguments(params), "row_pixels": _row_pixels(params)}
 
 
 # -- work sizes -------------------------------------------------------------------------------------
@@ -182,9 +181,9 @@ def _any_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
     return Dispatch((ceil(width / tile[0]), rows, batch * groups * _tiles(tile, params)), (1, 1, 1))
 
 
-def _planar_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
+def _planar_dispatch(params: KernelParams) -> Dispatch:
     batch, rows, width = _rows(params)
-    return Dispatch((ceil(width / tile[0]), rows, batch), (1, 1, 1))
+    return Dispatch((ceil(width / PLANAR_PIXELS), rows, batch), (1, 1, 1))
 
 
 def _depthwise_dispatch(params: KernelParams) -> Dispatch:
@@ -204,20 +203,15 @@ def _any_kernel(tile: Tile) -> KernelSpec:
                       supports=lambda params: _refusal(params) or _any_refusal(tile, params))
 
 
-def _planar_kernel(tile: Tile) -> KernelSpec:
-    stage = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16", partial(_planar_dispatch, tile),
-                  operands, partial(_planar_constants, tile), partial(_planar_arguments, tile), bake=False)
-    return KernelSpec(f"convolution_planar_fsv16_{tile[0]}x{tile[1]}", (stage,), formats=_planar_formats,
-                      score=lambda params: 20 + _efficiency(tile, params),
-                      supports=lambda params: _refusal(params) or _planar_refusal(tile, params))
-
-
+_PLANAR_STAGE = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16", _planar_dispatch, operands,
+                      _planar_constants, _planar_arguments, bake=False)
 _DEPTHWISE_STAGE = Stage("convolution_depthwise_fsv16.cl", "convolution_depthwise_fsv16", _depthwise_dispatch,
                          operands, _depthwise_constants, step_arguments, bake=False)
 
 KERNELS = (
     KernelSpec("convolution_depthwise_fsv16", (_DEPTHWISE_STAGE,), formats=_depthwise_formats,
                supports=lambda params: _refusal(params) or _depthwise_refusal(params), score=lambda params: 30.0),
-    *(_planar_kernel(tile) for tile in PLANAR_TILES),
+    KernelSpec("convolution_planar_fsv16", (_PLANAR_STAGE,), formats=_planar_formats,
+               supports=lambda params: _refusal(params) or _planar_refusal(params), score=lambda params: 20.0),
     *(_any_kernel(tile) for tile in TILES),
 )

@@ -46,7 +46,7 @@ def _raw(view: TensorView) -> TensorView:
 
 def _lookup(params: KernelParams) -> Lookup | None:
     data, indices = params.inputs[:2]
-    return params.primitive.lookup(data.shape, indices.shape, params.values)  # type: ignore[no-any-return]
+    return params.primitive.lookup(data.shape, indices.shape, params.values)
 
 
 def _views(params: KernelParams) -> _Views:
@@ -183,7 +183,8 @@ def _span(params: KernelParams) -> int:
     return 256 if params.capabilities.device_type == "CPU" else 4
 
 
-_ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, _rows_operands, _rows_constants, _arguments, bake=False)
+_ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, _rows_operands, _rows_constants, _arguments,
+              bake=False)
 
 
 KERNELS = (

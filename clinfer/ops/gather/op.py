@@ -69,20 +69,20 @@ class Gather(Gathering):
         behind = range(axis + 1, len(data))
         return Lookup(
             data_axes=(*range(axis), *(None,) * inserted, *behind),
-            index_axes=(*range(batch), *(None,) * (axis - batch), *range(batch, len(indices)), *(None for _ in behind)),
+            index_axes=(*range(batch), *(None,) * (axis - batch), *range(batch, len(indices)),
+                        *(None for _ in behind)),
             looked_up=(axis,))
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, indices, axis_value = values
         axis, batch = self._axis(axis_value, data.ndim), self._batch(indices.ndim)
-        size = data.shape[axis]
-        with_zeros = np.concatenate([data, np.zeros_like(data, shape=(*data.shape[:axis], 1, *data.shape[axis + 1:]))],
-                                    axis)
+        before, size, behind = data.shape[:axis], data.shape[axis], data.shape[axis + 1:]
+        with_zeros = np.concatenate([data, np.zeros((*before, 1, *behind), data.dtype)], axis)
         places = indices.astype(np.int64)
         if self.wraps_negative:
             places = np.where(places < 0, places + size, places)
         places = np.where((places < 0) | (places >= size), size, places)
-        result = np.empty((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1:]), data.dtype)
+        result = np.empty((*before, *indices.shape[batch:], *behind), data.dtype)
         for at in np.ndindex(*data.shape[:batch]):
             result[at] = with_zeros[at].take(places[at], axis - batch)
         return (result,)

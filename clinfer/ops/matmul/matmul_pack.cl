@@ -22,7 +22,7 @@
         rows[i + (distance)] = HIGH; \
     }
 
-inline void FUNC(transpose)(float16* rows) {
+void FUNC(transpose)(float16* rows) {
     EXCHANGE(8, (float16)(a.lo, b.lo), (float16)(a.hi, b.hi))
     EXCHANGE(4, (float16)(a.s0123, b.s0123, a.s89ab, b.s89ab), (float16)(a.s4567, b.s4567, a.scdef, b.scdef))
     EXCHANGE(2, (float16)(a.s01, b.s01, a.s45, b.s45, a.s89, b.s89, a.scd, b.scd),

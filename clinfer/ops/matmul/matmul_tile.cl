@@ -19,7 +19,7 @@
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row.
 void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
-                            const int count ARGS) {
+                     const int count ARGS) {
     for (int i = 0; i < TILE_ROWS; ++i) {
         const int row = start + min(i, last_row) * INPUT0_PITCH_Y;
         int k = 0;

@@ -13,7 +13,7 @@
 #define VECTORS 4
 
 // Sixteen values of the left row.
-inline float16 FUNC(load_left)(const global INPUT0_TYPE* left, const int from ARGS) {
+float16 FUNC(load_left)(const global INPUT0_TYPE* left, const int from ARGS) {
     if (INPUT0_PITCH_X == 1) return INPUT0_LOAD16(left, from);
     float values[16];
     for (int i = 0; i < 16; ++i) values[i] = INPUT0_LOAD(left, from + i * INPUT0_PITCH_X);

@@ -32,6 +32,4 @@ CASES = (
     _row((4, 5), (1, 2), (3, 0), kind="i32", value=7),
     _row((4, 5), (-1, 2), (3, -2), kind="i64", value=7, opset="opset12"),
     _row((3, 2, 2, 3, 2, 2), (0, 1, 0, 0, 1, 0), (1, 0, 0, 0, 1, 0)),
-    Case("Pad", "opset12", (((3, 4), "f32"), np.array([1, 1]), np.array([0, 2]), ((), "f32")),
-         {"pad_mode": "constant"}, id="Pad-value-from-input"),
 )

@@ -1,6 +1,8 @@
 """Test rows of the range room. Rows with an input keep the kernel busy; constants alone are folded."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clinfer.ops.room import Case
@@ -13,7 +15,7 @@ _ROWS = (
 
 def _row(output_type: str, dtype: type, bounds: tuple[float, float, float], given: int) -> Case:
     """A row whose input `given` comes at run time, always with the same value."""
-    inputs = tuple(((), np.dtype(dtype).name.replace("float", "f").replace("int", "i")) if i == given
+    inputs: tuple[Any, ...] = tuple(((), np.dtype(dtype).name.replace("float", "f").replace("int", "i")) if i == given
                    else np.array(bound, dtype) for i, bound in enumerate(bounds))
     value = bounds[given] if given >= 0 else 0.0
     return Case("Range", "opset4", inputs, {"output_type": output_type}, low=value, high=value,

@@ -38,8 +38,9 @@ class Range(Primitive):
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         start, stop, step = self.bounds(dict(enumerate(values)))
         count = max(math.ceil((stop - start) / step), 0)
-        steps = np.arange(count, dtype=np.float64 if isinstance(step, float) else np.int64)
-        return ((start + steps * step).astype(ElementType.of(self.output_type).numpy),)
+        kind = np.float64 if isinstance(step, float) else np.int64
+        numbers = np.array([start + i * step for i in range(count)], kind)
+        return (numbers.astype(ElementType.of(self.output_type).numpy),)
 
     def bounds(self, values: Values) -> tuple[int, int, int] | tuple[float, float, float]:
         """Start, stop and step as numbers of the output's kind."""

@@ -86,26 +86,27 @@ KERNEL(reorder_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_T
     CUT_0
     CUT_1
 
-    if (runs == 1 && LANE_FROM == 1 && LANE_TO == 1) {
-        if (read_runs == 0) read_lanes = 0;
-        int i = 0;
-        for (; i + TILE <= read_lanes; i += TILE) vstore16(vload16(0, input + from + i), 0, output + to + i);
-        for (; i < read_lanes; ++i) output[to + i] = input[from + i];
-        for (; i < lanes; ++i) output[to + i] = 0;
+    if (LANE_FROM == 1 && LANE_TO == 1) {
+        for (int r = 0; r < runs; ++r, from += RUN_FROM, to += RUN_TO) {
+            const int count = r < read_runs ? read_lanes : 0;
+            int i = 0;
+            for (; i + TILE <= count; i += TILE) vstore16(vload16(0, input + from + i), 0, output + to + i);
+            for (; i < count; ++i) output[to + i] = input[from + i];
+            for (; i < lanes; ++i) output[to + i] = 0;
+        }
         return;
     }
     if (lanes == TILE && LANE_TO == 1 && runs <= TILE) {
         OUTPUT0_TYPE tile[TILE * TILE];
-        if (read_lanes < TILE || read_runs < runs)
-            for (int i = 0; i < TILE * TILE; ++i) tile[i] = 0;
-        if (read_runs == TILE && RUN_FROM == 1) {
-            for (int l = 0; l < read_lanes; ++l)
+        if (read_lanes == TILE && read_runs == TILE && RUN_FROM == 1) {
+            for (int l = 0; l < TILE; ++l)
                 for (int r = 0; r < TILE; ++r) tile[r * TILE + l] = input[from + l * LANE_FROM + r];
-        } else {
-            for (int r = 0; r < read_runs; ++r)
-                for (int l = 0; l < read_lanes; ++l)
-                    tile[r * TILE + l] = input[from + l * LANE_FROM + r * RUN_FROM];
+            for (int r = 0; r < TILE; ++r) vstore16(vload16(0, tile + r * TILE), 0, output + to + r * RUN_TO);
+            return;
         }
+        for (int i = 0; i < TILE * TILE; ++i) tile[i] = 0;
+        for (int l = 0; l < read_lanes; ++l)
+            for (int r = 0; r < read_runs; ++r) tile[r * TILE + l] = input[from + l * LANE_FROM + r * RUN_FROM];
         for (int r = 0; r < runs; ++r) vstore16(vload16(0, tile + r * TILE), 0, output + to + r * RUN_TO);
         return;
     }

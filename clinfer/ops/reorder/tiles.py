@@ -1,7 +1,8 @@
 """How the tile kernel walks: input and output along axes that are cut at the blocks of both.
 
 The walk ends with two axes: the run, along which the input is contiguous, and the lane, along which the
-output is (one axis, then the run has size 1). A work-item moves a tile of both. A blocked axis is cut
+output is. Where one axis is both, it is the lane, and the run is the axis around it. A work-item moves a
+tile of run and lane. A blocked axis is cut
 into one over blocks and one within them; its size is a *limit* for the coordinate that both make up:
 behind it there is nothing to read, and block tails of the output are filled with zeros.
 """
@@ -25,7 +26,7 @@ LARGEST_RANK = 10
 TILE = 16
 _IN, _OUT, _FIRST_LIMIT = 0, 1, 2
 _CPU_SPAN = 512
-"""Elements that a work-item copies where the run and the lane are one axis."""
+"""Elements that a work-item copies where the lane is contiguous on both sides."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,18 @@ def _walk(source: Layout, target: Layout, rank: int, on_cpu: bool) -> Walk:
     axes: list[JointAxis | None] = list(joint.axes) or [None]
     lane = axes.pop()
     run = min((axis for axis in axes if axis), key=lambda axis: axis.pitches[_IN], default=None)
+    runs, lanes = TILE, TILE
     if lane is None or run is None or lane.pitches[_IN] <= run.pitches[_IN]:
-        run = None
+        run = next((axis for axis in reversed(axes) if axis and lane and not _share_limit(axis, lane)), None)
+        runs, lanes = max(_CPU_SPAN // (lane.size if lane else 1), 1), _CPU_SPAN
     others = [axis for axis in axes if axis is not run]
     outer = (None,) * (rank - 2 - len(others)) + tuple(others)
-    runs, lanes = (TILE, TILE) if run else (1, _CPU_SPAN)
     return Walk(joint, (*outer, run, lane), *((runs, lanes) if on_cpu else (1, 1)))
+
+
+def _share_limit(one: JointAxis, other: JointAxis) -> bool:
+    """Whether both axes add to the coordinate of one limit, of which a tile has at most one."""
+    return any(a and b for a, b in zip(one.pitches[_FIRST_LIMIT:], other.pitches[_FIRST_LIMIT:], strict=True))
 
 
 def _cut_views(source: Layout, target: Layout) -> tuple[TensorView, ...]:

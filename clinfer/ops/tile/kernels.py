@@ -41,7 +41,7 @@ def _copy(params: KernelParams, number: int) -> ViewCopy:
     buffers = BufferRef("input", 0), BufferRef("output", 0)
     data, output = _lifted(params), TensorView.of(params.outputs[0])
     if not params.is_static:
-        return ViewCopy(*buffers, *(open_view(view.element_type, view.rank) for view in (data, output)))
+        return ViewCopy(*buffers, open_view(data.element_type, data.rank), open_view(output.element_type, output.rank))
     sizes: list[int] = []
     source: list[Pitch] = []
     target: list[Pitch] = []

@@ -1,0 +1,80 @@
+// Attention; any layout and float type, rank MAX_RANK at most. INPUT0 query [..., L, E], INPUT1 key [..., S, E],
+// INPUT2 value [..., S, V], INPUT3 mask [..., L, S], INPUT4 scale, INPUT5 sink [..., L, 1]; the batch axes of all
+// are stretched to the output's. One work-item computes CHUNK elements of one output row, walking the keys once
+// with a running maximum and sum. The last work-group is not full.
+#include "clinfer.cl"
+
+#ifndef CHUNK
+#define CHUNK 16
+#define IS_CAUSAL 0
+#define WITH_MASK 1
+#define MASK_IS_BOOLEAN 0
+#define WITH_SCALE 0
+#define WITH_SINK 0
+#endif
+
+KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
+                 const global INPUT2_TYPE* restrict value,
+#if WITH_MASK
+                 const global INPUT3_TYPE* restrict mask,
+#endif
+#if WITH_SCALE
+                 const global INPUT4_TYPE* restrict scale_input,
+#endif
+#if WITH_SINK
+                 const global INPUT5_TYPE* restrict sink,
+#endif
+                 global OUTPUT0_TYPE* restrict output ARGS) {
+    const int chunks = CEIL_DIV(OUTPUT0_SIZE_LAST, CHUNK);
+    const int first = (int)get_global_id(0) % chunks * CHUNK;
+    const int row = (int)get_global_id(0) / chunks;
+    if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
+    const int count = min(CHUNK, OUTPUT0_SIZE_LAST - first);
+    int at[MAX_RANK], in_query[MAX_RANK], in_key[MAX_RANK];
+    OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
+    for (int a = 0; a < OUTPUT0_RANK; ++a) in_query[a] = in_key[a] = at[a];
+    const int position = at[OUTPUT0_RANK - 2];
+#if WITH_SCALE
+    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
+#else
+    const float scale = rsqrt((float)INPUT0_SIZE_LAST);
+#endif
+    float highest = -INFINITY, sum = 0, total[CHUNK];
+    for (int i = 0; i < CHUNK; ++i) total[i] = 0;
+#if WITH_SINK
+    at[OUTPUT0_RANK - 1] = 0;
+    highest = INPUT5_LOAD(sink, INPUT5_INDEX_OF(at));
+    sum = 1;
+#endif
+    const int keys = IS_CAUSAL ? min(INPUT1_SIZE_KEYS, position + 1) : INPUT1_SIZE_KEYS;
+    for (int s = 0; s < keys; ++s) {
+        in_key[OUTPUT0_RANK - 2] = s;
+        float score = 0;
+        for (int e = 0; e < INPUT0_SIZE_LAST; ++e) {
+            in_query[OUTPUT0_RANK - 1] = in_key[OUTPUT0_RANK - 1] = e;
+            score += INPUT0_LOAD(query, INPUT0_INDEX_OF(in_query)) * INPUT1_LOAD(key, INPUT1_INDEX_OF(in_key));
+        }
+        score *= scale;
+#if WITH_MASK
+        at[OUTPUT0_RANK - 1] = s;
+#if MASK_IS_BOOLEAN
+        if (!INPUT3_LOAD(mask, INPUT3_INDEX_OF(at))) score = -INFINITY;
+#else
+        score += INPUT3_LOAD(mask, INPUT3_INDEX_OF(at));
+#endif
+#endif
+        if (score == -INFINITY) continue;
+        const float top = fmax(highest, score);
+        const float rescale = exp(highest - top), weight = exp(score - top);
+        highest = top;
+        sum = sum * rescale + weight;
+        for (int i = 0; i < count; ++i) {
+            in_key[OUTPUT0_RANK - 1] = first + i;
+            total[i] = total[i] * rescale + weight * INPUT2_LOAD(value, INPUT2_INDEX_OF(in_key));
+        }
+    }
+    for (int i = 0; i < count; ++i) {
+        at[OUTPUT0_RANK - 1] = first + i;
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum > 0 ? total[i] / sum : 0);
+    }
+}

@@ -1,0 +1,124 @@
+// Attention on a CPU: query [a, b, L, E], packed keys (see sdpa_pack_keys), value [a, b, S, V] and the output with
+// contiguous last axes; mask [a, b, L, S], sink [a, b, L, 1]. One work-item computes ROWS output rows, walking
+// the keys in blocks of KEYS = 32 with a running maximum and sum per row; ROWS x VECTORS float16 hold the result
+// (V = 16 * VECTORS). Rows beyond L are computed from the last one and not written.
+// Dimension 0: tiles of rows, 1: a times b.
+#include "clinfer.cl"
+
+#ifndef ROWS
+#define ROWS 6
+#define VECTORS 1
+#define KEYS 32
+#define IS_CAUSAL 0
+#define WITH_MASK 1
+#define MASK_IS_BOOLEAN 0
+#define WITH_SCALE 0
+#define WITH_SINK 0
+#endif
+
+float FUNC(highest_of)(float16 v) {
+    const float8 v8 = fmax(v.lo, v.hi);
+    const float4 v4 = fmax(v8.lo, v8.hi);
+    return fmax(fmax(v4.x, v4.y), fmax(v4.z, v4.w));
+}
+
+float FUNC(sum_of)(float16 v) {
+    const float8 v8 = v.lo + v.hi;
+    const float4 v4 = v8.lo + v8.hi;
+    return (v4.x + v4.y) + (v4.z + v4.w);
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float* restrict packed,
+                   const global INPUT2_TYPE* restrict value,
+#if WITH_MASK
+                   const global INPUT3_TYPE* restrict mask,
+#endif
+#if WITH_SCALE
+                   const global INPUT4_TYPE* restrict scale_input,
+#endif
+#if WITH_SINK
+                   const global INPUT5_TYPE* restrict sink,
+#endif
+                   global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first_row = (int)get_global_id(0) * ROWS;
+    const int b = (int)get_global_id(1) % OUTPUT0_SIZE_1;
+    const int a = (int)get_global_id(1) / OUTPUT0_SIZE_1;
+    const int all_keys = INPUT2_SIZE_2;
+    const int keys = IS_CAUSAL ? min(all_keys, min(first_row + ROWS, OUTPUT0_SIZE_2)) : all_keys;
+#if WITH_SCALE
+    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
+#else
+    const float scale = rsqrt((float)INPUT0_SIZE_3);
+#endif
+    int rows[ROWS];
+    float highest[ROWS], sums[ROWS];
+    float16 totals[ROWS][VECTORS];
+    for (int r = 0; r < ROWS; ++r) {
+        rows[r] = min(first_row + r, OUTPUT0_SIZE_2 - 1);
+#if WITH_SINK
+        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, rows[r], 0));
+        sums[r] = 1;
+#else
+        highest[r] = -INFINITY;
+        sums[r] = 0;
+#endif
+        for (int v = 0; v < VECTORS; ++v) totals[r][v] = 0;
+    }
+    for (int first_key = 0; first_key < keys; first_key += KEYS) {
+        const int count = min(KEYS, keys - first_key);
+        float16 scores[ROWS][2];
+        for (int r = 0; r < ROWS; ++r) scores[r][0] = scores[r][1] = 0;
+        const global float* columns = packed + SCRATCH0_GET_INDEX(a, b, first_key / KEYS, 0);
+        for (int e = 0; e < INPUT0_SIZE_3; ++e) {
+            const float16 low = vload16(0, columns + e * KEYS), high = vload16(1, columns + e * KEYS);
+            for (int r = 0; r < ROWS; ++r) {
+                const float q = INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b, rows[r], e));
+                scores[r][0] += q * low;
+                scores[r][1] += q * high;
+            }
+        }
+        float weights[ROWS][KEYS];
+        for (int r = 0; r < ROWS; ++r) {
+            vstore16(scores[r][0] * scale, 0, weights[r]);
+            vstore16(scores[r][1] * scale, 1, weights[r]);
+        }
+#if WITH_MASK
+        for (int r = 0; r < ROWS; ++r)
+            for (int k = 0; k < count; ++k) {
+                const int index = INPUT3_GET_INDEX(a, b, rows[r], first_key + k);
+#if MASK_IS_BOOLEAN
+                weights[r][k] = INPUT3_LOAD(mask, index) ? weights[r][k] : -INFINITY;
+#else
+                weights[r][k] += INPUT3_LOAD(mask, index);
+#endif
+            }
+#endif
+        for (int r = 0; r < ROWS; ++r) {
+            const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
+            for (int k = max(seen, 0); k < KEYS; ++k) weights[r][k] = -INFINITY;
+            const float16 low = vload16(0, weights[r]), high = vload16(1, weights[r]);
+            const float top = fmax(highest[r], FUNC(highest_of)(fmax(low, high)));
+            const float base = top == -INFINITY ? 0 : top;
+            const float rescale = exp(highest[r] - base);
+            const float16 low_weights = exp(low - base), high_weights = exp(high - base);
+            highest[r] = top;
+            sums[r] = sums[r] * rescale + FUNC(sum_of)(low_weights + high_weights);
+            vstore16(low_weights, 0, weights[r]);
+            vstore16(high_weights, 1, weights[r]);
+            for (int v = 0; v < VECTORS; ++v) totals[r][v] *= rescale;
+        }
+        for (int k = 0; k < count; ++k) {
+            const int from = INPUT2_GET_INDEX(a, b, first_key + k, 0);
+            for (int v = 0; v < VECTORS; ++v) {
+                const float16 x = INPUT2_LOAD16(value, from + 16 * v);
+                for (int r = 0; r < ROWS; ++r) totals[r][v] += weights[r][k] * x;
+            }
+        }
+    }
+    for (int r = 0; r < min(ROWS, OUTPUT0_SIZE_2 - first_row); ++r) {
+        const float share = sums[r] > 0 ? 1 / sums[r] : 0;
+        for (int v = 0; v < VECTORS; ++v)
+            OUTPUT0_STORE16(output, OUTPUT0_GET_INDEX(a, b, rows[r], 16 * v), totals[r][v] * share);
+    }
+}
