@@ -1,7 +1,7 @@
 """The implementation of a primitive: a kernel specification with its generated code."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.jitter import StageCode, generate_stage
@@ -48,7 +48,15 @@ def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLau
     for part in implementation.stages:
         try:
             block = part.code.argument_block(part.stage.operands(params), part.stage.arguments(params))
-            launches.append(StageLaunch(block, part.stage.dispatch(params)))
+            launches.append(StageLaunch(block, _with_local_size(part.stage.dispatch(params), params)))
         except ClinferError as error:
             raise error.at(params.primitive.where) from None
     return tuple(launches)
+
+
+def _with_local_size(dispatch: Dispatch, params: KernelParams) -> Dispatch:
+    """On CPUs a work-item without a group is a group: a size that the driver chose would depend on the shape,
+    and drivers that compile per group size (PoCL) would compile in the middle of an inference."""
+    if dispatch.local_size is not None or params.capabilities.device_type != "CPU":
+        return dispatch
+    return replace(dispatch, local_size=(1,) * len(dispatch.global_size))

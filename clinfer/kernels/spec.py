@@ -59,7 +59,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Work sizes; `local_size` None lets the driver choose."""
+    """Work sizes; `local_size` None lets the driver choose on GPUs and is 1 on CPUs."""
 
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None = None

@@ -14,6 +14,7 @@ _ROOM_NAMES = (
     "convert",
     "convolution",
     "cum_sum",
+    "depth_space",
     "eltwise",
     "gather",
     "if_op",

@@ -53,10 +53,11 @@ class Broadcast(Primitive):
 
 
 def convert_broadcast(node: SourceNode) -> Broadcast:
-    """A Broadcast; version 1 calls the explicit mode "none"."""
+    """A Broadcast; version 1 calls the explicit mode "none" and has a mapping in every mode."""
     mode = str(node.attributes.get("mode", "numpy")).lower()
     mode = "explicit" if mode == "none" else mode
     if mode not in _MODES:
         raise ClinferError(f"Broadcast has no mode {mode!r} here", values={"modes": ", ".join(_MODES)},
                            hint="export with NumPy's broadcasting rule")
-    return Broadcast(node.id, node.inputs, origin=node.name, mode=mode)
+    inputs = node.inputs if mode == "explicit" else node.inputs[:2]
+    return Broadcast(node.id, inputs, origin=node.name, mode=mode)
