@@ -1,4 +1,4 @@
-"""Runs the reference kernels on small case rows; meant to run under Oclgrind (see test_oclgrind.py)."""
+"""Runs the reference kernels on their smallest case rows; meant to run under Oclgrind (see test_oclgrind.py)."""
 from __future__ import annotations
 
 import math
@@ -14,7 +14,7 @@ from tests.oracle import parameter_specs
 from tests.rooms.room_runner import Variant, is_unsupported, needs, run_case
 
 LARGEST = 1500
-ROWS_PER_KERNEL = 2
+ROWS_PER_KERNEL = 4
 
 
 def _size(case: Case) -> int:

@@ -130,7 +130,7 @@ class Stage:
     `source` is the .cl file beside the room's table (or in `package`, for kernels that rooms share),
     `entry` the name given to KERNEL() in it.
     `operands` lists the buffer arguments in the order of the function's parameters. `constants`
-    become macros; `arguments` become fields of the argument block, read as ARG(name), or macros of
+    become macros; `arguments` become fields of the argument block, read as ARG_<NAME>, or macros of
     the same spelling when every layout is static at build time. With `bake` False the sizes, pitches
     and offsets of all operands are arguments, so that one build serves every shape.
     """

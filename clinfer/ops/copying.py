@@ -7,71 +7,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import Literal
 
-from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    BufferRef,
-    Constant,
-    Dispatch,
-    Formats,
-    KernelParams,
-    KernelSpec,
-    Operand,
-    Stage,
-)
-from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.views import at_least_one_axis, is_static_view, open_view
+from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Operand, Stage
+from clinfer.ops.block_copying import blocks_reason, blocks_stage
+from clinfer.ops.joint_axes import JointAxes, JointAxis
+from clinfer.ops.memo import remember_last
+from clinfer.ops.reduction import cpu_only
+from clinfer.ops.view_copy import PACKAGE, CopyOf, ViewCopy, storage_type
+from clinfer.ops.views import at_least_one_axis, open_view
 
-PACKAGE = "clinfer.ops"
+__all__ = ["ViewCopy", "copy_kernels", "local_items", "span_constants", "span_dispatch", "storage_type"]
+
 LOCAL_SIZE = 64
 TILE = 16
 SHORTEST_ROW = 8
 _RANK = 4
 
 
-@dataclass(frozen=True)
-class ViewCopy:
-    """One copy of a primitive: views of equal sizes of one input and one output.
-
-    While shapes or values are unknown the views are open, but have their rank and blocks.
-    `owns_tails`: elements that fill up the output's last block may be overwritten.
-    """
-
-    input: BufferRef
-    output: BufferRef
-    source: TensorView
-    target: TensorView
-    owns_tails: bool = True
-
-    @property
-    def is_static(self) -> bool:
-        return is_static_view(self.source) and is_static_view(self.target)
-
-
-CopyOf = Callable[[KernelParams, int], ViewCopy]
-
-
 def copy_kernels(prefix: str, copy_of: CopyOf, count_of: Callable[[KernelParams], int],
-                 formats: Callable[[KernelParams], Formats], with_tiles: bool = False) -> tuple[KernelSpec, ...]:
-    """The kernel table of a primitive that consists of copies: `<prefix>_rows` and `<prefix>_ref`.
+                 formats: Callable[[KernelParams], Formats],
+                 also: Literal["", "tiles", "blocks"] = "") -> tuple[KernelSpec, ...]:
+    """The kernel table of a primitive that consists of copies.
 
-    `copy_of(params, n)` is the n-th of its `count_of(params)` copies. `with_tiles` adds `<prefix>_tiles`,
-    for copies between memories with different innermost axes.
+    `copy_of(params, n)` is the n-th of its `count_of(params)` copies. `<prefix>_rows` copies contiguous runs
+    and `_ref` everything. A room may have `_tiles`, which goes between memories of different innermost axes,
+    or `_blocks`, which shifts channels within blocks, between these.
     """
+    copy_of = remember_last(copy_of)
+
     def table(make: Callable[[CopyOf, int], Stage]) -> Callable[[KernelParams], tuple[Stage, ...]]:
         return lambda params: tuple(make(copy_of, n) for n in range(count_of(params)))
 
     def all_fit(reason: Callable[[ViewCopy], str | None]) -> Callable[[KernelParams], str | None]:
         return lambda params: next(filter(None, (reason(copy_of(params, n)) for n in range(count_of(params)))), None)
 
-    rows = KernelSpec(f"{prefix}_rows", table(_rows_stage), _whole_bytes, lambda params: 20.0, formats,
+    def blocked_on_cpu(params: KernelParams) -> str | None:
+        blocked = all(any(view.blocks) for n in range(count_of(params))
+                      for view in (copy_of(params, n).source, copy_of(params, n).target))
+        return cpu_only(params) or _whole_bytes(params) or (None if blocked else "made for blocked formats")
+
+    rows = KernelSpec(f"{prefix}_rows", table(_rows_stage), _whole_bytes, lambda params: 30.0, formats,
                       all_fit(_rows_reason))
-    tiles = KernelSpec(f"{prefix}_tiles", table(_tiles_stage), _whole_bytes, lambda params: 10.0, formats,
+    tiles = KernelSpec(f"{prefix}_tiles", table(_tiles_stage), _whole_bytes, lambda params: 20.0, formats,
                        all_fit(_tiles_reason))
+    blocks = KernelSpec(f"{prefix}_blocks", table(blocks_stage), blocked_on_cpu, lambda params: 10.0, formats,
+                        all_fit(blocks_reason))
     ref = KernelSpec(f"{prefix}_ref", table(_ref_stage), _whole_bytes, lambda params: 0.0, formats)
-    return (rows, tiles, ref) if with_tiles else (rows, ref)
+    return (rows, *{"": (), "tiles": (tiles,), "blocks": (blocks,)}[also], ref)
 
 
 def _whole_bytes(params: KernelParams) -> str | None:
@@ -79,14 +63,7 @@ def _whole_bytes(params: KernelParams) -> str | None:
     return f"two elements of {kind} share a byte" if kind.is_packed else None
 
 
-def whole(params: KernelParams, kind: str, index: int) -> TensorView:
-    """The view that a layout of the primitive has by itself."""
-    return TensorView.of((params.inputs if kind == "input" else params.outputs)[index])
-
-
-def storage_type(element_type: ElementType) -> ElementType:
-    """The unsigned integer of the element's size."""
-    return ElementType.of(f"u{element_type.bits}")
+# -- runs of the last axis --------------------------------------------------------------------------
 
 
 def local_items(count: int, local_size: int = LOCAL_SIZE) -> Dispatch:
@@ -107,34 +84,17 @@ def span_dispatch(params: KernelParams, sizes: Sequence[int]) -> Dispatch:
     return local_items(math.prod(sizes[:-1]) * -(-sizes[-1] // span), local_size)
 
 
-def _operands(copy: ViewCopy, source: TensorView, target: TensorView) -> tuple[Operand, ...]:
-    return (Operand("INPUT0", copy.input, replace(source, element_type=storage_type(source.element_type))),
-            Operand("OUTPUT0", copy.output, replace(target, element_type=storage_type(target.element_type))))
-
-
-# -- one element per work-item ----------------------------------------------------------------------
-
-
 def _ref_stage(copy_of: CopyOf, number: int) -> Stage:
     def operands(params: KernelParams) -> tuple[Operand, ...]:
         copy = copy_of(params, number)
-        return _operands(copy, at_least_one_axis(copy.source), at_least_one_axis(copy.target))
+        return copy.operands(at_least_one_axis(copy.source), at_least_one_axis(copy.target))
 
     def dispatch(params: KernelParams) -> Dispatch:
         return span_dispatch(params, at_least_one_axis(copy_of(params, number).target).sizes)  # type: ignore[arg-type]
     return Stage("copy_ref.cl", "copy_ref", dispatch, operands, span_constants, bake=False, package=PACKAGE)
 
 
-def _count(copy: ViewCopy) -> int:
-    return math.prod(copy.target.sizes)  # type: ignore[arg-type]
-
-
 # -- contiguous rows --------------------------------------------------------------------------------
-
-
-def _joined(copy: ViewCopy) -> JointAxes | None:
-    joint = join_axes((copy.source, copy.target), None, 1)
-    return None if joint is None or (joint.covers_tails and not copy.owns_tails) else joint
 
 
 def _rows_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
@@ -145,10 +105,9 @@ def _rows_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
 
 
 def _rows_reason(copy: ViewCopy) -> str | None:
-    if _count(copy) == 0:
+    if copy.count == 0:
         return None
-    joint = _joined(copy)
-    axes = None if joint is None else _rows_axes(joint)
+    axes = None if copy.joint is None else _rows_axes(copy.joint)
     if axes is None or axes[-1] is None:
         return "no axis is contiguous in both input and output"
     return None if axes[-1].size >= SHORTEST_ROW else "the contiguous rows are short"
@@ -157,9 +116,9 @@ def _rows_reason(copy: ViewCopy) -> str | None:
 def _arranged(arrange: Callable[[JointAxes], Sequence[JointAxis | None] | None],
               copy: ViewCopy) -> tuple[TensorView, TensorView]:
     kinds = copy.source.element_type, copy.target.element_type
-    if copy.is_static and _count(copy) == 0:
+    if copy.is_static and copy.count == 0:
         return TensorView.dense(kinds[0], (0,) * _RANK), TensorView.dense(kinds[1], (0,) * _RANK)
-    joint = _joined(copy) if copy.is_static else None
+    joint = copy.joint if copy.is_static else None
     axes = None if joint is None else arrange(joint)
     if joint is None or axes is None:
         return open_view(kinds[0], _RANK), open_view(kinds[1], _RANK)
@@ -169,14 +128,10 @@ def _arranged(arrange: Callable[[JointAxes], Sequence[JointAxis | None] | None],
 def _rows_stage(copy_of: CopyOf, number: int) -> Stage:
     def operands(params: KernelParams) -> tuple[Operand, ...]:
         copy = copy_of(params, number)
-        return _operands(copy, *_arranged(_rows_axes, copy))
+        return copy.operands(*_arranged(_rows_axes, copy))
 
     def dispatch(params: KernelParams) -> Dispatch:
-        copy = copy_of(params, number)
-        if _count(copy) == 0:
-            return Dispatch((0,))
-        target = _arranged(_rows_axes, copy)[1]
-        size0, size1, size2, length = target.sizes
+        size0, size1, size2, length = _arranged(_rows_axes, copy_of(params, number))[1].sizes
         return Dispatch((-(-length // _span(params)), size0 * size1 * size2))  # type: ignore[operator]
 
     def constants(params: KernelParams) -> dict[str, Constant]:
@@ -204,22 +159,18 @@ def _tiles_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
 
 
 def _tiles_reason(copy: ViewCopy) -> str | None:
-    if _count(copy) == 0:
+    if copy.count == 0 or (copy.joint is not None and _tiles_axes(copy.joint) is not None):
         return None
-    joint = _joined(copy)
-    return None if joint is not None and _tiles_axes(joint) is not None else "input and output are not transposed"
+    return "input and output are not transposed"
 
 
 def _tiles_stage(copy_of: CopyOf, number: int) -> Stage:
     def operands(params: KernelParams) -> tuple[Operand, ...]:
         copy = copy_of(params, number)
-        return _operands(copy, *_arranged(_tiles_axes, copy))
+        return copy.operands(*_arranged(_tiles_axes, copy))
 
     def dispatch(params: KernelParams) -> Dispatch:
-        copy = copy_of(params, number)
-        if _count(copy) == 0:
-            return Dispatch((0,))
-        size0, size1, size2, size3 = _arranged(_tiles_axes, copy)[1].sizes
+        size0, size1, size2, size3 = _arranged(_tiles_axes, copy_of(params, number))[1].sizes
         return Dispatch((-(-size3 // TILE), -(-size2 // TILE), size0 * size1))  # type: ignore[operator]
     return Stage("copy_tiles.cl", "copy_tiles", dispatch, operands, lambda params: {"TILE": TILE}, bake=False,
                  package=PACKAGE)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
@@ -44,7 +43,6 @@ class JointAxes:
                           (None,) * len(axes))
 
 
-@lru_cache(maxsize=4096)
 def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = None,
               leader: int = 0) -> JointAxes | None:
     """The joint axes of static views of equal sizes, outermost first in the memory of view `leader`.
@@ -85,7 +83,7 @@ def _split_blocks(views: tuple[TensorView, ...], axis: int, size: int, group: in
     outer_pitches, inner_pitches = [], []
     for index, view in enumerate(views):
         blocks, pitch = view.blocks[axis], view.pitches[axis] or 0
-        if blocks is None and pitch != 0 or blocks is not None and blocks.lower % block:
+        if pitch != 0 if blocks is None else blocks.lower % block:
             return None
         offsets[index] += 0 if blocks is None else blocks.lower // block * pitch
         outer_pitches.append(pitch)

@@ -1,8 +1,8 @@
 """What kernels share that work along some axes of a tensor: reductions, normalisations, softmax.
 
 Reference kernels see a tensor with the axes that stay first and those worked along (the reduced ones)
-last. Fast kernels see merged axes: `rows` are [a, b, length] with a contiguous length, `columns` are
-[a, b, length, inner] with a contiguous inner axis that stays.
+last. Fast kernels see four merged axes: `rows` are [a, b, c, length] with a contiguous length, `columns`
+are [a, b, length, inner] with a contiguous inner axis that stays.
 """
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from clinfer.base.shape_inference import Values
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, Operand, input_operand, output_operand
 from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.memo import remember_last
 from clinfer.ops.views import open_view
 
 ROW_LANES_ON_GPU = 128
 COLUMN_VECTOR = 16
+_RANK = 4
 _KEPT, _REDUCED = 0, 1
 
 # The ends of each arithmetic type, in OpenCL C.
@@ -91,23 +93,23 @@ Arrange = Callable[[JointAxes], Sequence["JointAxis | None"] | None]
 
 
 def rows_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
-    """[a, b, length]: at most two kept axes, then one contiguous reduced one."""
+    """[a, b, c, length]: at most three kept axes, then one contiguous reduced one."""
     groups = [axis.group for axis in joint.axes]
-    if not groups or len(groups) > 3 or groups != [_KEPT] * (len(groups) - 1) + [_REDUCED]:
+    if not groups or len(groups) > _RANK or groups != [_KEPT] * (len(groups) - 1) + [_REDUCED]:
         return None
     if joint.axes[-1].pitches[0] != 1 or joint.covers_tails:
         return None
-    return (*(None,) * (3 - len(groups)), *joint.axes)
+    return (*(None,) * (_RANK - len(groups)), *joint.axes)
 
 
 def columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
     """[a, b, length, inner]: one reduced axis before a contiguous kept one, and at most two before it."""
     groups = [axis.group for axis in joint.axes]
-    if not 2 <= len(groups) <= 4 or groups != [_KEPT] * (len(groups) - 2) + [_REDUCED, _KEPT]:
+    if not 2 <= len(groups) <= _RANK or groups != [_KEPT] * (len(groups) - 2) + [_REDUCED, _KEPT]:
         return None
     if set(joint.axes[-1].pitches) != {1} or _REDUCED in joint.tail_groups:
         return None
-    return (*(None,) * (4 - len(groups)), *joint.axes)
+    return (*(None,) * (_RANK - len(groups)), *joint.axes)
 
 
 def vector_columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
@@ -122,14 +124,14 @@ class Arranged:
     `result` gives the output's view with the input's axes (any pitch where the output has size 1).
     """
 
-    def __init__(self, arrange: Arrange, rank: int, axes_of: AxesOf,
+    def __init__(self, arrange: Arrange, axes_of: AxesOf,
                  result: Callable[[KernelParams], TensorView]) -> None:
         self._arrange = arrange
-        self._rank = rank
         self._axes_of = axes_of
         self._result = result
+        self._axes = remember_last(self._find_axes)
 
-    def _axes(self, params: KernelParams) -> tuple[JointAxes, Sequence[JointAxis | None]] | None:
+    def _find_axes(self, params: KernelParams) -> tuple[JointAxes, Sequence[JointAxis | None]] | None:
         axes = self._axes_of(params)
         if axes is None or not params.is_static or params.inputs[0].count == 0:
             return None
@@ -148,7 +150,7 @@ class Arranged:
         found = self._axes(params)
         kinds = params.inputs[0].element_type, params.outputs[0].element_type
         if found is None:
-            views = open_view(kinds[0], self._rank), open_view(kinds[1], self._rank)
+            views = open_view(kinds[0], _RANK), open_view(kinds[1], _RANK)
         else:
             joint, axes = found
             views = joint.view(0, kinds[0], axes), joint.view(1, kinds[1], axes)
@@ -167,9 +169,9 @@ def row_lanes(params: KernelParams) -> int:
 
 def rows_dispatch(rows: Arranged, params: KernelParams) -> Dispatch:
     """One work-group per row."""
-    a, b, _ = rows.sizes(params)
+    a, b, c, _ = rows.sizes(params)
     lanes = row_lanes(params)
-    return Dispatch((a * b * lanes,), (lanes,))
+    return Dispatch((a * b * c * lanes,), (lanes,))
 
 
 def rows_constants(params: KernelParams) -> dict[str, Constant]:

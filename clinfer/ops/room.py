@@ -34,7 +34,7 @@ class Case:
     `inputs` gives, per input, (shape, type name), an array (a constant), or None (absent).
     `sequence` holds further shapes of the non-constant inputs, run in order through one network
     whose dynamic dimensions are those that differ. `attributes` are OpenVINO's. `low`/`high` bound
-    the random values. `devices` narrows where the case makes sense ("f64" needs fp64, ...).
+    the random values. `id` replaces the name that these give.
     """
 
     op: str

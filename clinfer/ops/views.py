@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
-from clinfer.base.shape import ANY
-from clinfer.base.tensor_view import TensorView
+from clinfer.base.shape import ANY, Size
+from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
 
 Index = tuple[slice | int | None, ...]
 
@@ -33,24 +33,24 @@ def index_view(view: TensorView, index: Index) -> TensorView:
     None inserts an axis of size 1, a number removes an axis. Numbers that depend on sizes which are
     not known yet are open. A blocked axis must have a static size and be cut with step 1.
     """
-    sizes: list = []
-    pitches: list = []
-    blocks: list = []
+    sizes: list[Size] = []
+    pitches: list[Pitch] = []
+    blocks: list[AxisBlocks | None] = []
     offset = view.offset
     axis = 0
     for entry in index:
         if entry is None:
             sizes, pitches, blocks = [*sizes, 1], [*pitches, 1], [*blocks, None]
             continue
-        cut = _cut_axis(view, axis, entry)
-        offset = None if offset is None or cut[3] is None else offset + cut[3]
+        size, pitch, inner, start = _cut_axis(view, axis, entry)
+        offset = None if offset is None or start is None else offset + start
         if isinstance(entry, slice):
-            sizes, pitches, blocks = [*sizes, cut[0]], [*pitches, cut[1]], [*blocks, cut[2]]
+            sizes, pitches, blocks = [*sizes, size], [*pitches, pitch], [*blocks, inner]
         axis += 1
     return TensorView(view.element_type, tuple(sizes), tuple(pitches), offset, tuple(blocks))
 
 
-def _cut_axis(view: TensorView, axis: int, entry: slice | int) -> tuple:
+def _cut_axis(view: TensorView, axis: int, entry: slice | int) -> tuple[Size, Pitch, AxisBlocks | None, Pitch]:
     """(size, pitch, blocks, offset) of one axis after indexing it."""
     size, pitch, blocks = view.sizes[axis], view.pitches[axis], view.blocks[axis]
     if entry == slice(None):
@@ -61,7 +61,7 @@ def _cut_axis(view: TensorView, axis: int, entry: slice | int) -> tuple:
     start, stop, step = (entry if isinstance(entry, slice) else slice(entry, entry + 1 or None)).indices(size)
     count = len(range(start, stop, step))
     if blocks is not None:
-        assert step == 1 or count < 2, "a blocked axis can only be cut with step 1"
+        assert step == 1 and isinstance(entry, slice), "a blocked axis can only be cut with step 1"
         return count, pitch, replace(blocks, lower=blocks.lower + start), 0
     return count, None if pitch is None else pitch * step, None, None if pitch is None else start * pitch
 

@@ -104,13 +104,25 @@ class _Assembly:
         outputs = {self.roots[self.index[port]] for port in self.graph.outputs.values()}
         buffers: dict[int, _Buffer] = {}
         for i, port in enumerate(self.ports):
-            root, born = self.roots[i], step.get(port.primitive, 0)
-            last = max([born, *(step[n.id] for n, _ in self.graph.readers(port) if n.id in step)])
+            root, last = self.roots[i], self._last_use(port, step)
             if root == i:
-                buffers[i] = _Buffer(born, last, 0, self._storage(port, i in outputs))
+                buffers[i] = _Buffer(step.get(port.primitive, 0), last, 0, self._storage(port, i in outputs))
             buffers[root].last = max(buffers[root].last, last)
             buffers[root].size = max(buffers[root].size, _estimate(self.graph.layout(port)))
         return buffers
+
+    def _last_use(self, port: Port, step: dict[str, int]) -> int:
+        """The last step that needs a port. What a later segment reads lives to the end of that segment,
+        because a segment grows its slots, which loses their contents, before its first step."""
+        born = self.segments[port.primitive]
+        last = step.get(port.primitive, 0)
+        for reader, _ in self.graph.readers(port):
+            segment = self.segments[reader.id]
+            if segment == born:
+                last = max(last, step.get(reader.id, 0))
+            else:
+                last = max([last, *(step[n.id] for n in self.order if self.segments[n.id] == segment)])
+        return last
 
     def _storage(self, port: Port, is_output: bool) -> Storage:
         node = self.graph[port.primitive]

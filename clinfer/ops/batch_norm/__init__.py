@@ -6,4 +6,4 @@ from clinfer.ops.room import Room
 ROOM = Room("batch_norm", converters={"BatchNormInference": convert_batch_norm},
             kernels={BatchNormInference: KERNELS})
 
-__all__ = ["BatchNormInference", "ROOM"]
+__all__ = ["ROOM", "BatchNormInference"]

@@ -5,4 +5,4 @@ from clinfer.ops.room import Room, by_attributes
 
 ROOM = Room("concat", converters={"Concat": by_attributes(Concat)}, kernels={Concat: KERNELS})
 
-__all__ = ["Concat", "ROOM"]
+__all__ = ["ROOM", "Concat"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.copying import ViewCopy, copy_kernels
+from clinfer.ops.copying import copy_kernels
+from clinfer.ops.view_copy import ViewCopy
 from clinfer.ops.views import Index, along_axis, index_view, open_view
 
 
@@ -41,4 +42,4 @@ def _copy(params: KernelParams, number: int) -> ViewCopy:
                     owns_tails=_axis(params) != 1 or number == len(params.inputs) - 1)
 
 
-KERNELS = copy_kernels("concat", _copy, lambda params: len(params.inputs), _formats)
+KERNELS = copy_kernels("concat", _copy, lambda params: len(params.inputs), _formats, also="blocks")

@@ -1,14 +1,13 @@
 // Convolution on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for CPUs.
 // One work-item computes a tile of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output
-// channels, held in float16 registers. It takes ARG_ROWS rows at a time (a row is one block of input
-// channels at one z and y of the filter): it copies the data that the tile reads of them into `panel`, as
-// floats, with zeros for what lies outside the data and for channels that do not exist; the multiplication
-// then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... of a row first, then 1, S+1, ...
-// (phases), so that a filter column always reads consecutive pixels of one phase.
+// channels, held in float16 registers. For every block of input channels and every filter row it copies
+// the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data and for
+// channels that do not exist; the multiplication then needs no checks. With a stride the panel holds pixels
+// 0, S, 2S, ... first, then 1, S+1, ... (phases), so that a filter column always reads consecutive pixels
+// of one phase.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
 // channels (block tails are zero), bias [O] in blocks of 16 (the same).
-// Limits: a row takes ARG_ROW_PIXELS pixels of the panel, which has PANEL_PIXELS; grouped channels are
-// multiples of 16.
+// Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
 #include "clinfer.cl"
 
 #ifndef TILE_PIXELS
@@ -27,8 +26,6 @@
 #define ARG_PAD_X 0
 #define ARG_PHASES 1
 #define ARG_PHASE_PIXELS 64
-#define ARG_ROW_PIXELS 64
-#define ARG_ROWS 4
 #define ARG_TILES 1
 #define INPUT0_SIZE_Z 1
 #define INPUT1_SIZE_Z 1
@@ -37,12 +34,11 @@
 #endif
 
 #define BLOCK 16
-#define MOST_ROWS 8
 
-// Copies one row of 16-channel pixels into the panel. `row` is the index of pixel 0 of the data row,
-// `first` the pixel that the tile's first filter column meets.
-void FUNC(fill_row)(float* panel, const global INPUT0_TYPE* input, const int row, const int first,
-                    const int16 channels ARGS) {
+// Copies the pixels from `first` on of the row of data whose pixel 0 has index `row`; `channels` masks those
+// that exist.
+void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first,
+                      const int16 channels ARGS) {
     for (int phase = 0; phase < ARG_PHASES; ++phase) {
         int x = first + phase;
         for (int i = 0; i < ARG_PHASE_PIXELS; ++i, x += ARG_STRIDE_X) {
@@ -83,42 +79,35 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
     }
 
     float panel[PANEL_PIXELS * BLOCK];
-    int taps[MOST_ROWS];
     const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    int c = 0, kz = 0, ky = 0;
-    while (c < INPUT1_SIZE_2) {
-        int rows = 0;
-        while (rows < ARG_ROWS && c < INPUT1_SIZE_2) {
+    for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
+        for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
             const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
-            const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
-            if ((uint)from_z < (uint)INPUT0_SIZE_Z && (uint)from_y < (uint)INPUT0_SIZE_Y) {
+            if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
+            for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
+                const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
+                if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
                 const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
-                FUNC(fill_row)(panel + rows * ARG_ROW_PIXELS * BLOCK, input, INPUT0_INDEX_OF(from),
-                               x * ARG_STRIDE_X - ARG_PAD_X, lane < (int16)(INPUT1_SIZE_2 - c) PASS_ARGS);
-                taps[rows++] = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
-            }
-            if (++ky < INPUT1_SIZE_Y) continue;
-            ky = 0;
-            if (++kz < INPUT1_SIZE_Z) continue;
-            kz = 0;
-            c += BLOCK;
-        }
-        for (int row = 0; row < rows; ++row) {
-            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
-                const int reach = kx * ARG_DILATION_X;
-                const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
-                const float* pixels = panel + (row * ARG_ROW_PIXELS + phase) * BLOCK;
-                const global INPUT1_TYPE* filter = weights + taps[row] + kx * INPUT1_PITCH_X;
-                #pragma unroll 2
-                for (int k = 0; k < BLOCK; ++k) {
-                    float16 weight[TILE_BLOCKS];
-                    #pragma unroll
-                    for (int j = 0; j < TILE_BLOCKS; ++j) weight[j] = INPUT1_LOAD16(filter, filters[j] + k * BLOCK);
-                    #pragma unroll
-                    for (int i = 0; i < TILE_PIXELS; ++i) {
-                        const float16 value = pixels[i * BLOCK + k];
+                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X,
+                                 lane < (int16)(INPUT1_SIZE_2 - c) PASS_ARGS);
+                const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+                for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
+                    const int reach = kx * ARG_DILATION_X;
+                    const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
+                    const float* pixels = panel + phase * BLOCK;
+                    const global INPUT1_TYPE* filter = weights + tap + kx * INPUT1_PITCH_X;
+                    #pragma unroll 2
+                    for (int k = 0; k < BLOCK; ++k) {
+                        float16 weight[TILE_BLOCKS];
                         #pragma unroll
-                        for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
+                        for (int j = 0; j < TILE_BLOCKS; ++j)
+                            weight[j] = INPUT1_LOAD16(filter, filters[j] + k * BLOCK);
+                        #pragma unroll
+                        for (int i = 0; i < TILE_PIXELS; ++i) {
+                            const float16 value = pixels[i * BLOCK + k];
+                            #pragma unroll
+                            for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
+                        }
                     }
                 }
             }

@@ -1,12 +1,13 @@
 // Convolution as a matrix product through local memory, for GPUs; planar layouts, any type, groups.
 // The product is weights [O, taps] x data [taps, pixels], where the taps run over input channels and the
-// filter. A group of 16 x 16 work-items computes a tile of TILE channels x TILE pixels, 4 x 4 of them each.
+// filter. A group of 16 x 16 work-items computes a tile of TILE channels x TILE pixels, OWN x OWN of them each.
 // It goes through the taps in steps of DEPTH: weights and data of the tile are copied to local memory
 // (zeros for what lies outside), then multiplied from there. Each work-item copies data of one pixel only.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], bias [G * O].
 #include "clinfer.cl"
 
 #ifndef FILTER_X
+#define TILE 64
 #define FILTER_Z 1
 #define FILTER_Y 1
 #define FILTER_X 1
@@ -25,7 +26,6 @@
 #define OUTPUT0_SIZE_Z 1
 #endif
 
-#define TILE 64
 #define DEPTH 16
 #define SIDE 16
 #define OWN (TILE / SIDE)
@@ -55,15 +55,19 @@ KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global
     const int weights_start = INPUT1_INDEX_OF(group_at);
 
     INPUT0_COMPUTE sum[OWN][OWN];
+    #pragma unroll
     for (int i = 0; i < OWN; ++i)
+        #pragma unroll
         for (int j = 0; j < OWN; ++j) sum[i][j] = 0;
 
     for (int base = 0; base < taps; base += DEPTH) {
+        #pragma unroll
         for (int n = item; n < TILE * DEPTH; n += SIDE * SIDE) {
             const int k = n % DEPTH, i = n / DEPTH;
             weight_tile[k * PITCH + i] = first_channel + i < INPUT1_SIZE_1 && base + k < taps
                 ? INPUT1_LOAD(weights, weights_start + (first_channel + i) * INPUT1_PITCH_1 + base + k) : 0;
         }
+        #pragma unroll
         for (int k = item / TILE; k < DEPTH; k += SIDE * SIDE / TILE) {
             const int tap = base + k;
             const int from_x = x + tap % FILTER_X * ARG_DILATION_X;

@@ -27,7 +27,7 @@ KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global I
     OUTPUT0_UNRAVEL((int)get_global_id(0), at);
     from[0] = at[0];
     tap[0] = at[1] / INPUT1_SIZE_1;
-    tap[1] = at[1] % INPUT1_SIZE_1;
+    tap[1] = at[1] - tap[0] * INPUT1_SIZE_1;
     INPUT0_COMPUTE sum = 0;
     for (tap[2] = 0; tap[2] < INPUT1_SIZE_2; ++tap[2]) {
         from[1] = tap[0] * INPUT1_SIZE_2 + tap[2];

@@ -24,18 +24,18 @@ from clinfer.ops.convolution.geometry import (
 
 BLOCK = 16
 PANEL_PIXELS = 256
-MOST_ROWS = 8
 PLANAR_PANEL_PIXELS = 4096
 PLANAR_PIXELS = 14
-DEPTHWISE_PIXELS = 8
 FEW_CHANNELS = 8
 UNKNOWN_WIDTH = 60
 """Width for which tiles are chosen where the width is dynamic."""
 
 Tile = tuple[int, int]
-TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (8, 2): 0.96, (10, 2): 0.94, (14, 1): 0.9, (4, 4): 0.92,
+TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (8, 2): 0.96, (14, 1): 0.9, (4, 4): 0.95,
                             (1, 4): 0.4}
 """Tiles (pixels, blocks of channels) with their speed relative to the best, without waste."""
+DEPTHWISE_TILES = {14: 1.0, 8: 0.93}
+"""Pixels of a depthwise tile, with the same."""
 
 _DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
 _WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
@@ -143,8 +143,8 @@ def _planar_constants(params: KernelParams) -> Mapping[str, Constant]:
             "STRIDE_X": strides(params)[2]}
 
 
-def _depthwise_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "TILE_PIXELS": DEPTHWISE_PIXELS}
+def _depthwise_constants(pixels: int, params: KernelParams) -> Mapping[str, Constant]:
+    return {**bias_constants(params), "TILE_PIXELS": pixels}
 
 
 def _tiles(tile: Tile, params: KernelParams) -> int:
@@ -154,9 +154,7 @@ def _tiles(tile: Tile, params: KernelParams) -> int:
 
 def _any_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
     phases, pixels = _phases(tile, params)
-    row = phases * pixels
-    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels, "row_pixels": row,
-            "rows": min(MOST_ROWS, PANEL_PIXELS // row), "tiles": _tiles(tile, params)}
+    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels, "tiles": _tiles(tile, params)}
 
 
 def _planar_arguments(params: KernelParams) -> Mapping[str, int]:
@@ -186,10 +184,10 @@ def _planar_dispatch(params: KernelParams) -> Dispatch:
     return Dispatch((ceil(width / PLANAR_PIXELS), rows, batch), (1, 1, 1))
 
 
-def _depthwise_dispatch(params: KernelParams) -> Dispatch:
+def _depthwise_dispatch(pixels: int, params: KernelParams) -> Dispatch:
     batch, rows, width = _rows(params)
     blocks = ceil(params.outputs[0].static_shape[1] / BLOCK)
-    return Dispatch((ceil(width / DEPTHWISE_PIXELS), rows, batch * blocks), (1, 1, 1))
+    return Dispatch((ceil(width / pixels), rows, batch * blocks), (1, 1, 1))
 
 
 # -- the table --------------------------------------------------------------------------------------
@@ -203,14 +201,19 @@ def _any_kernel(tile: Tile) -> KernelSpec:
                       supports=lambda params: _refusal(params) or _any_refusal(tile, params))
 
 
+def _depthwise_kernel(pixels: int) -> KernelSpec:
+    stage = Stage("convolution_depthwise_fsv16.cl", "convolution_depthwise_fsv16", partial(_depthwise_dispatch, pixels),
+                  operands, partial(_depthwise_constants, pixels), step_arguments, bake=False)
+    return KernelSpec(f"convolution_depthwise_fsv16_{pixels}", (stage,), formats=_depthwise_formats,
+                      score=lambda params: 30 + DEPTHWISE_TILES[pixels] * _used(params.outputs[0].shape[-1], pixels),
+                      supports=lambda params: _refusal(params) or _depthwise_refusal(params))
+
+
 _PLANAR_STAGE = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16", _planar_dispatch, operands,
                       _planar_constants, _planar_arguments, bake=False)
-_DEPTHWISE_STAGE = Stage("convolution_depthwise_fsv16.cl", "convolution_depthwise_fsv16", _depthwise_dispatch,
-                         operands, _depthwise_constants, step_arguments, bake=False)
 
 KERNELS = (
-    KernelSpec("convolution_depthwise_fsv16", (_DEPTHWISE_STAGE,), formats=_depthwise_formats,
-               supports=lambda params: _refusal(params) or _depthwise_refusal(params), score=lambda params: 30.0),
+    *(_depthwise_kernel(pixels) for pixels in DEPTHWISE_TILES),
     KernelSpec("convolution_planar_fsv16", (_PLANAR_STAGE,), formats=_planar_formats,
                supports=lambda params: _refusal(params) or _planar_refusal(params), score=lambda params: 20.0),
     *(_any_kernel(tile) for tile in TILES),

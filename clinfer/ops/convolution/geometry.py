@@ -67,10 +67,11 @@ def is_pointwise(params: KernelParams) -> bool:
 def output_pixels(params: KernelParams) -> Size:
     """Output pixels that stand in one row of `flat_operands`."""
     spatial = params.outputs[0].shape[2:]
-    return _count(spatial) if is_pointwise(params) else spatial[-1]
+    return count(spatial) if is_pointwise(params) else spatial[-1]
 
 
-def _count(sizes: Shape) -> Size:
+def count(sizes: Shape) -> Size:
+    """The product of all sizes, dynamic if one of them is."""
     total: Size = 1
     for size in sizes:
         total = total * size if isinstance(total, int) and isinstance(size, int) else Dim()
@@ -93,7 +94,7 @@ def data_view(layout: Layout) -> TensorView:
 def flat_view(layout: Layout) -> TensorView:
     """Data or output as [B, C, 1, 1, pixels]; the layout must not be padded."""
     formats = {"b_fs_zyx_fsv16": Format.of("b_fs_yx_fsv16"), "bfzyx": Format.of("bfyx")}
-    shape = (*layout.shape[:2], _count(layout.shape[2:]))
+    shape = (*layout.shape[:2], count(layout.shape[2:]))
     return data_view(Layout(shape, layout.element_type, formats.get(layout.format.name, layout.format)))
 
 

@@ -2,11 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, prod
+from functools import partial
+from math import prod
 
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution import fsv16
-from clinfer.ops.convolution.geometry import bias_constants, filter_sizes, group_shape, operands, step_arguments
+from clinfer.ops.convolution.geometry import (
+    bias_constants,
+    count,
+    filter_sizes,
+    group_shape,
+    operands,
+    step_arguments,
+)
+from clinfer.ops.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 
 
 def _reference_formats(params: KernelParams) -> Formats:
@@ -24,36 +33,42 @@ REFERENCE = KernelSpec("convolution_ref", formats=_reference_formats, stages=(
 
 # -- local memory, for GPUs -------------------------------------------------------------------------
 
-LOCAL_TILE, LOCAL_SIDE = 64, 16
 FEW_OUTPUTS = 8
 
 
-def _local_refusal(params: KernelParams) -> str | None:
+def _local_refusal(tile: int, params: KernelParams) -> str | None:
     if not params.inputs[1].is_static:
         return "the shape of the weights is dynamic"
-    return "padded weights" if params.inputs[1].padding else None
+    if params.inputs[1].padding:
+        return "padded weights"
+    return tile_refusal(tile, params.inputs[0].element_type, params.capabilities)
 
 
-def _local_score(params: KernelParams) -> float:
+def _local_score(tile: int, params: KernelParams) -> float:
     """Below the reference on CPUs, and where a group has so few outputs that most of a tile is wasted."""
-    outputs = group_shape(params)[1]
-    return -1.0 if outputs < FEW_OUTPUTS or params.capabilities.device_type == "CPU" else 10.0
+    batch, _, *spatial = params.outputs[0].shape
+    groups, outputs, _ = group_shape(params)
+    parts = batch * groups if isinstance(batch, int) else batch
+    efficiency = tile_efficiency(tile, outputs, count(tuple(spatial)), parts, params.capabilities.compute_units)
+    return efficiency + (-2.0 if outputs < FEW_OUTPUTS or params.capabilities.device_type == "CPU" else 10.0)
 
 
-def _local_constants(params: KernelParams) -> Mapping[str, Constant]:
+def _local_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
     z, y, x = filter_sizes(params)
-    return {**bias_constants(params), "FILTER_Z": z, "FILTER_Y": y, "FILTER_X": x}
+    return {**bias_constants(params), "TILE": tile, "FILTER_Z": z, "FILTER_Y": y, "FILTER_X": x}
 
 
-def _local_dispatch(params: KernelParams) -> Dispatch:
+def _local_dispatch(tile: int, params: KernelParams) -> Dispatch:
     batch, _, *spatial = params.outputs[0].static_shape
     groups, outputs, _ = group_shape(params)
-    return Dispatch((ceil(prod(spatial) / LOCAL_TILE) * LOCAL_SIDE, ceil(outputs / LOCAL_TILE) * LOCAL_SIDE,
-                     batch * groups), (LOCAL_SIDE, LOCAL_SIDE, 1))
+    return tile_dispatch(tile, outputs, prod(spatial), batch * groups)
 
 
-LOCAL = KernelSpec("convolution_local", supports=_local_refusal, score=_local_score, stages=(
-    Stage("convolution_local.cl", "convolution_local", _local_dispatch, operands, _local_constants, step_arguments,
-          bake=False),))
+def _local_of(tile: int) -> KernelSpec:
+    stage = Stage("convolution_local.cl", "convolution_local", partial(_local_dispatch, tile), operands,
+                  partial(_local_constants, tile), step_arguments, bake=False)
+    return KernelSpec(f"convolution_local_{tile}", (stage,), supports=partial(_local_refusal, tile),
+                      score=partial(_local_score, tile))
 
-KERNELS = (*fsv16.KERNELS, LOCAL, REFERENCE)
+
+KERNELS = (*fsv16.KERNELS, *(_local_of(tile) for tile in SPEEDS), REFERENCE)

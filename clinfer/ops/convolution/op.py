@@ -50,7 +50,7 @@ class Convolution(Primitive):
         self._check_channels(data, weights)
         channels = weights[0] if not self.is_grouped else _product(weights[0], weights[1])
         spatial = tuple(self._output_size(axis, data[2 + axis], filters[axis]) for axis in range(len(filters)))
-        if any(isinstance(size, int) and size < 1 for size in spatial):
+        if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
             raise ClinferError("the filter is larger than the padded data", where=self.where,
                                values=self._shown(data, weights))
         return ((data[0], channels, *spatial),)

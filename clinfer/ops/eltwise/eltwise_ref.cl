@@ -6,7 +6,6 @@
 #define OPERATION (a + b)
 #define OPERANDS 2
 #define IS_SELECT 0
-#define IS_INTEGER_POWER 0
 #endif
 
 #define C INPUT0_COMPUTE
@@ -16,16 +15,30 @@
 #define T INPUT0_COMPUTE
 #endif
 
-#if IS_INTEGER_POWER
-// a to the power of b, for b of at least 0 (the truncated quotient for smaller ones), any integer type.
+// Not left to the device: it may trap where an integer is divided by 0 or the least one by -1.
+inline T FUNC(divide)(T a, T b) {
+    return b == 0 ? 0 : b < 0 && b == (T)(-1) ? (T)(0) - a : a / b;
+}
+
+inline T FUNC(floor_divide)(T a, T b) {
+    const T quotient = FUNC(divide)(a, b);
+    return (a < 0) != (b < 0) && b != 0 && quotient * b != a ? quotient - 1 : quotient;
+}
+
+// The quotient is truncated where b is negative.
 inline T FUNC(integer_power)(T a, T b) {
-    T result = b < 0 ? (a == 1 ? 1 : 0) : 1;
+    const bool is_odd = b - b / 2 * 2 != 0;
+    if (b < 0) return a == 1 ? 1 : a < 0 && a == (T)(-1) ? (is_odd ? (T)(-1) : 1) : 0;
+    T result = 1;
     for (; b > 0; b /= 2, a *= a)
-        if (b % 2) result *= a;
+        if (b - b / 2 * 2 != 0) result *= a;
     return result;
 }
+
+#define DIVIDE(a, b) FUNC(divide)(a, b)
+#define FLOOR_DIVIDE(a, b) FUNC(floor_divide)(a, b)
 #define INTEGER_POWER(a, b) FUNC(integer_power)(a, b)
-#endif
+#define POWER(a, b) pow(a, b)
 
 KERNEL(eltwise_ref)(const global INPUT0_TYPE* restrict input0,
 #if OPERANDS > 1

@@ -5,6 +5,7 @@ and on parameters P0, P1, which are constants. Comparisons yield 0 or non-zero.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,39 +17,82 @@ import numpy as np
 class Mode:
     """One operation. An empty expression: the operation is not defined on such types.
 
-    `boolean`: the result is boolean. `parameters`: names of attributes that become P0, P1.
+    `boolean`: the result is boolean. `int_singly`: `on_int` is for scalars only. `parameters`: names of attributes that become P0, P1.
     `parameter_inputs`: how many trailing inputs are scalars that become P0, P1; `defaults` stand in for
-    absent ones. `evaluate` computes it with NumPy, where shape arithmetic uses the operation.
+    absent ones. `evaluate` computes it with NumPy from the operands and parameters, where shape arithmetic
+    may use the operation.
     """
 
     on_float: str = ""
     on_int: str = ""
     boolean: bool = False
+    int_singly: bool = False
     parameters: tuple[str, ...] = ()
     parameter_inputs: int = 0
     defaults: tuple[float, ...] = ()
     evaluate: Callable[..., Any] | None = None
 
 
-def _floor_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a // b if np.issubdtype(a.dtype, np.integer) else a / b
+def divide(a: np.ndarray, b: np.ndarray, rounds_down: float) -> np.ndarray:
+    """Rounds integers towards minus infinity or else towards 0; an integer divided by 0 is 0."""
+    if np.issubdtype(a.dtype, np.floating):
+        return a / b
+    down = np.where(b == 0, a.dtype.type(0), a // np.where(b == 0, b.dtype.type(1), b))
+    return down if rounds_down else down + ((down < 0) & (down * b != a))
 
 
-_FLOOR_DIVISION = "(a / b - ((a % b != 0 && ((a < 0) != (b < 0))) ? (T)(1) : (T)(0)))"
+def remainder(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """What `compute` leaves of a division; a where an integer is divided by 0."""
+    def run(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if np.issubdtype(a.dtype, np.floating):
+            return compute(a, b)
+        return np.where(b == 0, a, compute(a, np.where(b == 0, b.dtype.type(1), b)))
+    return run
+
+
+def power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The quotient is truncated where an integer has a negative exponent."""
+    if np.issubdtype(a.dtype, np.floating):
+        return np.power(a, b)
+    inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b % 2), 0))
+    return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0)))
+
+
+def _round(a: np.ndarray, away_from_zero: float) -> np.ndarray:
+    return np.trunc(a + np.copysign(a.dtype.type(0.5), a)) if away_from_zero else np.rint(a)
+
+
+def whole_number(value: float, dtype: np.dtype, rounds_up: bool) -> int:
+    """A bound as a number of an integer type."""
+    limits = (0, 1) if dtype == np.bool_ else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    if math.isinf(value):
+        return limits[value > 0]
+    return min(max(math.ceil(value) if rounds_up else math.floor(value), limits[0]), limits[1])
+
+
+_TANH_OF_GELU = "tanh((T)(0.7978845608f) * (a + (T)(0.044715f) * a * a * a))"
+
+# Abramowitz and Stegun 7.1.26: within 1.5e-7 of erf(a / sqrt(2)), and several times faster than erf.
+_T_OF_ERF = "((T)(1) / ((T)(1) + (T)(0.2316418971f) * fabs(a)))"
+_ERF_OF_GELU = ("copysign((T)(1) - exp((T)(-0.5f) * a * a) * {t} * ((T)(0.254829592f) + {t} * ((T)(-0.284496736f)"
+                " + {t} * ((T)(1.421413741f) + {t} * ((T)(-1.453152027f) + {t} * (T)(1.061405429f))))), a)"
+                ).format(t=_T_OF_ERF)
+
 _SOFTPLUS = "(fmax(a, (T)(0)) + log1p(exp(-fabs(a))))"
 
 ARITHMETIC = {
     "Add": Mode("a + b", "a + b", evaluate=np.add),
     "Subtract": Mode("a - b", "a - b", evaluate=np.subtract),
     "Multiply": Mode("a * b", "a * b", evaluate=np.multiply),
-    "Divide": Mode("a / b", f"(P0 ? {_FLOOR_DIVISION} : a / b)", parameters=("m_pythondiv",), defaults=(1,),
-                   evaluate=_floor_divide),
+    "Divide": Mode("a / b", "(P0 ? FLOOR_DIVIDE(a, b) : DIVIDE(a, b))", int_singly=True, parameters=("m_pythondiv",),
+                   defaults=(1,), evaluate=divide),
     "Maximum": Mode("fmax(a, b)", "max(a, b)", evaluate=np.maximum),
     "Minimum": Mode("fmin(a, b)", "min(a, b)", evaluate=np.minimum),
-    "Power": Mode("pow(a, b)", "INTEGER_POWER(a, b)", evaluate=np.power),
-    "Mod": Mode("fmod(a, b)", "a % b", evaluate=np.fmod),
-    "FloorMod": Mode("(a - floor(a / b) * b)", f"(a - {_FLOOR_DIVISION} * b)", evaluate=np.mod),
-    "SquaredDifference": Mode("(a - b) * (a - b)", "(a - b) * (a - b)"),
+    "Power": Mode("POWER(a, b)", "INTEGER_POWER(a, b)", int_singly=True, evaluate=power),
+    "Mod": Mode("fmod(a, b)", "(a - DIVIDE(a, b) * b)", int_singly=True, evaluate=remainder(np.fmod)),
+    "FloorMod": Mode("(a - floor(a / b) * b)", "(a - FLOOR_DIVIDE(a, b) * b)", int_singly=True,
+                     evaluate=remainder(np.mod)),
+    "SquaredDifference": Mode("(a - b) * (a - b)", "(a - b) * (a - b)", evaluate=lambda a, b: np.square(a - b)),
     "PRelu": Mode("(a < (T)(0) ? a * b : a)", "(a < (T)(0) ? a * b : a)"),
 }
 
@@ -63,42 +107,49 @@ COMPARISON = {
     "LogicalOr": Mode(on_int="a || b", boolean=True, evaluate=np.logical_or),
     "LogicalXor": Mode(on_int="(a != (T)(0)) != (b != (T)(0))", boolean=True, evaluate=np.logical_xor),
     "LogicalNot": Mode(on_int="a == (T)(0)", boolean=True, evaluate=np.logical_not),
-    "IsNaN": Mode("isnan(a)", boolean=True),
-    "IsFinite": Mode("isfinite(a)", boolean=True),
+    "IsNaN": Mode("isnan(a)", "a != a", boolean=True),
+    "IsFinite": Mode("isfinite(a)", "a == a", boolean=True),
+    "IsInf": Mode("(((a == (T)(-INFINITY)) & (int)P0) | ((a == (T)(INFINITY)) & (int)P1))", "a != a", boolean=True,
+                  parameters=("detect_negative", "detect_positive"), defaults=(1, 1)),
 }
 
 SELECTION = {"Select": Mode("(c != (C)(0) ? a : b)", "(c != (C)(0) ? a : b)", evaluate=np.where)}
 
 BITWISE = {
-    "BitwiseAnd": Mode(on_int="a & b"),
-    "BitwiseOr": Mode(on_int="a | b"),
-    "BitwiseXor": Mode(on_int="a ^ b"),
+    "BitwiseAnd": Mode(on_int="a & b", evaluate=np.bitwise_and),
+    "BitwiseOr": Mode(on_int="a | b", evaluate=np.bitwise_or),
+    "BitwiseXor": Mode(on_int="a ^ b", evaluate=np.bitwise_xor),
+    "BitwiseNot": Mode(on_int="~a", evaluate=np.bitwise_not),
+    "BitwiseLeftShift": Mode(on_int="a << b", evaluate=np.left_shift),
+    "BitwiseRightShift": Mode(on_int="a >> b", evaluate=np.right_shift),
 }
 
 ACTIVATIONS = {
-    "Relu": Mode("fmax(a, (T)(0))", "max(a, (T)(0))"),
+    "Relu": Mode("fmax(a, (T)(0))", "max(a, (T)(0))", evaluate=lambda a: np.maximum(a, 0)),
     "Sigmoid": Mode("(T)(1) / ((T)(1) + exp(-a))"),
     "HSwish": Mode("a * fmin(fmax(a + (T)(3), (T)(0)), (T)(6)) / (T)(6)"),
     "HSigmoid": Mode("fmin(fmax(a + (T)(3), (T)(0)), (T)(6)) / (T)(6)"),
     "HardSigmoid": Mode("fmin(fmax(a * (T)(P0) + (T)(P1), (T)(0)), (T)(1))", parameter_inputs=2),
     "Swish": Mode("a / ((T)(1) + exp(-a * (T)(P0)))", parameter_inputs=1, defaults=(1.0,)),
-    "Gelu": Mode("(T)(0.5f) * a * ((T)(1) + ((int)P0 ? tanh((T)(0.7978845608f) * (a + (T)(0.044715f) * a * a * a))"
-                 " : erf(a * (T)(0.7071067812f))))", parameters=("approximation_mode",)),
-    "Clamp": Mode("fmin(fmax(a, (T)(P0)), (T)(P1))", "min(max(a, (T)(P0)), (T)(P1))", parameters=("min", "max")),
+    "Gelu": Mode(f"(T)(0.5f) * a * ((T)(1) + ((int)P0 ? {_TANH_OF_GELU} : {_ERF_OF_GELU}))",
+                 parameters=("approximation_mode",)),
+    "Clamp": Mode("fmin(fmax(a, (T)(P0)), (T)(P1))", "min(max(a, (T)(P0)), (T)(P1))", parameters=("min", "max"),
+                  evaluate=np.clip),
     "Elu": Mode("(a < (T)(0) ? (T)(P0) * expm1(a) : a)", parameters=("alpha",)),
     "Selu": Mode("(T)(P1) * (a < (T)(0) ? (T)(P0) * expm1(a) : a)", parameter_inputs=2),
     "SoftPlus": Mode(_SOFTPLUS),
     "Mish": Mode(f"a * tanh({_SOFTPLUS})"),
     "SoftSign": Mode("a / ((T)(1) + fabs(a))"),
-    "Exp": Mode("exp(a)"),
-    "Log": Mode("log(a)"),
+    "Exp": Mode("exp(a)", evaluate=np.exp),
+    "Log": Mode("log(a)", evaluate=np.log),
     "Sqrt": Mode("sqrt(a)", evaluate=np.sqrt),
     "Abs": Mode("fabs(a)", "(a < (T)(0) ? -a : a)", evaluate=np.abs),
     "Negative": Mode("-a", "-a", evaluate=np.negative),
     "Floor": Mode("floor(a)", "a", evaluate=np.floor),
     "Ceiling": Mode("ceil(a)", "a", evaluate=np.ceil),
-    "Round": Mode("((int)P0 ? round(a) : rint(a))", "a", parameters=("mode",)),
-    "Sign": Mode("sign(a)", "((a > (T)(0) ? (T)(1) : (T)(0)) - (a < (T)(0) ? (T)(1) : (T)(0)))"),
+    "Round": Mode("((int)P0 ? round(a) : rint(a))", "a", parameters=("mode",), evaluate=_round),
+    "Sign": Mode("sign(a)", "((a > (T)(0) ? (T)(1) : (T)(0)) - (a < (T)(0) ? (T)(1) : (T)(0)))",
+                 evaluate=np.sign),
     "Erf": Mode("erf(a)"),
     "Tanh": Mode("tanh(a)"), "Sin": Mode("sin(a)"), "Cos": Mode("cos(a)"), "Tan": Mode("tan(a)"),
     "Asin": Mode("asin(a)"), "Acos": Mode("acos(a)"), "Atan": Mode("atan(a)"),

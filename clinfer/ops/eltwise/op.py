@@ -1,6 +1,7 @@
 """The element-wise primitive."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,10 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, broadcast_shapes
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.eltwise.modes import FLAGS, MODES, Mode
+from clinfer.ops.eltwise.modes import FLAGS, MODES, Mode, whole_number
+from clinfer.ops.reshape import Reshape
 from clinfer.ops.room import constant_input
-from clinfer.topology import Primitive, SourceNode
+from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,15 @@ class Eltwise(Primitive):
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         assert self.row.evaluate is not None
-        if self.mode == "Divide" and not self.parameters[0] and np.issubdtype(values[0].dtype, np.integer):
-            return ((np.sign(values[0]) * np.sign(values[1]) * (np.abs(values[0]) // np.abs(values[1]))).astype(
-                values[0].dtype),)
-        result = np.asarray(self.row.evaluate(*values))
-        return (result if self.row.boolean else result.astype(values[-1].dtype, copy=False),)
+        kind = values[-1].dtype
+        is_float = np.issubdtype(kind, np.floating)
+        if self.row.on_int == "a" and not is_float:
+            return (values[0],)
+        parameters = self.parameters if is_float or self.mode != "Clamp" else tuple(
+            whole_number(bound, kind, rounds_up=i == 0) for i, bound in enumerate(self.parameters))
+        with np.errstate(all="ignore"):
+            result = np.asarray(self.row.evaluate(*values, *parameters))
+        return (result.astype(np.bool_ if self.row.boolean else kind, copy=False),)
 
 
 def is_add(primitive: Primitive) -> bool:
@@ -58,11 +64,9 @@ def is_add(primitive: Primitive) -> bool:
 
 def convert_eltwise(node: SourceNode) -> Eltwise:
     """Every operation of the table, with its attributes or constant inputs as parameters."""
-    if str(node.attributes.get("auto_broadcast", "numpy")).lower() not in ("numpy", "none"):
-        raise ClinferError(f"{node.type_name} broadcasts in a way that is not supported", where=f"layer {node.name!r}",
-                           values={"auto_broadcast": node.attributes["auto_broadcast"]},
-                           hint="reshape the smaller input so that NumPy's rule applies")
-    row = MODES[node.type_name]
+    _check_broadcast(node)
+    mode = _mode(node)
+    row = MODES[mode]
     operands = len(node.inputs)
     given: list[float] = []
     if row.parameter_inputs:
@@ -72,8 +76,44 @@ def convert_eltwise(node: SourceNode) -> Eltwise:
         defaults = row.defaults or (0.0,) * len(row.parameters)
         given = [_number(node.attributes.get(name, default))
                  for name, default in zip(row.parameters, defaults, strict=True)]
-    return Eltwise(node.id, node.inputs[:operands], origin=node.name, mode=node.type_name,
+    return Eltwise(node.id, node.inputs[:operands], origin=node.name, mode=mode,
                    parameters=tuple(given) or tuple(row.defaults))
+
+
+def _check_broadcast(node: SourceNode) -> None:
+    """"pdpd" aligns shapes at an axis that is not told; with equal ranks it is NumPy's rule."""
+    kind = str(node.attributes.get("auto_broadcast", "numpy")).lower()
+    ranks = {None if shape is None else len(shape) for shape in node.input_shapes}
+    if kind in ("numpy", "none") or (kind == "pdpd" and len(ranks) == 1 and None not in ranks):
+        return
+    raise ClinferError(f"{node.type_name} broadcasts in a way that is not supported", where=f"layer {node.name!r}",
+                       values={"auto_broadcast": node.attributes["auto_broadcast"]},
+                       hint="reshape the smaller input so that NumPy's rule applies")
+
+
+def _mode(node: SourceNode) -> str:
+    if node.type_name == "BitwiseNot" and node.input_types[0].name == "boolean":
+        return "LogicalNot"
+    return "LogicalXor" if node.type_name == "Xor" else node.type_name
+
+
+def convert_prelu(node: SourceNode) -> Sequence[Primitive]:
+    """PRelu, behind a reshape of the slope where that holds one value per channel (axis 1)."""
+    data, slope = node.input_shapes[:2]
+    if data is None or not _is_per_channel(slope, data):
+        return (Eltwise(node.id, node.inputs, origin=node.name, mode="PRelu"),)
+    pattern = Constant(f"{node.id}/pattern", value=np.array([-1] + [1] * (len(data) - 2), np.int64),
+                       element_type=ElementType.of("i64"))
+    slopes = Reshape(f"{node.id}/slope", (node.inputs[1], Port(pattern.id)), origin=node.name)
+    return pattern, slopes, Eltwise(node.id, (node.inputs[0], Port(slopes.id)), origin=node.name, mode="PRelu")
+
+
+def _is_per_channel(slope: Shape | None, data: Shape) -> bool:
+    """OpenVINO's rule: a vector as long as axis 1, even where the last axis is as long."""
+    if slope is None or len(slope) != 1 or len(data) < 3:
+        return False
+    channels = data[1]
+    return slope[0] == channels or (not isinstance(channels, int) and slope[0] not in (1, data[-1]))
 
 
 def _number(value: object) -> float:

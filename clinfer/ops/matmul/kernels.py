@@ -21,7 +21,8 @@ from clinfer.kernels.spec import (
     planar_formats,
     scratch_operand,
 )
-from clinfer.ops.matmul.views import Product, product_of, static
+from clinfer.ops.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
+from clinfer.ops.matmul.views import Product, count, product_of, static
 
 PANEL_COLUMNS = 32
 PACKED_ROWS = 64
@@ -209,24 +210,29 @@ VECTOR = KernelSpec(
 
 # -- local memory, for GPUs -------------------------------------------------------------------------
 
-LOCAL_TILE, LOCAL_SIDE = 64, 16
-
-
-def _local_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {**_bias_constants(params),
+def _local_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
+    return {**_bias_constants(params), "TILE": tile,
             "LEFT_ALONG_K": params.inputs[0].rank == 1 or not params.primitive.transpose_a,
             "RIGHT_ALONG_K": _right_along_k(params)}
 
 
-def _local_dispatch(params: KernelParams) -> Dispatch:
+def _local_dispatch(tile: int, params: KernelParams) -> Dispatch:
     *batch, rows, columns = static(_product(params).output.sizes)
-    return Dispatch((ceil(columns / LOCAL_TILE) * LOCAL_SIDE, ceil(rows / LOCAL_TILE) * LOCAL_SIDE, prod(batch)),
-                    (LOCAL_SIDE, LOCAL_SIDE, 1))
+    return tile_dispatch(tile, rows, columns, prod(batch))
 
 
-LOCAL = KernelSpec(
-    "matmul_local", score=lambda params: -1.0 if params.capabilities.device_type == "CPU" else 10.0,
-    stages=(Stage("matmul_local.cl", "matmul_local", _local_dispatch, _in_place_operands, _local_constants,
-                  bake=False),))
+def _local_score(tile: int, params: KernelParams) -> float:
+    """Below the reference on CPUs."""
+    *batch, rows, columns = _product(params).output.sizes
+    efficiency = tile_efficiency(tile, rows, columns, count(tuple(batch)), params.capabilities.compute_units)
+    return efficiency + (-2.0 if params.capabilities.device_type == "CPU" else 10.0)
 
-KERNELS = (VECTOR, *(_tile_of(tile) for tile in TILES), LOCAL, REFERENCE)
+
+def _local_of(tile: int) -> KernelSpec:
+    stage = Stage("matmul_local.cl", "matmul_local", partial(_local_dispatch, tile), _in_place_operands,
+                  partial(_local_constants, tile), bake=False)
+    return KernelSpec(f"matmul_local_{tile}", (stage,), score=partial(_local_score, tile),
+                      supports=lambda params: tile_refusal(tile, params.inputs[0].element_type, params.capabilities))
+
+
+KERNELS = (VECTOR, *(_tile_of(tile) for tile in TILES), *(_local_of(tile) for tile in SPEEDS), REFERENCE)

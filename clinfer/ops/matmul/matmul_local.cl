@@ -1,5 +1,5 @@
 // Matrix product through local memory, for GPUs; any type, any pitches.
-// A group of 16 x 16 work-items computes a tile of TILE x TILE outputs, 4 x 4 of them each. It goes through
+// A group of 16 x 16 work-items computes a tile of TILE x TILE outputs, OWN x OWN of them each. It goes through
 // K in steps of DEPTH: both sides of the tile are copied to local memory (zeros behind the last row, column
 // and k), then multiplied from there. A work-item's rows and columns are 16 apart, so that neighbours touch
 // neighbouring elements.
@@ -7,12 +7,12 @@
 #include "clinfer.cl"
 
 #ifndef HAS_BIAS
+#define TILE 64
 #define HAS_BIAS 0
 #define LEFT_ALONG_K 1
 #define RIGHT_ALONG_K 0
 #endif
 
-#define TILE 64
 #define DEPTH 16
 #define SIDE 16
 #define OWN (TILE / SIDE)
@@ -33,10 +33,13 @@ KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT
     const int left_start = INPUT0_INDEX_OF(at), right_start = INPUT1_INDEX_OF(at);
 
     INPUT0_COMPUTE sum[OWN][OWN];
+    #pragma unroll
     for (int i = 0; i < OWN; ++i)
+        #pragma unroll
         for (int j = 0; j < OWN; ++j) sum[i][j] = 0;
 
     for (int base = 0; base < INPUT0_SIZE_X; base += DEPTH) {
+        #pragma unroll
         for (int n = item; n < TILE * DEPTH; n += SIDE * SIDE) {
             const int lk = LEFT_ALONG_K ? n % DEPTH : n / TILE, i = LEFT_ALONG_K ? n / DEPTH : n % TILE;
             const int rk = RIGHT_ALONG_K ? n % DEPTH : n / TILE, j = RIGHT_ALONG_K ? n / DEPTH : n % TILE;

@@ -7,7 +7,7 @@ from typing import ClassVar
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.topology import Primitive
+from clinfer.topology import Primitive, SourceNode
 
 
 @dataclass(frozen=True)
@@ -15,11 +15,13 @@ class MatMul(Primitive):
     """The product of the last two axes; those before them broadcast by NumPy's rule.
 
     An input of one axis is a row on the left or a column on the right, is not transposed, and its
-    missing axis is missing in the result. A third input, where present, is a bias per column [N].
+    missing axis is missing in the result. A third input, where present, is a bias per column [N]; it needs
+    `has_columns`: that the right side has more than one axis.
     """
 
     transpose_a: bool = False
     transpose_b: bool = False
+    has_columns: bool = True
     op_type: ClassVar[str] = "MatMul"
 
     @property
@@ -28,7 +30,7 @@ class MatMul(Primitive):
 
     @property
     def bias_axis(self) -> int | None:
-        return -1 if len(self.inputs) == 2 else None
+        return -1 if len(self.inputs) == 2 and self.has_columns else None
 
     def signature(self) -> OpSignature | None:
         return None
@@ -71,3 +73,10 @@ class MatMul(Primitive):
         if isinstance(a, Dim) and isinstance(b, Dim):
             return Dim(min(a.low, b.low), max(a.high, b.high))
         return a if isinstance(a, int) else b
+
+
+def convert_matmul(node: SourceNode) -> MatMul:
+    """The primitive of a MatMul."""
+    right = node.input_shapes[1]
+    return MatMul(node.id, node.inputs, origin=node.name, transpose_a=bool(node.attributes["transpose_a"]),
+                  transpose_b=bool(node.attributes["transpose_b"]), has_columns=right is not None and len(right) > 1)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.tensor_view import TensorView
@@ -46,6 +46,14 @@ def times(a: Size, b: Size) -> Size:
     return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
 
 
+def count(sizes: Shape) -> Size:
+    """The product of all sizes, dynamic if one of them is."""
+    total: Size = 1
+    for size in sizes:
+        total = times(total, size)
+    return total
+
+
 def static(sizes: Shape) -> tuple[int, ...]:
     """The sizes of a view whose layout is static."""
     return tuple(int(size) for size in sizes)  # type: ignore[arg-type]
@@ -63,7 +71,7 @@ def product_of(params: KernelParams, collapse: bool = False) -> Product:
     elif params.primitive.transpose_a:
         left = _transpose(left)
     if collapse and _can_collapse(params, right):
-        rows = _count(output.sizes[:-1])
+        rows = count(output.sizes[:-1])
         left = TensorView.dense(left.element_type, (rows, left.sizes[-1]))
         output = TensorView.dense(output.element_type, (rows, output.sizes[-1]))
         right = TensorView(right.element_type, right.sizes[-2:], right.pitches[-2:], right.offset, right.blocks[-2:])
@@ -80,9 +88,3 @@ def _can_collapse(params: KernelParams, right: TensorView) -> bool:
     left = params.inputs[0]
     return (left.rank > 2 and not params.primitive.transpose_a and left.is_dense_planar
             and params.outputs[0].is_dense_planar and all(size == 1 for size in right.sizes[:-2]))
-
-
-def _count(sizes: Shape) -> Size:
-    if not all(isinstance(size, int) for size in sizes):
-        return Dim()
-    return prod(sizes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-// (x - mean) / deviation along the contiguous last axis of views [a, b, length].
+// (x - mean) / deviation along the contiguous last axis of views [a, b, c, length].
 // A work-group of LANES work-items normalises one row; each lane loads vectors of VEC.
 // DEVIATION(v) is the divisor for a variance v (1: centre only).
 #include "clinfer.cl"
@@ -46,12 +46,14 @@ INPUT0_COMPUTE FUNC(add_lanes)(VECTOR v) {
 
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(mvn_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int at0 = (int)get_group_id(0) / INPUT0_SIZE_1;
-    const int at1 = (int)get_group_id(0) % INPUT0_SIZE_1;
+    const int at2 = (int)get_group_id(0) % INPUT0_SIZE_2;
+    const int rest = (int)get_group_id(0) / INPUT0_SIZE_2;
+    const int at1 = rest % INPUT0_SIZE_1;
+    const int at0 = rest / INPUT0_SIZE_1;
     const int lane = get_local_id(0);
-    const int from = INPUT0_GET_INDEX(at0, at1, 0);
-    const int to = OUTPUT0_GET_INDEX(at0, at1, 0);
-    const int vectors_end = INPUT0_SIZE_2 / VEC * VEC;
+    const int from = INPUT0_GET_INDEX(at0, at1, at2, 0);
+    const int to = OUTPUT0_GET_INDEX(at0, at1, at2, 0);
+    const int vectors_end = INPUT0_SIZE_3 / VEC * VEC;
 #if LANES > 1
     local INPUT0_COMPUTE shared[LANES];
 #endif
@@ -59,9 +61,9 @@ KERNEL(mvn_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
     VECTOR sums = 0;
     for (int i = lane * VEC; i < vectors_end; i += LANES * VEC) sums += LOAD_VECTOR(input, from + i);
     INPUT0_COMPUTE mean = FUNC(add_lanes)(sums);
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES) mean += INPUT0_LOAD(input, from + i);
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES) mean += INPUT0_LOAD(input, from + i);
     ADD_GROUP(mean);
-    mean /= INPUT0_SIZE_2;
+    mean /= INPUT0_SIZE_3;
 
     VECTOR squares = 0;
     for (int i = lane * VEC; i < vectors_end; i += LANES * VEC) {
@@ -69,15 +71,15 @@ KERNEL(mvn_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
         squares += x * x;
     }
     INPUT0_COMPUTE variance = FUNC(add_lanes)(squares);
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES) {
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, from + i) - mean;
         variance += x * x;
     }
     ADD_GROUP(variance);
-    const INPUT0_COMPUTE scale = 1 / DEVIATION(variance / INPUT0_SIZE_2);
+    const INPUT0_COMPUTE scale = 1 / DEVIATION(variance / INPUT0_SIZE_3);
 
     for (int i = lane * VEC; i < vectors_end; i += LANES * VEC)
         STORE_VECTOR(output, to + i, (LOAD_VECTOR(input, from + i) - mean) * scale);
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES)
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES)
         OUTPUT0_STORE(output, to + i, (INPUT0_LOAD(input, from + i) - mean) * scale);
 }

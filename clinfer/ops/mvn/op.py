@@ -11,7 +11,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, show
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.topology import Constant, Primitive, SourceNode
+from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 
 @dataclass(frozen=True)
@@ -69,4 +69,4 @@ def convert_mvn(node: SourceNode) -> MVN | Sequence[Primitive]:
     first = 1 if attributes["across_channels"] else 2
     axes = Constant(f"{node.id}/axes", origin=node.name, value=np.arange(first, len(shape), dtype=np.int64),
                     element_type=ElementType.of("i64"))
-    return axes, MVN(node.id, (node.inputs[0], axes.id), origin=node.name, normalize_variance=variance, eps=eps)
+    return axes, MVN(node.id, (node.inputs[0], Port(axes.id)), origin=node.name, normalize_variance=variance, eps=eps)

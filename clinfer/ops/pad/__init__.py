@@ -5,4 +5,4 @@ from clinfer.ops.room import Room, by_attributes
 
 ROOM = Room("pad", converters={"Pad": by_attributes(Pad)}, kernels={Pad: KERNELS})
 
-__all__ = ["Pad", "ROOM"]
+__all__ = ["ROOM", "Pad"]

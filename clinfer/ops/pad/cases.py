@@ -1,18 +1,20 @@
 """Test rows of the pad room."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.ops.room import Case
 
 
 def _row(shape: tuple[int, ...], begins: tuple[int, ...], ends: tuple[int, ...], mode: str = "constant",
          kind: str = "f32", value: float | None = None, opset: str = "opset12",
          sequence: tuple[tuple[tuple[int, ...], ...], ...] = ()) -> Case:
-    inputs: tuple = ((shape, kind), np.array(begins, np.int64), np.array(ends, np.int64))
+    inputs: tuple[Any, ...] = ((shape, kind), np.array(begins, np.int64), np.array(ends, np.int64))
     if value is not None:
-        inputs = (*inputs, np.array(value, {"f32": np.float32, "f16": np.float16}.get(kind, np.dtype(kind[0] + str(
-            int(kind[1:]) // 8)))))
+        inputs = (*inputs, np.array(value, ElementType.of(kind).numpy))
     return Case("Pad", opset, inputs, {"pad_mode": mode}, sequence=sequence,
                 id=f"Pad-{opset}-{shape}{kind}{begins}{ends}-{mode}-{value}".replace(" ", ""))
 

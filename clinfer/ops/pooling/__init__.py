@@ -6,4 +6,4 @@ from clinfer.ops.room import Room, by_attributes
 ROOM = Room("pooling", converters={"MaxPool": convert_max_pool, "AvgPool": by_attributes(AvgPool)},
             kernels={MaxPool: KERNELS, AvgPool: KERNELS})
 
-__all__ = ["AvgPool", "MaxPool", "ROOM"]
+__all__ = ["ROOM", "AvgPool", "MaxPool"]

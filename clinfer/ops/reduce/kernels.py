@@ -92,9 +92,9 @@ def _reference(built_for: KernelParams) -> tuple[Stage, ...]:
                   constants, _arguments, bake=False),)
 
 
-_ROWS = Arranged(rows_of, 3, _axes, _result_view)
-_VECTOR_COLUMNS = Arranged(vector_columns_of, 4, _axes, _result_view)
-_COLUMNS = Arranged(columns_of, 4, _axes, _result_view)
+_ROWS = Arranged(rows_of, _axes, _result_view)
+_VECTOR_COLUMNS = Arranged(vector_columns_of, _axes, _result_view)
+_COLUMNS = Arranged(columns_of, _axes, _result_view)
 
 
 def _columns_stage(columns: Arranged, vector: int) -> Stage:

@@ -23,7 +23,7 @@ class Reduction:
 
     combine: str
     initial: str | dict[str, str]
-    evaluate: Callable[..., np.ndarray]
+    evaluate: Callable[..., Any]
     value: str = "(x)"
     finish: str = "(x)"
     opset: str = "opset1"

@@ -1,4 +1,4 @@
-// Combines the contiguous last axis of views [a, b, length].
+// Combines the contiguous last axis of views [a, b, c, length].
 // A work-group of LANES work-items computes one result; each lane loads vectors of VEC.
 #include "clinfer.cl"
 
@@ -33,20 +33,22 @@ INPUT0_COMPUTE FUNC(combine_lanes)(VECTOR v) {
 
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(reduce_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int at0 = (int)get_group_id(0) / INPUT0_SIZE_1;
-    const int at1 = (int)get_group_id(0) % INPUT0_SIZE_1;
+    const int at2 = (int)get_group_id(0) % INPUT0_SIZE_2;
+    const int rest = (int)get_group_id(0) / INPUT0_SIZE_2;
+    const int at1 = rest % INPUT0_SIZE_1;
+    const int at0 = rest / INPUT0_SIZE_1;
     const int lane = get_local_id(0);
-    const int row = INPUT0_GET_INDEX(at0, at1, 0);
+    const int row = INPUT0_GET_INDEX(at0, at1, at2, 0);
     INPUT0_COMPUTE total = INITIAL;
-    if (INPUT0_SIZE_2 >= VEC) {
+    if (INPUT0_SIZE_3 >= VEC) {
         VECTOR totals = INITIAL;
-        for (int i = lane * VEC; i + VEC <= INPUT0_SIZE_2; i += LANES * VEC) {
+        for (int i = lane * VEC; i + VEC <= INPUT0_SIZE_3; i += LANES * VEC) {
             const VECTOR x = LOAD_VECTOR(input, row + i);
             totals = COMBINE(totals, VALUE(x));
         }
         total = FUNC(combine_lanes)(totals);
     }
-    for (int i = INPUT0_SIZE_2 / VEC * VEC + lane; i < INPUT0_SIZE_2; i += LANES) {
+    for (int i = INPUT0_SIZE_3 / VEC * VEC + lane; i < INPUT0_SIZE_3; i += LANES) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, row + i);
         total = COMBINE(total, VALUE(x));
     }
@@ -60,5 +62,5 @@ KERNEL(reduce_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
     total = shared[0];
     if (lane > 0) return;
 #endif
-    OUTPUT0_STORE(output, OUTPUT0_GET_INDEX(at0, at1, 0), FINISH(total));
+    OUTPUT0_STORE(output, OUTPUT0_GET_INDEX(at0, at1, at2, 0), FINISH(total));
 }

@@ -70,7 +70,7 @@ def _reference_operands(params: KernelParams) -> tuple[Operand, ...]:
 
 
 def _reference_constants(params: KernelParams) -> dict[str, Constant]:
-    return {**_constants(params), "CHUNK": _CHUNK, "INPUT1_SIZE_KEYS": f"INPUT1_SIZE_{params.outputs[0].rank - 2}"}
+    return {**_constants(params), "CHUNK": _CHUNK, "KEY_COUNT": f"INPUT1_SIZE_{params.outputs[0].rank - 2}"}
 
 
 def _reference_dispatch(params: KernelParams) -> Dispatch:

@@ -6,6 +6,7 @@
 
 #ifndef CHUNK
 #define CHUNK 16
+#define KEY_COUNT INPUT1_SIZE_2
 #define IS_CAUSAL 0
 #define WITH_MASK 1
 #define MASK_IS_BOOLEAN 0
@@ -46,7 +47,7 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     highest = INPUT5_LOAD(sink, INPUT5_INDEX_OF(at));
     sum = 1;
 #endif
-    const int keys = IS_CAUSAL ? min(INPUT1_SIZE_KEYS, position + 1) : INPUT1_SIZE_KEYS;
+    const int keys = IS_CAUSAL ? min(KEY_COUNT, position + 1) : KEY_COUNT;
     for (int s = 0; s < keys; ++s) {
         in_key[OUTPUT0_RANK - 2] = s;
         float score = 0;

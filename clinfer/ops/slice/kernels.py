@@ -4,7 +4,8 @@ from __future__ import annotations
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.copying import ViewCopy, copy_kernels
+from clinfer.ops.copying import copy_kernels
+from clinfer.ops.view_copy import ViewCopy
 from clinfer.ops.views import can_cut_blocks, index_view, open_view
 
 
@@ -27,4 +28,4 @@ def _copy(params: KernelParams, number: int) -> ViewCopy:
     return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), source, TensorView.of(result))
 
 
-KERNELS = copy_kernels("slice", _copy, lambda params: 1, _formats)
+KERNELS = copy_kernels("slice", _copy, lambda params: 1, _formats, also="blocks")

@@ -59,9 +59,9 @@ def _output_view(params: KernelParams) -> TensorView:
     return TensorView.of(params.outputs[0])
 
 
-_ROWS = Arranged(rows_of, 3, _axes, _output_view)
-_VECTOR_COLUMNS = Arranged(vector_columns_of, 4, _axes, _output_view)
-_COLUMNS = Arranged(columns_of, 4, _axes, _output_view)
+_ROWS = Arranged(rows_of, _axes, _output_view)
+_VECTOR_COLUMNS = Arranged(vector_columns_of, _axes, _output_view)
+_COLUMNS = Arranged(columns_of, _axes, _output_view)
 
 
 def _columns_stage(columns: Arranged, vector: int) -> Stage:

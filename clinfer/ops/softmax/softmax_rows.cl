@@ -1,4 +1,4 @@
-// Softmax or log-softmax (IS_LOG) along the contiguous last axis of views [a, b, length].
+// Softmax or log-softmax (IS_LOG) along the contiguous last axis of views [a, b, c, length].
 // A work-group of LANES work-items computes one row; each lane loads vectors of VEC. Three passes: the
 // maximum, the sum of exponentials (kept in the output if it is f32), the result.
 #include "clinfer.cl"
@@ -49,12 +49,14 @@
 
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int at0 = (int)get_group_id(0) / INPUT0_SIZE_1;
-    const int at1 = (int)get_group_id(0) % INPUT0_SIZE_1;
+    const int at2 = (int)get_group_id(0) % INPUT0_SIZE_2;
+    const int rest = (int)get_group_id(0) / INPUT0_SIZE_2;
+    const int at1 = rest % INPUT0_SIZE_1;
+    const int at0 = rest / INPUT0_SIZE_1;
     const int lane = get_local_id(0);
-    const int from = INPUT0_GET_INDEX(at0, at1, 0);
-    const int to = OUTPUT0_GET_INDEX(at0, at1, 0);
-    const int vectors_end = INPUT0_SIZE_2 / VEC * VEC;
+    const int from = INPUT0_GET_INDEX(at0, at1, at2, 0);
+    const int to = OUTPUT0_GET_INDEX(at0, at1, at2, 0);
+    const int vectors_end = INPUT0_SIZE_3 / VEC * VEC;
 #if LANES > 1
     local INPUT0_COMPUTE shared[LANES];
 #endif
@@ -65,7 +67,7 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
         for (int i = lane * VEC; i < vectors_end; i += LANES * VEC) v = fmax(v, LOAD_VECTOR(input, from + i));
         COMBINE_LANES(fmax, v, highest);
     }
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES)
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES)
         highest = fmax(highest, INPUT0_LOAD(input, from + i));
     COMBINE_GROUP(fmax, highest);
 
@@ -81,7 +83,7 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
         }
         COMBINE_LANES(ADD, v, sum);
     }
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES)
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES)
         sum += exp(INPUT0_LOAD(input, from + i) - highest);
     COMBINE_GROUP(ADD, sum);
 
@@ -104,6 +106,6 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
 #define OUTPUT0_LOAD_VECTOR OUTPUT0_LOAD4
 #endif
     for (int i = lane * VEC; i < vectors_end; i += LANES * VEC) STORE_VECTOR(output, to + i, RESULT_VECTOR(i));
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES)
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES)
         OUTPUT0_STORE(output, to + i, RESULT(INPUT0_LOAD(input, from + i)));
 }

@@ -5,7 +5,8 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.copying import ViewCopy, copy_kernels
+from clinfer.ops.copying import copy_kernels
+from clinfer.ops.view_copy import ViewCopy
 from clinfer.ops.views import Index, along_axis, can_cut_blocks, index_view, open_view
 
 
@@ -18,7 +19,7 @@ def _index(params: KernelParams, number: int) -> Index | None:
     lengths = [output.shape[axis] for output in params.outputs[:number + 1]]
     if not all(isinstance(length, int) for length in lengths):
         return None
-    return along_axis(data.rank, axis, sum(lengths[:-1]), sum(lengths))  # type: ignore[arg-type]
+    return along_axis(data.rank, axis, sum(lengths[:-1]), sum(lengths))
 
 
 def _formats(params: KernelParams) -> Formats:
@@ -42,4 +43,4 @@ def _open(layout: Layout) -> TensorView:
     return open_view(layout.element_type, layout.rank)
 
 
-KERNELS = copy_kernels("split", _copy, lambda params: len(params.outputs), _formats)
+KERNELS = copy_kernels("split", _copy, lambda params: len(params.outputs), _formats, also="blocks")

@@ -1,10 +1,13 @@
 """Test rows of the transpose room."""
+from __future__ import annotations
+
 import numpy as np
 
 from clinfer.ops.room import Case
 
 
-def _row(shape, order, kind="f32", sequence=()):
+def _row(shape: tuple[int, ...], order: tuple[int, ...], kind: str = "f32",
+         sequence: tuple[tuple[tuple[int, ...], ...], ...] = ()) -> Case:
     return Case("Transpose", "opset1", ((shape, kind), np.array(order, np.int64)), sequence=sequence)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.copying import ViewCopy, copy_kernels
+from clinfer.ops.copying import copy_kernels
 from clinfer.ops.transpose.op import order_of
+from clinfer.ops.view_copy import ViewCopy
 from clinfer.ops.views import open_view
 
 
@@ -25,4 +26,4 @@ def _copy(params: KernelParams, number: int) -> ViewCopy:
     return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), source, TensorView.of(result))
 
 
-KERNELS = copy_kernels("transpose", _copy, lambda params: 1, _formats, with_tiles=True)
+KERNELS = copy_kernels("transpose", _copy, lambda params: 1, _formats, also="tiles")

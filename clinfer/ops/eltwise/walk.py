@@ -1,0 +1,155 @@
+"""How the vector kernel walks: all tensors along merged axes in the output's memory order.
+
+There are six axes, outermost first. The kernel moves along the last one in vectors, where each tensor has
+pitch 1 or 0, and along the one before it in a loop; a work-item is a tile of these two. One build thus
+serves equal shapes (one axis of all elements, block tails included), one value per channel in planar and
+blocked formats, rows, scalars and every other broadcast.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+
+from clinfer.base.layout import Layout
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import Dispatch, KernelParams, Operand, input_operand, output_operand
+from clinfer.ops.copying import local_items
+from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.views import open_view
+
+AXES = 6
+_CPU_VECTOR, _GPU_VECTOR = 16, 4
+_CPU_TILE = (512, 16384)
+"""Elements of a work-item on CPUs, at least and at most; enough work-items for every unit come first."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The six axes (None: of size 1) of the inputs and, last, the output; a tile is `rows` x `columns`."""
+
+    joint: JointAxes
+    axes: tuple[JointAxis | None, ...]
+    rows: int
+    columns: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(axis.size if axis else 1 for axis in self.axes)
+
+    @property
+    def row_tiles(self) -> int:
+        """Tiles along the last axis but one."""
+        return -(-self.sizes[-2] // self.rows)
+
+    @property
+    def column_tiles(self) -> int:
+        """Tiles along the last axis."""
+        return -(-self.sizes[-1] // self.columns)
+
+    @property
+    def items(self) -> int:
+        """Work-items."""
+        return prod(self.sizes[:-2]) * self.row_tiles * self.column_tiles
+
+
+def why_not(params: KernelParams) -> str | None:
+    """Why the layouts cannot be walked in this way for every shape that they admit, or None."""
+    output = params.outputs[0]
+    blocked = [axis for axis, _ in output.format.block_axes]
+    if len(blocked) != len(set(blocked)):
+        return "an axis with several levels of blocks"
+    padded = any(x.padding for x in (*params.inputs, output))
+    if output.rank + len(blocked) + padded > AXES:
+        return "too many axes"
+    if any(x.padding.both(axis) for x in (*params.inputs, output) if x.rank == output.rank for axis in blocked):
+        return "padding of a blocked axis"
+    return next((f"input {i} is blocked otherwise than the output" for i, x in enumerate(params.inputs)
+                 if not _walks_beside(x, output)), None)
+
+
+def _walks_beside(layout: Layout, output: Layout) -> bool:
+    """Whether a tensor has the output's blocks, or does not move along blocked axes."""
+    blocked = [axis for axis, _ in output.format.block_axes]
+    if layout.format.blocks:
+        return layout.format == output.format and layout.rank == output.rank and (
+            layout.shape == output.shape or all(layout.shape[axis] == output.shape[axis] for axis in blocked))
+    missing = output.rank - layout.rank
+    return all(axis < missing or layout.shape[axis - missing] == 1 for axis in blocked)
+
+
+def vector(params: KernelParams) -> int:
+    """Elements of one vector."""
+    return _CPU_VECTOR if params.capabilities.device_type == "CPU" else _GPU_VECTOR
+
+
+def walk_of(params: KernelParams) -> Walk:
+    """The walk of static layouts."""
+    return _walk(params.inputs, params.outputs[0], vector(params), params.capabilities.compute_units)
+
+
+@lru_cache(maxsize=4096)
+def _walk(inputs: tuple[Layout, ...], output: Layout, width: int, units: int) -> Walk:
+    joint = _joint_axes(inputs, output)
+    axes = joint.axes
+    if not axes or set(axes[-1].pitches) - {0, 1} or axes[-1].pitches[-1] != 1:
+        axes = (*axes, JointAxis(1, (1,) * (len(inputs) + 1), 0))
+    rows, columns = _tile(axes, output.physical_count, width, units)
+    return Walk(joint, (None,) * (AXES - len(axes)) + axes, rows, columns)
+
+
+def _joint_axes(inputs: tuple[Layout, ...], output: Layout) -> JointAxes:
+    tensors = (*inputs, output)
+    if all(x.shape == output.shape and x.format == output.format and not x.padding for x in tensors):
+        return JointAxes((JointAxis(output.physical_count, (1,) * len(tensors), 0),), (0,) * len(tensors))
+    joint = join_axes(tuple(_at_rest(TensorView.of(x).broadcast(output.shape)) for x in tensors),
+                      leader=len(inputs))
+    assert joint is not None
+    return joint
+
+
+def _at_rest(view: TensorView) -> TensorView:
+    """The view with pitch 0 on unblocked axes of size 1, along which nothing moves."""
+    pitches = tuple(0 if size == 1 and blocks is None else pitch
+                    for size, pitch, blocks in zip(view.sizes, view.pitches, view.blocks, strict=True))
+    return replace(view, pitches=pitches)
+
+
+def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tuple[int, int]:
+    """Rows and columns of a tile: whole vectors of a row, or several whole rows."""
+    length = axes[-1].size
+    if width == _GPU_VECTOR:
+        return 1, width
+    low, high = _CPU_TILE
+    wanted = min(max(total // (8 * units), low), high)
+    if length > wanted:
+        return 1, -(-wanted // width) * width
+    return min(max(wanted // max(length, 1), 1), max(axes[-2].size, 1) if len(axes) > 1 else 1), max(length, 1)
+
+
+def operands(params: KernelParams) -> tuple[Operand, ...]:
+    """Every tensor under the six axes; open views while shapes are unknown."""
+    layouts = (*params.inputs, params.outputs[0])
+    if params.is_static:
+        walk = walk_of(params)
+        views = [walk.joint.view(i, x.element_type, walk.axes) for i, x in enumerate(layouts)]
+    else:
+        views = [open_view(x.element_type, AXES) for x in layouts]
+    inputs = tuple(input_operand(params, i, view) for i, view in enumerate(views[:-1]))
+    return (*inputs, output_operand(params, 0, views[-1]))
+
+
+def arguments(params: KernelParams) -> Mapping[str, int]:
+    """The tiles."""
+    if not params.is_static:
+        return dict.fromkeys(("items", "rows", "columns", "row_tiles", "column_tiles"), 0)
+    walk = walk_of(params)
+    return {"items": walk.items, "rows": walk.rows, "columns": walk.columns, "row_tiles": walk.row_tiles,
+            "column_tiles": walk.column_tiles}
+
+
+def dispatch(params: KernelParams) -> Dispatch:
+    """One work-item per tile."""
+    items = walk_of(params).items
+    return Dispatch((items,)) if params.capabilities.device_type == "CPU" else local_items(items)

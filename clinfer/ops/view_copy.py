@@ -1,0 +1,59 @@
+"""One copy of a primitive: from a view of an input into a view of an output."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import BufferRef, KernelParams, Operand
+from clinfer.ops.joint_axes import JointAxes, join_axes
+from clinfer.ops.views import is_static_view
+
+PACKAGE = "clinfer.ops"
+
+
+@dataclass(frozen=True)
+class ViewCopy:
+    """Views of equal sizes of one input and one output.
+
+    While shapes or values are unknown the views are open, but have their rank and blocks.
+    `owns_tails`: elements that fill up the output's last block may be overwritten.
+    """
+
+    input: BufferRef
+    output: BufferRef
+    source: TensorView
+    target: TensorView
+    owns_tails: bool = True
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether every number of both views is known."""
+        return is_static_view(self.source) and is_static_view(self.target)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of elements of a static copy."""
+        return math.prod(self.target.sizes)  # type: ignore[arg-type]
+
+    @cached_property
+    def joint(self) -> JointAxes | None:
+        """The merged axes of a static copy (view 0: input, 1: output); None where blocks prevent it."""
+        joint = join_axes((self.source, self.target), None, 1)
+        return None if joint is None or (joint.covers_tails and not self.owns_tails) else joint
+
+    def operands(self, source: TensorView, target: TensorView) -> tuple[Operand, ...]:
+        """INPUT0 and OUTPUT0 under the given views, as storage units."""
+        return (Operand("INPUT0", self.input, replace(source, element_type=storage_type(source.element_type))),
+                Operand("OUTPUT0", self.output, replace(target, element_type=storage_type(target.element_type))))
+
+
+CopyOf = Callable[[KernelParams, int], ViewCopy]
+
+
+def storage_type(element_type: ElementType) -> ElementType:
+    """The unsigned integer of the element's size."""
+    return ElementType.of(f"u{element_type.bits}")
