@@ -22,7 +22,6 @@ from clinfer.ops.room import Converter
 from clinfer.topology import Constant, Input, Port, Primitive, SourceBody, SourceNode, Topology
 
 _STRUCTURE = {"Parameter", "Constant", "Result"}
-_SHOWN_LAYERS = 5
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def _check_supported(model: ov.Model, converters: Mapping[str, Converter]) -> No
         raise ClinferError(
             f"the model has operations that clinfer does not support: {', '.join(sorted(missing))}",
             where=f"model {model.get_friendly_name()!r}",
-            values={kind: f"{len(layers)} x: {_shown(layers)}" for kind, layers in sorted(missing.items())},
+            values={kind: f"{len(layers)} x: {', '.join(layers)}" for kind, layers in sorted(missing.items())},
             hint="leave these layers out at export, or run the model in parts")
 
 
@@ -185,8 +184,3 @@ def _all_nodes(model: ov.Model) -> Iterator[ov.Node]:
         yield node
         for body in bodies_of(node):
             yield from _all_nodes(body)
-
-
-def _shown(layers: list[str]) -> str:
-    more = len(layers) - _SHOWN_LAYERS
-    return ", ".join(layers[:_SHOWN_LAYERS]) + (f" and {more} more" if more > 0 else "")

@@ -60,7 +60,7 @@ def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = A
         raise ClinferError("no kernel supports this primitive", where=params.primitive.where,
                            values={"inputs": ", ".join(map(str, params.inputs)),
                                    "outputs": ", ".join(map(str, params.outputs)), **reasons},
-                           hint="remove the forced kernel" if forced != ANYTHING else "use other element types")
+                           hint="remove the forced kernel" if forced != ANYTHING else "change what the reasons name")
     supported.sort(key=lambda entry: (entry[1].name != forced.kernel, -entry[0]))
     if forced.kernel and supported[0][1].name != forced.kernel:
         raise ClinferError(f"the forced kernel {forced.kernel!r} cannot be used", where=params.primitive.where,
@@ -84,6 +84,8 @@ def _inputs_towards(params: KernelParams, fmt: Format) -> KernelParams:
 def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | None:
     if forced.format and all(x.format.name != forced.format for x in wanted.outputs):
         return f"output format {forced.format} is forced"
+    if any(x.element_type.is_packed for x in wanted.outputs):
+        return "4-bit outputs"
     return spec.supports(wanted)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from clinfer.base.element_type import ElementType
@@ -17,7 +17,7 @@ PACKAGE = "clinfer.ops"
 
 @dataclass(frozen=True)
 class ViewCopy:
-    """Views of equal sizes of one input and one output.
+    """Views of equal sizes of one input and one output; it holds them as views of storage units.
 
     While shapes or values are unknown the views are open, but have their rank and blocks.
     `owns_tails`: elements that fill up the output's last block may be overwritten.
@@ -28,6 +28,12 @@ class ViewCopy:
     source: TensorView
     target: TensorView
     owns_tails: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("source", "target"):
+            view: TensorView = getattr(self, name)
+            object.__setattr__(self, name, TensorView(storage_type(view.element_type), view.sizes, view.pitches,
+                                                      view.offset, view.blocks))
 
     @cached_property
     def is_static(self) -> bool:
@@ -46,9 +52,8 @@ class ViewCopy:
         return None if joint is None or (joint.covers_tails and not self.owns_tails) else joint
 
     def operands(self, source: TensorView, target: TensorView) -> tuple[Operand, ...]:
-        """INPUT0 and OUTPUT0 under the given views, as storage units."""
-        return (Operand("INPUT0", self.input, replace(source, element_type=storage_type(source.element_type))),
-                Operand("OUTPUT0", self.output, replace(target, element_type=storage_type(target.element_type))))
+        """INPUT0 and OUTPUT0 under the given views."""
+        return Operand("INPUT0", self.input, source), Operand("OUTPUT0", self.output, target)
 
 
 CopyOf = Callable[[KernelParams, int], ViewCopy]

@@ -103,7 +103,8 @@ def _product(a: Size, b: Size) -> Size:
     return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
 
 
-def _map_bounds(size: Dim, grow: Callable[[int], int]) -> Dim:
-    """The bounds of a monotonous function of a dimension."""
-    high = UNBOUNDED if size.high >= UNBOUNDED else max(grow(size.high), 0)
-    return Dim(max(grow(size.low), 0), high)
+def _map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
+    """The bounds, at least 1, of a monotonous function of a dimension."""
+    low = max(grow(size.low), 1)
+    high = UNBOUNDED if size.high >= UNBOUNDED else grow(size.high)
+    return low if low == high else Dim(low, high)

@@ -67,12 +67,22 @@ class MatMul(Primitive):
             return b
         if b == 1:
             return a
-        if isinstance(a, int) and isinstance(b, int):
+        low_a, high_a = _bounds(a)
+        low_b, high_b = _bounds(b)
+        if low_a > 1 and low_b > 1:
+            low, high = max(low_a, low_b), min(high_a, high_b)
+        elif low_a > 1 or low_b > 1:
+            low, high = (low_a, high_a) if low_a > 1 else (low_b, high_b)
+        else:
+            low, high = min(low_a, low_b), max(high_a, high_b)
+        if low > high or (low_a > 1 and not high_b) or (low_b > 1 and not high_a):
             raise ClinferError("the batches of a matrix product do not broadcast", where=self.where,
                                values={"left": a, "right": b})
-        if isinstance(a, Dim) and isinstance(b, Dim):
-            return Dim(min(a.low, b.low), max(a.high, b.high))
-        return a if isinstance(a, int) else b
+        return low if low == high else Dim(low, high)
+
+
+def _bounds(size: Size) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else (size.low, size.high)
 
 
 def convert_matmul(node: SourceNode) -> MatMul:
