@@ -17,10 +17,10 @@ import numpy as np
 class Mode:
     """One operation. An empty expression: the operation is not defined on such types.
 
-    `boolean`: the result is boolean. `int_singly`: `on_int` is for scalars only. `parameters`: names of attributes that become P0, P1.
-    `parameter_inputs`: how many trailing inputs are scalars that become P0, P1; `defaults` stand in for
-    absent ones. `evaluate` computes it with NumPy from the operands and parameters, where shape arithmetic
-    may use the operation.
+    `boolean`: the result is boolean. `int_singly`: `on_int` is for scalars only. `parameters`: names of
+    attributes that become P0, P1. `parameter_inputs`: how many trailing inputs are scalars that become
+    P0, P1; `defaults` stand in for absent ones. `evaluate` computes the operation with NumPy from operands
+    and parameters, where shape arithmetic may use it.
     """
 
     on_float: str = ""
@@ -70,13 +70,20 @@ def whole_number(value: float, dtype: np.dtype, rounds_up: bool) -> int:
     return min(max(math.ceil(value) if rounds_up else math.floor(value), limits[0]), limits[1])
 
 
+def _polynomial(t: str, *factors: float) -> str:
+    """factors[0] * t + factors[1] * t^2 + ... by Horner's rule."""
+    text = "(T)(0)"
+    for factor in reversed(factors):
+        text = f"{t} * ((T)({factor}f) + {text})"
+    return text
+
+
+_ERF_FACTORS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _TANH_OF_GELU = "tanh((T)(0.7978845608f) * (a + (T)(0.044715f) * a * a * a))"
 
 # Abramowitz and Stegun 7.1.26: within 1.5e-7 of erf(a / sqrt(2)), and several times faster than erf.
-_T_OF_ERF = "((T)(1) / ((T)(1) + (T)(0.2316418971f) * fabs(a)))"
-_ERF_OF_GELU = ("copysign((T)(1) - exp((T)(-0.5f) * a * a) * {t} * ((T)(0.254829592f) + {t} * ((T)(-0.284496736f)"
-                " + {t} * ((T)(1.421413741f) + {t} * ((T)(-1.453152027f) + {t} * (T)(1.061405429f))))), a)"
-                ).format(t=_T_OF_ERF)
+_T = "((T)(1) / ((T)(1) + (T)(0.2316418971f) * fabs(a)))"
+_ERF_OF_GELU = f"copysign((T)(1) - exp((T)(-0.5f) * a * a) * {_polynomial(_T, *_ERF_FACTORS)}, a)"
 
 _SOFTPLUS = "(fmax(a, (T)(0)) + log1p(exp(-fabs(a))))"
 
