@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
+from typing import cast
 
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Dispatch, KernelParams, Operand, input_operand, output_operand
 from clinfer.ops.copying import local_items
 from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.memo import remember_last
 from clinfer.ops.views import open_view
 
 AXES = 6
@@ -27,31 +29,19 @@ _CPU_TILE = (512, 16384)
 
 @dataclass(frozen=True)
 class Walk:
-    """The six axes (None: of size 1) of the inputs and, last, the output; a tile is `rows` x `columns`."""
+    """The tensors (the output last) under the six axes; a tile is `rows` x `columns` of the last two."""
 
-    joint: JointAxes
-    axes: tuple[JointAxis | None, ...]
+    views: tuple[TensorView, ...]
     rows: int
     columns: int
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(axis.size if axis else 1 for axis in self.axes)
-
-    @property
-    def row_tiles(self) -> int:
-        """Tiles along the last axis but one."""
-        return -(-self.sizes[-2] // self.rows)
-
-    @property
-    def column_tiles(self) -> int:
-        """Tiles along the last axis."""
-        return -(-self.sizes[-1] // self.columns)
-
-    @property
-    def items(self) -> int:
-        """Work-items."""
-        return prod(self.sizes[:-2]) * self.row_tiles * self.column_tiles
+    @cached_property
+    def arguments(self) -> Mapping[str, int]:
+        """What the kernel is told of the tiles."""
+        *outer, height, width = cast("tuple[int, ...]", self.views[-1].sizes)
+        row_tiles, column_tiles = -(-height // self.rows), -(-width // self.columns)
+        return {"items": prod(outer) * row_tiles * column_tiles, "rows": self.rows, "columns": self.columns,
+                "row_tiles": row_tiles, "column_tiles": column_tiles}
 
 
 def why_not(params: KernelParams) -> str | None:
@@ -84,6 +74,7 @@ def vector(params: KernelParams) -> int:
     return _CPU_VECTOR if params.capabilities.device_type == "CPU" else _GPU_VECTOR
 
 
+@remember_last
 def walk_of(params: KernelParams) -> Walk:
     """The walk of static layouts."""
     return _walk(params.inputs, params.outputs[0], vector(params), params.capabilities.compute_units)
@@ -95,8 +86,9 @@ def _walk(inputs: tuple[Layout, ...], output: Layout, width: int, units: int) ->
     axes = joint.axes
     if not axes or set(axes[-1].pitches) - {0, 1} or axes[-1].pitches[-1] != 1:
         axes = (*axes, JointAxis(1, (1,) * (len(inputs) + 1), 0))
-    rows, columns = _tile(axes, output.physical_count, width, units)
-    return Walk(joint, (None,) * (AXES - len(axes)) + axes, rows, columns)
+    six = (None,) * (AXES - len(axes)) + axes
+    views = tuple(joint.view(i, x.element_type, six) for i, x in enumerate((*inputs, output)))
+    return Walk(views, *_tile(axes, output.physical_count, width, units))
 
 
 def _joint_axes(inputs: tuple[Layout, ...], output: Layout) -> JointAxes:
@@ -130,26 +122,22 @@ def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tu
 
 def operands(params: KernelParams) -> tuple[Operand, ...]:
     """Every tensor under the six axes; open views while shapes are unknown."""
-    layouts = (*params.inputs, params.outputs[0])
     if params.is_static:
-        walk = walk_of(params)
-        views = [walk.joint.view(i, x.element_type, walk.axes) for i, x in enumerate(layouts)]
+        views = walk_of(params).views
     else:
-        views = [open_view(x.element_type, AXES) for x in layouts]
+        views = tuple(open_view(x.element_type, AXES) for x in (*params.inputs, params.outputs[0]))
     inputs = tuple(input_operand(params, i, view) for i, view in enumerate(views[:-1]))
     return (*inputs, output_operand(params, 0, views[-1]))
 
 
 def arguments(params: KernelParams) -> Mapping[str, int]:
     """The tiles."""
-    if not params.is_static:
-        return dict.fromkeys(("items", "rows", "columns", "row_tiles", "column_tiles"), 0)
-    walk = walk_of(params)
-    return {"items": walk.items, "rows": walk.rows, "columns": walk.columns, "row_tiles": walk.row_tiles,
-            "column_tiles": walk.column_tiles}
+    if params.is_static:
+        return walk_of(params).arguments
+    return dict.fromkeys(("items", "rows", "columns", "row_tiles", "column_tiles"), 0)
 
 
 def dispatch(params: KernelParams) -> Dispatch:
     """One work-item per tile."""
-    items = walk_of(params).items
+    items = walk_of(params).arguments["items"]
     return Dispatch((items,)) if params.capabilities.device_type == "CPU" else local_items(items)

@@ -65,4 +65,7 @@ CASES = (
     _avg((2, 18, 5, 6, 7), (2, 3, 2), strides=(2, 1, 2), pads_begin=(0, 1, 0), pads_end=(1, 1, 1)),
     _avg((2, 16, 5, 6, 7), (2, 3, 2), exclude=False, pads_begin=(0, 1, 0), pads_end=(1, 1, 1)),
     _avg((2, 40, 7, 7), (7, 7)),
+    _max((1, 3, 9, 150), (3, 3), strides=(1, 2), pads_begin=(1, 1), pads_end=(1, 1)),
+    _avg((1, 3, 9, 150), (3, 5), "f16", pads_begin=(1, 2), pads_end=(1, 2)),
+    _avg((1, 3, 9, 15), (3, 5), opset="opset16", dilations=(2, 1)),
 )

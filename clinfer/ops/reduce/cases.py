@@ -42,4 +42,8 @@ CASES = (
     _row("LogicalOr", (3, 4), (0,), False, "boolean"),
     _row("Mean", (2, 3, 2, 3, 2, 3), (1, 3, 5), False, "f32"),
     _row("Sum", (70,), (0,), False, "f32", sequence=(((1,),), ((16,),), ((300,),))),
+    Case("ReduceSum", "opset1", (((3, 4, 5), "f32"), ((2,), "i64")), {"keep_dims": True}, low=0, high=2,
+         id="ReduceSum-axes-from-input"),
+    Case("ReduceMax", "opset1", (((3, 4, 18, 5), "f32"), ((1,), "i32")), {"keep_dims": True}, low=-3, high=3,
+         sequence=(((1, 4, 2, 5), (1,)), ((3, 4, 20, 33), (1,))), id="ReduceMax-axis-from-input"),
 )

@@ -19,6 +19,7 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Operand, input_operand, output_operand
 from clinfer.ops.copying import local_items
 from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.memo import remember_last
 from clinfer.ops.view_copy import storage_type
 from clinfer.ops.views import open_view
 
@@ -82,6 +83,7 @@ def rank_of(params: KernelParams) -> int:
     return max(params.outputs[0].rank + len(blocks), 1) + 1
 
 
+@remember_last
 def walk_of(params: KernelParams) -> Walk:
     """The walk between static layouts."""
     return _walk(params.inputs[0], params.outputs[0], rank_of(params), params.capabilities.device_type == "CPU")

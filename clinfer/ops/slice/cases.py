@@ -58,4 +58,9 @@ CASES = (
     _strided((9,), (7,), (1,), (-2,), "i32"),
     _strided((9,), (7,), (1,), (-2,), "i64", begin_mask=(1,), end_mask=(1,)),
     _strided((9,), (3,), (4,), (1,), shrink_axis_mask=(1,)),
+    Case("Slice", "opset8", (((6, 20), "f32"), ((1,), "i64"), _i64(9), _i64(1), _i64(1)), low=0, high=4,
+         sequence=(((6, 10), (1,)), ((1, 33), (1,))), id="Slice-start-from-input"),
+    Case("StridedSlice", "opset1", (((6, 20), "f32"), ((2,), "i64"), _i64(5, 19)),
+         {"begin_mask": [0, 0], "end_mask": [0, 0], "new_axis_mask": [], "shrink_axis_mask": [], "ellipsis_mask": []},
+         low=0, high=3, id="StridedSlice-begin-from-input"),
 )

@@ -11,6 +11,7 @@ from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
@@ -20,6 +21,7 @@ Pass = Callable[[Graph, BuildContext], None]
 
 PIPELINE: tuple[Pass, ...] = (
     infer_layouts,
+    keep_weights_narrow,
     propagate_constants,
     remove_needless_nodes,
     fuse_bias,

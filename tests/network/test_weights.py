@@ -1,0 +1,40 @@
+"""Weights: narrow ones stay narrow on the device, packed ones are packed once."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from openvino import opset13 as ops
+
+from clinfer.frontend.transformations import prepare
+from clinfer.runtime.engine import Engine
+from tests.network.running import check, network_of
+from tests.oracle import CpuPlugin, ov
+
+
+def _convolution(x: ov.Node, weights: ov.Node) -> ov.Node:
+    return ops.convolution(x, weights, [1, 1], [1, 1], [1, 1], [1, 1])
+
+
+@pytest.mark.parametrize("kind", ["convolution", "matmul"])
+def test_weights_held_in_f16_stay_f16(engine: Engine, rng: np.random.Generator, kind: str) -> None:
+    shape = (48, 32, 3, 3) if kind == "convolution" else (128, 96)
+    weights = rng.standard_normal(shape).astype(np.float16)
+    wide = ops.convert(ops.constant(weights), "f32")
+    x = ops.parameter([-1, 32, 9, 9] if kind == "convolution" else [-1, 128], np.float32)
+    y = _convolution(x, wide) if kind == "convolution" else ops.matmul(x, wide, False, False)
+    model = ov.Model([ops.relu(y)], [x])
+    network, oracle = network_of(engine, prepare(model, "f32")), CpuPlugin(model)
+    held = [network.program.tensors[index].layout for index in network.program.constant_memory]
+    assert [layout.element_type.name for layout in held if layout.count == weights.size] == ["f16"]
+    for batch in (1, 3):
+        check(network, oracle, [rng.standard_normal((batch, *([32, 9, 9] if kind == "convolution" else [128])))
+                                .astype(np.float32)])
+
+
+def test_the_original_of_packed_weights_is_let_go(engine: Engine, rng: np.random.Generator) -> None:
+    weights = rng.standard_normal((64, 64, 3, 3)).astype(np.float32)
+    x = ops.parameter([1, 64, 9, 9], np.float32)
+    network = network_of(engine, ov.Model([_convolution(x, ops.constant(weights))], [x]))
+    sizes = [memory.nbytes for memory in network.program.constant_memory.values()]
+    assert sum(sizes) == weights.nbytes
+    assert all(data.array is None or data.array.size < weights.size for data in network.program.constants.values())
