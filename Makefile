@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FAST := tests/test_house_rules.py tests/base tests/topology tests/program tests/frontend tests/network
 STAMP := $(VENV)/.installed
 
 .PHONY: setup demo test check test-full bench clean
@@ -21,7 +22,7 @@ test: setup
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not full and not slow"
+	$(BIN)/python -m pytest -m "not full and not slow" $(FAST)
 
 test-full: setup
 	$(BIN)/python -m pytest

@@ -25,7 +25,7 @@ KNOBS = (
     Knob("CLINFER_DUMP", "", "folder that receives the generated OpenCL sources and graphs"),
     Knob("CLINFER_FORCE_KERNEL", "", "comma-separated `primitive=kernel` or `primitive=format:kernel` choices "
          "that replace the selector's"),
-    Knob("CLINFER_VALIDATE", "0", "1 checks the graph after every pass and reads every kernel's result for NaN"),
+    Knob("CLINFER_VALIDATE", "0", "1 reads the results of every kernel and reports the first that holds NaN"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
     Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities); empty: the user's cache folder"),
 )
@@ -55,7 +55,7 @@ def dump_dir() -> Path | None:
 
 
 def validate() -> bool:
-    """Whether graphs and results are checked while they are made."""
+    """Whether the results of kernels are checked."""
     return value("CLINFER_VALIDATE") == "1"
 
 

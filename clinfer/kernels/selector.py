@@ -24,7 +24,7 @@ ANYTHING = Forced()
 class Selection:
     """The kernels of one primitive, best first, and the formats that all of them work on.
 
-    Only the last accepts every shape; those before it decide per shape (`check_shapes`).
+    Only the last accepts every shape that can come; those before it decide per shape (`check_shapes`).
     `rejected` pairs the name of every other kernel with the reason.
     """
 
@@ -86,7 +86,20 @@ def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | No
         return f"output format {forced.format} is forced"
     if any(x.element_type.is_packed for x in wanted.outputs):
         return "4-bit outputs"
-    return spec.supports(wanted)
+    reason = spec.supports(wanted)
+    if reason is None and spec.check_shapes is not None and _is_decided(wanted):
+        return spec.check_shapes(wanted)
+    return reason
+
+
+def _is_decided(wanted: KernelParams) -> bool:
+    """Whether nothing about the primitive is left open, so that `check_shapes` can be asked now."""
+    return wanted.is_static and all(i in wanted.values for i in wanted.primitive.value_inputs)
+
+
+def _is_last(spec: KernelSpec, wanted: KernelParams) -> bool:
+    """Whether a kernel that is supported needs no other to stand in for it."""
+    return spec.check_shapes is None or _is_decided(wanted)
 
 
 def _chain(supported: list[tuple[float, KernelSpec, KernelParams, Formats]], params: KernelParams,
@@ -94,13 +107,13 @@ def _chain(supported: list[tuple[float, KernelSpec, KernelParams, Formats]], par
     best_score, best, wanted, formats = supported[0]
     chain = [best]
     for score, spec, _, other in supported[1:]:
-        if chain[-1].check_shapes is None:
+        if _is_last(chain[-1], wanted):
             reasons[spec.name] = f"score {score:g} is below {best_score:g} of {best.name}"
         elif other == formats:
             chain.append(spec)
         else:
             reasons[spec.name] = f"works on other formats than {best.name}"
-    if chain[-1].check_shapes is not None:
+    if not _is_last(chain[-1], wanted):
         raise ClinferError("no kernel of the table accepts every shape", where=params.primitive.where,
                            values={"kernels": ", ".join(s.name for s in chain), **reasons})
     return Selection(tuple(chain), formats, wanted, tuple(reasons.items()))

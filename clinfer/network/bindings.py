@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.spec import BufferRef
+from clinfer.network.plan import Launch
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
@@ -56,6 +57,10 @@ class Bindings:
             return self._slot_uses[described.slot]
         return self._tensor_uses.setdefault(described.root, [])
 
+    def same_node(self, one: Launch, other: Launch) -> bool:
+        """Whether two launches are stages of one node."""
+        return self.kernel_nodes[one.kernel] == self.kernel_nodes[other.kernel]
+
     def memory(self, tensor: int) -> Memory:
         """The memory in which a tensor lies at present."""
         described = self._program.tensors[tensor]
@@ -71,11 +76,16 @@ class Bindings:
     def bind(self, tensor: int, memory: Memory) -> None:
         """Let a tensor that lies outside the slots (an input, constant, output, body's result) lie here."""
         root = self._program.tensors[tensor].root
+        if memory.is_released:
+            raise ClinferError("a memory was released while the network still needs it", where="network",
+                               values={"tensor": self._program.tensors[root].port})
         if self._memories.get(root) is memory:
             return
-        self._memories[root] = memory
+        # Forgotten first, so that an error among the arguments does not pass for a binding that was made.
+        self._memories.pop(root, None)
         for kernel, position in self._tensor_uses.get(root, ()):
             kernel.set_buffer(position, memory)
+        self._memories[root] = memory
 
     def bind_outputs(self, needs: tuple[tuple[int, int], ...], wanted: dict[int, Memory]) -> None:
         """Give outputs their memory: the caller's, or the network's own, grown as needed."""
@@ -90,6 +100,9 @@ class Bindings:
     def _own_output(self, root: int, nbytes: int) -> Memory:
         own = self._own_outputs.get(root)
         if own is None or own.capacity < nbytes:
+            if own is not None:
+                del self._own_outputs[root]
+                own.release()
             own = self._program.engine.allocate_bytes(nbytes, what=f"output {self._program.tensors[root].port}")
             self._own_outputs[root] = own
         return own
@@ -101,8 +114,8 @@ class Bindings:
             if held is not None and held.capacity >= nbytes:
                 continue
             if held is not None:
+                self._slots[slot] = None
                 held.release()
-            self._slots[slot] = None
             grown = self._program.engine.allocate_bytes(nbytes, what=f"memory slot {slot}")
             self._slots[slot] = grown
             for kernel, position in self._slot_uses[slot]:

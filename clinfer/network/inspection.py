@@ -12,7 +12,7 @@ from clinfer.base.shape import StaticShape
 from clinfer.base.tracing import log
 from clinfer.network.bindings import Bindings
 from clinfer.network.plan import Launch
-from clinfer.program.program import Program
+from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
 
 
@@ -22,8 +22,8 @@ def inspected() -> bool:
 
 
 def inspect_launch(program: Program, stream: Stream, bindings: Bindings, launch: Launch,
-                   shapes: Mapping[int, StaticShape]) -> None:
-    """Launch a kernel, wait for it, log its time, and check its outputs if asked to."""
+                   shapes: Mapping[int, StaticShape], is_last: bool) -> None:
+    """Launch a kernel, wait for it, log its time, and after the last stage of its node check the outputs."""
     kernel = bindings.kernels[launch.kernel]
     stream.finish()
     start = time.perf_counter()
@@ -31,8 +31,13 @@ def inspect_launch(program: Program, stream: Stream, bindings: Bindings, launch:
     stream.finish()
     node = program.nodes[bindings.kernel_nodes[launch.kernel]]
     log(2, f"{(time.perf_counter() - start) * 1e6:9.1f} us  {kernel.entry}  {node.primitive.where}  {launch.work}")
-    if not knobs.validate():
-        return
+    if is_last and knobs.validate():
+        check_outputs(program, stream, bindings, node, kernel.entry, shapes)
+
+
+def check_outputs(program: Program, stream: Stream, bindings: Bindings, node: ProgramNode, kernel: str,
+                  shapes: Mapping[int, StaticShape]) -> None:
+    """Read back the float outputs of a node and raise where one holds NaN; padding and block tails may."""
     for tensor in node.outputs:
         layout = program.tensors[tensor].layout.with_shape(shapes[tensor])
         if not layout.element_type.is_float:
@@ -41,4 +46,4 @@ def inspect_launch(program: Program, stream: Stream, bindings: Bindings, launch:
         stream.read(bindings.memory(tensor), raw)
         if np.isnan(layout.unpack(raw)).any():
             raise ClinferError("a kernel produced NaN", where=node.primitive.where,
-                               values={"kernel": kernel.entry, "output": layout})
+                               values={"kernel": kernel, "output": layout})

@@ -118,6 +118,8 @@ class Network:
         wanted = self._wanted.get(name)
         if wanted is None or wanted is output.memory:
             return output
+        if wanted.shares_buffer(output.memory):
+            return NetworkOutput(output.layout, wanted, self.stream)
         self.stream.copy(output.memory, wanted, output.layout.byte_size)
         return NetworkOutput(output.layout, wanted, self.stream)
 
@@ -172,7 +174,12 @@ class Network:
         if self._current[number] is plan:
             return
         self._current[number] = None
-        self._bindings.grow_slots(plan.slot_bytes)
+        try:
+            self._bindings.grow_slots(plan.slot_bytes)
+        except ClinferError:
+            # A slot that could not grow is gone, and plans of other segments may count on it.
+            self._current = [None] * len(self._current)
+            raise
         for step in plan.steps:
             if isinstance(step, Launch):
                 self._bindings.set_block(step.kernel, step.block)
@@ -194,9 +201,10 @@ class Network:
             self._run_body(step, shapes, values)
 
     def _inspect(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        for step in plan.steps:
+        for step, following in zip(plan.steps, (*plan.steps[1:], None), strict=True):
             if isinstance(step, Launch):
-                inspect_launch(self.program, self.stream, self._bindings, step, shapes)
+                is_last = not isinstance(following, Launch) or not self._bindings.same_node(step, following)
+                inspect_launch(self.program, self.stream, self._bindings, step, shapes, is_last)
             else:
                 self._carry_out(step, shapes, values)
 
@@ -213,7 +221,10 @@ class Network:
             tensor = node.inputs[index]
             shape = shapes[tensor] if tensor in shapes else self._tensor(tensor).layout.static_shape
             inner.set_input(name, self._bindings.memory(tensor), shape, values.get(tensor))
-        results = inner.execute()
+        try:
+            results = inner.execute()
+        except ClinferError as error:
+            raise error.at(node.primitive.where) from None
         for tensor, name in zip(node.outputs, source.outputs, strict=True):
             shapes[tensor] = results[name].layout.static_shape
             values.pop(tensor, None)

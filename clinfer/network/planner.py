@@ -35,7 +35,7 @@ class Planner:
             try:
                 self._plan_node(draft, index, node)
             except ClinferError as error:
-                raise error if node.primitive.id in error.where else error.at(node.primitive.where) from None
+                raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
         return draft.finish()
 
     def _plan_node(self, draft: _Draft, index: int, node: ProgramNode) -> None:
@@ -59,7 +59,13 @@ class Planner:
         if not primitive.reads_shapes_only:
             inputs = tuple(self._value(draft, t) for t in node.inputs)
         shapes = tuple(draft.layout(t).static_shape for t in node.inputs)
-        for tensor, value in zip(node.outputs, primitive.evaluate(inputs, shapes), strict=True):
+        try:
+            results = primitive.evaluate(inputs, shapes)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ClinferError("the host cannot compute this primitive", where=primitive.where, values={
+                "reason": error, "shapes": ", ".join(map(show, shapes)),
+                "values": ", ".join(np.array2string(x, threshold=16) for x in inputs)}) from None
+        for tensor, value in zip(node.outputs, results, strict=True):
             draft.set_shape(tensor, tuple(value.shape), node)
             draft.values[tensor] = value
             if self._program.tensors[tensor].storage != "host":

@@ -19,7 +19,7 @@ def remember_last(function: Callable[Concatenate[KernelParams, P], R]) -> Callab
     memory: list[tuple[KernelParams | None, dict[tuple[object, ...], R]]] = [(None, {})]
 
     @wraps(function)
-    def remembered(params: KernelParams, *args: P.args, **kwargs: P.kwargs) -> R:
+    def remembered(params: KernelParams, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # One assignment replaces the whole entry, so that threads that interleave only forget.
         known, results = memory[0]
         if known is not params:

@@ -20,6 +20,7 @@ from clinfer.ops.views import open_view
 
 ROW_LANES_ON_GPU = 128
 COLUMN_VECTOR = 16
+COLUMN_GROUP = 32
 _RANK = 4
 _KEPT, _REDUCED = 0, 1
 
@@ -181,9 +182,11 @@ def rows_constants(params: KernelParams) -> dict[str, Constant]:
 
 
 def columns_dispatch(columns: Arranged, vector: int, params: KernelParams) -> Dispatch:
-    """One work-item per `vector` columns."""
+    """One work-item per `vector` columns; single columns in groups, the last of which is not full."""
     a, b, _, inner = columns.sizes(params)
-    return Dispatch((inner // vector, a * b))
+    if vector > 1:
+        return Dispatch((inner // vector, a * b), (1, 1))
+    return Dispatch((-(-inner // COLUMN_GROUP) * COLUMN_GROUP, a * b), (COLUMN_GROUP, 1))
 
 
 def cpu_only(params: KernelParams) -> str | None:

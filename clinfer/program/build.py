@@ -58,6 +58,7 @@ class _Assembly:
         self.index = {port: i for i, port in enumerate(self.ports)}
         self.roots = self._find_roots()
         self.buffers = self._find_buffers()
+        self._keep_what_bodies_return()
         self.scratch: dict[str, tuple[int, ...]] = {}
         self.slot_count = self._share_slots()
 
@@ -110,6 +111,19 @@ class _Assembly:
             buffers[root].last = max(buffers[root].last, last)
             buffers[root].size = max(buffers[root].size, _estimate(self.graph.layout(port)))
         return buffers
+
+    def _keep_what_bodies_return(self) -> None:
+        """A body may return what it was given: the inputs of its node live as long as the outputs."""
+        returned = {self.roots[self.index[port]] for port in self.graph.outputs.values()}
+        for node in reversed(self.order):
+            if not node.primitive.bodies:
+                continue
+            outputs = {self.roots[self.index[Port(node.id, i)]] for i in range(len(node.layouts))}
+            last = len(self.order) if outputs & returned else max(self.buffers[i].last for i in outputs)
+            for root in {self.roots[self.index[port]] for port in node.inputs}:
+                self.buffers[root].last = max(self.buffers[root].last, last)
+                if last == len(self.order):
+                    returned.add(root)
 
     def _last_use(self, port: Port, step: dict[str, int]) -> int:
         """The last step that needs a port. What a later segment reads lives to the end of that segment,

@@ -55,7 +55,8 @@ def test_there_and_back(engine: Engine, rng: np.random.Generator, source: str, t
 @pytest.mark.parametrize("kind", ["f16", "i32", "u8", "bf16", "i64"])
 def test_converting_and_padded_output(engine: Engine, rng: np.random.Generator, kind: str) -> None:
     topology = Topology(Input("x", shape=(2, 19, 3)),
-                        Reorder("y", ("x",), output_padding=_padding(rng, 3), format="b_fs_yx_fsv16", element_type=kind))
+                        Reorder("y", ("x",), output_padding=_padding(rng, 3), format="b_fs_yx_fsv16",
+                                element_type=kind))
     values = rng.integers(0, 100, (2, 19, 3)).astype(np.float32)
     assert np.array_equal(_run(engine, topology, values), values.astype(ElementType.of(kind).numpy))
 

@@ -73,6 +73,14 @@ def test_four_threads_with_a_request_each(device: DeviceInfo, name: str, rng: np
     assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.parametrize("name", SHAPES)
+def test_f16_stays_near_f32(device: DeviceInfo, name: str, rng: np.random.Generator) -> None:
+    compiled = clinfer.Core().compile_model(_model(name), device.name, {"INFERENCE_PRECISION_HINT": "f16"})
+    for shape in SHAPES[name][:2]:
+        picture = _picture(rng, shape)
+        assert_close(compiled([picture])[0], _oracle(name)([picture])[0], 2e-2, f"{name} {shape} f16")
+
+
 def test_a_new_width_builds_no_kernel(device: DeviceInfo, monkeypatch: pytest.MonkeyPatch,
                                       rng: np.random.Generator) -> None:
     compiled = _compiled("ppocr_rec", device.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clinfer.base.errors import ClinferError
 from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
 from clinfer.ops.concat import Concat
 from clinfer.ops.pooling import AvgPool, MaxPool
 from clinfer.runtime.engine import Engine

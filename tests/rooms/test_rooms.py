@@ -20,6 +20,8 @@ from tests.rooms.room_runner import PADDED, SEED, Variant, is_unsupported, needs
 LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
 FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
 ROWS = [(room.name, case) for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
+# Kernels of what no model of one operation asks for: changed types and padding. See tests/kernels/.
+_ELSEWHERE = {"reorder_ref", "reshape_ref"}
 _reached: set[str] = set()
 
 
@@ -62,4 +64,5 @@ def test_every_kernel_was_reached(request: pytest.FixtureRequest) -> None:
     if not request.session.items or len([i for i in request.session.items if "test_row" in i.name]) < len(ROWS):
         pytest.skip("only a part of the rows ran")
     tables = {spec.name for room in ROOMS for specs in room.kernels.values() for spec in specs}
-    assert not tables - _reached, f"no case reaches {sorted(tables - _reached)}"
+    missed = sorted(tables - _reached - _ELSEWHERE)
+    assert not missed, f"no case reaches {missed}"

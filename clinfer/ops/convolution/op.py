@@ -44,8 +44,8 @@ class Convolution(Primitive):
         if data is None or weights is None:
             return (None,)
         filters = weights[2 + self.is_grouped:]
-        if len(filters) != len(data) - 2 or len(filters) != len(self.strides):
-            raise ClinferError("data, weights and strides disagree about the number of spatial axes",
+        if len(filters) != len(data) - 2 or len(filters) != len(self.strides) or not 1 <= len(filters) <= 3:
+            raise ClinferError("data, weights and strides must have the same one to three spatial axes",
                                where=self.where, values=self._shown(data, weights))
         self._check_channels(data, weights)
         channels = weights[0] if not self.is_grouped else _product(weights[0], weights[1])

@@ -6,7 +6,6 @@ from functools import partial
 from math import ceil, prod
 
 from clinfer.base.format import Format
-from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     BufferRef,
@@ -22,7 +21,7 @@ from clinfer.kernels.spec import (
     scratch_operand,
 )
 from clinfer.ops.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
-from clinfer.ops.matmul.views import Product, count, product_of, static
+from clinfer.ops.matmul.views import Product, count, product_of, rows_of, static
 
 PANEL_COLUMNS = 32
 PACKED_ROWS = 64
@@ -108,10 +107,6 @@ def _best_tile(rows: int, params: KernelParams) -> int:
     return max(useful, key=lambda tile: TILES[tile] * rows / (ceil(rows / tile) * tile))
 
 
-def _rows(params: KernelParams) -> Size:
-    return _product(params).output.sizes[-2]
-
-
 def _tile_operands(params: KernelParams) -> tuple[Operand, ...]:
     product = _product(params)
     buffer = BufferRef("scratch", 0) if _packs_itself(params) else BufferRef("input", 1)
@@ -161,7 +156,7 @@ def _tile_scratch(params: KernelParams) -> tuple[int, ...]:
 def _tile_of(tile: int) -> KernelSpec:
     """Tiles of that many rows; the highest tiles take every shape, the others those that they fit best."""
     def check_shapes(params: KernelParams) -> str | None:
-        rows = _rows(params)
+        rows = rows_of(params)
         fits = isinstance(rows, int) and rows > 0 and _best_tile(rows, params) == tile
         return None if fits else f"{rows} rows need other tiles"
 
@@ -188,7 +183,7 @@ def _vector_refusal(params: KernelParams) -> str | None:
 
 
 def _vector_shapes(params: KernelParams) -> str | None:
-    rows = _rows(params)
+    rows = rows_of(params)
     return None if isinstance(rows, int) and rows <= FEW_ROWS else f"more than {FEW_ROWS} rows"
 
 

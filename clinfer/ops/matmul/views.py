@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 
+from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams
@@ -61,16 +63,33 @@ def static(sizes: Shape) -> tuple[int, ...]:
 
 def product_of(params: KernelParams, collapse: bool = False) -> Product:
     """The views of a primitive; with `collapse`, all rows that meet the same right side are one matrix."""
-    left, right, output = (TensorView.of(x) for x in (*params.inputs[:2], *params.outputs))
+    primitive = params.primitive
+    return _product(*params.inputs[:2], *params.outputs, primitive.transpose_a, primitive.transpose_b, collapse)
+
+
+def rows_of(params: KernelParams) -> Size:
+    """The rows M of the collapsed product, without making its views."""
+    left, right, output = *params.inputs[:2], *params.outputs
+    if left.rank == 1:
+        return 1
+    if _can_collapse(left, right, output, params.primitive.transpose_a):
+        return count(left.shape[:-1])
+    return left.shape[-1 if params.primitive.transpose_a else -2]
+
+
+@lru_cache(maxsize=512)
+def _product(left_layout: Layout, right_layout: Layout, output_layout: Layout, transpose_left: bool,
+             transpose_right: bool, collapse: bool) -> Product:
+    left, right, output = (TensorView.of(x) for x in (left_layout, right_layout, output_layout))
     if right.rank == 1:
         right, output = right.insert_axes((1,), pitch=1), output.insert_axes((output.rank,), pitch=1)
-    elif params.primitive.transpose_b:
+    elif transpose_right:
         right = _transpose(right)
     if left.rank == 1:
         left, output = left.insert_axes((0,), pitch=1), output.insert_axes((output.rank - 1,), pitch=1)
-    elif params.primitive.transpose_a:
+    elif transpose_left:
         left = _transpose(left)
-    if collapse and _can_collapse(params, right):
+    if collapse and _can_collapse(left_layout, right_layout, output_layout, transpose_left):
         rows = count(output.sizes[:-1])
         left = TensorView.dense(left.element_type, (rows, left.sizes[-1]))
         output = TensorView.dense(output.element_type, (rows, output.sizes[-1]))
@@ -84,7 +103,7 @@ def _transpose(view: TensorView) -> TensorView:
     return view.permute((*range(view.rank - 2), view.rank - 1, view.rank - 2))
 
 
-def _can_collapse(params: KernelParams, right: TensorView) -> bool:
-    left = params.inputs[0]
-    return (left.rank > 2 and not params.primitive.transpose_a and left.is_dense_planar
-            and params.outputs[0].is_dense_planar and all(size == 1 for size in right.sizes[:-2]))
+def _can_collapse(left: Layout, right: Layout, output: Layout, transpose_left: bool) -> bool:
+    batch = right.shape[:-2]
+    return (left.rank > 2 and not transpose_left and left.is_dense_planar and output.is_dense_planar
+            and all(size == 1 for size in batch))

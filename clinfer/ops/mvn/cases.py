@@ -34,4 +34,6 @@ CASES = (
                                                       "across_channels": False}),
     Case("MVN", "opset2", (((2, 3, 5, 6), "f32"),), {"eps": 1e-3, "normalize_variance": True,
                                                      "across_channels": True}),
+    _row((2, 5, 40), (2,), "bf16"),
+    _row((2, 5, 40), (2,), "f64"),
 )

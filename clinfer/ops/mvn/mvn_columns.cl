@@ -20,6 +20,7 @@
 
 KERNEL(mvn_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int inner = (int)get_global_id(0) * VEC;
+    if (inner >= INPUT0_SIZE_3) return;
     const int at0 = (int)get_global_id(1) / INPUT0_SIZE_1;
     const int at1 = (int)get_global_id(1) % INPUT0_SIZE_1;
     const int from = INPUT0_GET_INDEX(at0, at1, 0, inner);

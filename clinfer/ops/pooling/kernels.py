@@ -91,14 +91,15 @@ def _clipped_supports(params: KernelParams) -> str | None:
     return None if len(params.primitive.kernel) in (2, 3) else "made for two or three spatial axes"
 
 
-def _windows(vector: int, outputs: int) -> Stage:
-    """The stage whose work-items compute `outputs` neighbours of `vector` channels."""
+def _windows(vector: int, outputs: int, group: int) -> Stage:
+    """The stage whose work-items, in groups of `group`, compute `outputs` neighbours of `vector` channels."""
     def constants(params: KernelParams) -> dict[str, Constant]:
         return {**_clipped_constants(params), "VEC": vector, "OUTPUTS": outputs}
 
     def dispatch(params: KernelParams) -> Dispatch:
         b, f, *others, x = params.outputs[0].static_shape
-        return Dispatch((-(-x // outputs), math.prod(others), b * -(-f // vector)))
+        runs = -(-x // outputs)
+        return Dispatch((-(-runs // group) * group, math.prod(others), b * -(-f // vector)), (group, 1, 1))
     return Stage("pool_windows.cl", "pool_windows", dispatch, constants=constants, arguments=_clipped_arguments,
                  bake=False)
 
@@ -128,11 +129,11 @@ def _rows_supports(params: KernelParams) -> str | None:
 
 
 KERNELS = (
-    KernelSpec("pool_fsv16", (_windows(16, 4),), _blocked_supports, lambda params: 30.0, present_formats),
+    KernelSpec("pool_fsv16", (_windows(16, 4, 1),), _blocked_supports, lambda params: 30.0, present_formats),
     KernelSpec("pool_rows", (Stage("pool_rows.cl", "pool_rows", _rows_dispatch, constants=_clipped_constants,
                                    arguments=_clipped_arguments, bake=False),),
                _rows_supports, lambda params: 20.0, present_formats),
-    KernelSpec("pool_windows", (_windows(1, 1),), _clipped_supports, lambda params: 10.0, present_formats),
+    KernelSpec("pool_windows", (_windows(1, 1, 32),), _clipped_supports, lambda params: 10.0, present_formats),
     KernelSpec("pool_ref", (Stage("pool_ref.cl", "pool_ref", lambda params: local_items(params.outputs[0].count),
                                   constants=_reference_constants, arguments=_reference_arguments, bake=False),),
                formats=present_formats),

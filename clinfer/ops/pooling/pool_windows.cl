@@ -1,7 +1,8 @@
 // Maximum (IS_MAX) or mean of windows; visits only the part of a window that lies inside the data.
 // The views are [b, f, (z,) y, x] in any layout. One work-item computes OUTPUTS neighbours along x of VEC
 // channels: with VEC 16 a block of b_fs_yx_fsv16 or b_fs_zyx_fsv16, a float16 that is contiguous in memory.
-// Dimension 0: x by OUTPUTS, 1: the other spatial axes, 2: b times f by VEC. EXCLUDE_PAD: see pool_ref.
+// Dimension 0: x by OUTPUTS (the last group is not full), 1: the other spatial axes, 2: b times f by VEC.
+// EXCLUDE_PAD: see pool_ref.
 #include "clinfer.cl"
 
 #ifndef IS_MAX
@@ -80,6 +81,7 @@ KERNEL(pool_windows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
 #endif
 #endif
     const int first_out = (int)get_global_id(0) * OUTPUTS;
+    if (first_out >= OUTPUT0_SIZE_X) return;
     const int last_out = min(first_out + OUTPUTS, OUTPUT0_SIZE_X);
     for (int out_x = first_out; out_x < last_out; ++out_x) {
         const int start_x = out_x * STRIDE_X - ARG_BEGIN_X;

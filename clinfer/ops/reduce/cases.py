@@ -46,4 +46,8 @@ CASES = (
          id="ReduceSum-axes-from-input"),
     Case("ReduceMax", "opset1", (((3, 4, 18, 5), "f32"), ((1,), "i32")), {"keep_dims": True}, low=-3, high=3,
          sequence=(((1, 4, 2, 5), (1,)), ((3, 4, 20, 33), (1,))), id="ReduceMax-axis-from-input"),
+    _row("Sum", (3, 40), (1,), kind="f64"),
+    _row("Max", (3, 40), (0,), False, "bf16"),
+    _row("Mean", (3, 4, 40), (1,), kind="u8", low=0, high=50),
+    _row("Min", (3, 40), (1,), kind="u64", low=0, high=50),
 )

@@ -1,8 +1,8 @@
 // Moves a tensor between formats and paddings: raw elements, along axes cut at the blocks of both sides
 // (tiles.py). INPUT0 and OUTPUT0 have the same axes: outer ones, RUN (contiguous in the input) and LANE
 // (contiguous in the output). One work-item moves ARG_RUNS x ARG_LANES elements, by way of a private tile
-// where the two differ. A blocked axis has a limit: no element lies behind it, and block tails of the
-// output are zeros (FILLS).
+// where the two differ; with TILE 1 it moves one element. A blocked axis has a limit: no element lies behind
+// it, and block tails of the output are zeros (FILLS).
 #include "clinfer.cl"
 
 #ifndef TILE
@@ -86,6 +86,7 @@ KERNEL(reorder_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_T
     CUT_0
     CUT_1
 
+#if TILE == 16
     if (LANE_FROM == 1 && LANE_TO == 1) {
         for (int r = 0; r < runs; ++r, from += RUN_FROM, to += RUN_TO) {
             const int count = r < read_runs ? read_lanes : 0;
@@ -110,6 +111,7 @@ KERNEL(reorder_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_T
         for (int r = 0; r < runs; ++r) vstore16(vload16(0, tile + r * TILE), 0, output + to + r * RUN_TO);
         return;
     }
+#endif
     for (int r = 0; r < runs; ++r)
         for (int l = 0; l < lanes; ++l)
             output[to + l * LANE_TO + r * RUN_TO] =

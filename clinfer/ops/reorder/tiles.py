@@ -160,7 +160,7 @@ def constants(params: KernelParams) -> Mapping[str, Constant]:
     filled += [False] * (LIMITS - len(filled))
     outer = rank_of(params) - 2
     return {"OUTER_AXES(step)": " ".join(f"step({axis})" for axis in reversed(range(outer))),
-            "RUN": outer, "LANE": outer + 1, "TILE": TILE,
+            "RUN": outer, "LANE": outer + 1, "TILE": TILE if params.capabilities.device_type == "CPU" else 1,
             **{f"FILLS_{number}": fills for number, fills in enumerate(filled)}}
 
 

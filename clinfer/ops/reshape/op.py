@@ -1,4 +1,4 @@
-"""The reshaping primitives (OpenVINO Reshape-1, Squeeze-0, Unsqueeze-0)."""
+"""The reshaping primitives (OpenVINO Reshape-1, Squeeze-1 and -15, Unsqueeze-1, Identity-16)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.topology import Primitive
 
 
@@ -43,9 +44,14 @@ class Reshape(_Reshaping):
 
 @dataclass(frozen=True)
 class Squeeze(_Reshaping):
-    """Without the axes of size 1 that input 1 names; without input 1, without all of them."""
+    """Without the axes that input 1 names, which must have size 1; without input 1, without all of size 1.
 
+    `allow_axis_skip` leaves named axes of other sizes in place.
+    """
+
+    allow_axis_skip: bool = False
     op_type: ClassVar[str] = "Squeeze"
+    opset: ClassVar[str] = "opset15"
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         if len(values) == 1:
@@ -62,3 +68,17 @@ class Unsqueeze(_Reshaping):
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         return (np.expand_dims(values[0], tuple(int(axis) for axis in values[1].reshape(-1))),)
+
+
+@dataclass(frozen=True)
+class Identity(_Reshaping):
+    """Input 0 as it is."""
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        return (shapes[0],)
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        return (values[0],)

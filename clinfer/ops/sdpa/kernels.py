@@ -145,6 +145,8 @@ def _tiles_support(params: KernelParams) -> str | None:
         return "the value's last size is not a small multiple of 16"
     if any(not params.inputs[i].format.is_planar for i in (_QUERY, _KEY, _VALUE)):
         return "made for planar formats"
+    if any(params.inputs[i].element_type.name == "f64" for i in (_QUERY, _KEY, _VALUE)):
+        return "computes in f32"
     return cpu_only(params)
 
 

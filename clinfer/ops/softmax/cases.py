@@ -15,4 +15,7 @@ CASES = (
     Case("LogSoftmax", "opset5", (((3, 70), "f32"),), {"axis": 1}, low=-50, high=50),
     Case("LogSoftmax", "opset5", (((2, 5, 32), "f16"),), {"axis": 1}),
     Case("LogSoftmax", "opset5", (((2, 5, 3), "f32"),), {"axis": -2}),
+    Case("Softmax", "opset8", (((3, 40), "f64"),), {"axis": 1}),
+    Case("Softmax", "opset8", (((3, 5, 32), "f64"),), {"axis": 1}),
+    Case("Softmax", "opset8", (((3, 40), "bf16"),), {"axis": 1}),
 )

@@ -16,6 +16,7 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
+from clinfer.ops.copying import local_items
 from clinfer.ops.reduction import (
     COLUMN_VECTOR,
     Arranged,
@@ -52,7 +53,7 @@ def _reference_operands(params: KernelParams) -> tuple[Operand, ...]:
 
 
 def _reference_dispatch(params: KernelParams) -> Dispatch:
-    return Dispatch((kept_count(params.inputs[0], _axes(params)),))
+    return local_items(kept_count(params.inputs[0], _axes(params)))
 
 
 def _output_view(params: KernelParams) -> TensorView:

@@ -1,5 +1,6 @@
 // Softmax or log-softmax (IS_LOG) along the last axis of the views; any layout, rank and float type.
-// One work-item computes one row: a pass for the maximum, one for the sum, one that writes.
+// One work-item computes one row: a pass for the maximum, one for the sum, one that writes. The last
+// work-group is not full.
 // Limits: rank up to MAX_RANK.
 #include "clinfer.cl"
 
@@ -8,8 +9,10 @@
 #endif
 
 KERNEL(softmax_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first = (int)get_global_id(0) * INPUT0_SIZE_LAST;
+    if (first >= INPUT0_COUNT) return;
     int at[MAX_RANK];
-    INPUT0_UNRAVEL((int)get_global_id(0) * INPUT0_SIZE_LAST, at);
+    INPUT0_UNRAVEL(first, at);
     INPUT0_COMPUTE highest = -INFINITY;
     for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;

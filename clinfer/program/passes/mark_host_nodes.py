@@ -10,9 +10,10 @@ HOST_ELEMENTS = 1024
 
 
 def mark_host_nodes(graph: Graph, context: BuildContext) -> None:
-    """Set `on_host` on ShapeOf, on what follows from host values alone, and on what value inputs need."""
+    """Set `on_host` on ShapeOf, on arithmetic with host values alone, and on what value inputs need."""
     for node in graph:
-        node.on_host = node.primitive.can_evaluate and (node.primitive.reads_shapes_only or _follows(graph, node))
+        node.on_host = node.primitive.can_evaluate and (
+            node.primitive.reads_shapes_only or _follows(graph, node) and all(map(_is_arithmetic, node.layouts)))
     for node in graph:
         for index in node.primitive.value_inputs:
             if not node.primitive.can_evaluate or not node.on_host:
@@ -24,6 +25,11 @@ def _follows(graph: Graph, node: Node) -> bool:
     sources = [graph[port.primitive] for port in node.inputs]
     return (any(s.on_host for s in sources)
             and all(s.on_host or s.id in graph.constants for s in sources))
+
+
+def _is_arithmetic(layout: Layout) -> bool:
+    """Whether a tensor may be part of shape arithmetic: a number, a row of numbers, or small."""
+    return layout.rank <= 1 or _is_small(layout)
 
 
 def _is_small(layout: Layout) -> bool:

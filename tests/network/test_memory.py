@@ -1,0 +1,153 @@
+"""Memory of a network: bounded by the largest shape, safe when it runs out, safe when it belongs to the caller."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from openvino import opset13 as ops
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.network.network import Network
+from clinfer.runtime.engine import Engine
+from tests.network.running import check, network_of
+from tests.oracle import CpuPlugin, ov
+from tests.rooms.room_runner import execute
+
+
+@pytest.fixture
+def own_engine(engine: Engine) -> Engine:
+    """An engine of this test alone, so that nothing else moves its ledger."""
+    return Engine(engine.device, engine.capabilities)
+
+
+def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def _branching_model() -> ov.Model:
+    x = ops.parameter([-1, -1, 8], np.float32)
+    a = ops.softmax(x, 1)
+    b = ops.concat([a, ops.reduce_sum(a, ops.constant([1], np.int64), True), x], 1)
+    c = ops.softmax(ops.transpose(b, ops.constant([0, 2, 1], np.int64)), 2)
+    return ov.Model([ops.multiply(c, ops.reduce_max(c, ops.constant([2], np.int64), True)), a], [x])
+
+
+def _held(network: Network, shape: tuple[int, ...]) -> int:
+    execute(network, [np.zeros(shape, np.float32)])
+    return network.program.engine.ledger.current
+
+
+def test_memory_is_bounded_by_the_largest_shape(own_engine: Engine, rng: np.random.Generator) -> None:
+    shapes = [(int(r), int(c), 8) for r, c in rng.integers(1, 64, (60, 2))]
+    shapes.insert(30, (64, 64, 8))
+    largest = _held(network_of(own_engine, _branching_model()), (64, 64, 8))
+    network, oracle = network_of(own_engine, _branching_model()), CpuPlugin(_branching_model())
+    for shape in shapes:
+        check(network, oracle, [_floats(rng, *shape)])
+        assert own_engine.ledger.current <= 1.25 * largest
+
+
+def test_a_network_gives_back_what_it_held(own_engine: Engine) -> None:
+    before = own_engine.ledger.current
+    network = network_of(own_engine, _branching_model())
+    assert _held(network, (9, 9, 8)) > before
+    del network
+    assert own_engine.ledger.current == before
+
+
+def test_an_output_that_grows_does_not_stand_beside_its_old_memory(own_engine: Engine) -> None:
+    x = ops.parameter([-1], np.float32)
+    network = network_of(own_engine, ov.Model([ops.relu(x)], [x]))
+    name = next(iter(network.program.inputs))
+    memory = own_engine.allocate_bytes(4 * 200_000)
+    for length in (100_000, 200_000):
+        network.set_input(name, memory, (length,))
+        network.execute()
+    assert own_engine.ledger.peak < 4 * (200_000 + 200_000) + 1000
+
+
+def _two_segments() -> ov.Model:
+    """The second segment needs larger slots than the first, and waits for a sum from the device."""
+    x = ops.parameter([-1, 4], np.float32)
+    wide = ops.softmax(x, 1)
+    total = ops.reshape(ops.convert(ops.reduce_sum(wide, ops.constant([0, 1], np.int64), True), "i64"),
+                        ops.constant([1], np.int64), False)
+    repeats = ops.concat([ops.add(ops.multiply(total, np.int64(0)), np.int64(50)), ops.constant([1], np.int64)], 0)
+    tiled = ops.softmax(ops.tile(x, repeats), 1)
+    return ov.Model([ops.reduce_sum(ops.multiply(ops.exp(tiled), tiled), ops.constant([1], np.int64), False)], [x])
+
+
+@pytest.mark.parametrize("model", [_two_segments, _branching_model], ids=["two-segments", "branching"])
+def test_running_out_of_memory_leaves_the_network_usable(own_engine: Engine, rng: np.random.Generator,
+                                                         monkeypatch: pytest.MonkeyPatch, model: Callable[[], ov.Model]) -> None:
+    what = model()
+    network, oracle = network_of(own_engine, what), CpuPlugin(what)
+    tail = (4,) if len(what.input(0).partial_shape) == 2 else (5, 8)
+    name = next(iter(network.program.inputs))
+    small = _floats(rng, 6, *tail)
+    for allowed in range(6):
+        check(network, oracle, [small])
+        large = Layout.planar((300, *tail), network.program.inputs[name].element_type)
+        network.set_input(name, own_engine.allocate_memory(large, zero=True), large.static_shape)
+        with monkeypatch.context() as patch:
+            _allow(patch, own_engine, allowed)
+            try:
+                network.execute()
+            except ClinferError as error:
+                assert "no more" in str(error)
+    check(network, oracle, [small])
+    for plan in network._current:
+        for slot, nbytes in plan.slot_bytes if plan else ():
+            held = network._bindings._slots[slot]
+            assert held is not None and held.capacity >= nbytes
+
+
+def _allow(patch: pytest.MonkeyPatch, engine: Engine, count: int) -> None:
+    """Let the engine make that many allocations and no more."""
+    reserve, left = engine.ledger.reserve, [count]
+
+    def limited(nbytes: int, what: str, allocation_type: str) -> None:
+        if not left[0]:
+            raise ClinferError("no more memory")
+        left[0] -= 1
+        reserve(nbytes, what, allocation_type)
+    patch.setattr(engine.ledger, "reserve", limited)
+
+
+def test_an_input_that_was_released_is_refused_every_time(engine: Engine, rng: np.random.Generator) -> None:
+    x = ops.parameter([4], np.float32)
+    model = ov.Model([ops.multiply(ops.softmax(x, 0), x)], [x])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    name, declared = next(iter(network.program.inputs.items()))
+    check(network, oracle, [_floats(rng, 4)])
+    for use_first in (False, True):
+        memory = engine.allocate_memory(Layout.planar((4,), declared.element_type), zero=True)
+        network.set_input(name, memory, (4,))
+        if use_first:
+            network.execute()
+        memory.release()
+        for _ in range(2):
+            with pytest.raises(ClinferError, match="released"):
+                network.execute()
+    check(network, oracle, [_floats(rng, 4)])
+
+
+def test_an_input_as_its_own_output(engine: Engine) -> None:
+    x = ops.parameter([4], np.float32)
+    network = network_of(engine, ov.Model([ops.result(x), ops.relu(x)], [x]))
+    name, declared = next(iter(network.program.inputs.items()))
+    memory = engine.allocate_memory(Layout.planar((4,), declared.element_type), zero=True)
+    network.set_input(name, memory, (4,))
+    first = next(iter(network.program.outputs))
+    network.set_output(first, memory.reinterpret(Layout.planar((4,), declared.element_type)))
+    assert network.execute()[first].to_numpy().tolist() == [0, 0, 0, 0]
+
+
+def test_an_out_of_order_queue_computes_the_same(engine: Engine, rng: np.random.Generator) -> None:
+    model = _two_segments()
+    ordered, oracle = network_of(engine, model), CpuPlugin(model)
+    network = Network(ordered.program, engine.create_stream(in_order=False), ordered._shape_inference)
+    for rows in (40, 3, 40):
+        check(network, oracle, [_floats(rng, rows, 4)])
