@@ -30,6 +30,7 @@ test-full: setup
 bench: setup
 	$(BIN)/python -m bench.compare ppocr_rec
 	$(BIN)/python -m bench.compare resnet50
+	$(BIN)/python -m bench.host_overhead
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

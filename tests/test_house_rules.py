@@ -17,6 +17,7 @@ from clinfer.base.knobs import KNOBS
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "clinfer"
 ROOMS = PACKAGE / "ops"
+SHARED = "shared"
 
 # Who stands higher may import who stands lower; those in one row do not know each other.
 LAYERS = (
@@ -97,7 +98,8 @@ def layer_of(path: Path) -> str:
 def room_names() -> list[str]:
     if not ROOMS.is_dir():
         pytest.skip("clinfer/ops does not exist yet")
-    return sorted(p.name for p in ROOMS.iterdir() if p.is_dir() and any(p.glob("*.py")) and is_ours(p))
+    folders = (p for p in ROOMS.iterdir() if p.is_dir() and any(p.glob("*.py")) and is_ours(p))
+    return sorted(p.name for p in folders if p.name != SHARED)
 
 
 def code_lines(text: str) -> set[int]:
@@ -150,7 +152,7 @@ def test_libraries_have_owners(library: str) -> None:
 
 
 def test_rooms_are_known_only_to_rooms_and_passes() -> None:
-    rooms = set(room_names())
+    rooms = {*room_names(), SHARED}
     wrong = []
     for path in python_files(PACKAGE):
         if path.is_relative_to(ROOMS) or path.is_relative_to(PACKAGE / "program" / "passes"):
@@ -167,6 +169,18 @@ def test_every_room_has_its_primitive_and_its_cases() -> None:
     wanted = [ROOMS / room / file for room in rooms for file in ("op.py", "cases.py")]
     missing = [place(path) for path in wanted if not path.exists()]
     assert not missing, f"missing: {missing}"
+
+
+def test_only_rooms_and_what_they_share_stand_in_ops() -> None:
+    loose = [place(p) for p in files(".py", ".cl") if p.parent == ROOMS and p.name not in ("__init__.py", "room.py")]
+    assert not loose, f"belongs into a room, or into {SHARED}/ if several rooms use it: {loose}"
+    wrong = [
+        f"{place(path, line)} imports {module}"
+        for path in python_files(ROOMS / SHARED)
+        for module, line in imported(path)
+        if module.split(".")[:2] == ["clinfer", "ops"] and module.split(".")[2:3] not in ([], [SHARED], ["room"])
+    ]
+    assert not wrong, "what rooms share knows no room:\n" + "\n".join(wrong)
 
 
 def test_files_stay_small() -> None:

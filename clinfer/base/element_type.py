@@ -126,5 +126,5 @@ i4 = _type("i4", 4, "u1", "uchar", "int")
 
 ALL_TYPES = (f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean, u4, i4)
 _BY_NAME = {t.name: t for t in ALL_TYPES}
-_UNPACKED = {"bf16": np.dtype("f4"), "u4": np.dtype("u1"), "i4": np.dtype("i1")}
+_UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "u4": np.dtype("u1"), "i4": np.dtype("i1")}
 _BY_NUMPY = {t.storage: t for t in ALL_TYPES if t.name not in _UNPACKED}

@@ -78,4 +78,8 @@ def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
     moving = [size for size in sizes if isinstance(size, Dim)]
     if not moving:
         return 1
-    return moving[0] if len(moving) == 1 else Dim(max(d.low for d in moving), max(d.high for d in moving))
+    if len(moving) == 1:
+        return moving[0]
+    # Of 0 and 1 the result is 0.
+    low = 0 if any(d.low == 0 for d in moving) else max(d.low for d in moving)
+    return Dim(low, max(d.high for d in moving))

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.jitter import StageCode, generate_stage
+from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage
 from clinfer.kernels.spec import BufferRef, Dispatch, KernelParams, KernelSpec, Stage, stages_of
 
 
@@ -43,7 +43,8 @@ def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
 
 
 def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLaunch, ...]:
-    """Argument blocks and work sizes of every stage for static layouts."""
+    """Argument blocks and work sizes of every stage for static layouts; ClinferError for too large a tensor."""
+    _check_sizes(params)
     launches = []
     for part in implementation.stages:
         try:
@@ -52,6 +53,14 @@ def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLau
         except ClinferError as error:
             raise error.at(params.primitive.where) from None
     return tuple(launches)
+
+
+def _check_sizes(params: KernelParams) -> None:
+    for layout in params.inputs + params.outputs:
+        if layout.physical_count > LARGEST_INDEX:
+            raise ClinferError("a tensor is too large to be indexed with 32 bits", where=params.primitive.where,
+                               values={"tensor": layout, "elements": layout.physical_count},
+                               hint="split the tensor along its batch")
 
 
 def _with_local_size(dispatch: Dispatch, params: KernelParams) -> Dispatch:

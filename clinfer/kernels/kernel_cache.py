@@ -1,6 +1,6 @@
 """The kernel cache: kernels built in batches and in parallel, kept in memory and on disk.
 
-On disk, per device and driver, `batches/<name>` holds one sealed program binary, and
+On disk, per device, driver and way of building, `batches/<name>` holds one sealed program binary, and
 `index/<kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
 """
 from __future__ import annotations
@@ -61,13 +61,24 @@ class KernelCache:
         results = build_in_processes(self._engine.device, [BuildJob(_source(self._engine, batch), BUILD_OPTIONS)
                                                            for batch in batches])
         for batch, result in zip(batches, results, strict=True):
-            if result.binary is None:
+            program = self._accepted(result.binary)
+            if program is None or result.binary is None:
                 self._build_singly(batch)
             else:
-                self._keep(batch, self._engine.load_binary(result.binary), result.binary)
+                self._keep(batch, program, result.binary)
+
+    def _accepted(self, binary: bytes | None) -> Program | None:
+        """The program of a helper's binary, unless its build failed or the driver refuses what it made itself."""
+        if binary is None:
+            return None
+        try:
+            return self._engine.load_binary(binary)
+        except ClinferError as error:
+            log(1, f"the driver refuses the binary of a batch: {error.what}")
+            return None
 
     def _build_singly(self, batch: Sequence[StageCode]) -> None:
-        """Build the kernels of a failed batch one by one, so that the error names the kernel."""
+        """Build the kernels of a failed batch here, one by one, so that an error names the kernel."""
         for code in batch:
             try:
                 program = self._engine.build_program(_source(self._engine, [code]), BUILD_OPTIONS)
@@ -84,7 +95,8 @@ class KernelCache:
     # -- disk -----------------------------------------------------------------------------------
 
     def _folder(self) -> Path:
-        device = hashlib.sha256(repr(self._engine.device.driver_key).encode()).hexdigest()[:16]
+        identity = (self._engine.device.driver_key, device_macros(self._engine), BUILD_OPTIONS)
+        device = hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
         return knobs.cache_dir() / "kernels" / device
 
     def _store(self, kernel_ids: Sequence[str], binary: bytes) -> None:
@@ -163,9 +175,13 @@ def _write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.replace(temporary, path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 _CACHES: weakref.WeakKeyDictionary[Engine, KernelCache] = weakref.WeakKeyDictionary()

@@ -18,6 +18,7 @@ _ROOM_NAMES = (
     "eltwise",
     "gather",
     "if_op",
+    "interpolate",
     "matmul",
     "mvn",
     "nonzero",

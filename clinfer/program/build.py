@@ -10,7 +10,7 @@ from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.memory_plan import LiveRange, assign_slots
 from clinfer.program.passes import run_pipeline
-from clinfer.program.program import OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
+from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
 from clinfer.program.schedule import assign_segments, value_ports
 from clinfer.topology import Input, Port, Topology
 
@@ -192,10 +192,9 @@ class _Assembly:
     def _node(self, node: Node) -> ProgramNode:
         bodies = tuple(build_program(body.topology, replace(self.context, options=replace(
             self.context.options, force_implementations={}))) for body in node.primitive.bodies)
-        kind = "host" if node.on_host else "view" if node.is_view else "body" if bodies else "kernel"
         return ProgramNode(
             node.primitive, tuple(self.index[p] for p in node.inputs),
-            tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), kind,  # type: ignore[arg-type]
+            tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),
             self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
             node.selection.rejected if node.selection else (), bodies)
 
@@ -216,6 +215,16 @@ class _Assembly:
                     if tensor in needed:
                         values[tensor] = None
         return Segment(tuple(members), tuple(incoming), tuple(values))
+
+
+def _kind(node: Node) -> NodeKind:
+    if isinstance(node.primitive, Input):
+        return "input"
+    if node.on_host:
+        return "host"
+    if node.is_view:
+        return "view"
+    return "body" if node.primitive.bodies else "kernel"
 
 
 def _static(layout: Layout) -> Layout:

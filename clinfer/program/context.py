@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape
@@ -62,10 +63,10 @@ class BuildContext:
         return tuple(self._layout(node, shape, kind) for shape, kind in zip(found, out_types, strict=True))
 
     @staticmethod
-    def _layout(node: Node, shape: Shape | None, element_type: object) -> Layout:
+    def _layout(node: Node, shape: Shape | None, element_type: ElementType) -> Layout:
         if shape is None:
             raise ClinferError("a tensor of dynamic rank is not supported", where=node.primitive.where,
                                hint="give the model's inputs a static rank, for instance with model.reshape")
-        layout = Layout.planar(shape, element_type)  # type: ignore[arg-type]
+        layout = Layout.planar(shape, element_type)
         padding = node.primitive.output_padding
         return Layout(layout.shape, layout.element_type, layout.format, padding) if padding else layout

@@ -14,6 +14,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive
 
+NodeKind = Literal["input", "host", "view", "body", "kernel"]
 Storage = Literal["input", "constant", "slot", "output", "body", "host"]
 
 
@@ -44,7 +45,7 @@ class ProgramNode:
     primitive: Primitive
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    kind: Literal["kernel", "host", "view", "body"]
+    kind: NodeKind
     segment: int
     implementations: tuple[Implementation, ...] = ()
     scratch_slots: tuple[int, ...] = ()

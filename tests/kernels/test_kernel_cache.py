@@ -110,3 +110,28 @@ def test_sources_are_dumped(engine: Engine, codes: list[StageCode], tmp_path: Pa
     KernelCache(engine).prepare(codes)
     text = (tmp_path / "dump" / "kernels" / f"{codes[0].kernel_id}.cl").read_text(encoding="utf-8")
     assert f"#define KERNEL_ID {codes[0].kernel_id}" in text
+
+
+def test_other_capabilities_have_another_cache(engine: Engine, codes: list[StageCode],
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    KernelCache(engine).prepare(codes)
+    able = engine.capabilities
+    other = Engine(engine.device, replace(able, builtin_prefetch=not able.builtin_prefetch))
+
+    def refuse(*_: object) -> None:
+        raise ClinferError("asked to build")
+    monkeypatch.setattr(kernel_cache, "build_in_processes", refuse)
+    KernelCache(engine).prepare(codes)
+    with pytest.raises(ClinferError, match="asked to build"):
+        KernelCache(other).prepare(codes)
+
+
+def test_a_binary_that_the_driver_refuses_is_built_here(engine: Engine, codes: list[StageCode],
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ClinferError("not this one")
+    monkeypatch.setattr(engine, "load_binary", refuse)
+    cache = KernelCache(engine)
+    cache.prepare(codes)
+    for code in codes:
+        engine.create_kernel(cache.program(code.kernel_id), code.kernel_id)

@@ -8,7 +8,7 @@ import clinfer
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.base.layout import Layout, Padding
+from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.network.network import Network
 from clinfer.ops.concat import Concat
 from clinfer.ops.pooling import MaxPool
@@ -20,7 +20,7 @@ I8 = ElementType.of("i8")
 INPUT = Layout((1, 1, 3, 8), I8, Format.of("bfyx"))
 
 
-def _topology(padding: Padding = Padding(), axis: int = 1) -> Topology:
+def _topology(padding: Padding = NO_PADDING, axis: int = 1) -> Topology:
     return Topology(
         input_layout("input0", INPUT),
         input_layout("input1", INPUT),

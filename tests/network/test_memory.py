@@ -57,6 +57,17 @@ def test_a_network_gives_back_what_it_held(own_engine: Engine) -> None:
     assert own_engine.ledger.current == before
 
 
+def test_plans_are_bounded_and_made_again(engine: Engine, rng: np.random.Generator,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clinfer.network.network.PLAN_CAPACITY", 3)
+    model = _branching_model()
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    for rows in (1, 2, 3, 1, 4, 1, 2, 3, 3, 4, 1):
+        check(network, oracle, [_floats(rng, rows, 2, 8)])
+        assert len(network._plans) <= 3
+    assert network.plans_made == 8
+
+
 def test_an_output_that_grows_does_not_stand_beside_its_old_memory(own_engine: Engine) -> None:
     x = ops.parameter([-1], np.float32)
     network = network_of(own_engine, ov.Model([ops.relu(x)], [x]))
@@ -80,8 +91,9 @@ def _two_segments() -> ov.Model:
 
 
 @pytest.mark.parametrize("model", [_two_segments, _branching_model], ids=["two-segments", "branching"])
-def test_running_out_of_memory_leaves_the_network_usable(own_engine: Engine, rng: np.random.Generator,
-                                                         monkeypatch: pytest.MonkeyPatch, model: Callable[[], ov.Model]) -> None:
+def test_running_out_of_memory_leaves_the_network_usable(
+        own_engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
+        model: Callable[[], ov.Model]) -> None:
     what = model()
     network, oracle = network_of(own_engine, what), CpuPlugin(what)
     tail = (4,) if len(what.input(0).partial_shape) == 2 else (5, 8)
@@ -89,7 +101,7 @@ def test_running_out_of_memory_leaves_the_network_usable(own_engine: Engine, rng
     small = _floats(rng, 6, *tail)
     for allowed in range(6):
         check(network, oracle, [small])
-        large = Layout.planar((300, *tail), network.program.inputs[name].element_type)
+        large = Layout.planar((3000, *tail), network.program.inputs[name].element_type)
         network.set_input(name, own_engine.allocate_memory(large, zero=True), large.static_shape)
         with monkeypatch.context() as patch:
             _allow(patch, own_engine, allowed)

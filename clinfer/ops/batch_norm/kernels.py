@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.ops.copying import span_constants, span_dispatch
+from clinfer.ops.shared.copying import span_constants, span_dispatch
 
 
 def _constants(params: KernelParams) -> dict[str, Constant]:

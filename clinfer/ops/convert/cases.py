@@ -14,7 +14,7 @@ def _row(source: str, target: str, shape: tuple[int, ...] = (3, 21), low: float 
 
 
 CASES = (
-    *(_row(a, b) for a in _TYPES for b in _TYPES if a != b and ({a, b} & {"f32", "i64"})),
+    *(_row(a, b) for a in _TYPES for b in _TYPES if a != b and "f32" in (a, b)),
     *(_row(a, b) for a, b in zip(_TYPES, _TYPES[2:] + _TYPES[:2], strict=True)),
     *(_row(a, b, (70,), -300, 300) for a, b in (("f32", "i8"), ("f32", "u8"), ("i32", "i8"), ("i16", "u8"),
                                                 ("f16", "i8"))),

@@ -17,8 +17,8 @@ from clinfer.kernels.spec import (
     output_operand,
     present_formats,
 )
-from clinfer.ops.copying import local_items
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.views import open_view
 
 _CPU_SPAN = (512, 16384)
 """Elements of a work-item on CPUs, at least and at most; enough work-items for every unit come first."""

@@ -15,7 +15,7 @@ from clinfer.ops.convolution.geometry import (
     operands,
     step_arguments,
 )
-from clinfer.ops.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
+from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 
 
 def _reference_formats(params: KernelParams) -> Formats:

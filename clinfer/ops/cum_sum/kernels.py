@@ -17,8 +17,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.views import open_view
 
 
 def _axis(params: KernelParams) -> int | None:

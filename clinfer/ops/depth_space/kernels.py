@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.ops.copying import local_items
 from clinfer.ops.depth_space.op import DepthToSpace
+from clinfer.ops.shared.copying import local_items
 
 
 def _supports(params: KernelParams) -> str | None:

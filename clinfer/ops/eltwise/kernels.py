@@ -17,9 +17,9 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items
 from clinfer.ops.eltwise import walk
 from clinfer.ops.eltwise.modes import whole_number
+from clinfer.ops.shared.copying import local_items
 
 
 def _formats(params: KernelParams) -> Formats:

@@ -16,10 +16,10 @@ from typing import cast
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Dispatch, KernelParams, Operand, input_operand, output_operand
-from clinfer.ops.copying import local_items
-from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.memo import remember_last
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.shared.memo import remember_last
+from clinfer.ops.shared.views import open_view
 
 AXES = 6
 _CPU_VECTOR, _GPU_VECTOR = 16, 4

@@ -18,10 +18,10 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items, storage_type
 from clinfer.ops.gather.op import Lookup
-from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.copying import local_items, storage_type
+from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.shared.views import open_view
 
 SHORTEST_ROW = 8
 _ROW_RANK = 4

@@ -20,8 +20,8 @@ from clinfer.kernels.spec import (
     planar_formats,
     scratch_operand,
 )
-from clinfer.ops.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.matmul.views import Product, count, product_of, rows_of, static
+from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 
 PANEL_COLUMNS = 32
 PACKED_ROWS = 64

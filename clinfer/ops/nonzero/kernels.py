@@ -13,8 +13,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items
 from clinfer.ops.nonzero.op import CHUNK
+from clinfer.ops.shared.copying import local_items
 
 SCAN_GROUP = 64
 

@@ -15,7 +15,7 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items, storage_type
+from clinfer.ops.shared.copying import local_items, storage_type
 
 
 def _formats(params: KernelParams) -> Formats:

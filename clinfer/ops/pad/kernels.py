@@ -13,9 +13,9 @@ from clinfer.kernels.spec import (
     output_operand,
     present_formats,
 )
-from clinfer.ops.copying import span_constants, span_dispatch
 from clinfer.ops.pad.op import MODES
-from clinfer.ops.views import at_least_one_axis
+from clinfer.ops.shared.copying import span_constants, span_dispatch
+from clinfer.ops.shared.views import at_least_one_axis
 
 
 def _operands(params: KernelParams) -> tuple[Operand, ...]:

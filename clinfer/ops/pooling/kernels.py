@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.ops.copying import local_items
 from clinfer.ops.pooling.op import AvgPool, MaxPool, Pooling
-from clinfer.ops.reduction import LOWEST, cpu_only
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.reduction import LOWEST, cpu_only
 
 _BLOCKED = ("b_fs_yx_fsv16", "b_fs_zyx_fsv16")
 _LETTERS = "ZYX"

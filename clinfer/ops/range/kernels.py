@@ -4,7 +4,7 @@ from __future__ import annotations
 import struct
 
 from clinfer.kernels.spec import KernelParams, KernelSpec, Operand, Stage, output_operand
-from clinfer.ops.copying import local_items
+from clinfer.ops.shared.copying import local_items
 
 
 def _operands(params: KernelParams) -> tuple[Operand, ...]:

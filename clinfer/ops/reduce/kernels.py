@@ -14,9 +14,9 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items
 from clinfer.ops.reduce.op import REDUCTIONS
-from clinfer.ops.reduction import (
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.reduction import (
     COLUMN_VECTOR,
     Arranged,
     Axes,
@@ -33,7 +33,7 @@ from clinfer.ops.reduction import (
     unblocked_formats,
     vector_columns_of,
 )
-from clinfer.ops.views import index_view, open_view
+from clinfer.ops.shared.views import index_view, open_view
 
 
 def _axes(params: KernelParams) -> Axes | None:

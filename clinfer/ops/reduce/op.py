@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature
-from clinfer.ops.reduction import HIGHEST, LOWEST
+from clinfer.ops.shared.reduction import HIGHEST, LOWEST
 from clinfer.topology import Primitive, SourceNode
 
 

@@ -15,8 +15,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items
 from clinfer.ops.reorder import tiles
+from clinfer.ops.shared.copying import local_items
 
 
 def _formats(params: KernelParams) -> Formats:

@@ -17,11 +17,11 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Operand, input_operand, output_operand
-from clinfer.ops.copying import local_items
-from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.memo import remember_last
-from clinfer.ops.view_copy import storage_type
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.shared.memo import remember_last
+from clinfer.ops.shared.view_copy import storage_type
+from clinfer.ops.shared.views import open_view
 
 LIMITS = 2
 LARGEST_RANK = 10

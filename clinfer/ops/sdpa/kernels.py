@@ -7,6 +7,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
+    BufferRef,
     Constant,
     Dispatch,
     KernelParams,
@@ -18,9 +19,9 @@ from clinfer.kernels.spec import (
     present_formats,
     scratch_operand,
 )
-from clinfer.ops.copying import local_items
-from clinfer.ops.reduction import cpu_only
-from clinfer.ops.views import index_view
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.reduction import cpu_only
+from clinfer.ops.shared.views import index_view
 
 _CHUNK = 16
 _KEYS = 32
@@ -108,20 +109,50 @@ def _pack_dispatch(params: KernelParams) -> Dispatch:
     return Dispatch((blocks, a * b), (1, 1))  # type: ignore[operator, arg-type]
 
 
+def _filled_view(params: KernelParams) -> TensorView:
+    """[a, b, S, 16 * VECTORS] with the values' own batch."""
+    shape = (1,) * (4 - params.inputs[_VALUE].rank) + params.inputs[_VALUE].shape
+    return TensorView.dense(ElementType.of("f32"), (*shape[:3], 16 * _vectors(params)))
+
+
+def _fill_operands(params: KernelParams) -> tuple[Operand, ...]:
+    return (input_operand(params, _VALUE, _four(TensorView.of(params.inputs[_VALUE]))),
+            scratch_operand(1, _filled_view(params)))
+
+
+def _fill_dispatch(params: KernelParams) -> Dispatch:
+    a, b, rows, _ = _filled_view(params).sizes
+    return Dispatch((rows, a * b), (1, 1))  # type: ignore[operator, arg-type]
+
+
+def _value_operand(params: KernelParams, batch: Shape) -> Operand:
+    """VALUE: input 2, or its filled-up copy where its last size is no multiple of 16."""
+    last = params.inputs[_VALUE].shape[-2:]
+    if not _tail(params):
+        return Operand("VALUE", BufferRef("input", _VALUE), _four(_stretched(params, _VALUE, batch, last)))
+    filled = _filled_view(params)
+    lifted = (1,) * (2 - len(batch)) + batch
+    return Operand("VALUE", BufferRef("scratch", 1), filled.broadcast((*lifted, *filled.sizes[2:])))
+
+
 def _tile_operands(params: KernelParams) -> tuple[Operand, ...]:
     batch = _batch(params)
     packed = _packed_view(params)
     lifted = (1,) * (2 - len(batch)) + batch
-    query, value = (_four(_stretched(params, i, batch, params.inputs[i].shape[-2:])) for i in (_QUERY, _VALUE))
+    query = _four(_stretched(params, _QUERY, batch, params.inputs[_QUERY].shape[-2:]))
     extras = [Operand(o.macro, o.buffer, o.view if o.macro == "INPUT4" else _four(o.view))
               for o in _attention_operands(params, batch)]
     return (input_operand(params, _QUERY, query), scratch_operand(0, packed.broadcast((*lifted, *packed.sizes[2:]))),
-            input_operand(params, _VALUE, value), *extras,
+            _value_operand(params, batch), *extras,
             output_operand(params, 0, _four(TensorView.of(params.outputs[0]))))
 
 
 def _vectors(params: KernelParams) -> int:
-    return params.outputs[0].shape[-1] // 16  # type: ignore[operator]
+    return -(-params.outputs[0].shape[-1] // 16)  # type: ignore[operator]
+
+
+def _tail(params: KernelParams) -> int:
+    return params.outputs[0].shape[-1] % 16  # type: ignore[operator]
 
 
 def _rows(params: KernelParams) -> int:
@@ -129,7 +160,8 @@ def _rows(params: KernelParams) -> int:
 
 
 def _tile_constants(params: KernelParams) -> dict[str, Constant]:
-    return {**_constants(params), "ROWS": _rows(params), "VECTORS": _vectors(params), "KEYS": _KEYS}
+    return {**_constants(params), "ROWS": _rows(params), "VECTORS": _vectors(params), "TAIL": _tail(params),
+            "KEYS": _KEYS}
 
 
 def _tile_dispatch(params: KernelParams) -> Dispatch:
@@ -141,8 +173,8 @@ def _tiles_support(params: KernelParams) -> str | None:
     size = params.outputs[0].shape[-1]
     if params.outputs[0].rank > 4:
         return "more than two batch axes"
-    if not isinstance(size, int) or size % 16 or size // 16 > _RESULT_REGISTERS:
-        return "the value's last size is not a small multiple of 16"
+    if not isinstance(size, int) or not 0 < size <= 16 * _RESULT_REGISTERS:
+        return "the value's last size is unknown or large"
     if any(not params.inputs[i].format.is_planar for i in (_QUERY, _KEY, _VALUE)):
         return "made for planar formats"
     if any(params.inputs[i].element_type.name == "f64" for i in (_QUERY, _KEY, _VALUE)):
@@ -151,15 +183,21 @@ def _tiles_support(params: KernelParams) -> str | None:
 
 
 def _scratch(params: KernelParams) -> tuple[int, ...]:
-    return (4 * math.prod(_packed_view(params).sizes),)  # type: ignore[arg-type]
+    views = (_packed_view(params), _filled_view(params)) if _tail(params) else (_packed_view(params),)
+    return tuple(4 * math.prod(view.sizes) for view in views)  # type: ignore[arg-type]
+
+
+def _tile_stages(built_for: KernelParams) -> tuple[Stage, ...]:
+    pack = Stage("sdpa_pack_keys.cl", "sdpa_pack_keys", _pack_dispatch, _pack_operands, lambda params: {"KEYS": _KEYS},
+                 bake=False)
+    fill = Stage("sdpa_pack_values.cl", "sdpa_pack_values", _fill_dispatch, _fill_operands,
+                 lambda params: {"WIDTH": 16 * _vectors(params)}, bake=False)
+    tiles = Stage("sdpa_tiles.cl", "sdpa_tiles", _tile_dispatch, _tile_operands, _tile_constants, bake=False)
+    return (pack, fill, tiles) if _tail(built_for) else (pack, tiles)
 
 
 KERNELS = (
-    KernelSpec("sdpa_tiles", (
-        Stage("sdpa_pack_keys.cl", "sdpa_pack_keys", _pack_dispatch, _pack_operands, lambda params: {"KEYS": _KEYS},
-              bake=False),
-        Stage("sdpa_tiles.cl", "sdpa_tiles", _tile_dispatch, _tile_operands, _tile_constants, bake=False)),
-        _tiles_support, lambda params: 20.0, present_formats, scratch=_scratch),
+    KernelSpec("sdpa_tiles", _tile_stages, _tiles_support, lambda params: 20.0, present_formats, scratch=_scratch),
     KernelSpec("sdpa_ref", (Stage("sdpa_ref.cl", "sdpa_ref", _reference_dispatch, _reference_operands,
                                   _reference_constants, bake=False),), formats=present_formats),
 )

@@ -1,13 +1,19 @@
-// Attention on a CPU: query [a, b, L, E], packed keys (see sdpa_pack_keys), value [a, b, S, V] and the output with
-// contiguous last axes; mask [a, b, L, S], sink [a, b, L, 1]. One work-item computes ROWS output rows, walking
-// the keys in blocks of KEYS = 32 with a running maximum and sum per row; ROWS x VECTORS float16 hold the result
-// (V = 16 * VECTORS). Rows beyond L are computed from the last one and not written.
+// Attention on a CPU: query [a, b, L, E], packed keys (see sdpa_pack_keys), values [a, b, S, 16 * VECTORS] and the
+// output [a, b, L, V] with contiguous last axes; mask [a, b, L, S], sink [a, b, L, 1]. VALUE is input 2 or, where V
+// is no multiple of 16, what sdpa_pack_values made of it; TAIL is V modulo 16. One work-item computes ROWS output
+// rows, walking the keys in blocks of KEYS = 32 with a running maximum and sum per row. Rows beyond L are computed
+// from the last one and not written.
 // Dimension 0: tiles of rows, 1: a times b.
 #include "clinfer.cl"
 
 #ifndef ROWS
 #define ROWS 6
 #define VECTORS 1
+#define TAIL 0
+#define VALUE_TYPE INPUT2_TYPE
+#define VALUE_LOAD16 INPUT2_LOAD16
+#define VALUE_GET_INDEX INPUT2_GET_INDEX
+#define VALUE_SIZE_2 INPUT2_SIZE_2
 #define KEYS 32
 #define IS_CAUSAL 0
 #define WITH_MASK 1
@@ -30,7 +36,7 @@ float FUNC(sum_of)(float16 v) {
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float* restrict packed,
-                   const global INPUT2_TYPE* restrict value,
+                   const global VALUE_TYPE* restrict value,
 #if WITH_MASK
                    const global INPUT3_TYPE* restrict mask,
 #endif
@@ -44,7 +50,7 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
     const int first_row = (int)get_global_id(0) * ROWS;
     const int b = (int)get_global_id(1) % OUTPUT0_SIZE_1;
     const int a = (int)get_global_id(1) / OUTPUT0_SIZE_1;
-    const int all_keys = INPUT2_SIZE_2;
+    const int all_keys = VALUE_SIZE_2;
     const int keys = IS_CAUSAL ? min(all_keys, min(first_row + ROWS, OUTPUT0_SIZE_2)) : all_keys;
 #if WITH_SCALE
     const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
@@ -109,16 +115,21 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
             for (int v = 0; v < VECTORS; ++v) totals[r][v] *= rescale;
         }
         for (int k = 0; k < count; ++k) {
-            const int from = INPUT2_GET_INDEX(a, b, first_key + k, 0);
+            const int from = VALUE_GET_INDEX(a, b, first_key + k, 0);
             for (int v = 0; v < VECTORS; ++v) {
-                const float16 x = INPUT2_LOAD16(value, from + 16 * v);
+                const float16 x = VALUE_LOAD16(value, from + 16 * v);
                 for (int r = 0; r < ROWS; ++r) totals[r][v] += weights[r][k] * x;
             }
         }
     }
     for (int r = 0; r < min(ROWS, OUTPUT0_SIZE_2 - first_row); ++r) {
         const float share = sums[r] > 0 ? 1 / sums[r] : 0;
-        for (int v = 0; v < VECTORS; ++v)
-            OUTPUT0_STORE16(output, OUTPUT0_GET_INDEX(a, b, rows[r], 16 * v), totals[r][v] * share);
+        const int to = OUTPUT0_GET_INDEX(a, b, rows[r], 0);
+        for (int v = 0; v < VECTORS - (TAIL > 0); ++v) OUTPUT0_STORE16(output, to + 16 * v, totals[r][v] * share);
+#if TAIL
+        float last[16];
+        vstore16(totals[r][VECTORS - 1] * share, 0, last);
+        for (int i = 0; i < TAIL; ++i) OUTPUT0_STORE(output, to + 16 * (VECTORS - 1) + i, last[i]);
+#endif
     }
 }

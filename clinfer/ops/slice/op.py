@@ -8,7 +8,7 @@ import numpy as np
 
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import Values
-from clinfer.ops.views import Index
+from clinfer.ops.shared.views import Index
 from clinfer.topology import Primitive
 
 

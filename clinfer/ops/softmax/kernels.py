@@ -16,8 +16,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import local_items
-from clinfer.ops.reduction import (
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.reduction import (
     COLUMN_VECTOR,
     Arranged,
     Axes,

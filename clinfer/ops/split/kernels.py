@@ -5,9 +5,9 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.copying import copy_kernels
-from clinfer.ops.view_copy import ViewCopy
-from clinfer.ops.views import Index, along_axis, can_cut_blocks, index_view, open_view
+from clinfer.ops.shared.copying import copy_kernels
+from clinfer.ops.shared.view_copy import ViewCopy
+from clinfer.ops.shared.views import Index, along_axis, can_cut_blocks, index_view, open_view
 
 
 def _index(params: KernelParams, number: int) -> Index | None:

@@ -16,8 +16,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.copying import ViewCopy, copy_kernels, local_items, storage_type
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.copying import ViewCopy, copy_kernels, local_items, storage_type
+from clinfer.ops.shared.views import open_view
 
 
 def _formats(params: KernelParams) -> Formats:

@@ -4,10 +4,10 @@ from __future__ import annotations
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.copying import copy_kernels
+from clinfer.ops.shared.copying import copy_kernels
+from clinfer.ops.shared.view_copy import ViewCopy
+from clinfer.ops.shared.views import open_view
 from clinfer.ops.transpose.op import order_of
-from clinfer.ops.view_copy import ViewCopy
-from clinfer.ops.views import open_view
 
 
 def _formats(params: KernelParams) -> Formats:

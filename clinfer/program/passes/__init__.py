@@ -1,6 +1,7 @@
 """The pass pipeline, in order. A pass rewrites the graph through its editing API only."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from clinfer.base import knobs
@@ -17,6 +18,7 @@ from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.select_kernels import select_kernels
 
+_COUNT = itertools.count()
 Pass = Callable[[Graph, BuildContext], None]
 
 PIPELINE: tuple[Pass, ...] = (
@@ -37,6 +39,7 @@ INTERNAL_PIPELINE: tuple[Pass, ...] = (infer_layouts, mark_host_nodes, select_ke
 
 def run_pipeline(graph: Graph, context: BuildContext) -> None:
     """Run every pass, checking the graph after each; an inconsistency names the pass."""
+    name = f"{next(_COUNT):03d}" + ("_constants" if context.options.is_internal else "")
     passes = INTERNAL_PIPELINE if context.options.is_internal else PIPELINE
     for number, run in enumerate(passes):
         run(graph, context)
@@ -44,14 +47,15 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
             graph.check()
         except ClinferError as error:
             raise error.at(f"after pass {run.__name__}") from None
-        _dump(graph, number, run.__name__)
+        _dump(graph, f"{name}/{number:02d}_{run.__name__}")
 
 
-def _dump(graph: Graph, number: int, name: str) -> None:
+def _dump(graph: Graph, name: str) -> None:
+    """Show a graph, and write it to `graphs/<program>/<pass>.txt`; programs are counted over the process."""
     if knobs.debug_level() >= 5:
         log(5, f"graph after {name}:\n{graph.describe()}")
     folder = knobs.dump_dir()
     if folder is not None:
-        target = folder / "graphs"
-        target.mkdir(parents=True, exist_ok=True)
-        (target / f"{number:02d}_{name}.txt").write_text(graph.describe() + "\n", encoding="utf-8")
+        target = folder / "graphs" / f"{name}.txt"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(graph.describe() + "\n", encoding="utf-8")

@@ -13,17 +13,14 @@ def add_required_reorders(graph: Graph, context: BuildContext) -> None:
     """Insert reorders between differing layouts (one per port and layout) and before outputs."""
     made: dict[tuple[Port, Layout], Port] = {}
     for node in graph:
+        if node.primitive.reads_shapes_only:
+            continue
         for index, wanted in enumerate(required_inputs(graph, node)):
             port = node.inputs[index]
-            if graph.layout(port) != wanted and not _unread(graph, node, index):
+            if graph.layout(port) != wanted:
                 graph.set_input(node.id, index, _reordered(graph, port, wanted, node, made, context))
     if not context.options.is_internal:
         _plain_outputs(graph, made, context)
-
-
-def _unread(graph: Graph, node: Node, index: int) -> bool:
-    """Whether only the shape of the input matters to the node."""
-    return node.primitive.reads_shapes_only
 
 
 def _reordered(graph: Graph, port: Port, wanted: Layout, reader: Node, made: dict[tuple[Port, Layout], Port],

@@ -56,5 +56,6 @@ def _fuse(graph: Graph, node: Node, add: Node, port: Port, context: BuildContext
     graph.constants[bias.id] = ConstantData(layout, array=flat)
     graph.replace(node.id, replace(node.primitive, inputs=(*node.inputs, Port(bias.id)),
                                    output_padding=add.primitive.output_padding))
+    node.layouts = add.layouts
     graph.redirect(Port(add.id), Port(node.id))
     graph.remove(add.id)

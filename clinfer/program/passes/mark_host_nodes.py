@@ -13,7 +13,7 @@ def mark_host_nodes(graph: Graph, context: BuildContext) -> None:
     """Set `on_host` on ShapeOf, on arithmetic with host values alone, and on what value inputs need."""
     for node in graph:
         node.on_host = node.primitive.can_evaluate and (
-            node.primitive.reads_shapes_only or _follows(graph, node) and all(map(_is_arithmetic, node.layouts)))
+            node.primitive.reads_shapes_only or (_follows(graph, node) and all(map(_is_arithmetic, node.layouts))))
     for node in graph:
         for index in node.primitive.value_inputs:
             if not node.primitive.can_evaluate or not node.on_host:

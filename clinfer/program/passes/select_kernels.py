@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout
 from clinfer.base.tracing import log
@@ -11,6 +12,7 @@ from clinfer.kernels.spec import KernelParams
 from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.topology import Input
 
 
 def select_kernels(graph: Graph, context: BuildContext) -> None:
@@ -21,10 +23,13 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
 
 
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
-    """Select for one node; views, host nodes and nodes without kernels keep planar layouts."""
+    """Select for one node; views, host nodes, inputs and nodes with bodies keep planar layouts."""
     table = kernels_of(node.primitive)
-    if node.on_host or node.id in graph.constants or not table:
+    if node.on_host or node.id in graph.constants or isinstance(node.primitive, Input) or node.primitive.bodies:
         return
+    if not table:
+        raise ClinferError("no kernel computes this primitive", where=node.primitive.where,
+                           hint="give its room a kernel table, see docs/add_an_op.md")
     if node.primitive.reinterprets_input and not node.primitive.output_padding:
         node.is_view = True
         return

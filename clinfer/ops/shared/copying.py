@@ -11,12 +11,12 @@ from typing import Literal
 
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Operand, Stage
-from clinfer.ops.block_copying import blocks_reason, blocks_stage
-from clinfer.ops.joint_axes import JointAxes, JointAxis
-from clinfer.ops.memo import remember_last
-from clinfer.ops.reduction import cpu_only
-from clinfer.ops.view_copy import PACKAGE, CopyOf, ViewCopy, storage_type
-from clinfer.ops.views import at_least_one_axis, open_view
+from clinfer.ops.shared.block_copying import blocks_reason, blocks_stage
+from clinfer.ops.shared.joint_axes import JointAxes, JointAxis
+from clinfer.ops.shared.memo import remember_last
+from clinfer.ops.shared.reduction import cpu_only
+from clinfer.ops.shared.view_copy import PACKAGE, CopyOf, ViewCopy, storage_type
+from clinfer.ops.shared.views import at_least_one_axis, open_view
 
 __all__ = ["ViewCopy", "copy_kernels", "local_items", "span_constants", "span_dispatch", "storage_type"]
 

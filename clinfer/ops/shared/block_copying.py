@@ -6,7 +6,7 @@ from dataclasses import replace
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Operand, Stage
-from clinfer.ops.view_copy import PACKAGE, CopyOf, ViewCopy
+from clinfer.ops.shared.view_copy import PACKAGE, CopyOf, ViewCopy
 
 _BLOCK = 16
 _LANES = ((_BLOCK, 1),)

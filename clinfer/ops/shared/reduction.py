@@ -14,9 +14,9 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape_inference import Values
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, Operand, input_operand, output_operand
-from clinfer.ops.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.memo import remember_last
-from clinfer.ops.views import open_view
+from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.shared.memo import remember_last
+from clinfer.ops.shared.views import open_view
 
 ROW_LANES_ON_GPU = 128
 COLUMN_VECTOR = 16

@@ -9,10 +9,10 @@ from functools import cached_property
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, KernelParams, Operand
-from clinfer.ops.joint_axes import JointAxes, join_axes
-from clinfer.ops.views import is_static_view
+from clinfer.ops.shared.joint_axes import JointAxes, join_axes
+from clinfer.ops.shared.views import is_static_view
 
-PACKAGE = "clinfer.ops"
+PACKAGE = "clinfer.ops.shared"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+// Resizes the last two axes of [b, f, y, x] by nearest neighbours (MODE 0) or linearly (MODE 1); any layout.
+// One work-item computes a run of RUN elements along x for CHANNELS channels, VEC at a time (16: a block of
+// b_fs_yx_fsv16): it works out once where the run comes from. Modes of coordinates and rounding as in
+// interpolate_ref; ARG_SCALE_Y and _X are the bits of floats.
+// Dimension 0: x by RUN (the last group is not full), 1: y, 2: b times f by CHANNELS.
+#include "clinfer.cl"
+
+#ifndef MODE
+#define MODE 1
+#define COORDINATES 0
+#define NEAREST 0
+#define VEC 16
+#define RUN 8
+#define CHANNELS 16
+#define ARG_SCALE_Y 0
+#define ARG_SCALE_X 0
+#endif
+
+#if VEC == 16
+#define VECTOR INPUT0_COMPUTE16
+#define LOAD_VECTOR INPUT0_LOAD16
+#define STORE_VECTOR OUTPUT0_STORE16
+#else
+#define VECTOR INPUT0_COMPUTE
+#define LOAD_VECTOR INPUT0_LOAD
+#define STORE_VECTOR OUTPUT0_STORE
+#endif
+
+float FUNC(place_of)(int x, float scale, int resized, int length) {
+    if (scale == 1.0f || resized == length) return x;
+#if COORDINATES == 0
+    return (x + 0.5f) / scale - 0.5f;
+#elif COORDINATES == 1
+    return resized > 1 ? (x + 0.5f) / scale - 0.5f : 0;
+#elif COORDINATES == 2
+    return x / scale;
+#elif COORDINATES == 3
+    return (x + 0.5f) / scale;
+#else
+    return resized == 1 ? 0 : (float)x * (length - 1) / (resized - 1);
+#endif
+}
+
+int FUNC(nearest_to)(float place, float scale) {
+#if NEAREST == 0
+    return place == trunc(place) + 0.5f ? (int)floor(place) : (int)round(place);
+#elif NEAREST == 1
+    return (int)round(place);
+#elif NEAREST == 2
+    return (int)floor(place);
+#elif NEAREST == 3
+    return (int)ceil(place);
+#else
+    return scale < 1 ? (int)ceil(place) : (int)place;
+#endif
+}
+
+KERNEL(interpolate_planes)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first_x = (int)get_global_id(0) * RUN;
+    if (first_x >= OUTPUT0_SIZE_X) return;
+    const int count = min(RUN, OUTPUT0_SIZE_X - first_x);
+    const int out_y = get_global_id(1);
+    const int chunks = CEIL_DIV(OUTPUT0_SIZE_F, CHANNELS);
+    const int b = (int)get_global_id(2) / chunks;
+    const int first_f = (int)get_global_id(2) % chunks * CHANNELS;
+    const int last_f = min(first_f + CHANNELS, OUTPUT0_SIZE_F);
+    const float scale_y = as_float(ARG_SCALE_Y), scale_x = as_float(ARG_SCALE_X);
+    const float place_y = FUNC(place_of)(out_y, scale_y, OUTPUT0_SIZE_Y, INPUT0_SIZE_Y);
+    int left[RUN];
+#if MODE == 0
+    const int y = clamp(FUNC(nearest_to)(place_y, scale_y), 0, INPUT0_SIZE_Y - 1);
+    for (int i = 0; i < count; ++i) {
+        const float place = FUNC(place_of)(first_x + i, scale_x, OUTPUT0_SIZE_X, INPUT0_SIZE_X);
+        left[i] = clamp(FUNC(nearest_to)(place, scale_x), 0, INPUT0_SIZE_X - 1) * INPUT0_PITCH_X;
+    }
+    for (int f = first_f; f < last_f; f += VEC) {
+        const int row = INPUT0_GET_INDEX(b, f, y, 0), to = OUTPUT0_GET_INDEX(b, f, out_y, first_x);
+        for (int i = 0; i < count; ++i)
+            STORE_VECTOR(output, to + i * OUTPUT0_PITCH_X, LOAD_VECTOR(input, row + left[i]));
+    }
+#else
+    const float inside_y = clamp(place_y, 0.0f, (float)(INPUT0_SIZE_Y - 1));
+    const int y = (int)inside_y;
+    const float below = inside_y - y;
+    const int next_row = (min(y + 1, INPUT0_SIZE_Y - 1) - y) * INPUT0_PITCH_Y;
+    int step[RUN];
+    float share[RUN];
+    for (int i = 0; i < count; ++i) {
+        const float place = clamp(FUNC(place_of)(first_x + i, scale_x, OUTPUT0_SIZE_X, INPUT0_SIZE_X),
+                                  0.0f, (float)(INPUT0_SIZE_X - 1));
+        const int x = (int)place;
+        left[i] = x * INPUT0_PITCH_X;
+        step[i] = (min(x + 1, INPUT0_SIZE_X - 1) - x) * INPUT0_PITCH_X;
+        share[i] = place - x;
+    }
+    for (int f = first_f; f < last_f; f += VEC) {
+        const int row = INPUT0_GET_INDEX(b, f, y, 0), to = OUTPUT0_GET_INDEX(b, f, out_y, first_x);
+        for (int i = 0; i < count; ++i) {
+            const int at = row + left[i];
+            const VECTOR a0 = LOAD_VECTOR(input, at), a1 = LOAD_VECTOR(input, at + step[i]);
+            const VECTOR b0 = LOAD_VECTOR(input, at + next_row), b1 = LOAD_VECTOR(input, at + next_row + step[i]);
+            const VECTOR top = a0 * (1 - share[i]) + a1 * share[i], bottom = b0 * (1 - share[i]) + b1 * share[i];
+            STORE_VECTOR(output, to + i * OUTPUT0_PITCH_X, top * (1 - below) + bottom * below);
+        }
+    }
+#endif
+}

@@ -1,0 +1,158 @@
+// Resizes a tensor; any layout, rank but 0, mode and set of axes. One work-item computes one element as the
+// weighted sum over the taps of every resized axis (AXES lists them); the last work-group is not full.
+// MODE: 0 nearest, 1 linear_onnx, 2 linear, 3 cubic, 4 bilinear_pillow, 5 bicubic_pillow.
+// COORDINATES: 0 half_pixel, 1 pytorch_half_pixel, 2 asymmetric, 3 tf_half_pixel_for_nn, 4 align_corners.
+// NEAREST: 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil, 4 simple.
+// LENGTHS are the padded sizes of the data's axes, BEGINS the pads before them, SCALES the bits of floats.
+#include "clinfer.cl"
+
+#ifndef MODE
+#define MODE 1
+#define COORDINATES 0
+#define NEAREST 0
+#define ANTIALIAS 0
+#define CUBE_COEFF -0.75f
+#define AXES {2, 3}
+#define AXIS_COUNT 2
+#define LENGTHS {16, 16, 16, 16}
+#define BEGINS {0, 0, 0, 0}
+#define SCALES {0, 0, 0, 0}
+#define INPUT_SIZES {INPUT0_SIZE_0, INPUT0_SIZE_1, INPUT0_SIZE_2, INPUT0_SIZE_3}
+#define OUTPUT_SIZES {OUTPUT0_SIZE_0, OUTPUT0_SIZE_1, OUTPUT0_SIZE_2, OUTPUT0_SIZE_3}
+#endif
+
+// The place in data of `length` elements to which element x of `resized` belongs.
+float FUNC(place_of)(int x, float scale, int resized, int length) {
+    if (scale == 1.0f || resized == length) return x;
+#if COORDINATES == 0
+    return (x + 0.5f) / scale - 0.5f;
+#elif COORDINATES == 1
+    return resized > 1 ? (x + 0.5f) / scale - 0.5f : 0;
+#elif COORDINATES == 2
+    return x / scale;
+#elif COORDINATES == 3
+    return (x + 0.5f) / scale;
+#else
+    return resized == 1 ? 0 : (float)x * (length - 1) / (resized - 1);
+#endif
+}
+
+int FUNC(nearest_to)(float place, float scale) {
+#if NEAREST == 0
+    return place == trunc(place) + 0.5f ? (int)floor(place) : (int)round(place);
+#elif NEAREST == 1
+    return (int)round(place);
+#elif NEAREST == 2
+    return (int)floor(place);
+#elif NEAREST == 3
+    return (int)ceil(place);
+#else
+    return scale < 1 ? (int)ceil(place) : (int)place;
+#endif
+}
+
+float FUNC(cubic)(float distance) {
+    const float a = CUBE_COEFF, d = fabs(distance);
+    if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+float FUNC(triangle)(float distance) {
+    return fmax(0.0f, 1 - fabs(distance));
+}
+
+// The first tap of element x and how many there are; taps may lie outside the data.
+int FUNC(first_tap)(int x, float scale, int resized, int length, int* count) {
+#if MODE >= 4
+    const float step = (float)length / resized, reach = (MODE == 4 ? 1.0f : 2.0f) * fmax(step, 1.0f);
+    const float centre = (x + 0.5f) * step;
+    const int first = max((int)(centre - reach + 0.5f), 0);
+    *count = min((int)(centre + reach + 0.5f), length) - first;
+    return first;
+#else
+    const float place = FUNC(place_of)(x, scale, resized, length);
+#if MODE == 0
+    *count = 1;
+    return clamp(FUNC(nearest_to)(place, scale), 0, length - 1);
+#elif MODE == 1
+    *count = 2;
+    return (int)clamp(place, 0.0f, (float)(length - 1));
+#elif MODE == 2
+    const int reach = scale > 1 ? 2 : (int)ceil(2 / (ANTIALIAS ? scale : 1));
+    *count = 2 * reach + 1;
+    return (int)round(place) - reach;
+#else
+    *count = 4;
+    return (int)floor(place) - 1;
+#endif
+#endif
+}
+
+float FUNC(weight_of)(int tap, int x, float scale, int resized, int length) {
+#if MODE >= 4
+    const float step = (float)length / resized, centre = (x + 0.5f) * step;
+    const float distance = (tap - centre + 0.5f) / fmax(step, 1.0f);
+    return MODE == 4 ? FUNC(triangle)(distance) : FUNC(cubic)(distance);
+#else
+    const float place = FUNC(place_of)(x, scale, resized, length);
+#if MODE == 0
+    return 1;
+#elif MODE == 1
+    return FUNC(triangle)(clamp(place, 0.0f, (float)(length - 1)) - tap);
+#elif MODE == 2
+    const float narrow = ANTIALIAS && scale < 1 ? scale : 1;
+    return tap < 0 || tap >= length ? 0 : FUNC(triangle)(narrow * (place - tap));
+#else
+    return FUNC(cubic)(place - tap);
+#endif
+#endif
+}
+
+KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int axes[] = AXES, lengths[] = LENGTHS, begins[] = BEGINS, scale_bits[] = SCALES;
+    const int input_sizes[] = INPUT_SIZES, output_sizes[] = OUTPUT_SIZES;
+    const int element = get_global_id(0);
+    if (element >= OUTPUT0_COUNT) return;
+    int at[MAX_RANK], from[MAX_RANK], first[MAX_RANK], count[MAX_RANK], step[MAX_RANK];
+    OUTPUT0_UNRAVEL(element, at);
+    for (int a = 0; a < OUTPUT0_RANK; ++a) from[a] = at[a];
+    int taps = 1;
+    for (int n = 0; n < AXIS_COUNT; ++n) {
+        const int a = axes[n];
+        first[n] = FUNC(first_tap)(at[a], as_float(scale_bits[a]), output_sizes[a], lengths[a], &count[n]);
+        step[n] = 0;
+        taps *= count[n];
+    }
+#if MODE == 0
+    INPUT0_COMPUTE total = 0;
+#else
+    float total = 0, weights = 0;
+#endif
+    for (int tap = 0; tap < taps; ++tap) {
+        float weight = 1;
+        int is_inside = 1;
+        for (int n = 0; n < AXIS_COUNT; ++n) {
+            const int a = axes[n], place = first[n] + step[n];
+            weight *= FUNC(weight_of)(place, at[a], as_float(scale_bits[a]), output_sizes[a], lengths[a]);
+            from[a] = clamp(place, 0, lengths[a] - 1) - begins[a];
+            is_inside &= from[a] >= 0 && from[a] < input_sizes[a];
+        }
+#if MODE == 0
+        if (is_inside) total = INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
+#else
+        weights += weight;
+        if (is_inside && weight != 0) total += weight * (float)INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
+#endif
+        for (int n = AXIS_COUNT - 1; n >= 0; --n) {
+            if (++step[n] < count[n]) break;
+            step[n] = 0;
+        }
+    }
+#if MODE == 0
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), total);
+#elif OUTPUT0_IS_FLOAT
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), weights == 0 ? 0 : total / weights);
+#else
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), (OUTPUT0_COMPUTE)(weights == 0 ? 0 : rint(total / weights)));
+#endif
+}

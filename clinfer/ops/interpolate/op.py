@@ -1,0 +1,103 @@
+"""The Interpolate primitive (OpenVINO Interpolate-11 and -4; version 1 becomes one)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape_inference import Values
+from clinfer.ops.room import by_attributes
+from clinfer.topology import Constant, Port, Primitive, SourceNode
+
+MODES = ("nearest", "linear_onnx", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
+NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
+
+
+@dataclass(frozen=True)
+class Interpolate(Primitive):
+    """Input 0 resized to the sizes or by the scales in input 1 (`shape_calculation_mode`) along axes (2).
+
+    Without input 2 every axis is resized. `pads_begin` and `pads_end` put zeros around the data first.
+    """
+
+    mode: str = "nearest"
+    shape_calculation_mode: str = "sizes"
+    coordinate_transformation_mode: str = "half_pixel"
+    nearest_mode: str = "round_prefer_floor"
+    antialias: bool = False
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    cube_coeff: float = -0.75
+    op_type: ClassVar[str] = "Interpolate"
+    opset: ClassVar[str] = "opset11"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, known in (("mode", MODES), ("coordinate_transformation_mode", COORDINATES),
+                            ("nearest_mode", NEAREST)):
+            if getattr(self, name) not in known:
+                raise ClinferError(f"Interpolate does not know this {name}", where=self.where,
+                                   values={name: getattr(self, name), "known": ", ".join(known)})
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.inputs)))
+
+    @property
+    def axes_input(self) -> int:
+        """The input that holds the axes, if there are as many."""
+        return 2
+
+    @property
+    def scales_input(self) -> int:
+        """The input that holds the scales, if `shape_calculation_mode` is "scales"."""
+        return 1
+
+    def axes_of(self, values: Values, rank: int) -> tuple[int, ...] | None:
+        """The resized axes in the order of the sizes or scales, or None while they are unknown."""
+        if len(self.inputs) <= self.axes_input:
+            return tuple(range(rank))
+        if self.axes_input not in values:
+            return None
+        return tuple(int(axis) % rank for axis in values[self.axes_input].reshape(-1))
+
+    def pads(self, axis: int) -> tuple[int, int]:
+        """Zeros before and after an axis of the data."""
+        return (self.pads_begin[axis] if axis < len(self.pads_begin) else 0,
+                self.pads_end[axis] if axis < len(self.pads_end) else 0)
+
+
+@dataclass(frozen=True)
+class Interpolate4(Interpolate):
+    """The same with sizes in input 1, scales in input 2 and axes in input 3."""
+
+    opset: ClassVar[str] = "opset4"
+
+    @property
+    def axes_input(self) -> int:
+        return 3
+
+    @property
+    def scales_input(self) -> int:
+        return 2
+
+
+def convert_interpolate(node: SourceNode) -> Primitive | Sequence[Primitive]:
+    """The primitive of any version; the axes of version 1 become a constant."""
+    if node.opset in ("opset4", "opset5", "opset6", "opset7", "opset8", "opset9", "opset10"):
+        return by_attributes(Interpolate4)(node)
+    if node.opset not in ("opset1", "opset2", "opset3"):
+        return by_attributes(Interpolate)(node)
+    given = node.attributes
+    axes = Constant(f"{node.id}/axes", origin=node.name, value=np.array(sorted(given["axes"]), np.int64),
+                    element_type=ElementType.of("i64"))
+    return axes, Interpolate(
+        node.id, (*node.inputs, Port(axes.id)), origin=node.name, antialias=bool(given["antialias"]),
+        mode="linear_onnx" if given["mode"] == "linear" and not given["antialias"] else given["mode"],
+        coordinate_transformation_mode="align_corners" if given["align_corners"] else "asymmetric",
+        nearest_mode="simple", pads_begin=tuple(given["pads_begin"]), pads_end=tuple(given["pads_end"]))

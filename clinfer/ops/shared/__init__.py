@@ -1,0 +1,1 @@
+"""What rooms share: copying kernels, views of parts of tensors, rows and columns along axes, tiles."""
