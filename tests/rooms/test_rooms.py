@@ -1,7 +1,8 @@
 """Every case row on every device, crossed with kernels, layouts and dynamic shapes.
 
 The row runs as the selector wants it, static and as a sequence of shapes, and once with each kernel of
-its table forced; a seeded choice of blocked input layouts is added. `CLINFER_TEST_FULL=1` crosses all.
+its table forced; a seeded choice of input layouts is added, and others where a kernel needs them.
+`CLINFER_TEST_FULL=1` crosses all.
 """
 from __future__ import annotations
 
@@ -30,10 +31,15 @@ def _tables(room_name: str) -> list[str]:
     return sorted({spec.name for specs in room.kernels.values() for spec in specs})
 
 
+def _layouts(case: Case) -> list[str]:
+    """The formats that fit an input of the row, besides the planar one."""
+    ranks = sorted({len(shape) for shape, _ in parameter_specs(case)})
+    return [name for rank in ranks for name in LAYOUTS.get(rank, ())]
+
+
 def _variants(room_name: str, case: Case) -> list[Variant]:
     modes = [True, False] if case.sequence else [False]
-    ranks = {len(shape) for shape, _ in parameter_specs(case)}
-    layouts = [name for rank in ranks for name in LAYOUTS.get(rank, ())]
+    layouts = _layouts(case)
     variants = [Variant(dynamic) for dynamic in modes]
     kernels = _tables(room_name)
     variants += [Variant(modes[0], kernel) for kernel in kernels if len(kernels) > 1]
@@ -49,15 +55,22 @@ def _variants(room_name: str, case: Case) -> list[Variant]:
 def test_row(engine: Engine, room: str, case: Case) -> None:
     if not needs(case, engine):
         pytest.skip("the device has no fp64")
-    ran = 0
-    for variant in _variants(room, case):
-        try:
-            _reached.update(run_case(engine, case, variant))
-            ran += 1
-        except ClinferError as error:
-            if not (variant.kernel and is_unsupported(error)):
-                raise
-    assert ran
+    assert sum(_runs(engine, case, variant) for variant in _variants(room, case))
+    for kernel in _tables(room):
+        for layout in _layouts(case):
+            if kernel not in _reached:
+                _runs(engine, case, Variant(bool(case.sequence), kernel, layout))
+
+
+def _runs(engine: Engine, case: Case, variant: Variant) -> bool:
+    """Run a variant; False if the forced kernel refuses it."""
+    try:
+        _reached.update(run_case(engine, case, variant))
+    except ClinferError as error:
+        if not (variant.kernel and is_unsupported(error)):
+            raise
+        return False
+    return True
 
 
 def test_every_kernel_was_reached(request: pytest.FixtureRequest) -> None:
