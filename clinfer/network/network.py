@@ -19,10 +19,13 @@ from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.planner import Planner
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
+from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import Stream
+from clinfer.runtime.stream import Stream, WorkSize
 
 PLAN_CAPACITY = 256
+
+_Replay = list[Upload | RunBody | list[tuple[Kernel, WorkSize]]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Network:
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index)
         self._plans: OrderedDict[tuple[int, PlanKey], Plan] = OrderedDict()
         self._current: list[Plan | None] = [None] * len(program.segments)
+        self._replays: list[_Replay] = [[] for _ in program.segments]
         self._given: dict[str, _Given] = {}
         self._wanted: dict[str, Memory] = {}
         self._bodies: dict[tuple[int, int], Network] = {}
@@ -150,7 +154,7 @@ class Network:
         if self._inspected:
             self._inspect(plan, shapes, values)
         else:
-            self._replay(plan, shapes, values)
+            self._replay(number, shapes, values)
 
     def _plan(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Plan:
         segment = self.program.segments[number]
@@ -180,16 +184,28 @@ class Network:
             # A slot that could not grow is gone, and plans of other segments may count on it.
             self._current = [None] * len(self._current)
             raise
-        for step in plan.steps:
-            if isinstance(step, Launch):
-                self._bindings.set_block(step.kernel, step.block)
+        self._replays[number] = self._resolve(plan)
         self._current[number] = plan
 
-    def _replay(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        enqueue, kernels = self.stream.enqueue, self._bindings.kernels
+    def _resolve(self, plan: Plan) -> _Replay:
+        """The steps as they are replayed, launches in unbroken runs; sets their argument blocks."""
+        resolved: _Replay = []
         for step in plan.steps:
-            if isinstance(step, Launch):
-                enqueue(kernels[step.kernel], step.work)
+            if not isinstance(step, Launch):
+                resolved.append(step)
+                continue
+            self._bindings.set_block(step.kernel, step.block)
+            launch = (self._bindings.kernels[step.kernel], step.work)
+            if resolved and isinstance(resolved[-1], list):
+                resolved[-1].append(launch)
+            else:
+                resolved.append([launch])
+        return resolved
+
+    def _replay(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        for step in self._replays[number]:
+            if isinstance(step, list):
+                self.stream.enqueue_all(step)
             else:
                 self._carry_out(step, shapes, values)
 
