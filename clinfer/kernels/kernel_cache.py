@@ -153,7 +153,7 @@ def _source(engine: Engine, batch: Sequence[StageCode]) -> str:
 def device_macros(engine: Engine) -> str:
     """What kernels may ask about the device."""
     able = engine.capabilities
-    lines = [f"#define CLINFER_SUBGROUPS {int(bool(able.subgroup_sizes))}",
+    lines = [f"#define CLINFER_SUBGROUPS {int('khr' in able.subgroup_builtins)}",
              f"#define CLINFER_FP16 {int(able.fp16)}",
              f"#define CLINFER_PREFETCH {int(able.builtin_prefetch)}"]
     if able.fp64:

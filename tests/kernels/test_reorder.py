@@ -73,3 +73,21 @@ def test_block_tails_are_zero(engine: Engine, rng: np.random.Generator) -> None:
     network.execute()
     units = network.stream.read(output.memory).view(np.float32).reshape(4, 16)
     assert np.count_nonzero(units[:, 5:]) == 0 and np.all(units[:, :5] != 0)
+
+
+@pytest.mark.parametrize("described", [
+    Format("b_fs_yx_fsv4", "bfyx", "bfyx", (("f", 4),)),
+    Format("b_fs_yx_fsv32", "bfyx", "bfyx", (("f", 32),)),
+    Format("fs_b_yx_fsv32", "bfyx", "fbyx", (("f", 32),)),
+    Format("bs_fs_yx_bsv16_fsv16", "bfyx", "bfyx", (("b", 16), ("f", 16))),
+], ids=str)
+def test_a_new_format_needs_only_its_description(engine: Engine, rng: np.random.Generator, described: Format,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FORMATS, described.name, described)
+    shape = (3, 37, 4, 5)
+    values = rng.standard_normal(shape).astype(np.float32)
+    layout = Layout(shape, ElementType.of("f32"), described)
+    assert np.array_equal(layout.unpack(layout.pack(values)), values)
+    topology = Topology(Input("x", shape=(ANY,) * 4), Reorder("a", ("x",), format=described.name),
+                        Reorder("b", ("a",), format="byxf"), Reorder("c", ("b",), format=described.name))
+    assert np.array_equal(_run(engine, topology, values), values)

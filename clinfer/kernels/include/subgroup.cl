@@ -1,38 +1,49 @@
-// Reductions over the SUBGROUP_SIZE work-items of a group of that size along dimension 0.
-// `scratch` is a local array of SUBGROUP_SIZE elements, used where the device has no sub-groups
-// (CLINFER_SUBGROUPS 0). Every work-item of the group must call, and all receive the result.
+// Combining one value of every work-item of a work-group.
+// The group has one dimension and `lanes` work-items, a power of two; `lane` is get_local_id(0) and `shared` a
+// local array of `lanes` values of the same type. Every work-item of the group must get there; all of them then
+// hold the result in `value`.
+//   GROUP_COMBINE(OP, value, shared, lane, lanes)   any associative OP(a, b), through local memory
+//   GROUP_ADD(value, shared, lane, lanes)           sum, by sub-groups where the device has them
+//   GROUP_MAX(value, shared, lane, lanes)           maximum of floats, likewise
+// CLINFER_SUBGROUPS says whether sub_group_reduce_add and its kind build and give right results.
 
 #ifndef CLINFER_SUBGROUPS
 #define CLINFER_SUBGROUPS 0
 #endif
 
-#if CLINFER_SUBGROUPS
-#define SUBGROUP_REDUCE_ADD(v, scratch) sub_group_reduce_add(v)
-#define SUBGROUP_REDUCE_MAX(v, scratch) sub_group_reduce_max(v)
-#else
-inline float clinfer_group_reduce_add(float v, local float* scratch) {
-    const int lane = get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    scratch[lane] = v;
-    for (int step = get_local_size(0) / 2; step > 0; step /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane < step) scratch[lane] += scratch[lane + step];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return scratch[0];
-}
+#define GROUP_COMBINE(OP, value, shared, lane, lanes) do { \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        (shared)[lane] = (value); \
+        for (int step_ = (lanes) / 2; step_ > 0; step_ /= 2) { \
+            barrier(CLK_LOCAL_MEM_FENCE); \
+            if ((lane) < step_) (shared)[lane] = OP((shared)[lane], (shared)[(lane) + step_]); \
+        } \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        (value) = (shared)[0]; \
+    } while (0)
 
-inline float clinfer_group_reduce_max(float v, local float* scratch) {
-    const int lane = get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    scratch[lane] = v;
-    for (int step = get_local_size(0) / 2; step > 0; step /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane < step) scratch[lane] = fmax(scratch[lane], scratch[lane + step]);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return scratch[0];
-}
-#define SUBGROUP_REDUCE_ADD(v, scratch) clinfer_group_reduce_add(v, scratch)
-#define SUBGROUP_REDUCE_MAX(v, scratch) clinfer_group_reduce_max(v, scratch)
+#define GROUP_PLUS_(a, b) ((a) + (b))
+
+#if CLINFER_SUBGROUPS
+#ifdef cl_khr_subgroups
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#endif
+#ifdef cl_intel_subgroups
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#endif
+// Each sub-group reduces its values; their results, few, pass through local memory.
+#define GROUP_BY_SUBGROUPS_(REDUCE, OP, value, shared) do { \
+        (value) = REDUCE(value); \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        if (get_sub_group_local_id() == 0) (shared)[get_sub_group_id()] = (value); \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        (value) = (shared)[0]; \
+        for (int other_ = 1; other_ < (int)get_num_sub_groups(); ++other_) \
+            (value) = OP(value, (shared)[other_]); \
+    } while (0)
+#define GROUP_ADD(value, shared, lane, lanes) GROUP_BY_SUBGROUPS_(sub_group_reduce_add, GROUP_PLUS_, value, shared)
+#define GROUP_MAX(value, shared, lane, lanes) GROUP_BY_SUBGROUPS_(sub_group_reduce_max, fmax, value, shared)
+#else
+#define GROUP_ADD(value, shared, lane, lanes) GROUP_COMBINE(GROUP_PLUS_, value, shared, lane, lanes)
+#define GROUP_MAX(value, shared, lane, lanes) GROUP_COMBINE(fmax, value, shared, lane, lanes)
 #endif

@@ -30,16 +30,7 @@ INPUT0_COMPUTE FUNC(add_lanes)(VECTOR v) {
 }
 
 #if LANES > 1
-#define ADD_GROUP(value) do { \
-        barrier(CLK_LOCAL_MEM_FENCE); \
-        shared[lane] = value; \
-        for (int step = LANES / 2; step > 0; step /= 2) { \
-            barrier(CLK_LOCAL_MEM_FENCE); \
-            if (lane < step) shared[lane] += shared[lane + step]; \
-        } \
-        barrier(CLK_LOCAL_MEM_FENCE); \
-        value = shared[0]; \
-    } while (0)
+#define ADD_GROUP(value) GROUP_ADD(value, shared, lane, LANES)
 #else
 #define ADD_GROUP(value)
 #endif

@@ -54,12 +54,7 @@ KERNEL(reduce_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
     }
 #if LANES > 1
     local INPUT0_COMPUTE shared[LANES];
-    shared[lane] = total;
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane < step) shared[lane] = COMBINE(shared[lane], shared[lane + step]);
-    }
-    total = shared[0];
+    GROUP_COMBINE(COMBINE, total, shared, lane, LANES);
     if (lane > 0) return;
 #endif
     OUTPUT0_STORE(output, OUTPUT0_GET_INDEX(at0, at1, at2, 0), FINISH(total));

@@ -33,18 +33,11 @@
 #endif
 
 #if LANES > 1
-#define COMBINE_GROUP(OP, value) do { \
-        barrier(CLK_LOCAL_MEM_FENCE); \
-        shared[lane] = value; \
-        for (int step = LANES / 2; step > 0; step /= 2) { \
-            barrier(CLK_LOCAL_MEM_FENCE); \
-            if (lane < step) shared[lane] = OP(shared[lane], shared[lane + step]); \
-        } \
-        barrier(CLK_LOCAL_MEM_FENCE); \
-        value = shared[0]; \
-    } while (0)
+#define HIGHEST_OF_GROUP(value) GROUP_MAX(value, shared, lane, LANES)
+#define SUM_OF_GROUP(value) GROUP_ADD(value, shared, lane, LANES)
 #else
-#define COMBINE_GROUP(OP, value)
+#define HIGHEST_OF_GROUP(value)
+#define SUM_OF_GROUP(value)
 #endif
 
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
@@ -69,7 +62,7 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
     }
     for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES)
         highest = fmax(highest, INPUT0_LOAD(input, from + i));
-    COMBINE_GROUP(fmax, highest);
+    HIGHEST_OF_GROUP(highest);
 
     INPUT0_COMPUTE sum = 0;
     if (lane * VEC < vectors_end) {
@@ -85,7 +78,7 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
     }
     for (int i = vectors_end + lane; i < INPUT0_SIZE_3; i += LANES)
         sum += exp(INPUT0_LOAD(input, from + i) - highest);
-    COMBINE_GROUP(ADD, sum);
+    SUM_OF_GROUP(sum);
 
 #if IS_LOG
     const INPUT0_COMPUTE shift = highest + log(sum);
