@@ -96,8 +96,6 @@ def layer_of(path: Path) -> str:
 
 
 def room_names() -> list[str]:
-    if not ROOMS.is_dir():
-        pytest.skip("clinfer/ops does not exist yet")
     folders = (p for p in ROOMS.iterdir() if p.is_dir() and any(p.glob("*.py")) and is_ours(p))
     return sorted(p.name for p in folders if p.name != SHARED)
 

@@ -1,6 +1,7 @@
 """The gathering primitives (OpenVINO Gather-1, -7, -8, GatherElements-6, GatherND-5, -8)."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,7 +29,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Gathering(Primitive):
+class Gathering(Primitive, ABC):
     """Elements of input 0 at places that input 1 names; places outside of input 0 give zeros.
 
     `wraps_negative`: negative indices count from the end; else they lie outside.
@@ -40,9 +41,9 @@ class Gathering(Primitive):
         """How many indices make up one place."""
         return 1
 
+    @abstractmethod
     def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
         """Where elements come from for inputs of these ranks, or None while it is unknown."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
