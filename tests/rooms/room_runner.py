@@ -35,6 +35,10 @@ class Variant:
     kernel: str = ""
     layout: str = ""
 
+    def options(self) -> BuildOptions:
+        """The build options that force the kernel."""
+        return BuildOptions({"node": ("", self.kernel)} if self.kernel else {})
+
     def __str__(self) -> str:
         return "-".join(filter(None, ("dynamic" if self.dynamic else "static", self.kernel, self.layout)))
 
@@ -75,8 +79,7 @@ def _padding(rank: int) -> Padding:
 
 def run_case(engine: Engine, case: Case, variant: Variant) -> set[str]:
     """Run a row and compare with the oracle; the names of the kernels that were launched or stood ready."""
-    options = BuildOptions({"node": ("", variant.kernel)} if variant.kernel else {})
-    program = compile_topology(engine, topology_of(case, variant), OpenVinoShapeInference(), options)
+    program = compile_topology(engine, topology_of(case, variant), OpenVinoShapeInference(), variant.options())
     stream = engine.create_stream()
     network = Network(program, stream, OpenVinoShapeInference())
     oracle = CpuPlugin(build_model(case, variant.dynamic))
