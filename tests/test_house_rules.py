@@ -35,7 +35,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 OWNERS = {"pyopencl": {"runtime", "remote"}, "openvino": {"frontend", "api"}}
 
 MAX_FILE, MAX_FUNCTION = 300, 80
-TEXT = {".py", ".cl", ".md", ".toml", ".txt", ".sh", ".yml", ""}
+TEXT = {".py", ".cl", ".h", ".md", ".toml", ".txt", ".sh", ".yml", ""}
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }
@@ -170,7 +170,7 @@ def test_every_room_has_its_primitive_and_its_cases() -> None:
 
 
 def test_only_rooms_and_what_they_share_stand_in_ops() -> None:
-    loose = [place(p) for p in files(".py", ".cl") if p.parent == ROOMS and p.name not in ("__init__.py", "room.py")]
+    loose = [place(p) for p in files(".py", ".cl", ".h") if p.parent == ROOMS and p.name not in ("__init__.py", "room.py")]
     assert not loose, f"belongs into a room, or into {SHARED}/ if several rooms use it: {loose}"
     wrong = [
         f"{place(path, line)} imports {module}"
@@ -183,7 +183,7 @@ def test_only_rooms_and_what_they_share_stand_in_ops() -> None:
 
 def test_files_stay_small() -> None:
     sizes = {path: len(code_lines(path.read_text(encoding="utf-8"))) for path in files(".py")}
-    for path in files(".cl"):
+    for path in files(".cl", ".h"):
         text = strip_cl_comments(path.read_text(encoding="utf-8"))
         sizes[path] = sum(1 for line in text.splitlines() if line.strip())
     large = [f"{place(path)}: {size} lines of code" for path, size in sizes.items() if size > MAX_FILE]
@@ -204,7 +204,7 @@ def test_functions_fit_on_a_screen() -> None:
 
 def test_every_kernel_source_starts_with_a_header() -> None:
     bare = []
-    for path in files(".cl"):
+    for path in files(".cl", ".h"):
         text = path.read_text(encoding="utf-8").lstrip()
         header = re.match(r"/\*(.*?)\*/|((?://[^\n]*\n)+)", text, flags=re.DOTALL)
         if header is None or len(re.findall(r"\w+", header[0])) < 5:
@@ -267,7 +267,7 @@ def folders_in_readme() -> dict[str, str]:
 
 def test_the_readme_shows_the_tree_on_disk() -> None:
     on_disk = set()
-    for path in files(".py", ".md", ".cl"):
+    for path in files(".py", ".md", ".cl", ".h"):
         parts = path.relative_to(ROOT).parts[:-1]
         if parts:
             on_disk.add(f"{parts[0]}/")

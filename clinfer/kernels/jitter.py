@@ -29,7 +29,7 @@ from clinfer.kernels.spec import Constant, KernelParams, Operand, Stage, kernel_
 
 LARGEST_INDEX = 2**31 - 1
 _DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"clinfer\.cl"\s*$', re.MULTILINE)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([\w.]+)"\s*$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,16 @@ class _Writer:
 
 @cache
 def read_source(package: str, name: str) -> str:
-    """The text of a .cl file of a package."""
+    """The text of a .cl or .h file of a package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def kernel_source(package: str, name: str) -> str:
+    """The text of a kernel file with the headers that lie beside it put in; the shared ones come by `common_source`."""
+    def header(match: re.Match[str]) -> str:
+        return "" if match[1] == "clinfer.cl" else read_source(package, match[1])
+
+    return _INCLUDE.sub(header, read_source(package, name))
 
 
 def common_source() -> str:
@@ -112,7 +120,7 @@ def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
     bake_arguments = stage.bake and params.is_static
     for name, argument in stage.arguments(params).items():
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
-    body = _INCLUDE.sub("", read_source(kernel_folder(stage, params.primitive), stage.source))
+    body = kernel_source(kernel_folder(stage, params.primitive), stage.source)
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
     kernel_id = f"{stage.entry}_{identity.hexdigest()[:16]}"
     return StageCode(kernel_id, _assemble(kernel_id, stage.entry, writer, body), tuple(writer.fields))

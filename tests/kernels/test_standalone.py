@@ -24,5 +24,5 @@ def test_compiles_alone(engine: Engine, path: Path) -> None:
     for name in ("types.cl", "math.cl", "subgroup.cl", "standalone.cl"):
         assert (include / name).exists()
     assert '#include "clinfer.cl"' in text
-    program = engine.build_program(text, f"-I {include}")
+    program = engine.build_program(text, f"-I {include} -I {path.parent}")
     assert program.kernel_names == ("standalone",)

@@ -1,7 +1,6 @@
 // Resizes the last two axes of [b, f, y, x] by nearest neighbours (MODE 0) or linearly (MODE 1); any layout.
 // One work-item computes a run of RUN elements along x for CHANNELS channels, VEC at a time (16: a block of
-// b_fs_yx_fsv16): it works out once where the run comes from. Modes of coordinates and rounding as in
-// interpolate_ref; ARG_SCALE_Y and _X are the bits of floats.
+// b_fs_yx_fsv16): it works out once where the run comes from. ARG_SCALE_Y and _X are the bits of floats.
 // Dimension 0: x by RUN (the last group is not full), 1: y, 2: b times f by CHANNELS.
 #include "clinfer.cl"
 
@@ -26,34 +25,7 @@
 #define STORE_VECTOR OUTPUT0_STORE
 #endif
 
-float FUNC(place_of)(int x, float scale, int resized, int length) {
-    if (scale == 1.0f || resized == length) return x;
-#if COORDINATES == 0
-    return (x + 0.5f) / scale - 0.5f;
-#elif COORDINATES == 1
-    return resized > 1 ? (x + 0.5f) / scale - 0.5f : 0;
-#elif COORDINATES == 2
-    return x / scale;
-#elif COORDINATES == 3
-    return (x + 0.5f) / scale;
-#else
-    return resized == 1 ? 0 : (float)x * (length - 1) / (resized - 1);
-#endif
-}
-
-int FUNC(nearest_to)(float place, float scale) {
-#if NEAREST == 0
-    return place == trunc(place) + 0.5f ? (int)floor(place) : (int)round(place);
-#elif NEAREST == 1
-    return (int)round(place);
-#elif NEAREST == 2
-    return (int)floor(place);
-#elif NEAREST == 3
-    return (int)ceil(place);
-#else
-    return scale < 1 ? (int)ceil(place) : (int)place;
-#endif
-}
+#include "coordinates.h"
 
 KERNEL(interpolate_planes)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_x = (int)get_global_id(0) * RUN;

@@ -1,8 +1,6 @@
 // Resizes a tensor; any layout, rank but 0, mode and set of axes. One work-item computes one element as the
 // weighted sum over the taps of every resized axis (AXES lists them); the last work-group is not full.
 // MODE: 0 nearest, 1 linear_onnx, 2 linear, 3 cubic, 4 bilinear_pillow, 5 bicubic_pillow.
-// COORDINATES: 0 half_pixel, 1 pytorch_half_pixel, 2 asymmetric, 3 tf_half_pixel_for_nn, 4 align_corners.
-// NEAREST: 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil, 4 simple.
 // LENGTHS are the padded sizes of the data's axes, BEGINS the pads before them, SCALES the bits of floats.
 #include "clinfer.cl"
 
@@ -21,35 +19,7 @@
 #define OUTPUT_SIZES {OUTPUT0_SIZE_0, OUTPUT0_SIZE_1, OUTPUT0_SIZE_2, OUTPUT0_SIZE_3}
 #endif
 
-// The place in data of `length` elements to which element x of `resized` belongs.
-float FUNC(place_of)(int x, float scale, int resized, int length) {
-    if (scale == 1.0f || resized == length) return x;
-#if COORDINATES == 0
-    return (x + 0.5f) / scale - 0.5f;
-#elif COORDINATES == 1
-    return resized > 1 ? (x + 0.5f) / scale - 0.5f : 0;
-#elif COORDINATES == 2
-    return x / scale;
-#elif COORDINATES == 3
-    return (x + 0.5f) / scale;
-#else
-    return resized == 1 ? 0 : (float)x * (length - 1) / (resized - 1);
-#endif
-}
-
-int FUNC(nearest_to)(float place, float scale) {
-#if NEAREST == 0
-    return place == trunc(place) + 0.5f ? (int)floor(place) : (int)round(place);
-#elif NEAREST == 1
-    return (int)round(place);
-#elif NEAREST == 2
-    return (int)floor(place);
-#elif NEAREST == 3
-    return (int)ceil(place);
-#else
-    return scale < 1 ? (int)ceil(place) : (int)place;
-#endif
-}
+#include "coordinates.h"
 
 float FUNC(cubic)(float distance) {
     const float a = CUBE_COEFF, d = fabs(distance);
@@ -64,7 +34,7 @@ float FUNC(triangle)(float distance) {
 // The first tap of element x and how many there are; taps may lie outside the data.
 int FUNC(first_tap)(int x, float scale, int resized, int length, int* count) {
 #if MODE >= 4
-    const float step = (float)length / resized, reach = (MODE == 4 ? 1.0f : 2.0f) * fmax(step, 1.0f);
+    const float step = FUNC(quotient)(length, resized), reach = (MODE == 4 ? 1.0f : 2.0f) * fmax(step, 1.0f);
     const float centre = (x + 0.5f) * step;
     const int first = max((int)(centre - reach + 0.5f), 0);
     *count = min((int)(centre + reach + 0.5f), length) - first;
@@ -90,7 +60,7 @@ int FUNC(first_tap)(int x, float scale, int resized, int length, int* count) {
 
 float FUNC(weight_of)(int tap, int x, float scale, int resized, int length) {
 #if MODE >= 4
-    const float step = (float)length / resized, centre = (x + 0.5f) * step;
+    const float step = FUNC(quotient)(length, resized), centre = (x + 0.5f) * step;
     const float distance = (tap - centre + 0.5f) / fmax(step, 1.0f);
     return MODE == 4 ? FUNC(triangle)(distance) : FUNC(cubic)(distance);
 #else
