@@ -170,7 +170,8 @@ def test_every_room_has_its_primitive_and_its_cases() -> None:
 
 
 def test_only_rooms_and_what_they_share_stand_in_ops() -> None:
-    loose = [place(p) for p in files(".py", ".cl", ".h") if p.parent == ROOMS and p.name not in ("__init__.py", "room.py")]
+    loose = [place(p) for p in files(".py", ".cl", ".h")
+             if p.parent == ROOMS and p.name not in ("__init__.py", "room.py")]
     assert not loose, f"belongs into a room, or into {SHARED}/ if several rooms use it: {loose}"
     wrong = [
         f"{place(path, line)} imports {module}"
