@@ -54,5 +54,5 @@ def built_ahead(request: pytest.FixtureRequest, engine: Engine, device: DeviceIn
     chosen: list[dict[str, Any]] = [item.callspec.params for item in request.session.items
                                     if getattr(item, "originalname", "") == "test_row"]
     rows = [(row["case"], variant) for row in chosen if row["device"] == device.name and needs(row["case"], engine)
-            for variant in variants_of(row["room"], row["case"])]
+            for variant in variants_of(engine, row["room"], row["case"])]
     kernel_cache_of(engine).prepare(collect(engine, rows))

@@ -10,6 +10,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
+from clinfer.frontend.precision import narrow_to_f16
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
@@ -29,23 +30,27 @@ PADDED = "padded"
 @dataclass(frozen=True)
 class Variant:
     """How a row is run. `kernel` empty: the selector's choice. `layout`: the format of the inputs, or
-    "padded" for planar inputs and outputs with padding; empty: planar."""
+    "padded" for planar inputs and outputs with padding; empty: planar. `half`: computed in f16 what is f32."""
 
     dynamic: bool = False
     kernel: str = ""
     layout: str = ""
+    half: bool = False
 
     def options(self) -> BuildOptions:
         """The build options that force the kernel."""
         return BuildOptions({"node": ("", self.kernel)} if self.kernel else {})
 
     def __str__(self) -> str:
-        return "-".join(filter(None, ("dynamic" if self.dynamic else "static", self.kernel, self.layout)))
+        mode = "dynamic" if self.dynamic else "static"
+        return "-".join(filter(None, (mode, self.kernel, self.layout, "f16" if self.half else "")))
 
 
 def topology_of(case: Case, variant: Variant) -> Topology:
     """The topology of a row, with reorders behind the inputs where the variant asks for a format."""
     model = build_model(case, variant.dynamic)
+    if variant.half:
+        narrow_to_f16(model)
     topology = to_topology(model).topology
     if not variant.layout:
         return topology
@@ -87,10 +92,13 @@ def run_case(engine: Engine, case: Case, variant: Variant) -> set[str]:
     rng = np.random.default_rng(SEED)
     for shapes in (base, *case.sequence, base) if variant.dynamic else (base,):
         inputs = random_inputs(case, shapes, rng)
+        if variant.half:
+            inputs = [a.astype(np.float16).astype(a.dtype) if a.dtype == np.float32 else a for a in inputs]
         actual = execute(network, inputs)
         for index, (got, wanted) in enumerate(zip(actual, oracle(inputs), strict=True)):
             kind = list(program.outputs.values())[index].layout.element_type.name
-            worst = max(TOLERANCE.get(k, 0) for k in (kind, *(t for _, t in parameter_specs(case))))
+            computed = ("f16",) if variant.half else ()
+            worst = max(TOLERANCE.get(k, 0) for k in (kind, *computed, *(t for _, t in parameter_specs(case))))
             assert_close(got, wanted, worst, f"{case.name} {variant} shapes {shapes} output {index} seed {SEED}")
     return {i.spec.name for node in program.nodes for i in node.implementations}
 

@@ -2,12 +2,13 @@
 
 The row runs as the selector wants it, static and as a sequence of shapes, and once with each kernel of
 its table forced; a seeded choice of input layouts is added, and others where a kernel needs them.
-`CLINFER_TEST_FULL=1` crosses all.
+`CLINFER_TEST_FULL=1` crosses all, and lets CPUs compute in f16 too.
 """
 from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -37,8 +38,8 @@ def _layouts(case: Case) -> list[str]:
     return [name for rank in ranks for name in LAYOUTS.get(rank, ())]
 
 
-def variants_of(room_name: str, case: Case) -> list[Variant]:
-    """How a row is run, besides the formats that only some kernels need."""
+def variants_of(engine: Engine, room_name: str, case: Case) -> list[Variant]:
+    """How a row is run, besides the formats that only some kernels need; GPUs compute in f16 as well."""
     modes = [True, False] if case.sequence else [False]
     layouts = _layouts(case)
     variants = [Variant(dynamic) for dynamic in modes]
@@ -49,7 +50,12 @@ def variants_of(room_name: str, case: Case) -> list[Variant]:
     variants += [Variant(dynamic, "", layout) for layout in chosen for dynamic in (modes if FULL else modes[:1])]
     if FULL:
         variants += [Variant(dynamic, kernel, layout) for layout in chosen for kernel in kernels for dynamic in modes]
-    return variants
+    half = engine.capabilities.fp16 and (FULL or engine.device.type == "GPU") and _computes_f32(case)
+    return [*variants, *(replace(v, half=True) for v in variants)] if half else variants
+
+
+def _computes_f32(case: Case) -> bool:
+    return any(kind == "f32" for _, kind in parameter_specs(case))
 
 
 @pytest.mark.parametrize("room, case", ROWS, ids=[f"{room}-{case.name}" for room, case in ROWS])
@@ -57,7 +63,7 @@ def variants_of(room_name: str, case: Case) -> list[Variant]:
 def test_row(engine: Engine, room: str, case: Case) -> None:
     if not needs(case, engine):
         pytest.skip("the device has no fp64")
-    assert sum(_runs(engine, case, variant) for variant in variants_of(room, case))
+    assert sum(_runs(engine, case, variant) for variant in variants_of(engine, room, case))
     for kernel in _tables(room):
         for layout in _layouts(case):
             if kernel not in _reached:
