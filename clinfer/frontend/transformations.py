@@ -5,6 +5,7 @@ import math
 
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
+from clinfer.frontend.layers import name_after_layers
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.precision import narrow_to_f16
 
@@ -20,16 +21,16 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
 
     Large weights stay in the type in which the model stores them, behind their Converts. With
     precision "f16", what the model computes in f32 is computed in f16, except where that would
-    change shapes or overflow; Parameters and Results keep their types. Errors: ClinferError for an
+    change shapes or overflow; Parameters and Results keep their types. Nodes that the transformations
+    make are named after layers of the model (`name_after_layers`). Errors: ClinferError for an
     unknown precision or a model that OpenVINO cannot transform.
     """
     if precision not in PRECISIONS:
         raise ClinferError(f"unknown inference precision {precision!r}",
                            values={"known": ", ".join(PRECISIONS)})
-    clone = model.clone()
     try:
-        _protect_weights(clone)
-        _apply_common_transformations(clone)
+        clone = _transformed(model)
+        name_after_layers(model, clone)
         if precision == "f16":
             narrow_to_f16(clone)
         clone.validate_nodes_and_infer_types()
@@ -38,6 +39,21 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
             raise
         raise ClinferError("OpenVINO cannot transform the model", where=f"model {model.get_friendly_name()!r}",
                            values={"OpenVINO says": reason_of(error)}) from None
+    return clone
+
+
+def _transformed(model: ov.Model) -> ov.Model:
+    """A clone after the common transformations, or, where they fail, one that is as it was.
+
+    They make every input's dimensions dynamic for their time, which the shape rules of some
+    operations (Col2Im) do not bear.
+    """
+    clone = model.clone()
+    _protect_weights(clone)
+    try:
+        _apply_common_transformations(clone)
+    except RuntimeError:
+        return model.clone()
     return clone
 
 

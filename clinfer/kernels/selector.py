@@ -25,13 +25,16 @@ class Selection:
     """The kernels of one primitive, best first, and the formats that all of them work on.
 
     Only the last accepts every shape that can come; those before it decide per shape (`check_shapes`).
-    `rejected` pairs the name of every other kernel with the reason.
+    `rejected` pairs the name of every other kernel with the reason. `scores`: of every kernel that supports
+    the primitive. `why`: what the first one was chosen for.
     """
 
     specs: tuple[KernelSpec, ...]
     formats: Formats
     params: KernelParams
     rejected: tuple[tuple[str, str], ...]
+    scores: tuple[tuple[str, float], ...] = ()
+    why: str = ""
 
 
 def in_formats(params: KernelParams, formats: Formats) -> KernelParams:
@@ -66,7 +69,18 @@ def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = A
         raise ClinferError(f"the forced kernel {forced.kernel!r} cannot be used", where=params.primitive.where,
                            values={"kernels": ", ".join(s.name for s in specs), **reasons},
                            hint="force another kernel, or none")
-    return _chain(supported, params, reasons)
+    selection = _chain(supported, params, reasons)
+    scores = tuple((spec.name, float(score)) for score, spec, _, _ in supported)
+    return replace(selection, scores=scores, why=_why(scores, forced))
+
+
+def _why(scores: Sequence[tuple[str, float]], forced: Forced) -> str:
+    demand = f"kernel {forced.kernel}" if forced.kernel else f"output format {forced.format}" if forced.format else ""
+    if demand:
+        return f"{demand} is forced"
+    if len(scores) == 1:
+        return "the only kernel that supports it"
+    return f"the highest score ({scores[0][1]:g}) of {len(scores)} kernels that support it"
 
 
 def _inputs_towards(params: KernelParams, fmt: Format) -> KernelParams:
@@ -84,7 +98,7 @@ def _inputs_towards(params: KernelParams, fmt: Format) -> KernelParams:
 def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | None:
     if forced.format and all(x.format.name != forced.format for x in wanted.outputs):
         return f"output format {forced.format} is forced"
-    if any(x.element_type.is_packed for x in wanted.outputs):
+    if any(x.element_type.is_packed for x in wanted.outputs) and not spec.writes_packed:
         return "4-bit outputs"
     reason = spec.supports(wanted)
     if reason is None and spec.check_shapes is not None and _is_decided(wanted):

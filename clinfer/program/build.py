@@ -9,6 +9,7 @@ from clinfer.kernels.implementation import Implementation, generate
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.memory_plan import LiveRange, assign_slots
+from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
 from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
 from clinfer.program.schedule import assign_segments, value_ports
@@ -22,6 +23,15 @@ def build_program(topology: Topology, context: BuildContext) -> Program:
     implementations = _generate(graph)
     context.kernels.prepare(s.code for parts in implementations.values() for i in parts for s in i.stages)
     return _Assembly(graph, context, implementations).program()
+
+
+def check_topology(topology: Topology, context: BuildContext) -> None:
+    """Raise the ClinferError that a topology's shapes, types and kernels give cause for; builds and runs nothing."""
+    graph = Graph(topology)
+    run_pipeline(graph, replace(context, options=BuildOptions(is_internal=True)))
+    for node in graph:
+        for body in node.primitive.bodies:
+            check_topology(body.topology, context)
 
 
 def _generate(graph: Graph) -> dict[str, tuple[Implementation, ...]]:
@@ -75,7 +85,8 @@ class _Assembly:
             input_tensors={name: self.index[Port(name)] for name in self.graph.input_names},
             outputs={name: OutputInfo(self.index[port], self.graph.layout(port))
                      for name, port in self.graph.outputs.items()},
-            constants=constants, constant_memory=memory, slot_count=self.slot_count)
+            constants=constants, constant_memory=memory, slot_count=self.slot_count,
+            removed=self.graph.history.removals(self.graph))
 
     def _input(self, name: str) -> Input:
         primitive = self.graph[name].primitive
@@ -196,7 +207,8 @@ class _Assembly:
             node.primitive, tuple(self.index[p] for p in node.inputs),
             tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),
             self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
-            node.selection.rejected if node.selection else (), bodies)
+            node.selection.rejected if node.selection else (), bodies,
+            node.selection.scores if node.selection else (), node.selection.why if node.selection else "")
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1

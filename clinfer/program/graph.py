@@ -12,6 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.kernels.selector import Selection
 from clinfer.program.constants import ConstantData
+from clinfer.program.history import History
 from clinfer.topology import Port, Primitive, Topology
 
 
@@ -47,6 +48,7 @@ class Graph:
         self.outputs: dict[str, Port] = topology.outputs
         self.input_names = [p.id for p in topology.inputs]
         self.constants: dict[str, ConstantData] = {}
+        self.history = History()
         self._users: dict[str, list[str]] = {id: [] for id in self._nodes}
         for node in self:
             self._link(node)
@@ -57,7 +59,7 @@ class Graph:
     def __getitem__(self, id: str) -> Node:
         return self._nodes[id]
 
-    def __contains__(self, id: str) -> bool:
+    def __contains__(self, id: object) -> bool:
         return id in self._nodes
 
     def __len__(self) -> int:
@@ -125,7 +127,8 @@ class Graph:
         self._link(node)
 
     def redirect(self, old: Port, new: Port) -> None:
-        """Let all readers and outputs of one port read another."""
+        """Let all readers and outputs of one port read another, which does its work from now on."""
+        self.history.redirected(old.primitive, self._nodes[new.primitive].primitive)
         for reader, index in self.readers(old):
             if reader.id != new.primitive:
                 self.set_input(reader.id, index, new)
@@ -137,6 +140,7 @@ class Graph:
             raise ClinferError(f"{id!r} is still read", where="graph",
                                values={"by": ", ".join(self._users[id]) or "an output"})
         self._unlink(self._nodes[id])
+        self.history.removed(self._nodes[id].primitive)
         del self._nodes[id], self._users[id]
         self.constants.pop(id, None)
 
@@ -192,3 +196,4 @@ class Graph:
     def _unlink(self, node: Node) -> None:
         for port in node.inputs:
             self._users[port.primitive].remove(node.id)
+            self.history.left(port.primitive, node.id)

@@ -10,6 +10,8 @@ from clinfer.base.shape import Shape
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.program.constants import ConstantData
+from clinfer.program.explanation import Explanation, explain_program
+from clinfer.program.history import Removal
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive
@@ -39,7 +41,8 @@ class Tensor:
 class ProgramNode:
     """One node: its tensors by index, and how it is carried out.
 
-    `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons.
+    `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `scores`: of
+    every kernel that supports the primitive. `why`: what the first implementation was chosen for.
     """
 
     primitive: Primitive
@@ -51,6 +54,8 @@ class ProgramNode:
     scratch_slots: tuple[int, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     bodies: tuple[Program, ...] = ()
+    scores: tuple[tuple[str, float], ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class Program:
     """Everything that is decided before the first inference.
 
     `constants` by tensor index; `constant_memory` holds those that kernels read. `slot_count` slots
-    are grown per shape by each network.
+    are grown per shape by each network. `removed`: what passes took out of the topology's graph.
     """
 
     engine: Engine
@@ -97,11 +102,8 @@ class Program:
     constants: Mapping[int, ConstantData]
     constant_memory: Mapping[int, Memory]
     slot_count: int
+    removed: tuple[Removal, ...] = ()
 
-    def explain(self) -> list[dict[str, object]]:
-        """One row per node: what it became and why."""
-        return [{"primitive": node.primitive.id, "type": type(node.primitive).__name__,
-                 "layer": node.primitive.origin, "kind": node.kind, "segment": node.segment,
-                 "kernels": [i.spec.name for i in node.implementations],
-                 "rejected": dict(node.rejected),
-                 "outputs": [str(self.tensors[t].layout) for t in node.outputs]} for node in self.nodes]
+    def explain(self) -> Explanation:
+        """What each node became and why, and what passes removed."""
+        return explain_program(self)

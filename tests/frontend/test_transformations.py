@@ -273,6 +273,35 @@ def test_an_unused_input_stays(rng: Rng) -> None:
         assert ports(prepare(model, precision)) == ports(model)
 
 
+class OnlyStatic(ov.Op):  # type: ignore[misc]
+    """Passes its input on; refuses dynamic shapes, as Col2Im does."""
+
+    def __init__(self, inputs: list[ov.Output] | None = None) -> None:
+        super().__init__(self)
+        if inputs is not None:
+            self.set_arguments(inputs)
+            self.constructor_validate_and_infer_types()
+
+    def validate_and_infer_types(self) -> None:
+        if self.get_input_partial_shape(0).is_dynamic:
+            raise RuntimeError("static shapes only")
+        self.set_output_type(0, self.get_input_element_type(0), self.get_input_partial_shape(0))
+
+    def clone_with_new_inputs(self, new_inputs: list[ov.Output]) -> OnlyStatic:
+        return OnlyStatic(new_inputs)
+
+
+def test_a_model_that_cannot_be_transformed_is_taken_as_it_is() -> None:
+    x = parameter("x", [2, 4])
+    model = ov.Model([result(OnlyStatic([op.negative(x).output(0)]), "y")], [x])
+    with pytest.raises(RuntimeError, match="static shapes only"):
+        apply_moc_transformations(model.clone(), False)
+    for precision in PRECISIONS:
+        prepared = prepare(model, precision)
+        assert ports(prepared) == ports(model)
+        assert "OnlyStatic" in [n.get_type_name() for n in prepared.get_ordered_ops()]
+
+
 def test_an_unknown_precision_is_an_error(rng: Rng) -> None:
     with pytest.raises(ClinferError, match=r"unknown inference precision 'f8'\n.*f32, f16"):
         prepare(convolution_model(rng), "f8")

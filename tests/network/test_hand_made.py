@@ -79,8 +79,8 @@ def test_events_come_with_the_outputs(engine: Engine, rng: np.random.Generator) 
 @pytest.mark.parametrize("forced", [("b_fs_yx_fsv16", ""), ("", "pool_ref"), ("byxf", "pool_ref")])
 def test_forced_implementations(engine: Engine, rng: np.random.Generator, forced: tuple[str, str]) -> None:
     network = clinfer.build_network(engine, _topology(), force_implementations={"pool0": forced})
-    row = next(r for r in network.program.explain() if r["primitive"] == "pool0")
-    assert not forced[1] or row["kernels"] == [forced[1]]
+    row = network.program.explain().node("pool0")
+    assert not forced[1] or (row.work == forced[1] and row.why == f"kernel {forced[1]} is forced")
     first, second = _give(network, rng)
     result = network.execute()["reorder"].to_numpy()
     assert np.array_equal(result, np.concatenate([_pool(first), _pool(second)], axis=1))
@@ -88,8 +88,8 @@ def test_forced_implementations(engine: Engine, rng: np.random.Generator, forced
 
 def test_the_knob_forces_too(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_FORCE_KERNEL", "pool0=pool_ref,pool1=:pool_ref")
-    rows = {r["primitive"]: r for r in clinfer.build_network(engine, _topology()).program.explain()}
-    assert rows["pool0"]["kernels"] == rows["pool1"]["kernels"] == ["pool_ref"]
+    explanation = clinfer.build_network(engine, _topology()).program.explain()
+    assert explanation.node("pool0").work == explanation.node("pool1").work == "pool_ref"
 
 
 @pytest.mark.parametrize("forced, message", [
@@ -103,8 +103,9 @@ def test_forcing_what_does_not_exist(engine: Engine, forced: dict[str, tuple[str
 
 
 def test_selection_gives_reasons(engine: Engine) -> None:
-    rows = {r["primitive"]: r for r in clinfer.build_network(engine, _topology()).program.explain()}
-    assert all(reason for row in rows.values() for reason in row["rejected"].values())  # type: ignore[attr-defined]
+    nodes = clinfer.build_network(engine, _topology()).program.explain().nodes
+    assert all(reason for node in nodes for _, reason in node.rejected)
+    assert all(bool(node.why) == (node.kind == "kernel") for node in nodes)
 
 
 def test_shapes_that_do_not_fit_name_the_primitive(engine: Engine) -> None:

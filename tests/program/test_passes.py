@@ -91,7 +91,7 @@ def test_the_padding_of_the_addition_stays(engine: Engine, rng: np.random.Genera
     topology = _product(bias, _add("sum", "product", "bias", padding))
     network = Network(compile_topology(engine, topology, OpenVinoShapeInference()), engine.create_stream(),
                       OpenVinoShapeInference())
-    assert [r["type"] for r in network.program.explain()] == ["Input", "MatMul"]
+    assert [node.type for node in network.program.explain().nodes] == ["Input", "MatMul"]
     result, = execute(network, [x])
     assert np.allclose(result, x @ np.ones((4, 5), np.float32) + bias, atol=1e-4)
     assert network.execute()["sum"].layout.padding == padding

@@ -42,6 +42,7 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
     name = f"{next(_COUNT):03d}" + ("_constants" if context.options.is_internal else "")
     passes = INTERNAL_PIPELINE if context.options.is_internal else PIPELINE
     for number, run in enumerate(passes):
+        graph.history.current_pass = run.__name__
         run(graph, context)
         try:
             graph.check()

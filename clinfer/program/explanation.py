@@ -1,0 +1,112 @@
+"""What a program is made of and why, as plain frozen data for people and tools to read."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clinfer.kernels.spec import kernel_folder
+from clinfer.program.history import Removal
+from clinfer.topology import attributes_of
+
+if TYPE_CHECKING:
+    from clinfer.program.program import Program, ProgramNode
+
+
+@dataclass(frozen=True)
+class ExplainedKernel:
+    """A kernel that may be launched for a primitive: its score, and its `.cl` files as (package, file)."""
+
+    name: str
+    score: float
+    sources: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ExplainedInput:
+    """What a primitive reads: the id and output of the producer, how it lies in memory, and whether it is a
+    constant."""
+
+    primitive: str
+    output: int
+    layout: str
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class ExplainedNode:
+    """One primitive of a program.
+
+    `layer`: the model's. `kind`: "input", "host" (computed with NumPy), "view" (its input's memory under
+    another shape), "body", or "kernel". `kernels`: those that may be launched, the first of which that
+    accepts the actual shapes is; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
+    others. `bodies`: what it may run inside.
+    """
+
+    primitive: str
+    type: str
+    layer: str
+    kind: str
+    segment: int
+    inputs: tuple[ExplainedInput, ...]
+    outputs: tuple[str, ...]
+    kernels: tuple[ExplainedKernel, ...]
+    why: str
+    rejected: tuple[tuple[str, str], ...]
+    attributes: tuple[tuple[str, str], ...]
+    bodies: tuple[Explanation, ...]
+
+    @property
+    def work(self) -> str:
+        """What carries it out: its kernels, or its kind."""
+        return " | ".join(kernel.name for kernel in self.kernels) or self.kind
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The nodes of a program in the order in which they run; what passes removed; (name, producer's id) of
+    its outputs."""
+
+    nodes: tuple[ExplainedNode, ...]
+    removed: tuple[Removal, ...]
+    outputs: tuple[tuple[str, str], ...]
+
+    def node(self, primitive: str) -> ExplainedNode:
+        """The node of a primitive's id; KeyError if there is none."""
+        for node in self.nodes:
+            if node.primitive == primitive:
+                return node
+        raise KeyError(primitive)
+
+
+def explain_program(program: Program) -> Explanation:
+    """The explanation of a program, its bodies included."""
+    outputs = tuple((name, program.tensors[info.tensor].port.primitive) for name, info in program.outputs.items())
+    return Explanation(tuple(_node(program, node) for node in program.nodes), program.removed, outputs)
+
+
+def _node(program: Program, node: ProgramNode) -> ExplainedNode:
+    scores = dict(node.scores)
+    kernels = tuple(ExplainedKernel(i.spec.name, scores.get(i.spec.name, 0.0), _sources(node, index))
+                    for index, i in enumerate(node.implementations))
+    return ExplainedNode(
+        node.primitive.id, type(node.primitive).__name__, node.primitive.origin, node.kind, node.segment,
+        tuple(_input(program, tensor) for tensor in node.inputs),
+        tuple(str(program.tensors[tensor].layout) for tensor in node.outputs),
+        kernels, node.why, node.rejected,
+        tuple((name, str(value)) for name, value in attributes_of(node.primitive) if _is_plain(value)),
+        tuple(explain_program(body) for body in node.bodies))
+
+
+def _is_plain(value: object) -> bool:
+    """Whether an attribute is a number, a text, or a row of them."""
+    return isinstance(value, (bool, int, float, str)) or (isinstance(value, tuple) and all(map(_is_plain, value)))
+
+
+def _sources(node: ProgramNode, implementation: int) -> tuple[tuple[str, str], ...]:
+    stages = node.implementations[implementation].stages
+    return tuple(dict.fromkeys((kernel_folder(part.stage, node.primitive), part.stage.source) for part in stages))
+
+
+def _input(program: Program, index: int) -> ExplainedInput:
+    tensor = program.tensors[index]
+    return ExplainedInput(tensor.port.primitive, tensor.port.index, str(tensor.layout), index in program.constants)
