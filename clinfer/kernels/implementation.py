@@ -19,9 +19,10 @@ class StageImpl:
 
 @dataclass(frozen=True)
 class Implementation:
-    """All stages of a kernel for one primitive."""
+    """All stages of a kernel for one primitive, and the parameters for which their code was generated."""
 
     spec: KernelSpec
+    params: KernelParams
     stages: tuple[StageImpl, ...]
 
 
@@ -39,7 +40,7 @@ def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
     for stage in stages_of(spec, params):
         buffers = tuple(operand.buffer for operand in stage.operands(params))
         stages.append(StageImpl(stage, generate_stage(stage, params), buffers))
-    return Implementation(spec, tuple(stages))
+    return Implementation(spec, params, tuple(stages))
 
 
 def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLaunch, ...]:

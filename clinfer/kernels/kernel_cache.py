@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
+from clinfer.base.files import write_whole
 from clinfer.base.tracing import log
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.runtime.builder import BuildJob, build_in_processes
@@ -53,13 +53,21 @@ class KernelCache:
             if missing:
                 self._build(missing)
 
+    def adopt(self, binaries: Iterable[bytes]) -> None:
+        """Have the kernels of programs that were built earlier ready; ClinferError for a binary that is foreign."""
+        with self._lock:
+            for binary in binaries:
+                program = self._engine.load_binary(binary, what="a kernel binary of a compiled blob")
+                for kernel_id in program.kernel_names:
+                    self._programs.setdefault(kernel_id, program)
+
     # -- building -------------------------------------------------------------------------------
 
     def _build(self, codes: Sequence[StageCode]) -> None:
         batches = _batches(codes)
         log(1, f"building {len(codes)} kernels in {len(batches)} batches")
-        results = build_in_processes(self._engine.device, [BuildJob(_source(self._engine, batch), BUILD_OPTIONS)
-                                                           for batch in batches])
+        jobs = [BuildJob(_source(self._engine, batch), BUILD_OPTIONS) for batch in batches]
+        results = build_in_processes(self._engine.device, jobs, workers=self._engine.build_workers)
         for batch, result in zip(batches, results, strict=True):
             program = self._accepted(result.binary)
             if program is None or result.binary is None:
@@ -102,9 +110,9 @@ class KernelCache:
     def _store(self, kernel_ids: Sequence[str], binary: bytes) -> None:
         name = hashlib.sha256("\n".join(sorted(kernel_ids)).encode()).hexdigest()[:32]
         try:
-            _write(self._folder() / "batches" / name, binary)
+            write_whole(self._folder() / "batches" / name, [binary])
             for kernel_id in kernel_ids:
-                _write(self._folder() / "index" / kernel_id, name.encode())
+                write_whole(self._folder() / "index" / kernel_id, [name.encode()])
         except OSError as error:
             log(1, f"the kernel cache on disk cannot be written: {error}")
 
@@ -168,20 +176,7 @@ def _dump(codes: Iterable[StageCode]) -> None:
     for code in codes:
         log(4, f"source of {code.kernel_id}:\n{code.source}")
         if folder is not None:
-            _write(folder / "kernels" / f"{code.kernel_id}.cl", code.source.encode())
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+            write_whole(folder / "kernels" / f"{code.kernel_id}.cl", [code.source.encode()])
 
 
 _CACHES: weakref.WeakKeyDictionary[Engine, KernelCache] = weakref.WeakKeyDictionary()

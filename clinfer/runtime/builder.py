@@ -33,9 +33,9 @@ class BuildResult:
     error: str | None = None
 
 
-def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int | None = None,
+def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0,
                        timeout: float = 300.0) -> list[BuildResult]:
-    """Build every job, in as many processes as there are cores; results in the order of the jobs.
+    """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
     others are built all the same. A single job is built in this process.

@@ -51,6 +51,9 @@ set_kernel_arg = _resolve("clSetKernelArg", ctypes.c_int,
 release_kernel = _resolve("clReleaseKernel", ctypes.c_int, [HANDLE])
 """(kernel) -> status."""
 
+get_device_info = _resolve("clGetDeviceInfo", ctypes.c_int, [HANDLE, ctypes.c_uint, ctypes.c_size_t, HANDLE, HANDLE])
+"""(device, key, byte count, buffer, None) -> status; for keys that pyopencl does not know."""
+
 _create_kernel = _resolve("clCreateKernel", HANDLE, [HANDLE, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)])
 _extension_address = _resolve("clGetExtensionFunctionAddressForPlatform", HANDLE, [HANDLE, ctypes.c_char_p])
 

@@ -22,10 +22,14 @@ _ALLOCATION_TYPE = "cl_mem"
 
 
 class Engine:
-    """Owns one OpenCL context. Allocating and building are safe from several threads."""
+    """Owns one OpenCL context. Allocating and building are safe from several threads.
 
-    def __init__(self, device: DeviceInfo, capabilities: Capabilities | None = None) -> None:
+    `build_workers`: how many helper processes may build at a time; 0 means one per core.
+    """
+
+    def __init__(self, device: DeviceInfo, capabilities: Capabilities | None = None, build_workers: int = 0) -> None:
         self.device = device
+        self.build_workers = build_workers
         self.capabilities = capabilities or probe_capabilities(device)
         try:
             self.cl_context = cl.Context([device.cl_device])

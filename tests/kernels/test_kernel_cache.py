@@ -35,7 +35,7 @@ def codes(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
 
 @pytest.fixture
 def no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, workers: int) -> None:
         raise AssertionError("a kernel was built")
     monkeypatch.setattr(kernel_cache, "build_in_processes", refuse)
 
@@ -118,7 +118,7 @@ def test_other_capabilities_have_another_cache(engine: Engine, codes: list[Stage
     able = engine.capabilities
     other = Engine(engine.device, replace(able, builtin_prefetch=not able.builtin_prefetch))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, workers: int) -> None:
         raise ClinferError("asked to build")
     monkeypatch.setattr(kernel_cache, "build_in_processes", refuse)
     KernelCache(engine).prepare(codes)

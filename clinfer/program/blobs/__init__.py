@@ -1,0 +1,1 @@
+"""Programs as bytes: sections (`container`), frozen data (`records`), and what a program holds (`programs`)."""

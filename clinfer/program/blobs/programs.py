@@ -1,0 +1,135 @@
+"""What a program is made of beyond plain data: the device, kernels and their binaries, constants in device memory.
+
+A kernel specification holds functions; it is written as its name in the kernel table of its primitive, and its
+stages are asked for again with the parameters of the build. So nothing of a new room has to be known here.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.format import Format
+from clinfer.base.layout import Layout
+from clinfer.base.version import VERSION, code_digest
+from clinfer.kernels.implementation import Implementation, StageImpl
+from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
+from clinfer.kernels.spec import KernelParams, stages_of
+from clinfer.ops import kernels_of
+from clinfer.program.blobs.container import Blob, Opened, making_sense, refusal, seal
+from clinfer.program.blobs.records import Reader, Special, Writer
+from clinfer.program.constants import ConstantData
+from clinfer.program.program import Program
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
+from clinfer.topology import Topology
+
+_HOST_CAPABILITIES = ("global_mem_size", "max_alloc_size")
+"""What depends on the machine's memory and decides nothing in a program."""
+
+
+def made_with(engine: Engine) -> dict[str, str]:
+    """All that a program depends on besides the model: clinfer's code, the device, its driver and abilities.
+
+    The abilities are compared one by one, because kernels bake some of them in and read others again at run time.
+    """
+    device = engine.device
+    abilities = {name: str(value) for name, value in asdict(engine.capabilities).items()
+                 if name not in _HOST_CAPABILITIES}
+    return {"clinfer": VERSION, "clinfer's code": code_digest(), "device": device.full_name,
+            "platform": f"{device.platform_name}, {device.platform_version}", "driver": device.driver_version,
+            "build options": BUILD_OPTIONS, **abilities}
+
+
+def save_program(program: Program, extra: object, also_made_with: Mapping[str, str]) -> Blob:
+    """A blob of a program and some plain data. Reads the constants back from the device (blocking)."""
+    stream = program.engine.create_stream()
+    writer = Writer(_specials(program.engine, stream))
+    records = writer.write((tuple(_binaries(program)), program, extra))
+    return seal({**made_with(program.engine), **also_made_with}, {"records": [records], "data": writer.data})
+
+
+def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[str, str]) -> tuple[Program, Any]:
+    """The program of a blob, ready on the device, and what was saved with it.
+
+    `content` may be released afterwards. Errors: ClinferError that says why the blob cannot be used.
+    """
+    opened = Opened(content)
+    opened.check_made_with({**made_with(engine), **also_made_with})
+    stream = engine.create_stream()
+    reader = Reader(_specials(engine, stream), opened.section("data"))
+    try:
+        loaded = reader.read(opened.section("records"))
+    finally:
+        stream.finish()
+    if not (isinstance(loaded, tuple) and len(loaded) == 3 and isinstance(loaded[1], Program)):
+        raise refusal("the compiled blob holds no program", {"it holds": type(loaded).__name__})
+    binaries, program, extra = loaded
+    with making_sense():
+        program.kernels.adopt(binaries)
+        _check_kernels(program)
+    return program, extra
+
+
+def _implementations(program: Program) -> Iterator[Implementation]:
+    for node in program.nodes:
+        yield from node.implementations
+        for body in node.bodies:
+            yield from _implementations(body)
+
+
+def _kernel_ids(program: Program) -> list[str]:
+    return list(dict.fromkeys(s.code.kernel_id for i in _implementations(program) for s in i.stages))
+
+
+def _binaries(program: Program) -> list[bytes]:
+    built = {id(p): p for p in map(program.kernels.program, _kernel_ids(program))}
+    return [p.binary for p in built.values()]
+
+
+def _check_kernels(program: Program) -> None:
+    for kernel_id in _kernel_ids(program):
+        try:
+            program.kernels.program(kernel_id)
+        except KeyError:
+            raise refusal("the compiled blob lacks a kernel", {"kernel": kernel_id}) from None
+
+
+def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
+    """`stream` reads constants (blocking) and writes them (the caller finishes it)."""
+    def write(layout: Layout | None, raw: memoryview) -> Memory:
+        memory = engine.allocate_bytes(len(raw), "constant") if layout is None else engine.allocate_memory(
+            layout, what="constant")
+        if len(raw) != memory.nbytes:
+            raise ValueError(f"{len(raw)} bytes for a constant of {memory.nbytes}")
+        stream.write(memory, np.frombuffer(raw, np.uint8))
+        return memory
+
+    return (
+        Special(Engine, lambda _: (), lambda: engine),
+        Special(KernelCache, lambda _: (), lambda: kernel_cache_of(engine)),
+        Special(Capabilities, lambda _: (), lambda: engine.capabilities),
+        Special(ElementType, lambda kind: (kind.name,), ElementType.of),
+        Special(Format, lambda fmt: (fmt.name,), Format.of),
+        Special(Topology, lambda t: (tuple(t), t.outputs), lambda ps, outputs: Topology(*ps, outputs=outputs)),
+        Special(Memory, lambda memory: (memory.layout, stream.read(memory).data), write),
+        Special(ConstantData, lambda c: (c.layout, c.array, c.memory), ConstantData),
+        Special(Implementation, _take_implementation, _make_implementation),
+    )
+
+
+def _take_implementation(implementation: Implementation) -> Sequence[object]:
+    stages = tuple((part.code, part.buffers) for part in implementation.stages)
+    return implementation.spec.name, implementation.params, stages
+
+
+def _make_implementation(name: str, params: KernelParams, saved: tuple[Any, ...]) -> Implementation:
+    spec = {spec.name: spec for spec in kernels_of(params.primitive)}[name]
+    stages = tuple(StageImpl(stage, code, buffers)
+                   for stage, (code, buffers) in zip(stages_of(spec, params), saved, strict=True))
+    return Implementation(spec, params, stages)
