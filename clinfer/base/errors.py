@@ -1,4 +1,4 @@
-"""The one exception type that users of clinfer see."""
+"""The exceptions that users of clinfer see."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -30,4 +30,12 @@ class ClinferError(RuntimeError):
     def at(self, where: str) -> ClinferError:
         """The same error with an outer location put before the present one."""
         joined = f"{where} > {self.where}" if self.where else where
-        return ClinferError(self.what, where=joined, values=self.values, hint=self.hint)
+        return type(self)(self.what, where=joined, values=self.values, hint=self.hint)
+
+
+class UnsupportedError(ClinferError):
+    """The model has an operation or an element type that clinfer does not have."""
+
+
+class CancelledError(ClinferError):
+    """The inference was ended by `InferRequest.cancel`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from clinfer.base.element_type import ALL_TYPES, ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import UnsupportedError
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, StaticShape
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -23,8 +23,8 @@ def element_type_of(kind: ov.Type, where: str) -> ElementType:
     name = kind.get_type_name()
     found = _OUR_TYPES.get(name)
     if found is None:
-        raise ClinferError(f"tensors of type {name} are not supported", where=where,
-                           values={"supported": ", ".join(_OUR_TYPES)})
+        raise UnsupportedError(f"tensors of type {name} are not supported", where=where,
+                               values={"supported": ", ".join(_OUR_TYPES)})
     return found
 
 

@@ -1,12 +1,13 @@
 """From OpenVINO's model to a topology: every operation goes through the converter of its room."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, UnsupportedError
+from clinfer.frontend.bodies import source_body
 from clinfer.frontend.conversions import (
     bodies_of,
     constant_values,
@@ -42,6 +43,18 @@ def to_topology(model: ov.Model, converters: Mapping[str, Converter] = CONVERTER
     """
     _check_supported(model, converters)
     return _Reader(model, converters).read()
+
+
+def single_layers(model: ov.Model,
+                  converters: Mapping[str, Converter] = CONVERTERS) -> Iterator[tuple[str, Topology | ClinferError]]:
+    """Every operation of a model by its layer name, as a topology of its own: what it reads are constants, where
+    the model has them, and inputs. A ClinferError in its place says why it cannot be converted."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() not in _STRUCTURE:
+            try:
+                yield node.get_friendly_name(), _LayerReader(model, converters).read_layer(node)
+            except ClinferError as error:
+                yield node.get_friendly_name(), error
 
 
 class _Reader:
@@ -104,15 +117,12 @@ class _Reader:
     def _bodies(self, node: ov.Node) -> tuple[SourceBody, ...]:
         return tuple(self._body(node, index, body) for index, body in enumerate(bodies_of(node)))
 
-    def _body(self, node: ov.op.if_op, index: int, body: ov.Model) -> SourceBody:
+    def _body(self, node: ov.Node, index: int, body: ov.Model) -> SourceBody:
         try:
             inner = _Reader(body, self._converters).read()
         except ClinferError as error:
             raise error.at(f"body {index} of {layer_of(node)}") from None
-        inputs = {inner.inputs[d.body_parameter_index]: int(d.input_index)
-                  for d in node.get_input_descriptions(index)}
-        order = {int(d.output_index): int(d.body_value_index) for d in node.get_output_descriptions(index)}
-        return SourceBody(inner.topology, inputs, tuple(inner.outputs[order[k]] for k in sorted(order)))
+        return source_body(node, index, inner.topology, inner.inputs, inner.outputs)
 
     def _read_results(self) -> dict[str, Port]:
         names = _UniqueNames()
@@ -131,6 +141,36 @@ class _Reader:
     def _port(self, port: ov.Output) -> Port:
         instance, index = identity_of(port)
         return Port(self._id_of[instance], index)
+
+
+class _LayerReader(_Reader):
+    """Reads one operation out of its model."""
+
+    def __init__(self, model: ov.Model, converters: Mapping[str, Converter]) -> None:
+        super().__init__(model, converters)
+        self._sources: dict[tuple[int, int], Port] = {}
+
+    def read_layer(self, node: ov.Node) -> Topology:
+        _check_operations([node, *(inner for body in bodies_of(node) for inner in _all_nodes(body))],
+                          layer_of(node), self._converters)
+        for port in node.input_values():
+            if is_constant(port.get_node()) and identity_of(port) not in self._sources:
+                self._read_constant(port.get_node())
+                self._sources[identity_of(port)] = Port(self._primitives[-1].id)
+            elif identity_of(port) not in self._sources:
+                self._sources[identity_of(port)] = self._read_source(port)
+        self._read_operation(node)
+        return Topology(*self._primitives)
+
+    def _read_source(self, port: ov.Output) -> Port:
+        source = port.get_node()
+        id = self._ids.take(source.get_friendly_name())
+        self._primitives.append(Input(id, shape=shape_of(port.get_partial_shape()),
+                                      element_type=element_type_of(port.get_element_type(), layer_of(source))))
+        return Port(id)
+
+    def _port(self, port: ov.Output) -> Port:
+        return self._sources[identity_of(port)]
 
 
 class _UniqueNames:
@@ -165,15 +205,19 @@ class _ConstantInputs(Mapping[int, np.ndarray]):
 
 
 def _check_supported(model: ov.Model, converters: Mapping[str, Converter]) -> None:
+    _check_operations(_all_nodes(model), f"model {model.get_friendly_name()!r}", converters)
+
+
+def _check_operations(nodes: Iterable[ov.Node], where: str, converters: Mapping[str, Converter]) -> None:
     missing: dict[str, list[str]] = {}
-    for node in _all_nodes(model):
+    for node in nodes:
         if node.get_type_name() not in _STRUCTURE and node.get_type_name() not in converters:
             kind = f"{node.get_type_name()} ({node.get_type_info().version_id})"
             missing.setdefault(kind, []).append(node.get_friendly_name())
     if missing:
-        raise ClinferError(
+        raise UnsupportedError(
             f"the model has operations that clinfer does not support: {', '.join(sorted(missing))}",
-            where=f"model {model.get_friendly_name()!r}",
+            where=where,
             values={kind: f"{len(layers)} x: {', '.join(layers)}" for kind, layers in sorted(missing.items())},
             hint="leave these layers out at export, or run the model in parts")
 

@@ -8,6 +8,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.openvino_import import openvino as ov
 
+OpenVinoCore = ov.Core
+"""OpenVINO's own class, whatever stands in its place later."""
+
 _FORMATS = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), TensorFlow (.pb, saved model), Paddle (.pdmodel)"
 
 

@@ -1,12 +1,14 @@
 """From a topology to a program: what builds programs and what runs their constants, put together."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.shape_inference import ShapeInference
 from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.network.network import Network
-from clinfer.program.build import build_program
+from clinfer.program.build import build_program, check_topology
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.options import BuildOptions
@@ -18,9 +20,27 @@ from clinfer.topology import Topology
 def compile_topology(engine: Engine, topology: Topology, shape_inference: ShapeInference,
                      options: BuildOptions | None = None) -> Program:
     """Build the program of a topology for a device. Errors: ClinferError, see `docs/one_request.md`."""
-    context = BuildContext(engine, engine.create_stream(), kernel_cache_of(engine), shape_inference,
-                           options or BuildOptions(), execute_constants)
-    return build_program(topology, context)
+    return build_program(topology, _context(engine, shape_inference, options or BuildOptions()))
+
+
+def refusals(engine: Engine, topologies: Iterable[tuple[str, Topology | ClinferError]],
+             shape_inference: ShapeInference) -> dict[str, ClinferError]:
+    """By name, why the topologies that are refused cannot be built for a device; builds none of them."""
+    context = _context(engine, shape_inference, BuildOptions())
+    refused = {}
+    for name, topology in topologies:
+        try:
+            if isinstance(topology, ClinferError):
+                raise topology
+            check_topology(topology, context)
+        except ClinferError as error:
+            refused[name] = error
+    return refused
+
+
+def _context(engine: Engine, shape_inference: ShapeInference, options: BuildOptions) -> BuildContext:
+    return BuildContext(engine, engine.create_stream(), kernel_cache_of(engine), shape_inference, options,
+                        execute_constants)
 
 
 def execute_constants(topology: Topology, context: BuildContext) -> dict[str, ConstantData]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -22,12 +22,12 @@ def inspected() -> bool:
 
 
 def inspect_launch(program: Program, stream: Stream, bindings: Bindings, launch: Launch,
-                   shapes: Mapping[int, StaticShape], is_last: bool) -> None:
-    """Launch a kernel, wait for it, log its time, and after the last stage of its node check the outputs."""
+                   shapes: Mapping[int, StaticShape], is_last: bool, enqueue: Callable[[Launch], None]) -> None:
+    """Launch a kernel by `enqueue`, wait, log its time, and after the last stage of its node check the outputs."""
     kernel = bindings.kernels[launch.kernel]
     stream.finish()
     start = time.perf_counter()
-    stream.enqueue(kernel, launch.work)
+    enqueue(launch)
     stream.finish()
     node = program.nodes[bindings.kernel_nodes[launch.kernel]]
     log(2, f"{(time.perf_counter() - start) * 1e6:9.1f} us  {kernel.entry}  {node.primitive.where}  {launch.work}")

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from clinfer.network.bindings import Bindings
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.planner import Planner
+from clinfer.network.profiling import NodeProfile, Profiler
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
@@ -59,14 +62,20 @@ class _Given:
 
 
 class Network:
-    """Executes a program. One thread at a time; any number of networks share a program."""
+    """Executes a program. One thread at a time; any number of networks share a program.
 
-    def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference) -> None:
+    With `profiling` (on a profiling stream) every execution measures what each node costs.
+    """
+
+    def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
+                 profiling: bool = False) -> None:
         self.program = program
         self.stream = stream
         self._shape_inference = shape_inference
         self._bindings = Bindings(program)
-        self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index)
+        self._profiler = Profiler(program, self._bindings.kernel_index) if profiling else None
+        self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
+                                self._profiler.add_host_time if self._profiler else None)
         self._plans: OrderedDict[tuple[int, PlanKey], Plan] = OrderedDict()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._replays: list[_Replay] = [[] for _ in program.segments]
@@ -74,7 +83,9 @@ class Network:
         self._wanted: dict[str, Memory] = {}
         self._bodies: dict[tuple[int, int], Network] = {}
         self._inspected = inspected()
+        self._proceed: Callable[[], None] | None = None
         self.plans_made = 0
+        self.plans_reused = 0
 
     # -- inputs and outputs ---------------------------------------------------------------------
 
@@ -107,13 +118,22 @@ class Network:
 
     # -- execution ------------------------------------------------------------------------------
 
-    def execute(self, dependencies: Sequence[Event] = ()) -> dict[str, NetworkOutput]:
-        """Enqueue one inference behind `dependencies`; returns without waiting unless data decides."""
+    def execute(self, dependencies: Sequence[Event] = (),
+                proceed: Callable[[], None] | None = None) -> dict[str, NetworkOutput]:
+        """Enqueue one inference behind `dependencies`; returns without waiting unless data decides.
+
+        `proceed` is called before each segment, those of bodies included; what it raises ends the execution.
+        """
         if dependencies:
             self.stream.barrier(dependencies)
+        self._proceed = proceed
         shapes, values = self._take_inputs()
         for number in range(len(self.program.segments)):
+            if proceed is not None:
+                proceed()
             self._run_segment(number, shapes, values)
+        if self._profiler is not None:
+            self._profiler.add_execution(shapes)
         outputs = {name: self._output(info.tensor, shapes) for name, info in self.program.outputs.items()}
         return {name: self._delivered(name, output) for name, output in outputs.items()}
 
@@ -151,8 +171,8 @@ class Network:
         shapes.update(plan.shapes)
         values.update(plan.values)
         self._prepare(number, plan)
-        if self._inspected:
-            self._inspect(plan, shapes, values)
+        if self._inspected or self._profiler is not None:
+            self._run_one_by_one(plan, shapes, values)
         else:
             self._replay(number, shapes, values)
 
@@ -170,6 +190,7 @@ class Network:
                 self._plans.popitem(last=False)
         else:
             self._plans.move_to_end(key)
+            self.plans_reused += 1
         return plan
 
     def _prepare(self, number: int, plan: Plan) -> None:
@@ -216,13 +237,40 @@ class Network:
         else:
             self._run_body(step, shapes, values)
 
-    def _inspect(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        for step, following in zip(plan.steps, (*plan.steps[1:], None), strict=True):
-            if isinstance(step, Launch):
-                is_last = not isinstance(following, Launch) or not self._bindings.same_node(step, following)
-                inspect_launch(self.program, self.stream, self._bindings, step, shapes, is_last)
-            else:
+    def _run_one_by_one(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        for step, following in zip_longest(plan.steps, plan.steps[1:]):
+            if not isinstance(step, Launch):
                 self._carry_out(step, shapes, values)
+            elif self._inspected:
+                is_last = not isinstance(following, Launch) or not self._bindings.same_node(step, following)
+                inspect_launch(self.program, self.stream, self._bindings, step, shapes, is_last, self._enqueue)
+            else:
+                self._enqueue(step)
+
+    def _enqueue(self, step: Launch) -> None:
+        kernel = self._bindings.kernels[step.kernel]
+        if self._profiler is None:
+            self.stream.enqueue(kernel, step.work)
+            return
+        start = time.perf_counter_ns()
+        event = self.stream.enqueue_with_event(kernel, step.work)
+        self._profiler.add_launch(step.kernel, event, time.perf_counter_ns() - start)
+
+    # -- profiling ------------------------------------------------------------------------------
+
+    def start_profile(self) -> None:
+        """Forget what was measured so far, in bodies too."""
+        if self._profiler is not None:
+            self._profiler.start()
+            for inner in self._bodies.values():
+                inner.start_profile()
+
+    def profile(self) -> tuple[NodeProfile, ...]:
+        """What the executions since `start_profile` cost, by nodes; the stream must be finished."""
+        if self._profiler is None:
+            raise ClinferError("the network does not measure", where="network",
+                               hint="make it with profiling=True, on a profiling stream")
+        return self._profiler.profile({key: inner.profile() for key, inner in self._bodies.items()})
 
     # -- bodies ---------------------------------------------------------------------------------
 
@@ -231,14 +279,14 @@ class Network:
         source = node.primitive.bodies[step.body]
         inner = self._bodies.get((step.node, step.body))
         if inner is None:
-            inner = Network(node.bodies[step.body], self.stream, self._shape_inference)
+            inner = Network(node.bodies[step.body], self.stream, self._shape_inference, self._profiler is not None)
             self._bodies[step.node, step.body] = inner
         for name, index in source.inputs.items():
             tensor = node.inputs[index]
             shape = shapes[tensor] if tensor in shapes else self._tensor(tensor).layout.static_shape
             inner.set_input(name, self._bindings.memory(tensor), shape, values.get(tensor))
         try:
-            results = inner.execute()
+            results = inner.execute(proceed=self._proceed)
         except ClinferError as error:
             raise error.at(node.primitive.where) from None
         for tensor, name in zip(node.outputs, source.outputs, strict=True):

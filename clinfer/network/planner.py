@@ -1,7 +1,8 @@
 """Makes plans: shape inference, host arithmetic, kernel choice and argument blocks of one segment."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -20,11 +21,14 @@ class Planner:
     """Plans segments of one program; belongs to one network, because shape rules are not shareable."""
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
-                 kernel_index: Mapping[tuple[int, int, int], int]) -> None:
+                 kernel_index: Mapping[tuple[int, int, int], int],
+                 observe: Callable[[int, int], None] | None = None) -> None:
+        """`observe` is told (node, nanoseconds) of the planning of each node."""
         self._program = program
         self._stream = stream
         self._shape_inference = shape_inference
         self._kernel_index = kernel_index
+        self._observe = observe
         self._rules: dict[int, ShapeRule] = {}
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
@@ -32,10 +36,13 @@ class Planner:
         draft = _Draft(self._program, shapes, values)
         for index in self._program.segments[segment].nodes:
             node = self._program.nodes[index]
+            start = time.perf_counter_ns()
             try:
                 self._plan_node(draft, index, node)
             except ClinferError as error:
                 raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
+            if self._observe is not None:
+                self._observe(index, time.perf_counter_ns() - start)
         return draft.finish()
 
     def _plan_node(self, draft: _Draft, index: int, node: ProgramNode) -> None:

@@ -57,6 +57,9 @@ class BuildContext:
                 found = primitive.infer_shapes(shapes, values)
             else:
                 found = self.shape_inference.rule(signature, types)(shapes, values)
+            if None in found:
+                known = primitive.open_shapes(shapes)
+                found = tuple(b if a is None else a for a, b in zip(found, known, strict=True))
         except ClinferError as error:
             raise error.at(primitive.where) from None
         out_types = primitive.output_types(types)

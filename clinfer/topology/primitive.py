@@ -102,6 +102,10 @@ class Primitive:
         """Which of `bodies` runs, given the values of the value inputs."""
         raise ClinferError(f"{type(self).__name__} has no bodies", where=self.where)
 
+    def run_limit(self, values: Values) -> int | None:
+        """How often a body that is a loop runs at most, given the values of the value inputs; None: no limit."""
+        return None
+
     # -- behaviour ------------------------------------------------------------------------------
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
@@ -116,6 +120,10 @@ class Primitive:
         """The primitive's own shape rule, used where `signature` is None."""
         raise ClinferError(f"{type(self).__name__} has neither a shape rule nor an OpenVINO signature",
                            where=self.where)
+
+    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        """What the shapes of the inputs alone tell of the output shapes, where the shape rule leaves a rank open."""
+        return (None,) * self.output_count
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         """The outputs computed with NumPy from the input values; input values not read may be empty."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
+from clinfer.topology.loop_ports import LoopPorts
 from clinfer.topology.primitive import Port
 from clinfer.topology.topology import Topology
 
@@ -16,11 +17,15 @@ from clinfer.topology.topology import Topology
 @dataclass(frozen=True)
 class SourceBody:
     """A subgraph of an operation: its topology, the operation's input index behind each of its
-    inputs, and the names of its outputs in the order of the operation's outputs."""
+    inputs, and the names of its outputs in the order of the operation's outputs.
+
+    `loop`: how its runs hang together, if it may run more than once for one run of the operation.
+    """
 
     topology: Topology
     inputs: Mapping[str, int]
     outputs: tuple[str, ...]
+    loop: LoopPorts | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from openvino import opset13 as op
 
 from clinfer.base.element_type import ALL_TYPES, ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.base.shape import ANY, Dim
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import SourceModel, to_topology
@@ -246,7 +246,7 @@ def test_all_unsupported_operations_are_named_at_once(rng: Rng) -> None:
     y = op.cum_sum(y, op.constant(0))
     y.set_friendly_name("running total")
     model = ov.Model([result(op.relu(y), "y")], [x], "mixed")
-    with pytest.raises(ClinferError) as caught:
+    with pytest.raises(UnsupportedError) as caught:
         read(model, missing=("HSwish", "CumSum"))
     assert caught.value.where == "model 'mixed'"
     assert caught.value.what.endswith("does not support: CumSum (opset3), HSwish (opset4)")
@@ -256,7 +256,7 @@ def test_all_unsupported_operations_are_named_at_once(rng: Rng) -> None:
 
 
 def test_unsupported_operations_in_bodies_are_named_too(rng: Rng) -> None:
-    with pytest.raises(ClinferError) as caught:
+    with pytest.raises(UnsupportedError) as caught:
         read(if_model(rng), missing=("Relu", "If"))
     assert caught.value.values["If (opset8)"] == "1 x: choice"
     assert str(caught.value.values["Relu (opset1)"]).startswith("2 x: Relu_")
@@ -287,13 +287,13 @@ def test_types_that_nothing_can_hold_are_errors(kind: str) -> None:
     weights.set_friendly_name("odd weights")
     x = parameter("x", [8])
     model = ov.Model([result(op.add(x, op.convert(weights, "f32")), "y")], [x])
-    with pytest.raises(ClinferError, match=f"tensors of type {kind} are not supported") as caught:
+    with pytest.raises(UnsupportedError, match=f"tensors of type {kind} are not supported") as caught:
         read(model)
     assert caught.value.where == "layer 'odd weights' (Constant)"
 
 
 def test_string_inputs_are_errors() -> None:
     x = parameter("text", [1], "string")
-    with pytest.raises(ClinferError, match="tensors of type string are not supported") as caught:
+    with pytest.raises(UnsupportedError, match="tensors of type string are not supported") as caught:
         read(ov.Model([op.result(x)], [x]))
     assert caught.value.where == "layer 'text' (Parameter)"

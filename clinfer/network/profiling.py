@@ -1,0 +1,132 @@
+"""What each primitive cost in one execution, on the device and on the host."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from clinfer.base.shape import StaticShape
+from clinfer.program.history import Removal
+from clinfer.program.program import Program, ProgramNode
+from clinfer.runtime.event import Event
+from clinfer.topology import Constant, Input
+
+Status = Literal["executed", "optimized_out", "not_run"]
+
+
+@dataclass(frozen=True)
+class NodeProfile:
+    """One primitive in one execution.
+
+    `name`: the layer's name, made unique; primitives that a layer needs besides its own have one of theirs,
+    those of a body stand behind `<layer>/body<number>/`. `kernel`: the kernel that ran (or would be tried
+    first), or `host`, `view`, `body`, `input`, `fused into <name>`. `device_ns`: nanoseconds from start to end
+    of its kernels, summed. `host_ns`: nanoseconds of planning it (none where the plan was known) and of
+    launching its kernels. A primitive that runs a body does not count the body's, which follow it. `shapes` of
+    its outputs, empty where it did not run. `within`: the name of the model's primitive in whose body it is,
+    empty for those that are in none.
+    """
+
+    name: str
+    primitive: str
+    layer: str
+    status: Status
+    kernel: str
+    device_ns: int = 0
+    host_ns: int = 0
+    shapes: tuple[StaticShape, ...] = ()
+    within: str = ""
+
+
+@dataclass
+class _Record:
+    """What was measured of one node so far."""
+
+    host_ns: int = 0
+    implementation: int = 0
+    events: list[Event] = field(default_factory=list)
+
+
+class Profiler:
+    """Measures the executions of one network on a profiling stream. One thread at a time."""
+
+    def __init__(self, program: Program, kernel_index: Mapping[tuple[int, int, int], int]) -> None:
+        self._program = program
+        self._choices = {kernel: (node, choice) for (node, choice, _), kernel in kernel_index.items()}
+        self._fused = fused_primitives(program)
+        self._records: dict[int, _Record] = {}
+        self._shapes: Mapping[int, StaticShape] | None = None
+
+    def start(self) -> None:
+        """Forget earlier executions."""
+        self._records, self._shapes = {}, None
+
+    def add_execution(self, shapes: Mapping[int, StaticShape]) -> None:
+        """Note that the program was executed, and the shapes of its tensors."""
+        self._shapes = shapes
+
+    def add_host_time(self, node: int, ns: int) -> None:
+        """Note host time of a node."""
+        self._record(node).host_ns += ns
+
+    def add_launch(self, kernel: int, event: Event, host_ns: int) -> None:
+        """Note a launch of a kernel of the network's table."""
+        node, choice = self._choices[kernel]
+        record = self._record(node)
+        record.host_ns += host_ns
+        record.implementation = choice
+        record.events.append(event)
+
+    def profile(self, bodies: Mapping[tuple[int, int], tuple[NodeProfile, ...]]) -> tuple[NodeProfile, ...]:
+        """One row per node, followed by those of its bodies, which were measured by (node, number); a body that
+        is missing there did not run. The stream must be finished."""
+        rows: list[NodeProfile] = []
+        for index, node in enumerate(self._program.nodes):
+            row = self._row(index, node)
+            rows.append(row)
+            rows += [NodeProfile(gone.primitive, gone.type, gone.layer, "optimized_out", f"fused into {gone.into}")
+                     for gone in self._fused.get(node.primitive.id, ())]
+            for number, body in enumerate(node.bodies):
+                inner = bodies.get((index, number)) or unexecuted(body)
+                rows += [replace(r, name=f"{row.name}/body{number}/{r.name}", within=row.name) for r in inner]
+        return tuple(rows)
+
+    def _record(self, node: int) -> _Record:
+        return self._records.setdefault(node, _Record())
+
+    def _row(self, index: int, node: ProgramNode) -> NodeProfile:
+        record = self._records.get(index, _Record())
+        return NodeProfile(
+            profiled_name(node), type(node.primitive).__name__, node.primitive.origin, self._status(node, record),
+            _kernel(node, record), sum(event.duration_ns for event in record.events), record.host_ns,
+            tuple(self._shapes[t] for t in node.outputs if t in self._shapes) if self._shapes is not None else ())
+
+    def _status(self, node: ProgramNode, record: _Record) -> Status:
+        if node.kind == "view":
+            return "optimized_out"
+        ran = node.kind in ("host", "body") or (node.kind == "kernel" and record.events)
+        return "executed" if ran and self._shapes is not None else "not_run"
+
+
+def unexecuted(program: Program) -> tuple[NodeProfile, ...]:
+    """The rows of a program that did not run."""
+    return Profiler(program, {}).profile({})
+
+
+def fused_primitives(program: Program) -> dict[str, list[Removal]]:
+    """By a primitive's id, the operations that it does besides its own."""
+    found: dict[str, list[Removal]] = {}
+    for gone in program.removed:
+        if gone.fate == "fused" and gone.type != Constant.__name__:
+            found.setdefault(gone.into, []).append(gone)
+    return found
+
+
+def profiled_name(node: ProgramNode) -> str:
+    """How a node is named in profiles: inputs by their layers, the others by the ids that layers give them."""
+    primitive = node.primitive
+    return primitive.origin or primitive.id if isinstance(primitive, Input) else primitive.id
+
+
+def _kernel(node: ProgramNode, record: _Record) -> str:
+    return node.implementations[record.implementation].spec.name if node.kind == "kernel" else node.kind

@@ -1,0 +1,72 @@
+"""How the runs of a loop's body hang together: what each takes from the inputs, from the run before, and gives."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from clinfer.base.errors import ClinferError
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """Run number n takes the n-th slice of `size` elements along `axis`, from `start` on to `end`, both included.
+
+    Negative places count from behind. `backwards` the slices lie in falling order (from start down to end), the
+    elements within each as they are.
+    """
+
+    axis: int
+    start: int = 0
+    end: int = -1
+    size: int = 1
+    backwards: bool = False
+
+    def count(self, length: int) -> int:
+        """How many slices an axis of that length has. Errors: places beyond it, or a rest behind the last slice."""
+        if length == 0:
+            return 0
+        first, last = self._place(self.start, length), self._place(self.end, length)
+        low, high = (last, first) if self.backwards else (first, last)
+        span = high - low + 1
+        if low < 0 or high >= length or span < 1 or span % self.size:
+            raise ClinferError("an axis cannot be cut into these slices", values={
+                "length": length, "start": self.start, "end": self.end, "slice": self.size,
+                "direction": "backwards" if self.backwards else "forwards"})
+        return span // self.size
+
+    def offset(self, number: int, length: int) -> int:
+        """Where slice `number` begins on an axis of that length."""
+        first = self._place(self.start, length)
+        return first - (number + 1) * self.size + 1 if self.backwards else first + number * self.size
+
+    @staticmethod
+    def _place(place: int, length: int) -> int:
+        return place + length if place < 0 else place
+
+
+@dataclass(frozen=True)
+class Joining:
+    """The results of all runs, one behind the other along `axis` (`backwards`: one before the other).
+
+    Results without axes count as rows of one element.
+    """
+
+    axis: int
+    backwards: bool = False
+
+
+@dataclass(frozen=True)
+class LoopPorts:
+    """What each run of a body takes and gives, besides inputs that are the same for all runs.
+
+    `sliced`, by the body's inputs. `carried`: the body's input -> its output that is this input in the next
+    run. `joined`, by the operation's outputs; its others are what the last run gave. `counter`: the body's
+    input that is the number of the run, from 0 ("": none). `condition`: the body's output that says whether
+    another run follows ("": as many runs as there are slices).
+    """
+
+    sliced: Mapping[str, Slicing] = field(default_factory=dict)
+    carried: Mapping[str, str] = field(default_factory=dict)
+    joined: Mapping[int, Joining] = field(default_factory=dict)
+    counter: str = ""
+    condition: str = ""
