@@ -8,14 +8,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clinfer.api import drop_in
+from clinfer.api.submodules import alias_submodules
+from clinfer.base.version import VERSION
 
 if TYPE_CHECKING:
     from clinfer.api.names import *  # noqa: F403
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
-drop_in.install()
+alias_submodules()
 
 
 def __getattr__(name: str) -> Any:

@@ -5,38 +5,46 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
-from clinfer.api.config import CompileConfig
+from clinfer.api.config import CompileConfig, pairs_of
+from clinfer.api.handles import Handle
 from clinfer.api.infer_request import InferRequest
 from clinfer.api.ports import PortKey, Ports, describe_all
 from clinfer.api.results import Results
+from clinfer.api.runtime_model import runtime_model
+from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
 from clinfer.api.stream_pool import StreamPool
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape_inference import ShapeInference
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
+from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 
 
-class CompiledModel:
+class CompiledModel(metaclass=Handle):
     """A model made ready for one device. Made by `Core.compile_model`; safe for use by several threads,
     each with an infer request of its own.
 
     `input_names` and `output_names`: the program's names of the inputs and outputs, in the order of the ports.
+    `loaded_from_cache`: whether a blob of CACHE_DIR spared the compilation.
     """
 
     def __init__(self, name: str, program: Program, ports: Ports, input_names: tuple[str, ...],
-                 output_names: tuple[str, ...], shape_inference: ShapeInference, config: CompileConfig) -> None:
+                 output_names: tuple[str, ...], shape_inference: ShapeInference, config: CompileConfig,
+                 loaded_from_cache: bool = False) -> None:
         self.program = program
         self.ports = ports
         self.input_names = input_names
         self.output_names = output_names
         self._name = name
         self._config = config
+        self._loaded_from_cache = loaded_from_cache
         self._request: InferRequest | None = None
         engine = program.engine
-        self.pool = StreamPool(lambda: Network(program, engine.create_stream(), shape_inference),
-                               config.num_streams)
+        self._profile: tuple[NodeProfile, ...] = ()
+        self.pool = StreamPool(lambda: Network(program, engine.create_stream(profiling=config.profiling),
+                                               shape_inference, config.profiling), config.num_streams)
 
     @property
     def engine(self) -> Engine:
@@ -85,7 +93,43 @@ class CompiledModel:
             self._request = self.create_infer_request()
         return self._request.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
 
+    # -- keeping it -----------------------------------------------------------------------------
+
+    def export_model(self, model_stream: Any = None) -> bytes | None:
+        """The compiled model as bytes for `Core.import_model`, see docs/compiled_blobs.md; or written into a
+        binary stream, which is set back to its beginning if it can be."""
+        blob = save_model_parts(ModelParts(self._name, self.program, self.ports, self.input_names,
+                                           self.output_names, self._config))
+        if model_stream is None:
+            return blob.to_bytes()
+        write_blob(model_stream, blob)
+        return None
+
+    def release_memory(self) -> None:
+        """Free the device memory of intermediate results until the next inference; plans are made anew then."""
+        self.pool.drop_idle()
+
     # -- what it tells --------------------------------------------------------------------------
+
+    @property
+    def profiles(self) -> bool:
+        """Whether inferences measure what each primitive costs (PERF_COUNT)."""
+        return self._config.profiling
+
+    @property
+    def profile(self) -> tuple[NodeProfile, ...]:
+        """What each primitive cost in the inference that was measured last; not run where there was none."""
+        return self._profile or unexecuted(self.program)
+
+    def keep_profile(self, profile: tuple[NodeProfile, ...]) -> None:
+        """Take what an inference measured."""
+        self._profile = profile
+
+    def get_runtime_model(self) -> ov.Model:
+        """The executed graph, see `clinfer.api.runtime_model`; with times once a profiled inference ran."""
+        results = [port.get_node().get_friendly_name() for port in self.ports.outputs]
+        return runtime_model(self._name, self.program, self.profile,
+                             list(zip(self.output_names, results, strict=True)))
 
     def get_property(self, property: str) -> Any:
         """One of SUPPORTED_PROPERTIES; they cannot be changed any more."""
@@ -93,6 +137,7 @@ class CompiledModel:
             "NETWORK_NAME": self._name,
             "EXECUTION_DEVICES": [self.engine.device.name],
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS": self.pool.size,
+            "LOADED_FROM_CACHE": self._loaded_from_cache,
             **self._config.properties(),
         }
         values["SUPPORTED_PROPERTIES"] = dict.fromkeys(["SUPPORTED_PROPERTIES", *values], "RO")
@@ -101,6 +146,13 @@ class CompiledModel:
                                where=f"model {self._name!r} on {self.engine.device.name}",
                                values={"properties": ", ".join(sorted(values))})
         return values[str(property)]
+
+    def set_property(self, properties: Any) -> None:
+        """Always an error: the properties of a compiled model are fixed."""
+        names = ", ".join(name for name, _ in pairs_of(properties))
+        raise ClinferError("the properties of a compiled model cannot be changed",
+                           where=f"model {self._name!r} on {self.engine.device.name}", values={"given": names},
+                           hint="give them to compile_model, or to Core.set_property before it")
 
     def __repr__(self) -> str:
         return (f"<CompiledModel: {self._name!r} on {self.engine.device.name}; "

@@ -1,55 +1,99 @@
 """The properties that users set, read into one plain configuration."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from clinfer.api.property_values import (
+    Reader,
+    read_choice,
+    read_count,
+    read_folder,
+    read_forced,
+    read_precision,
+    read_streams,
+    read_switch,
+)
 from clinfer.base.errors import ClinferError
-from clinfer.base.format import Format
+from clinfer.base.tracing import log
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.frontend.transformations import PRECISIONS
 
 PerformanceMode: TypeAlias = ov.properties.hint.PerformanceMode
+ExecutionMode: TypeAlias = ov.properties.hint.ExecutionMode
+_SchedulingCoreType = ov.properties.hint.SchedulingCoreType
+_Priority = ov.properties.hint.Priority
 
 
 @dataclass(frozen=True)
 class CompileConfig:
     """How a model is compiled and run.
 
-    `precision`: the type that floats are computed in; empty lets the device decide. `streams`: inferences
-    that run at a time; 0 lets the performance hint decide.
+    `precision`: the type that floats are computed in; empty lets `execution_mode` and the device decide.
+    `streams`: inferences that run at a time; 0 lets the performance hint decide, with at most `requests`
+    (0: no such limit). `build_threads`: kernels are built in that many processes (0: one per core). `map_files`:
+    weights are mapped from their file instead of read.
+    `profiling`: whether every inference measures what each primitive costs.
+    `cache_dir`: the folder of compiled blobs; empty: none are kept.
+    `without_effect`: what was set of the properties that change nothing here.
     """
 
     precision: str = ""
+    execution_mode: ExecutionMode = ExecutionMode.PERFORMANCE
     performance_hint: PerformanceMode = PerformanceMode.LATENCY
     streams: int = 0
+    requests: int = 0
+    build_threads: int = 0
+    map_files: bool = True
+    profiling: bool = False
+    cache_dir: str = ""
     force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    without_effect: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def num_streams(self) -> int:
         """How many inferences run at a time: two fill the gaps of one another where throughput counts."""
-        return self.streams or (1 if self.performance_hint == PerformanceMode.LATENCY else 2)
+        if self.streams:
+            return self.streams
+        natural = 1 if self.performance_hint == PerformanceMode.LATENCY else 2
+        return min(natural, self.requests or natural)
+
+    @property
+    def wanted_precision(self) -> str:
+        """The type that floats are computed in; empty: the device decides."""
+        return self.precision or ("f32" if self.execution_mode == ExecutionMode.ACCURACY else "")
 
     def properties(self) -> dict[str, Any]:
         """The values under OpenVINO's names and in its types."""
         return {
-            "INFERENCE_PRECISION_HINT": getattr(ov.Type, self.precision or "dynamic"),
+            "INFERENCE_PRECISION_HINT": getattr(ov.Type, self.wanted_precision or "dynamic"),
+            "EXECUTION_MODE_HINT": self.execution_mode,
             "PERFORMANCE_HINT": self.performance_hint,
+            "PERFORMANCE_HINT_NUM_REQUESTS": self.requests,
             "NUM_STREAMS": self.num_streams,
+            "COMPILATION_NUM_THREADS": self.build_threads,
+            "ENABLE_MMAP": self.map_files,
+            "PERF_COUNT": self.profiling,
+            "CACHE_DIR": self.cache_dir,
             "force_implementations": dict(self.force_implementations),
+            **{name: self.without_effect.get(name, default) for name, (default, _) in WITHOUT_EFFECT.items()},
         }
 
     def updated(self, settings: object) -> CompileConfig:
         """This configuration with the user's settings (a mapping, or pairs as OpenVINO's properties make)."""
         changes: dict[str, Any] = {}
+        without_effect = dict(self.without_effect)
         for name, value in pairs_of(settings):
-            if name not in _READERS:
+            if name in WITHOUT_EFFECT:
+                without_effect[name] = WITHOUT_EFFECT[name][1](name, value)
+                log(1, f"property {name} has no effect")
+            elif name in _READERS:
+                target, read = _READERS[name]
+                changes[target] = read(name, value)
+            else:
                 raise ClinferError(f"there is no property {name}", where="configuration",
-                                   values={"given": f"{name} = {value!r}", "properties": ", ".join(_READERS)})
-            target, read = _READERS[name]
-            changes[target] = read(name, value)
-        return replace(self, **changes)
+                                   values={"given": f"{name} = {value!r}", "properties": ", ".join(SETTABLE)})
+        return replace(self, **changes, without_effect=without_effect)
 
 
 def pairs_of(settings: object) -> list[tuple[str, Any]]:
@@ -66,54 +110,36 @@ def pairs_of(settings: object) -> list[tuple[str, Any]]:
     return [(str(name), value.value if isinstance(value, ov.OVAny) else value) for name, value in pairs]
 
 
-def _read_precision(name: str, value: object) -> str:
-    text = value.type_name if isinstance(value, ov.Type) else str(value)
-    if text in ("", "dynamic", "undefined"):
-        return ""
-    if text not in PRECISIONS:
-        raise _wrong(name, value, f"{', '.join(PRECISIONS)}, or `dynamic` for the device's own choice")
-    return text
-
-
-def _read_performance_hint(name: str, value: object) -> PerformanceMode:
-    modes = (PerformanceMode.LATENCY, PerformanceMode.THROUGHPUT, PerformanceMode.CUMULATIVE_THROUGHPUT)
-    for mode in modes:
-        if value in (mode, mode.name):
-            return mode
-    raise _wrong(name, value, ", ".join(mode.name for mode in modes))
-
-
-def _read_streams(name: str, value: object) -> int:
-    text = str(value.to_integer() if isinstance(value, ov.properties.streams.Num) else value)
-    if text in ("AUTO", "-1"):
-        return 0
-    if isinstance(value, bool) or not text.isdigit() or not 1 <= int(text) <= 64:
-        raise _wrong(name, value, "1 to 64, or AUTO")
-    return int(text)
-
-
-def _read_forced(name: str, value: object) -> Mapping[str, tuple[str, str]]:
-    expected = 'a dictionary such as {"conv1": ("b_fs_yx_fsv16", "")}: per primitive, a format and a kernel'
-    if not isinstance(value, Mapping):
-        raise _wrong(name, value, expected)
-    for primitive, choice in value.items():
-        if not (isinstance(primitive, str) and isinstance(choice, tuple | list) and len(choice) == 2
-                and all(isinstance(part, str) for part in choice)):
-            raise _wrong(name, {primitive: choice}, expected)
-        if choice[0]:
-            Format.of(choice[0])
-    return {primitive: (choice[0], choice[1]) for primitive, choice in value.items()}
-
-
-def _wrong(name: str, value: object, expected: str) -> ClinferError:
-    return ClinferError(f"property {name} cannot have this value", where="configuration",
-                        values={"given": repr(value), "expected": expected})
-
-
-_READERS: dict[str, tuple[str, Callable[[str, object], Any]]] = {
-    "INFERENCE_PRECISION_HINT": ("precision", _read_precision),
-    "PERFORMANCE_HINT": ("performance_hint", _read_performance_hint),
-    "NUM_STREAMS": ("streams", _read_streams),
-    "force_implementations": ("force_implementations", _read_forced),
+_READERS: dict[str, tuple[str, Reader]] = {
+    "INFERENCE_PRECISION_HINT": ("precision", read_precision),
+    "EXECUTION_MODE_HINT": ("execution_mode", read_choice(ExecutionMode)),
+    "PERFORMANCE_HINT": ("performance_hint", read_choice(PerformanceMode)),
+    "PERFORMANCE_HINT_NUM_REQUESTS": ("requests", read_count),
+    "NUM_STREAMS": ("streams", read_streams),
+    "COMPILATION_NUM_THREADS": ("build_threads", read_count),
+    "ENABLE_MMAP": ("map_files", read_switch),
+    "PERF_COUNT": ("profiling", read_switch),
+    "CACHE_DIR": ("cache_dir", read_folder),
+    "force_implementations": ("force_implementations", read_forced),
 }
-SETTABLE = tuple(_READERS)
+
+WITHOUT_EFFECT: dict[str, tuple[Any, Reader]] = {
+    "INFERENCE_NUM_THREADS": (0, read_count),
+    "ENABLE_CPU_PINNING": (False, read_switch),
+    "ENABLE_CPU_RESERVATION": (False, read_switch),
+    "ENABLE_HYPER_THREADING": (True, read_switch),
+    "SCHEDULING_CORE_TYPE": (_SchedulingCoreType.ANY_CORE, read_choice(_SchedulingCoreType)),
+    "CACHE_MODE": (ov.properties.CacheMode.OPTIMIZE_SPEED, read_choice(ov.properties.CacheMode)),
+    "MODEL_PRIORITY": (_Priority.MEDIUM, read_choice(_Priority)),
+    "ALLOW_AUTO_BATCHING": (False, read_switch),
+    "AUTO_BATCH_TIMEOUT": (1000, read_count),
+    "FORCE_TBB_TERMINATE": (False, read_switch),
+    "LOG_LEVEL": (ov.properties.log.Level.NO, read_choice(
+        ov.properties.log.Level, LOG_NONE="NO", LOG_ERROR="ERR", LOG_WARNING="WARNING", LOG_INFO="INFO",
+        LOG_DEBUG="DEBUG", LOG_TRACE="TRACE")),
+}
+"""Properties that clients set as a matter of course and that cannot change a result: default and reader.
+
+They are checked and handed back. An OpenCL driver decides itself about threads and cores."""
+
+SETTABLE = (*_READERS, *WITHOUT_EFFECT)

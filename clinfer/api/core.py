@@ -5,20 +5,24 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clinfer.api import device_properties
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import SETTABLE, CompileConfig
+from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
+from clinfer.api.device_properties import properties_of
+from clinfer.api.model_cache import ModelCache, identify_files
 from clinfer.api.ports import Ports
+from clinfer.api.query import supported_layers
+from clinfer.api.saved_model import ModelParts, blob_contents, check_imported, load_model_parts
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
-from clinfer.frontend.reading import read_model
+from clinfer.frontend.reading import OpenVinoCore, read_model
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
 from clinfer.program.options import BuildOptions
-from clinfer.runtime.device import DeviceInfo, available_devices, find_device
+from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine
 
 
@@ -38,8 +42,9 @@ class Core:
     """
 
     def __init__(self) -> None:
-        self._reader = ov.Core()
-        self._engines: dict[str, Engine] = {}
+        self._reader = OpenVinoCore()
+        self._is_extended = False
+        self._engines: dict[tuple[str, int], Engine] = {}
         self._defaults: dict[str, CompileConfig] = {}
         self._common = CompileConfig()
         self._lock = threading.RLock()
@@ -56,10 +61,12 @@ class Core:
             return model
         if isinstance(model, str) and isinstance(weights, bytes | ov.Tensor):
             model = model.encode()
+        config = {"ENABLE_MMAP": self._common.map_files, **(config or {})}
         return read_model(self._reader, model, weights, config)
 
     def add_extension(self, extension: Any) -> None:
         """Let models hold the operations of an openvino.Op class, of extensions, or of a library."""
+        self._is_extended = True
         self._reader.add_extension(extension)
 
     def compile_model(self, model: Any, device_name: str | None = None, config: dict[str, Any] | None = None, *,
@@ -68,25 +75,75 @@ class Core:
 
         The model stays as it is. `config`: see SUPPORTED_PROPERTIES; it wins over `set_property`.
         """
-        engine = self.engine(device_name or "AUTO")
-        settings = self._config_of(engine.device).updated(config or {})
-        settings = replace(settings, precision=settings.precision or natural_precision(engine))
-        return compile_for(engine, self.read_model(model, weights), settings)
+        device = choose_device(device_name or "AUTO")
+        settings = self._config_of(device).updated(settings_for(device, config or {}))
+        engine = self._open(device, settings)
+        settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine))
+        if settings.cache_dir and knobs.cache_enabled():
+            return self._compile_with_cache(engine, model, weights, settings)
+        source = self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files})
+        return compile_for(engine, source, settings)
+
+    def _compile_with_cache(self, engine: Engine, model: Any, weights: Any, settings: CompileConfig) -> CompiledModel:
+        """A model in files that is in the cache is not even read."""
+        def read() -> ov.Model:
+            return self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files})
+
+        cache = ModelCache(engine, settings)
+        # What extensions make of a file, the file does not tell.
+        source = None if self._is_extended else identify_files(model, weights)
+        if source is not None:
+            return _ready(*cache.load_or_compile(source, None, lambda: compile_parts(engine, read(), settings)))
+        given = read()
+        source = cache.identify(given)
+        if source is None:
+            return compile_for(engine, given, settings)
+        return _ready(*cache.load_or_compile(source, given, lambda: compile_parts(engine, given, settings)))
+
+    def import_model(self, model_stream: Any, device_name: str, config: dict[str, Any] | None = None) -> CompiledModel:
+        """The compiled model of a blob that `CompiledModel.export_model` made: bytes, a binary stream, a tensor,
+        or the path of a file.
+
+        It runs with the settings that it was compiled with; `config` changes those that decide how it is run.
+        Errors: ClinferError for a blob of another clinfer, OpenVINO, device or driver, a damaged one, and
+        settings that it was not compiled for.
+        """
+        device = choose_device(device_name)
+        own = settings_for(device, config or {})
+        engine = self._open(device, self._config_of(device).updated(own))
+        parts = load_model_parts(blob_contents(model_stream), engine)
+        check_imported(parts.config, CompileConfig().updated(own))
+        return _ready(replace(parts, config=parts.config.updated(own)))
+
+    def query_model(self, model: ov.Model, device_name: str = "AUTO",
+                    config: dict[str, Any] | None = None) -> dict[str, str]:
+        """The layers of a model that a device can run, each with the device's name; see `query.supported_layers`."""
+        device = choose_device(device_name)
+        settings = self._config_of(device).updated(settings_for(device, config or {}))
+        engine = self._open(device, settings)
+        precision = settings.wanted_precision or natural_precision(engine)
+        name = device_name if is_meant(device_name, device) else device.name
+        return dict.fromkeys(supported_layers(engine, model, precision), name)
 
     def engine(self, device_name: str) -> Engine:
         """The opened device of a name; opened at the first call."""
-        device = find_device(device_name)
+        device = choose_device(device_name)
+        return self._open(device, self._config_of(device))
+
+    def _open(self, device: DeviceInfo, config: CompileConfig) -> Engine:
+        """A device is opened once for each number of build threads."""
+        key = (device.name, config.build_threads)
         with self._lock:
-            if device.name not in self._engines:
-                self._engines[device.name] = Engine(device)
-            return self._engines[device.name]
+            if key not in self._engines:
+                self._engines[key] = Engine(device, build_workers=config.build_threads)
+            return self._engines[key]
 
     # -- devices and properties -----------------------------------------------------------------
 
     @property
     def available_devices(self) -> list[str]:
-        """The names of all devices."""
-        return [device.name for device in available_devices()]
+        """The names of all devices; a bare `CPU` or `GPU` is found in the list where there is one."""
+        return DeviceNames(device.name for device in available_devices())
 
     def get_available_devices(self) -> list[str]:
         """The names of all devices."""
@@ -94,24 +151,23 @@ class Core:
 
     def get_versions(self, device_name: str) -> dict[str, Version]:
         """The driver of a device."""
-        device = find_device(device_name)
+        device = choose_device(device_name)
         return {device.name: Version(device.driver_version, f"{device.platform_name}, {device.platform_version}")}
 
     def get_property(self, device_name: str | None = None, property: str | None = None) -> Any:
         """`get_property(device, name)`, or `get_property(name)` for what holds for all devices."""
         if device_name is None or property is None:
             return self._common_property(str(property or device_name))
-        device = find_device(device_name)
+        device = choose_device(device_name)
         config = self._config_of(device).properties()
         if property in config:
             return config[property]
+        own = properties_of(device)
         if property == "SUPPORTED_PROPERTIES":
-            fixed = dict.fromkeys(["SUPPORTED_PROPERTIES", *device_properties.READERS], "RO")
-            return fixed | dict.fromkeys(SETTABLE, "RW")
-        if property not in device_properties.READERS:
-            raise _unknown_property(property, f"device {device.name}",
-                                    [*SETTABLE, "SUPPORTED_PROPERTIES", *device_properties.READERS])
-        return device_properties.READERS[property](device)
+            return dict.fromkeys(["SUPPORTED_PROPERTIES", *own], "RO") | dict.fromkeys(SETTABLE, "RW")
+        if property not in own:
+            raise _unknown_property(property, f"device {device.name}", [*SETTABLE, "SUPPORTED_PROPERTIES", *own])
+        return own[property]()
 
     def set_property(self, device_name: Any = None, properties: Any = None) -> None:
         """`set_property(settings)` for all devices, or `set_property(device, settings)` for one.
@@ -120,16 +176,16 @@ class Core:
         """
         with self._lock:
             if isinstance(device_name, str):
-                device = find_device(device_name)
-                self._defaults[device.name] = self._config_of(device).updated(properties)
+                for device in devices_of(device_name):
+                    config = self._config_of(device).updated(settings_for(device, properties))
+                    self._defaults[device.name] = config
             else:
                 settings = properties if device_name is None else device_name
                 self._common = self._common.updated(settings)
                 self._defaults = {name: config.updated(settings) for name, config in self._defaults.items()}
 
     def _common_property(self, name: str) -> Any:
-        values = {**self._common.properties(), "AVAILABLE_DEVICES": self.available_devices,
-                  "CACHE_DIR": str(knobs.cache_dir())}
+        values = {**self._common.properties(), "AVAILABLE_DEVICES": self.available_devices}
         if name not in values:
             raise _unknown_property(name, "all devices", values)
         return values[name]
@@ -143,12 +199,21 @@ class Core:
 
 def compile_for(engine: Engine, model: ov.Model, config: CompileConfig) -> CompiledModel:
     """Compile a model for an opened device; `config.precision` is decided."""
-    shape_inference = OpenVinoShapeInference()
+    return _ready(compile_parts(engine, model, config))
+
+
+def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> ModelParts:
+    """What `compile_for` makes a compiled model of."""
     source = to_topology(prepare(model, config.precision))
-    program = compile_topology(engine, source.topology, shape_inference,
+    program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
                                BuildOptions(force_implementations=config.force_implementations))
-    return CompiledModel(model.friendly_name, program, Ports.of(model), tuple(source.inputs), tuple(source.outputs),
-                         shape_inference, config)
+    return ModelParts(model.friendly_name, program, Ports.of(model), tuple(source.inputs), tuple(source.outputs),
+                      config)
+
+
+def _ready(parts: ModelParts, loaded_from_cache: bool = False) -> CompiledModel:
+    return CompiledModel(parts.name, parts.program, parts.ports, parts.input_names, parts.output_names,
+                         OpenVinoShapeInference(), parts.config, loaded_from_cache)
 
 
 def natural_precision(engine: Engine) -> str:

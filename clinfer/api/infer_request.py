@@ -10,19 +10,22 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
+from clinfer.api.handles import Handle
 from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import PortKey, describe_all
+from clinfer.api.profiling import profiling_info
 from clinfer.api.results import Results
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import CancelledError, ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
+from clinfer.network.profiling import NodeProfile, unexecuted
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
 
 
-class InferRequest:
+class InferRequest(metaclass=Handle):
     """Runs a compiled model, at once or in the background. Requests of one model may run in parallel.
 
     Made by `CompiledModel.create_infer_request`. While a request runs, every other use of it is an error;
@@ -38,10 +41,14 @@ class InferRequest:
         self._outputs = [OutputSlot(Declared.of(port, "output")) for port in self._ports.outputs]
         self._busy = threading.Lock()
         self._run: Future[None] | None = None
+        self._stop = threading.Event()
+        self._queued: tuple[Future[None], Future[None]] | None = None
+        self._queue_lock = threading.Lock()
         self._callback_threads: set[int] = set()
         self._callback: Callable[[Any], None] | None = None
         self._on_finish: Callable[[BaseException | None], None] | None = None
         self._latency_ms = 0.0
+        self._profile: tuple[NodeProfile, ...] = ()
         self.userdata: Any = None
 
     # -- running --------------------------------------------------------------------------------
@@ -55,6 +62,7 @@ class InferRequest:
         `share_outputs`: results are views of the output tensors, which the next inference overwrites.
         """
         with self._exclusive():
+            self._stop = threading.Event()
             self._give(inputs, share_inputs, keep=False)
             self._execute()
             return self._collect(share_outputs)
@@ -73,9 +81,10 @@ class InferRequest:
                 slot.prepare()
             if userdata is not None:
                 self.userdata = userdata
+            self._stop = threading.Event()
             before, self._run = self._run, run
             try:
-                self._compiled.executor.submit(self._run_in_background, run)
+                self._queued = (self._compiled.executor.submit(self._run_in_background, run), run)
             except BaseException:
                 self._run = before
                 raise
@@ -90,6 +99,21 @@ class InferRequest:
     def wait_for(self, timeout: float) -> bool:
         """Wait at most that many milliseconds; whether the run is over. Raises what went wrong in it."""
         return self._join(time.monotonic() + timeout / 1e3)
+
+    def cancel(self) -> None:
+        """End the run in progress, if there is one: who waits for it gets a CancelledError.
+
+        What the device has been given already runs to its end, nothing more is given to it. The request is busy
+        until then, and can be used as before afterwards; its outputs may hold old or new values.
+        """
+        self._stop.set()
+        with self._queue_lock:
+            queued, self._queued = self._queued, None
+        if queued is not None and queued[0].cancel():
+            for slot in self._inputs:
+                slot.settle()
+            self._busy.release()
+            self._conclude(queued[1], self._cancelled())
 
     def set_callback(self, callback: Callable[[Any], None], userdata: Any = None) -> None:
         """Call `callback(userdata)` after every background run that succeeds, in the thread that ran it."""
@@ -123,6 +147,9 @@ class InferRequest:
         except BaseException as caught:
             error = error or caught
         self._callback_threads.discard(thread)
+        self._conclude(run, error)
+
+    def _conclude(self, run: Future[None], error: BaseException | None) -> None:
         if error is None:
             run.set_result(None)
         else:
@@ -133,6 +160,7 @@ class InferRequest:
     def _execute(self) -> None:
         start = time.perf_counter()
         try:
+            self._proceed()
             for slot in self._inputs:
                 slot.prepare()
             with self._compiled.pool.borrow() as network:
@@ -150,12 +178,17 @@ class InferRequest:
 
     def _execute_on(self, network: Network) -> None:
         stream = network.stream
+        network.start_profile()
         for slot in self._inputs:
             slot.upload(stream, network)
-        results = network.execute()
+        results = network.execute(proceed=self._proceed)
         for name, output in zip(self._compiled.output_names, self._outputs, strict=True):
             output.receive(stream, results[name])
         stream.finish()
+        self._proceed()
+        if self._compiled.profiles:
+            self._profile = network.profile()
+            self._compiled.keep_profile(self._profile)
 
     # -- inputs ---------------------------------------------------------------------------------
 
@@ -258,6 +291,22 @@ class InferRequest:
         self._check_idle()
         return self._latency_ms
 
+    def get_profiling_info(self) -> list[ov.ProfilingInfo]:
+        """What each primitive cost in the last inference: `real_time` on the device, `cpu_time` on the host.
+
+        The model must be compiled with PERF_COUNT. Before the first inference every primitive is NOT_RUN.
+        """
+        self._check_idle()
+        if not self._compiled.profiles:
+            raise ClinferError("profiling is off", where="infer request",
+                               hint='compile the model with {"PERF_COUNT": True}')
+        return profiling_info(self._profile or unexecuted(self._compiled.program))
+
+    @property
+    def profiling_info(self) -> list[ov.ProfilingInfo]:
+        """See `get_profiling_info`."""
+        return self.get_profiling_info()
+
     @property
     def model_inputs(self) -> list[ov.Output]:
         """The compiled model's input ports."""
@@ -293,6 +342,14 @@ class InferRequest:
     def _check_idle(self) -> None:
         if self._busy.locked():
             raise self._is_busy()
+
+    def _proceed(self) -> None:
+        if self._stop.is_set():
+            raise self._cancelled()
+
+    @staticmethod
+    def _cancelled() -> ClinferError:
+        return CancelledError("the inference was cancelled", where="infer request")
 
     @staticmethod
     def _is_busy() -> ClinferError:

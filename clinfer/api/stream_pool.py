@@ -29,6 +29,17 @@ class StreamPool:
                 self._idle.append(network)
                 self._changed.notify()
 
+    def drop_idle(self) -> None:
+        """Give up the networks that are not lent, with their memory and plans; new ones are made when needed."""
+        with self._changed:
+            self._made -= len(self._idle)
+            self._idle.clear()
+
+    def plan_counts(self) -> tuple[int, int]:
+        """How many plans the idle networks made, and how often they ran one again (bodies left out)."""
+        with self._changed:
+            return sum(n.plans_made for n in self._idle), sum(n.plans_reused for n in self._idle)
+
     def _take(self) -> Network | None:
         with self._changed:
             while not self._idle and self._made >= self.size:

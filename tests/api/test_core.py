@@ -200,3 +200,17 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "available_devices", lambda: ())
     with pytest.raises(ClinferError, match=r"no OpenCL device(.|\n)*pip install clinfer\[cpu\]"):
         Core().compile_model(softmax_model({"x": [2, 5]}))
+
+
+def test_intermediate_memory_is_released_when_asked(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    data = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 1 << 16]))
+    twice = ov.opset13.softmax(ov.opset13.softmax(data, 1), 1)
+    compiled = core.compile_model(ov.Model([twice], [data], "m"), device.name, {"INFERENCE_PRECISION_HINT": "f32"})
+    request, x = compiled.create_infer_request(), rng.random((4, 1 << 16), dtype=np.float32)
+    expected = softmax(softmax(x))
+    ledger = compiled.engine.ledger
+    for _ in range(2):
+        np.testing.assert_allclose(request.infer(x)[0], expected, rtol=0, atol=1e-7)
+        held = ledger.current
+        compiled.release_memory()
+        assert ledger.current <= held - x.nbytes

@@ -81,9 +81,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     opened = threading.Event()
     execute = Network.execute
 
-    def wait_and_execute(network: Network, *arguments: Any) -> Any:
+    def wait_and_execute(network: Network, **arguments: Any) -> Any:
         assert opened.wait(60)
-        return execute(network, *arguments)
+        return execute(network, **arguments)
 
     monkeypatch.setattr(Network, "execute", wait_and_execute)
     return opened

@@ -99,7 +99,7 @@ def test_errors_while_running_come_to_the_caller(one: CompiledModel, x: np.ndarr
     called = []
     request.set_callback(called.append)
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise ClinferError("the device is gone")
 
     with monkeypatch.context() as patch:

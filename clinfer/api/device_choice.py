@@ -1,0 +1,79 @@
+"""What device users mean by OpenVINO's device strings, and which of their settings are meant for it."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from clinfer.api.config import pairs_of
+from clinfer.base.errors import ClinferError
+from clinfer.runtime.device import DeviceInfo, available_devices, find_device
+
+_SEVERAL = ("MULTI", "HETERO", "BATCH")
+_PER_DEVICE = "DEVICE_PROPERTIES"
+
+
+class DeviceNames(list[str]):
+    """Full names of devices (`CPU.0`); a type alone (`CPU`), which names the first, counts as contained."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or super().__contains__(f"{name}.0")
+
+
+def choose_device(name: str) -> DeviceInfo:
+    """The device of `GPU.1`, `GPU` (the first), `AUTO` (the first GPU, else the CPU), or of `AUTO:GPU,CPU`:
+    the first of the list that this machine has; `AUTO:-GPU` leaves devices out.
+    """
+    kind, _, listed = str(name).partition(":")
+    if kind in _SEVERAL:
+        raise ClinferError(f"{kind} devices do not exist here: a model is compiled for one device",
+                           where=f"device {name}",
+                           values={d.name: f"{d.full_name}, {d.platform_name}" for d in available_devices()},
+                           hint="compile the model once per device, or for AUTO; several streams (NUM_STREAMS) "
+                                "fill one device")
+    if kind != "AUTO" or not listed:
+        return find_device(name)
+    wishes = [wish.strip() for wish in listed.split(",")]
+    unwanted = {wish[1:] for wish in wishes if wish.startswith("-")}
+    wanted = [wish for wish in wishes if not wish.startswith("-")]
+    allowed = [device for device in available_devices() if not any(is_meant(wish, device) for wish in unwanted)]
+    for wish in wanted or ["AUTO"]:
+        for device in allowed:
+            if wish == "AUTO" or is_meant(wish, device):
+                return device
+    raise ClinferError(f"there is no device for {name}", where="choice of a device",
+                       values={d.name: f"{d.full_name}, {d.platform_name}" for d in available_devices()},
+                       hint=f"one of {', '.join(d.name for d in available_devices())}, or AUTO")
+
+
+def devices_of(name: str) -> tuple[DeviceInfo, ...]:
+    """The devices that a setting for `name` reaches: all of a type for `GPU` or `CPU`, else the one it names."""
+    return tuple(d for d in available_devices() if d.type == name) or (choose_device(name),)
+
+
+def is_meant(name: str, device: DeviceInfo) -> bool:
+    """Whether a device's full name or its type is this name."""
+    return name in (device.name, device.type)
+
+
+def settings_for(device: DeviceInfo, settings: object) -> list[tuple[str, Any]]:
+    """The settings that count for a device; what is meant for others is left out.
+
+    DEVICE_PROPERTIES is unfolded, and so is a value per device in a text: `{"NUM_STREAMS": "{CPU:2,GPU:4}"}`.
+    """
+    counted: list[tuple[str, Any]] = []
+    for name, value in pairs_of(settings):
+        if name == _PER_DEVICE:
+            counted += _unfolded(device, value)
+        elif isinstance(value, str) and value.startswith("{") and value.endswith("}"):
+            per_device = [part.strip().partition(":") for part in value[1:-1].split(",")]
+            counted += [(name, own) for wanted, _, own in per_device if is_meant(wanted, device)]
+        else:
+            counted.append((name, value))
+    return counted
+
+
+def _unfolded(device: DeviceInfo, per_device: object) -> list[tuple[str, Any]]:
+    if not isinstance(per_device, Mapping):
+        raise ClinferError(f"{_PER_DEVICE} is a dictionary of dictionaries", where="configuration",
+                           values={"given": repr(per_device)}, hint='such as {"CPU": {"NUM_STREAMS": 2}}')
+    return [pair for wanted, own in per_device.items() if is_meant(str(wanted), device) for pair in pairs_of(own)]

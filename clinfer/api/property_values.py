@@ -1,0 +1,105 @@
+"""Values of properties in the forms that OpenVINO's clients write: enums, their names, numbers and texts."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.format import Format
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.transformations import PRECISIONS
+
+Reader: TypeAlias = Callable[[str, Any], Any]
+"""(name of the property, the user's value) -> the value that clinfer keeps; ClinferError for another."""
+
+MAX_STREAMS = 64
+_SWITCHES = {"YES": True, "NO": False, "TRUE": True, "FALSE": False, "ON": True, "OFF": False, "1": True, "0": False}
+_AUTOMATIC_STREAMS = ("AUTO", "NUMA", "-1", "-2")
+
+
+def wrong_value(name: str, value: object, expected: str) -> ClinferError:
+    """The error for a value that a property cannot have."""
+    return ClinferError(f"property {name} cannot have this value", where="configuration",
+                        values={"given": repr(value), "expected": expected})
+
+
+def read_switch(name: str, value: Any) -> bool:
+    """True or False, also as YES/NO, TRUE/FALSE, ON/OFF, 1/0 in a text."""
+    if isinstance(value, bool):
+        return value
+    found = _SWITCHES.get(value.upper()) if isinstance(value, str) else None
+    if found is None:
+        raise wrong_value(name, value, "True or False")
+    return found
+
+
+def read_count(name: str, value: Any) -> int:
+    """A whole number from 0 on, also as a text."""
+    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).isdecimal():
+        raise wrong_value(name, value, "a whole number; 0 lets clinfer decide")
+    return int(value)
+
+
+def read_text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise wrong_value(name, value, "a text")
+    return str(value)
+
+
+def read_folder(name: str, value: Any) -> str:
+    """The path of a folder, which need not exist; empty for none."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(path, str):
+        raise wrong_value(name, value, "the path of a folder, or an empty text")
+    return path
+
+
+def read_choice(kind: Any, **spellings: str) -> Reader:
+    """A reader for a member of one of OpenVINO's enums, also by its name or by other spellings of names."""
+    members: Mapping[str, Any] = kind.__members__
+
+    def read(name: str, value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        found = members.get(spellings.get(value, value)) if isinstance(value, str) else None
+        if found is None:
+            raise wrong_value(name, value, ", ".join(members))
+        return found
+    return read
+
+
+def read_precision(name: str, value: Any) -> str:
+    """The name of an element type that clinfer computes floats in; empty: the device's own choice."""
+    text = value.type_name if isinstance(value, ov.Type) else str(value)
+    if text in ("", "dynamic", "undefined", "UNSPECIFIED"):
+        return ""
+    text = {"FP32": "f32", "FP16": "f16"}.get(text, text)
+    if text not in PRECISIONS:
+        raise wrong_value(name, value, f"{', '.join(PRECISIONS)}, or `dynamic` for the device's own choice")
+    return text
+
+
+def read_streams(name: str, value: Any) -> int:
+    """A number of streams; 0 for AUTO."""
+    text = str(value.to_integer() if isinstance(value, ov.properties.streams.Num) else value)
+    if text in _AUTOMATIC_STREAMS:
+        return 0
+    if isinstance(value, bool) or not text.isdecimal() or not 1 <= int(text) <= MAX_STREAMS:
+        raise wrong_value(name, value, f"1 to {MAX_STREAMS}, or AUTO")
+    return int(text)
+
+
+def read_forced(name: str, value: Any) -> Mapping[str, tuple[str, str]]:
+    """Per primitive a format and a kernel, each may be empty."""
+    expected = 'a dictionary such as {"conv1": ("b_fs_yx_fsv16", "")}: per primitive, a format and a kernel'
+    if not isinstance(value, Mapping):
+        raise wrong_value(name, value, expected)
+    for primitive, choice in value.items():
+        if not (isinstance(primitive, str) and isinstance(choice, tuple | list) and len(choice) == 2
+                and all(isinstance(part, str) for part in choice)):
+            raise wrong_value(name, {primitive: choice}, expected)
+        if choice[0]:
+            Format.of(choice[0])
+    return {primitive: (choice[0], choice[1]) for primitive, choice in value.items()}

@@ -1,0 +1,170 @@
+"""A compiled model as a blob: its program, and what its ports and settings need, without OpenVINO's objects."""
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from clinfer.api.config import CompileConfig
+from clinfer.api.ports import Ports
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape
+from clinfer.frontend.conversions import element_type_of, ov_type, partial_shape_of, shape_of
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.program.blobs.container import Blob, making_sense, refusal
+from clinfer.program.blobs.programs import load_program, save_program
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+
+_DEFAULTS = CompileConfig()
+_NOT_SAVED = ("cache_dir", "without_effect")
+
+
+@dataclass(frozen=True)
+class ModelParts:
+    """What a compiled model is made of; see CompiledModel."""
+
+    name: str
+    program: Program
+    ports: Ports
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    config: CompileConfig
+
+
+@dataclass(frozen=True)
+class SavedPort:
+    """An input or output: its layer's name, its tensor names, what it holds, and OpenVINO's layout as text."""
+
+    layer: str
+    names: tuple[str, ...]
+    element_type: ElementType
+    shape: Shape | None
+    layout: str
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a blob holds besides the program; `config` maps fields of CompileConfig to plain values."""
+
+    name: str
+    inputs: tuple[SavedPort, ...]
+    outputs: tuple[SavedPort, ...]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    config: Mapping[str, object]
+
+
+def save_model_parts(parts: ModelParts, also_made_with: Mapping[str, str] | None = None) -> Blob:
+    """The blob of a compiled model; `also_made_with` are further conditions for loading it again."""
+    saved = SavedModel(parts.name, tuple(map(_saved_port, parts.ports.inputs)),
+                       tuple(map(_saved_port, parts.ports.outputs)), parts.input_names, parts.output_names,
+                       _saved_config(parts.config))
+    return save_program(parts.program, saved, {**_front_end(), **(also_made_with or {})})
+
+
+def load_model_parts(content: memoryview, engine: Engine,
+                     also_made_with: Mapping[str, str] | None = None) -> ModelParts:
+    """The compiled model of a blob. Errors: ClinferError that says why the blob cannot be used."""
+    program, saved = load_program(content, engine, {**_front_end(), **(also_made_with or {})})
+    if not isinstance(saved, SavedModel):
+        raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
+    with making_sense():
+        ports = Ports(tuple(_named(_parameter(port), port) for port in saved.inputs),
+                      tuple(_named(ov.op.Result(_parameter(port).output(0)), port) for port in saved.outputs))
+        return ModelParts(saved.name, program, ports, saved.input_names, saved.output_names, _config(saved.config))
+
+
+def check_imported(compiled_with: CompileConfig, wanted: CompileConfig) -> None:
+    """Raise if settings ask for what only compiling could give."""
+    asked = {"INFERENCE_PRECISION_HINT": (wanted.wanted_precision, compiled_with.precision),
+             "force_implementations": (dict(wanted.force_implementations), dict(compiled_with.force_implementations))}
+    different = {name: f"{here} is wanted, compiled with {there}" for name, (here, there) in asked.items()
+                 if here and here != there}
+    if different:
+        raise ClinferError("the blob was compiled with other settings", where="import of a model", values=different,
+                           hint="leave these settings out, or compile the model with them")
+
+
+def blob_contents(source: Any) -> memoryview:
+    """The bytes of a blob: in memory, in an openvino.Tensor, in an open binary stream (from where it stands), or
+    in a file, which is mapped into memory. Errors: ClinferError for anything else, or a file that is missing."""
+    if isinstance(source, str | os.PathLike):
+        return _mapped(Path(source))
+    if isinstance(source, ov.Tensor):
+        source = source.data
+    elif hasattr(source, "read"):
+        source = source.read()
+    try:
+        return memoryview(source).cast("B")
+    except TypeError:
+        raise ClinferError("a compiled blob is given as bytes, a binary stream, a tensor or the path of a file",
+                           where="import of a model", values={"given": type(source).__name__}) from None
+
+
+def write_blob(stream: Any, blob: Blob) -> None:
+    """Write a blob into a binary stream and set it back to its beginning, if it can be."""
+    try:
+        for chunk in blob:
+            stream.write(chunk)
+        stream.flush()
+        if stream.seekable():
+            stream.seek(0)
+    except (AttributeError, TypeError) as error:
+        raise ClinferError("a model is exported into a binary stream", where="export",
+                           values={"given": type(stream).__name__, "because": error},
+                           hint="open a file with 'wb', or take the bytes that export_model() returns") from None
+
+
+def _mapped(path: Path) -> memoryview:
+    try:
+        with path.open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise ClinferError("the file of the compiled blob cannot be read", where="import of a model",
+                           values={"file": path, "because": error.strerror or error}, hint="check the path") from None
+
+
+def _front_end() -> dict[str, str]:
+    """OpenVINO decides what a model becomes before clinfer sees it."""
+    return {"OpenVINO": ov.get_version()}
+
+
+def _saved_port(port: ov.Output) -> SavedPort:
+    node = port.get_node()
+    return SavedPort(node.get_friendly_name(), tuple(sorted(port.get_names())),
+                     element_type_of(port.get_element_type(), f"port {node.get_friendly_name()!r}"),
+                     shape_of(port.get_partial_shape()), ov.layout_helpers.get_layout(port).to_string())
+
+
+def _parameter(port: SavedPort) -> ov.Node:
+    return ov.op.Parameter(ov_type(port.element_type), partial_shape_of(port.shape))
+
+
+def _named(node: ov.Node, port: SavedPort) -> ov.Output:
+    """Output 0 of a node that takes the port's names and layout."""
+    node.set_friendly_name(port.layer)
+    output = node.output(0)
+    output.set_names(set(port.names))
+    ov.layout_helpers.set_layout(output, ov.Layout(port.layout))
+    return output
+
+
+def _saved_config(config: CompileConfig) -> dict[str, object]:
+    """The fields as plain values; OpenVINO's enums by the names of their members."""
+    values = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in _NOT_SAVED}
+    return {name: value.name if hasattr(value, "__members__") else value for name, value in values.items()}
+
+
+def _config(saved: Mapping[str, object]) -> CompileConfig:
+    values: dict[str, Any] = {}
+    for name, value in saved.items():
+        members = getattr(type(getattr(_DEFAULTS, name)), "__members__", None)
+        values[name] = value if members is None else members[value]
+    return CompileConfig(**values)
