@@ -1,4 +1,4 @@
-"""Every environment knob of clinfer, in one place; `docs/knobs.md` is written from this table."""
+"""Every environment knob of clinfer, in one place; `clinfer knobs --markdown` writes `docs/knobs.md` from it."""
 from __future__ import annotations
 
 import os
@@ -39,10 +39,33 @@ def value(variable: str) -> str:
     raise KeyError(variable)
 
 
+def unknown_variables() -> tuple[str, ...]:
+    """Variables of the environment that look like knobs and are none."""
+    known = {knob.variable for knob in KNOBS}
+    return tuple(sorted(name for name in os.environ if name.startswith(_PREFIX) and name not in known
+                        and not name.startswith(_TEST_PREFIX)))
+
+
+def page() -> str:
+    """The text of `docs/knobs.md`."""
+    rows = [f"| `{knob.variable}` | {f'`{knob.default}`' if knob.default else 'empty'} | {knob.meaning} |"
+            for knob in KNOBS]
+    return "\n".join([_INTRODUCTION, "| variable | default | what it does |", "| --- | --- | --- |", *rows, ""])
+
+
+_PREFIX, _TEST_PREFIX = "CLINFER_", "CLINFER_TEST_"
+
+_INTRODUCTION = """# Knobs
+
+Every environment variable that clinfer reads. They are declared in `clinfer/base/knobs.py`, and this page is
+written from there by `clinfer knobs --markdown`; `clinfer knobs` shows the values at present.
+"""
+
+
 def debug_level() -> int:
     """The level of the CLINFER_DEBUG ladder."""
     text = value("CLINFER_DEBUG")
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise ClinferError("CLINFER_DEBUG must be a whole number", values={"CLINFER_DEBUG": text},
                            hint="use 0 to 6")
     return int(text)
@@ -56,14 +79,21 @@ def dump_dir() -> Path | None:
 
 def validate() -> bool:
     """Whether the results of kernels are checked."""
-    return value("CLINFER_VALIDATE") == "1"
+    return _switch("CLINFER_VALIDATE")
 
 
 def cache_enabled() -> bool:
     """Whether caches on disk are used."""
-    return value("CLINFER_CACHE") != "0"
+    return _switch("CLINFER_CACHE")
 
 
 def cache_dir() -> Path:
     """The folder of all caches on disk; it may not exist yet."""
     return Path(value("CLINFER_CACHE_DIR") or platformdirs.user_cache_dir("clinfer"))
+
+
+def _switch(variable: str) -> bool:
+    text = value(variable)
+    if text not in ("0", "1"):
+        raise ClinferError(f"{variable} must be 0 or 1", values={variable: text})
+    return text == "1"

@@ -1,11 +1,10 @@
 """`clinfer devices`: the OpenCL devices of this machine."""
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
-from clinfer.cli.table import print_table
+from clinfer.cli.table import print_json, print_table
 from clinfer.runtime.capabilities import Capabilities, probe_capabilities
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 
@@ -17,7 +16,7 @@ def print_devices(as_json: bool) -> None:
     find_device("AUTO")
     found = [(device, probe_capabilities(device)) for device in available_devices()]
     if as_json:
-        print(json.dumps([_describe(device, able) for device, able in found], indent=2))
+        print_json([_describe(device, able) for device, able in found])
     else:
         print_table("OpenCL devices", ("name", "device", "platform", "driver", "memory", "units", "capabilities"),
                     [_row(device, able) for device, able in found])

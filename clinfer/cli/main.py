@@ -1,23 +1,47 @@
 """`clinfer`: its commands, and how they end.
 
-Exit status: 0 done, 1 an error of the engine or the model (told on standard error), 2 wrong usage.
+Exit status: 0 done; 1 the model could not be read, compiled or run (told on standard error); 2 what stands on
+the command line cannot be meant: options, names, shapes, input files.
 """
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from clinfer.base.errors import ClinferError
+from clinfer.cli.usage import UsageError
 
+_IS_DRAWN = sys.stdout.isatty() and sys.stderr.isatty()
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
-                  help="Runs any model that OpenVINO can read on any OpenCL device.")
+                  rich_markup_mode="rich" if _IS_DRAWN else None,
+                  help="Runs any model that OpenVINO can read on any OpenCL device.",
+                  epilog="Exit status: 0 done, 1 the model could not be compiled or run, 2 wrong usage.")
+
+
+class Precision(str, Enum):
+    """What floats are computed in."""
+
+    f32 = "f32"
+    f16 = "f16"
+
+
+Model = Annotated[Path, typer.Argument(help="A model file that OpenVINO reads.")]
+Device = Annotated[str, typer.Option(help="CPU, GPU.1, ... AUTO is the first GPU, else the CPU.")]
+Inputs = Annotated[list[str] | None, typer.Option(
+    help="[NAME=]FILE, an input's contents: .npy, .npz or a picture. Other inputs are random.")]
+Shapes = Annotated[list[str] | None, typer.Option(
+    help="[NAME=][1,3,48,320], an input's shape. Without it, dynamic dimensions are 64, or 1 if first.")]
+Precisions = Annotated[Precision | None, typer.Option(help="Of floats. Without it the device decides.")]
+Seed = Annotated[int, typer.Option(help="Of the random inputs.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
-def devices(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def devices(json: Json = False) -> None:
     """List the OpenCL devices."""
     from clinfer.cli.devices import print_devices
 
@@ -26,23 +50,100 @@ def devices(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
 
 @app.command()
 def run(
-    model: Annotated[Path, typer.Argument(help="A model file that OpenVINO reads.")],
-    device: Annotated[str, typer.Option(help="CPU, GPU.1, ... AUTO is the first GPU, else the CPU.")] = "AUTO",
-    input: Annotated[list[str] | None, typer.Option(
-        help="NAME=FILE.npy, an input's contents; other inputs are random.")] = None,
-    shape: Annotated[list[str] | None, typer.Option(
-        help="NAME=[1,3,48,320], a random input's shape. Without it, dynamic dimensions are 64, or 1 if first.",
-    )] = None,
-    precision: Annotated[str, typer.Option(help="f32 or f16; empty: the device decides.")] = "",
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
-    output: Annotated[Path | None, typer.Option(help="Folder that receives the outputs as .npy files.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    model: Model,
+    device: Device = "AUTO",
+    input: Inputs = None,
+    shape: Shapes = None,
+    precision: Precisions = None,
+    seed: Seed = 0,
+    output: Annotated[Path | None, typer.Option(
+        help="Receives the outputs: a folder of .npy files, or one .npz file.")] = None,
+    json: Json = False,
 ) -> None:
     """Compile a model and run it: its inputs, outputs and times."""
-    from clinfer.cli.run import Order, print_run, run_model
+    from clinfer.cli.inputs import InputOrder
+    from clinfer.cli.run import print_run, run_model
+    from clinfer.cli.session import ModelOrder
 
-    order = Order(model, device, tuple(input or ()), tuple(shape or ()), precision, seed, output)
-    print_run(run_model(order), as_json=json)
+    order = ModelOrder(model, device, _text(precision))
+    print_run(run_model(order, InputOrder(tuple(input or ()), tuple(shape or ()), seed), output), as_json=json)
+
+
+@app.command()
+def benchmark(
+    model: Model,
+    device: Device = "AUTO",
+    input: Inputs = None,
+    shape: Shapes = None,
+    shapes: Annotated[list[str] | None, typer.Option(
+        help="[NAME=][1,3,48,96/320/32..512:32], a stream of shapes in random order: new shapes and seen ones.",
+    )] = None,
+    requests: Annotated[int, typer.Option(help="Inferences in flight.", min=1, max=256)] = 1,
+    streams: Annotated[int, typer.Option(help="Inferences that run at a time; 0: as many as suit.",
+                                         min=0, max=64)] = 0,
+    seconds: Annotated[float | None, typer.Option(
+        help="How long to measure: 5 seconds, unless this or --iterations says otherwise.", min=0.0)] = None,
+    iterations: Annotated[int | None, typer.Option(help="How many inferences to measure.", min=1)] = None,
+    precision: Precisions = None,
+    seed: Annotated[int, typer.Option(help="Of the random inputs and of the order of shapes.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Measure a model: latency, throughput, first inference, compile time, device memory, new shapes.
+
+    A warm-up of 0.3 s comes before and is not measured. Times include the transfers of inputs and outputs.
+    """
+    from clinfer.cli.benchmark import BenchmarkOrder, print_benchmark, run_benchmark
+    from clinfer.cli.inputs import InputOrder
+    from clinfer.cli.measuring import Limit
+    from clinfer.cli.session import ModelOrder
+
+    limit = Limit(iterations, 5.0 if seconds is None and iterations is None else seconds)
+    print_benchmark(run_benchmark(BenchmarkOrder(
+        ModelOrder(model, device, _text(precision)), InputOrder(tuple(input or ()), tuple(shape or ()), seed),
+        limit, requests, streams, tuple(shapes or ()))), as_json=json)
+
+
+@app.command()
+def explain(
+    model: Model,
+    device: Device = "AUTO",
+    input: Inputs = None,
+    shape: Shapes = None,
+    precision: Precisions = None,
+    seed: Seed = 0,
+    time: Annotated[bool, typer.Option(help="Run the model and show each primitive's time.")] = True,
+    layer: Annotated[str, typer.Option(help="Only what became of this layer or primitive, in full.")] = "",
+    html: Annotated[Path | None, typer.Option(help="Write one page with the graph, its times and reasons.")] = None,
+    json: Json = False,
+) -> None:
+    """Tell what each layer of a model became: primitive, kernel and why, layout; fused, folded or removed."""
+    from clinfer.cli.explain import explain_model, print_report
+    from clinfer.cli.explain_page import write_page
+    from clinfer.cli.inputs import InputOrder
+    from clinfer.cli.session import ModelOrder
+
+    report = explain_model(ModelOrder(model, device, _text(precision)),
+                           InputOrder(tuple(input or ()), tuple(shape or ()), seed), timed=time)
+    if html is not None:
+        write_page(report, html)
+        print(f"clinfer: wrote {html}", file=sys.stderr)
+    if html is None or json or layer:
+        print_report(report, as_json=json, layer=layer)
+
+
+@app.command()
+def knobs(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/knobs.md.")] = False,
+    json: Json = False,
+) -> None:
+    """List the environment variables that clinfer reads, with their present values."""
+    from clinfer.cli.knobs import print_knobs
+
+    print_knobs(as_markdown=markdown, as_json=json)
+
+
+def _text(precision: Precision | None) -> str:
+    return precision.value if precision else ""
 
 
 def main() -> None:
@@ -51,7 +152,7 @@ def main() -> None:
         app()
     except ClinferError as error:
         print(f"clinfer: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 if __name__ == "__main__":

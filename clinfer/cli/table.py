@@ -1,11 +1,21 @@
-"""Tables: drawn on a terminal, plain aligned columns in a pipe."""
+"""What commands print: drawn tables on a terminal, plain aligned columns in a pipe."""
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+
+def print_line(text: str) -> None:
+    """Print one line as it is; on a terminal it is wrapped between words."""
+    console = Console()
+    if console.is_terminal:
+        console.print(escape(text), highlight=False)
+    else:
+        print(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -17,6 +27,12 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
             table.add_row(*map(escape, row))
         console.print(table)
         return
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    for row in (columns, *rows):
+    clean = [[" ".join(cell.split()) for cell in row] for row in (columns, *rows)]
+    widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
+    for row in clean:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_json(data: object) -> None:
+    """Print JSON that every reader takes: no NaN, no infinity."""
+    print(json.dumps(data, indent=2, allow_nan=False))

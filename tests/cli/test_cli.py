@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from clinfer.cli import main, table
-from clinfer.cli.run import Order, run_model
+from clinfer.cli.inputs import InputOrder
+from clinfer.cli.run import run_model
+from clinfer.cli.session import ModelOrder
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime.device import DeviceInfo, available_devices
 from tests.api.models import assert_softmax, softmax_model
@@ -91,31 +93,54 @@ def test_run_as_json_with_files(model: Path, device: DeviceInfo, tmp_path: Path,
 
 
 def test_random_inputs_follow_the_seed(model: Path, device: DeviceInfo) -> None:
-    runs = [run_model(Order(model, device.name, shapes=("b=[3,4]",), seed=seed)) for seed in (1, 1, 2)]
+    runs = [run_model(ModelOrder(model, device.name), InputOrder(shapes=("b=[3,4]",), seed=seed)) for seed in (1, 1, 2)]
     assert runs[0].outputs == runs[1].outputs
     assert runs[0].outputs != runs[2].outputs
 
 
+def exits(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """The exit status of a command, in this process."""
+    monkeypatch.setattr(sys, "argv", ["clinfer", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        main.main()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["--device", "GPU.77"], ["no device GPU.77"]),
     (["--shape", "c=[1,2]"], ["no input 'c'", "'a' f32[2,3]"]),
     (["--shape", "b=[1,7]"], ["input 'b'", "[1,7]"]),
     (["--shape", "b=[1,?]"], ["[1,3,48,320]", "[1,?]"]),
-    (["--shape", "[1,2]"], ["NAME=VALUE", "[1,2]"]),
+    (["--shape", "b=[1,2"], ["[1,3,48,320]", "[1,2"]),
+    (["--shape", "b=[1,-2]"], ["[1,3,48,320]"]),
+    (["--shape", "[1,2]"], ["NAME=VALUE", "[1,2]", "'a' f32[2,3]"]),
+    (["--shape", "=[1,2]"], ["NAME=VALUE"]),
     (["--input", "b=nowhere.npy"], ["nowhere.npy"]),
     (["--input", f"b={Path(__file__)}"], ["test_cli.py", "numpy.save"]),
-    (["--precision", "f8"], ["INFERENCE_PRECISION_HINT", "'f8'"]),
+    (["--input", "nowhere.npz"], ["nowhere.npz", "numpy.save"]),
+    (["--input", "b="], ["NAME=VALUE"]),
 ])
-def test_errors_are_told_on_stderr(model: Path, arguments: list[str], words: list[str],
-                                   monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["clinfer", "run", str(model), *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main.main()
-    assert caught.value.code == 1
-    told = capsys.readouterr().err
-    assert told.startswith("clinfer: ")
+@pytest.mark.parametrize("command", ["run", "benchmark", "explain"])
+def test_what_cannot_be_meant_ends_with_2(model: Path, command: str, arguments: list[str], words: list[str],
+                                          monkeypatch: pytest.MonkeyPatch,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    assert exits(monkeypatch, command, model, *arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("clinfer: ")
     for word in words:
-        assert word in told
+        assert word in told.err
+
+
+@pytest.mark.parametrize("command", ["run", "benchmark", "explain"])
+def test_what_fails_ends_with_1(model: Path, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no model")
+    for arguments, word in (([model, "--device", "GPU.77"], "no device GPU.77"), ([broken], "broken.onnx"),
+                            ([tmp_path / "nowhere.xml"], "nowhere.xml")):
+        assert exits(monkeypatch, command, *arguments) == 1
+        told = capsys.readouterr()
+        assert told.out == "" and told.err.startswith("clinfer: ") and word in told.err
 
 
 def test_a_missing_model_is_an_error_without_a_traceback() -> None:
@@ -125,13 +150,28 @@ def test_a_missing_model_is_an_error_without_a_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["fly"], ["run", "m.onnx", "--speed", "9"], ["devices", "--seed"]])
+@pytest.mark.parametrize("arguments", [
+    ["run"], ["fly"], ["run", "m.onnx", "--speed", "9"], ["devices", "--seed"], ["run", "m.onnx", "--precision", "f8"],
+    ["benchmark", "m.onnx", "--iterations", "0"], ["benchmark", "m.onnx", "--seconds", "x"],
+])
 def test_wrong_usage(arguments: list[str]) -> None:
-    assert call(*arguments).returncode == 2
+    done = call(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr and not set(done.stderr) & set("╭│─\x1b")
 
 
-@pytest.mark.parametrize("command", ["devices", "run"])
+@pytest.mark.parametrize("command", ["devices", "run", "benchmark", "explain", "knobs"])
 def test_commands_explain_themselves(command: str) -> None:
     done = call(command, "--help")
     assert done.returncode == 0
     assert "--json" in done.stdout
+
+
+def test_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLINFER_DEBGU", "1")
+    monkeypatch.setenv("CLINFER_DUMP", "")
+    plain = call("knobs").stdout
+    assert "CLINFER_DUMP" in plain and "CLINFER_DEBGU is set, but no knob" in plain
+    rows = {row["variable"]: row for row in json.loads(call("knobs", "--json").stdout)}
+    assert rows["CLINFER_DUMP"]["value"] == ""
+    assert call("knobs", "--markdown").stdout == (ROOT / "docs" / "knobs.md").read_text(encoding="utf-8")

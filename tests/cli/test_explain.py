@@ -1,0 +1,147 @@
+"""`clinfer explain`: what it tells of a program, as data, tables and JSON."""
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clinfer.cli import main
+from clinfer.cli.explain import Report, as_data, explain_model, print_report
+from clinfer.cli.fates import LayerFate
+from clinfer.cli.inputs import InputOrder
+from clinfer.cli.session import ModelOrder
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.runtime.device import DeviceInfo
+from tests.cli.test_cli import call
+from tests.frontend.models import convolution_model, if_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "convolution.xml"
+    convolution = convolution_model(np.random.default_rng(1))
+    for node in convolution.get_ordered_ops():
+        node.set_friendly_name({"Convolution": "conv", "Add": "shift", "Relu": "relu", "ReduceMean": "mean"}.get(
+            node.get_type_name(), node.get_friendly_name()))
+    ov.save_model(convolution, path, compress_to_fp16=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(model: Path, device: DeviceInfo) -> Report:
+    return explain_model(ModelOrder(model, device.name, "f32"), InputOrder(shapes=("[1,8,24,20]",)), timed=True)
+
+
+def test_every_primitive_is_explained(report: Report) -> None:
+    nodes = {node.primitive: node for node in report.explanation.nodes}
+    assert {"x", "conv", "relu", "mean"} <= set(nodes) and "shift" not in nodes
+    for node in nodes.values():
+        assert (node.kind == "kernel") == bool(node.kernels) == bool(node.why)
+        assert len({*dict(node.rejected), *(k.name for k in node.kernels)}) == len(node.rejected) + len(node.kernels)
+        for kernel in node.kernels:
+            assert kernel.sources and all(file.endswith(".cl") for _, file in kernel.sources)
+    conv = nodes["conv"]
+    assert conv.type == "Convolution" and len(conv.rejected) > 3 and "highest score" in conv.why
+    assert [i.is_constant for i in conv.inputs] == [False, True, True]
+    assert dict(conv.attributes)["pads_begin"] == "(1, 1)"
+    assert [name for name, _ in report.explanation.outputs] == ["features", "pooled"]
+
+
+def test_every_layer_has_a_fate(report: Report) -> None:
+    layers = {layer.layer: layer for layer in report.layers}
+    assert set(layers) == {"x", "conv", "shift", "relu", "mean"}
+    assert layers["conv"] == LayerFate("conv", "Convolution", "kept", "conv", "")
+    assert layers["shift"] == LayerFate("shift", "Add", "fused", "conv", "fuse_bias")
+    removed = {r.primitive: r for r in report.explanation.removed}
+    assert removed["shift"].by == "fuse_bias" and removed["shift"].into == "conv"
+
+
+def test_times_cover_the_kernels(report: Report) -> None:
+    assert report.untimed == "" and report.inputs == {"x": "[1,8,24,20]"}
+    for node in report.explanation.nodes:
+        if node.kind == "kernel":
+            assert report.times[node.primitive].device_us > 0
+    assert report.total_us == pytest.approx(sum(t.device_us for t in report.times.values()))
+
+
+def test_the_data_is_json_with_times_beside_their_nodes(report: Report) -> None:
+    data = json.loads(json.dumps(as_data(report), allow_nan=False))
+    by_id = {node["primitive"]: node for node in data["nodes"]}
+    assert by_id["conv"]["device_us"] == report.times["conv"].device_us
+    assert by_id["conv"]["ran"] in [k["name"] for k in by_id["conv"]["kernels"]]
+    assert by_id["conv"]["ran_shapes"] == ["[1,16,24,20]"]
+    assert [k["name"] for k in by_id["conv"]["kernels"]] == [
+        k.name for k in report.explanation.node("conv").kernels]
+    assert data["layers"][0]["fate"] == "kept" and data["device"] == report.subject.device
+
+
+def test_text_in_a_pipe(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(report, as_json=False)
+    shown = capsys.readouterr().out
+    lines = [line.split() for line in shown.splitlines()]
+    conv = report.explanation.node("conv")
+    assert any(line[:3] == ["conv", "Convolution", conv.kernels[0].name] for line in lines)
+    assert ["shift", "Add", "fused", "conv", "fuse_bias"] in lines
+    for kernel, reason in conv.rejected:
+        assert any(line and line[0] == kernel and " ".join(line).find(" ".join(reason.split())) > 0 for line in lines)
+    assert "\x1b" not in shown and not set(shown) & set("│┃━")
+
+
+@pytest.mark.parametrize("name", ["conv", "shift"])
+def test_one_layer_in_full(report: Report, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(report, as_json=False, layer=name)
+    shown = capsys.readouterr().out
+    for word in ("chosen for", "highest score", "passed over", "device time", "pads_begin = (1, 1)", "shift (Add)",
+                 "constant"):
+        assert word in shown, word
+
+
+def test_a_table_on_a_terminal(report: Report, monkeypatch: pytest.MonkeyPatch,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_report(report, as_json=False)
+    assert "┃" in capsys.readouterr().out
+
+
+def test_forced_kernels_and_no_times(model: Path, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLINFER_FORCE_KERNEL", "conv=convolution_ref")
+    report = explain_model(ModelOrder(model, device.name), InputOrder(), timed=False)
+    conv = report.explanation.node("conv")
+    assert conv.work == "convolution_ref" and conv.why == "kernel convolution_ref is forced"
+    assert report.times == {} and report.untimed == "not asked for" and report.total_us == 0
+
+
+def test_bodies_are_explained_and_timed(tmp_path: Path, device: DeviceInfo, rng: np.random.Generator) -> None:
+    ov.save_model(if_model(rng), tmp_path / "if.xml", compress_to_fp16=False)
+    report = explain_model(ModelOrder(tmp_path / "if.xml", device.name), InputOrder(), timed=True)
+    choice = report.explanation.node("choice")
+    assert choice.kind == "body" and len(choice.bodies) == 2
+    kernels = [[n.primitive for n in body.nodes if n.kind == "kernel"] for body in choice.bodies]
+    ran = [all(report.times[f"choice/body{number}/{id}"].device_us > 0 for id in ids)
+           for number, ids in enumerate(kernels)]
+    assert sorted(ran) == [False, True]
+
+
+def test_the_command(model: Path, tmp_path: Path) -> None:
+    done = call("explain", model, "--device", "CPU", "--no-time", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["untimed"] == "not asked for"
+    page = tmp_path / "deep" / "page.html"
+    done = call("explain", model, "--device", "CPU", "--html", page)
+    assert done.returncode == 0 and done.stdout == "" and str(page) in done.stderr
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), [
+    (["--layer", "nobody"], 2, "no such layer or primitive"),
+    (["--html", "/proc/nowhere/page.html"], 1, "the page cannot be written"),
+])
+def test_errors(model: Path, arguments: list[str], status: int, words: str, monkeypatch: pytest.MonkeyPatch,
+                capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["clinfer", "explain", str(model), "--no-time", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        main.main()
+    assert caught.value.code == status and words in capsys.readouterr().err
