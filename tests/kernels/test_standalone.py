@@ -6,22 +6,24 @@ from pathlib import Path
 import pytest
 
 import clinfer
-from clinfer.kernels.standalone import PATH, standalone_source
+from clinfer.kernels.standalone import FOLDER, OPERANDS, standalone_source
 from clinfer.runtime.engine import Engine
 
 ROOT = Path(clinfer.__file__).parent
 FILES = sorted((ROOT / "ops").rglob("*.cl"))
 
 
-def test_default_operands_are_those_of_the_jitter() -> None:
-    assert PATH.read_text(encoding="utf-8") == standalone_source(), "run python -m clinfer.kernels.standalone"
+@pytest.mark.parametrize("name", OPERANDS)
+def test_default_operands_are_those_of_the_jitter(name: str) -> None:
+    written = (FOLDER / name).read_text(encoding="utf-8")
+    assert written == standalone_source(name), "run python -m clinfer.kernels.standalone"
 
 
 @pytest.mark.parametrize("path", FILES, ids=[f.name for f in FILES])
 def test_compiles_alone(engine: Engine, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     include = ROOT / "kernels" / "include"
-    for name in ("types.cl", "math.cl", "subgroup.cl", "standalone.cl"):
+    for name in ("types.cl", "math.cl", "subgroup.cl", *OPERANDS):
         assert (include / name).exists()
     assert '#include "clinfer.cl"' in text
     program = engine.build_program(text, f"-I {include} -I {path.parent}")

@@ -5,4 +5,5 @@
 #include "math.cl"
 #include "subgroup.cl"
 #include "standalone.cl"
+#include "standalone_more.cl"
 #endif
