@@ -1,0 +1,175 @@
+"""The scattering primitives (OpenVINO ScatterUpdate-3, ScatterElementsUpdate-3, -12, ScatterNDUpdate-3, -15)."""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class Places:
+    """Which updates may change an element of the output.
+
+    `update_axes` and `index_axes` give, per axis of the output, the axis of the updates and of the indices
+    that moves with it, or None. `walked_updates` and `walked_indices` are the other axes of both, walked
+    together. An update changes the element whose coordinates along `looked_up` its indices name, one each,
+    side by side along axis `tuple_axis` of the indices (None: there is only one).
+    """
+
+    update_axes: tuple[int | None, ...]
+    index_axes: tuple[int | None, ...]
+    walked_updates: tuple[int, ...]
+    walked_indices: tuple[int, ...]
+    looked_up: tuple[int, ...]
+    tuple_axis: int | None = None
+
+
+@dataclass(frozen=True)
+class Scattering(Primitive, ABC):
+    """Input 0 with the updates of input 2 at the places that input 1 names.
+
+    Negative indices count from the end; updates for places outside are passed over. Of several updates
+    of one element the last in row-major order counts, or they are combined in this order.
+    """
+
+    @property
+    def combination(self) -> str:
+        """How updates combine: "none", "sum", "prod", "min", "max" or "mean"."""
+        return "none"
+
+    @property
+    def uses_initial(self) -> bool:
+        """Whether what input 0 holds is combined with the updates."""
+        return self.combination != "none"
+
+    @property
+    def can_evaluate(self) -> bool:
+        return self.combination == "none"
+
+    def index_count(self, indices: Shape) -> int:
+        """How many indices make up one place."""
+        return 1
+
+    def walked_rank(self, indices: Shape) -> int:
+        """How many axes of the indices are walked."""
+        return len(indices)
+
+    @abstractmethod
+    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
+        """Which updates go where for inputs of these ranks, or None while it is unknown."""
+
+    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
+        data, indices, updates = values[:3]
+        result = np.array(data, order="C")
+        places = self.places(data.shape, indices.shape, dict(enumerate(values)))
+        assert places is not None
+        for at in np.ndindex(*(indices.shape[:-1] if places.tuple_axis is not None else indices.shape)):
+            target, source = self._one(places, at, np.atleast_1d(indices[at]), data.shape)
+            if target is not None:
+                result[target] = updates[source]
+        return (result,)
+
+    @staticmethod
+    def _one(places: Places, at: tuple[int, ...], found: np.ndarray,
+             sizes: tuple[int, ...]) -> tuple[tuple[slice | int, ...] | None, tuple[slice | int, ...]]:
+        """The part of the output (None: outside) and that of the updates that belong to one place."""
+        target: list[slice | int] = [slice(None)] * len(sizes)
+        source: dict[int, slice | int] = {u: at[i] for u, i in zip(places.walked_updates, places.walked_indices,
+                                                                   strict=True)}
+        for axis, (update, index) in enumerate(zip(places.update_axes, places.index_axes, strict=True)):
+            if update is not None:
+                target[axis] = source[update] = slice(None) if index is None else at[index]
+        for axis, value in zip(places.looked_up, found, strict=True):
+            if not -sizes[axis] <= value < sizes[axis]:
+                return None, ()
+            target[axis] = int(value) % sizes[axis]
+        return tuple(target), tuple(source[u] for u in sorted(source))
+
+
+@dataclass(frozen=True)
+class ScatterUpdate(Scattering):
+    """Slices along the axis in input 3 replaced by those of the updates."""
+
+    op_type: ClassVar[str] = "ScatterUpdate"
+    opset: ClassVar[str] = "opset3"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (3,)
+
+    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
+        if 3 not in values:
+            return None
+        axis, count = int(values[3].reshape(-1)[0]) % len(data), len(indices)
+        return Places(
+            update_axes=(*range(axis), None, *range(axis + count, len(data) + count - 1)),
+            index_axes=(None,) * len(data),
+            walked_updates=tuple(range(axis, axis + count)), walked_indices=tuple(range(count)),
+            looked_up=(axis,))
+
+
+@dataclass(frozen=True)
+class ScatterElementsUpdate(Scattering):
+    """Elements at their own coordinates, but for that along the axis in input 3, which the indices hold."""
+
+    reduction: str = "none"
+    use_init_val: bool = True
+    op_type: ClassVar[str] = "ScatterElementsUpdate"
+    opset: ClassVar[str] = "opset12"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (3,)
+
+    @property
+    def combination(self) -> str:
+        return self.reduction.lower()
+
+    @property
+    def uses_initial(self) -> bool:
+        return self.use_init_val and self.combination != "none"
+
+    def walked_rank(self, indices: Shape) -> int:
+        return 1
+
+    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
+        if 3 not in values:
+            return None
+        axis = int(values[3].reshape(-1)[0]) % len(data)
+        others = tuple(None if a == axis else a for a in range(len(data)))
+        return Places(others, others, (axis,), (axis,), (axis,))
+
+
+@dataclass(frozen=True)
+class ScatterNDUpdate(Scattering):
+    """Slices at the coordinates along the last axis of the indices."""
+
+    reduction: str = "none"
+    op_type: ClassVar[str] = "ScatterNDUpdate"
+    opset: ClassVar[str] = "opset15"
+
+    @property
+    def combination(self) -> str:
+        return self.reduction.lower()
+
+    def index_count(self, indices: Shape) -> int:
+        count = indices[-1]
+        assert isinstance(count, int), "the length of a place is fixed"
+        return count
+
+    def walked_rank(self, indices: Shape) -> int:
+        return len(indices) - 1
+
+    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
+        count, last = self.index_count(indices), len(indices) - 1
+        return Places(
+            update_axes=(*(None,) * count, *range(last, last + len(data) - count)),
+            index_axes=(None,) * len(data),
+            walked_updates=tuple(range(last)), walked_indices=tuple(range(last)),
+            looked_up=tuple(range(count)), tuple_axis=last)
