@@ -22,7 +22,7 @@ from clinfer.ops.eltwise.modes import whole_number
 from clinfer.ops.shared.copying import local_items
 
 
-def _formats(params: KernelParams) -> Formats:
+def broadcast_formats(params: KernelParams) -> Formats:
     """The output takes the format of the largest input, and the others follow it."""
     output = params.outputs[0]
     leader = max((x for x in params.inputs if x.rank == output.rank), key=_weight, default=None)
@@ -74,11 +74,11 @@ def _parameter(kind: ElementType, index: int, value: float) -> Constant:
 
 def _broadcast_operands(params: KernelParams) -> tuple[Operand, ...]:
     shape = params.outputs[0].shape
-    return (*(input_operand(params, i, _stretched(TensorView.of(x), shape)) for i, x in enumerate(params.inputs)),
+    return (*(input_operand(params, i, stretched(TensorView.of(x), shape)) for i, x in enumerate(params.inputs)),
             output_operand(params))
 
 
-def _stretched(view: TensorView, shape: Shape) -> TensorView:
+def stretched(view: TensorView, shape: Shape) -> TensorView:
     """The view broadcast to `shape`; axes that it lacks look like any other, so that ranks share a build."""
     return view.insert_axes(tuple(range(len(shape) - view.rank)), pitch=1).broadcast(shape)
 
@@ -103,9 +103,9 @@ def _vector_constants(params: KernelParams) -> dict[str, Constant]:
 
 
 KERNELS = (
-    KernelSpec("eltwise_vector", supports=_supports_vectors, score=lambda params: 10.0, formats=_formats, stages=(
-        Stage("eltwise_vector.cl", "eltwise_vector", walk.dispatch, walk.operands, _vector_constants, walk.arguments,
-              bake=False),)),
-    KernelSpec("eltwise_ref", supports=_supports, formats=_formats, stages=(
+    KernelSpec("eltwise_vector", supports=_supports_vectors, score=lambda params: 10.0, formats=broadcast_formats,
+               stages=(Stage("eltwise_vector.cl", "eltwise_vector", walk.dispatch, walk.operands, _vector_constants,
+                             walk.arguments, bake=False),)),
+    KernelSpec("eltwise_ref", supports=_supports, formats=broadcast_formats, stages=(
         Stage("eltwise_ref.cl", "eltwise_ref", _flat_dispatch, _broadcast_operands, _constants, bake=False),)),
 )

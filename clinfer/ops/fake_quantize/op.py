@@ -1,0 +1,31 @@
+"""The FakeQuantize primitive (OpenVINO FakeQuantize-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.errors import ClinferError
+from clinfer.ops.room import by_attributes
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class FakeQuantize(Primitive):
+    """Input 0 clipped to [input 1, input 2], rounded to `levels` values and scaled to [input 3, input 4].
+
+    The bounds broadcast to input 0 by NumPy's rule. Halves are rounded to the even level.
+    """
+
+    levels: int = 2
+    auto_broadcast: str = "numpy"
+    op_type: ClassVar[str] = "FakeQuantize"
+
+
+def convert_fake_quantize(node: SourceNode) -> FakeQuantize:
+    """The primitive; an error for a broadcast that is not NumPy's."""
+    kind = str(node.attributes.get("auto_broadcast", "numpy")).lower()
+    if kind not in ("numpy", "none"):
+        raise ClinferError("FakeQuantize broadcasts in a way that is not supported", where=f"layer {node.name!r}",
+                           values={"auto_broadcast": kind},
+                           hint="reshape the bounds so that NumPy's rule applies")
+    return by_attributes(FakeQuantize)(node)  # type: ignore[return-value]

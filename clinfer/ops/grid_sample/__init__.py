@@ -1,0 +1,8 @@
+"""GridSample: pictures sampled at the places that a grid names."""
+from clinfer.ops.grid_sample.kernels import KERNELS
+from clinfer.ops.grid_sample.op import GridSample
+from clinfer.ops.room import Room, by_attributes
+
+ROOM = Room("grid_sample", converters={"GridSample": by_attributes(GridSample)}, kernels={GridSample: KERNELS})
+
+__all__ = ["ROOM", "GridSample"]

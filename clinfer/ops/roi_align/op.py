@@ -1,0 +1,29 @@
+"""The ROIAlign primitive (OpenVINO ROIAlign-3 and ROIAlign-9)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class ROIAlign(Primitive):
+    """Input 0 [n, c, h, w] pooled to [r, c, pooled_h, pooled_w] within the rectangles of input 1 [r, 4].
+
+    Rectangles are x1, y1, x2, y2 and are multiplied by `spatial_scale`; input 2 [r] says to which picture each
+    belongs. Every bin is sampled at `sampling_ratio` places (0: as many as it has pixels) along each axis,
+    interpolating between pixels; `mode` "avg" takes their mean, "max" the largest or 0.
+    `aligned_mode` "asymmetric" counts pixels from their corners and makes rectangles one pixel large at
+    least; the others count from the centres and differ in whether those are meant before the scale
+    ("half_pixel") or behind it ("half_pixel_for_nn").
+    """
+
+    pooled_h: int = 1
+    pooled_w: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+    mode: str = "avg"
+    aligned_mode: str = "asymmetric"
+    op_type: ClassVar[str] = "ROIAlign"
+    opset: ClassVar[str] = "opset9"
