@@ -1,0 +1,83 @@
+"""The Fourier transform along one axis, of which OpenVINO's DFT-7, IDFT-7, RDFT-9 and IRDFT-9 are made."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import ANY, Shape, Size
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.room import constant_input
+from clinfer.topology import Port, Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class FourierTransform(Primitive):
+    """The transform of input 0 along `axis` (not negative), with the sum divided by its length if `inverse`.
+
+    Complex tensors have one more axis, the last, of size 2. `reads_real`: input 0 is real, and the output ends
+    with the frequency in the middle; `writes_real`: the other way round. Input 1, where present, is a row
+    whose entry `position` is the length of the signal (-1: that of the input; of a real result twice that of the
+    input less 1): the input is cut or filled up with zeros.
+    """
+
+    axis: int = 0
+    position: int = 0
+    inverse: bool = False
+    reads_real: bool = False
+    writes_real: bool = False
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.inputs)))
+
+    def length(self, data: Size, values: Values) -> Size:
+        """The length of the signal for an input of this size along the axis."""
+        if self.value_inputs:
+            if 1 not in values:
+                return ANY
+            wanted = int(values[1].reshape(-1)[self.position])
+            if wanted >= 0:
+                return wanted
+        if not isinstance(data, int):
+            return ANY
+        return 2 * (data - 1) if self.writes_real else data
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data = shapes[0]
+        if data is None:
+            return (None,)
+        length = self.length(data[self.axis], values)
+        if isinstance(length, int) and length < 1:
+            raise ClinferError("a signal needs one element at least", where=self.where,
+                               values={"axis": self.axis, "shape": data, "length": length})
+        sizes = list(data if self.reads_real else data[:-1])
+        sizes[self.axis] = length // 2 + 1 if self.reads_real and isinstance(length, int) else length
+        return (tuple(sizes) if self.writes_real else (*sizes, 2),)
+
+
+def convert_dft(node: SourceNode) -> tuple[Primitive, ...]:
+    """One primitive per axis: a real input's last axis comes first, a real output's last axis last."""
+    shape = node.input_shapes[0]
+    if shape is None:
+        raise ClinferError(f"{node.type_name} needs an input of known rank", where=f"layer {node.name!r}",
+                           hint="give the model's inputs a rank")
+    reads_real, writes_real = node.type_name == "RDFT", node.type_name == "IRDFT"
+    rank = len(shape) if reads_real else len(shape) - 1
+    axes = [int(axis) % rank for axis in constant_input(node, 1).reshape(-1)]
+    order = list(enumerate(axes))
+    if reads_real:
+        order.reverse()
+    primitives: list[Primitive] = []
+    data = node.inputs[0]
+    for step, (position, axis) in enumerate(order):
+        is_last = step == len(order) - 1
+        id = node.id if is_last else f"{node.id}/{step}"
+        primitives.append(FourierTransform(
+            id, (data, *node.inputs[2:]), origin=node.name, axis=axis, position=position,
+            inverse=node.type_name.startswith("I"), reads_real=reads_real and step == 0,
+            writes_real=writes_real and is_last))
+        data = Port(id)
+    return tuple(primitives)
