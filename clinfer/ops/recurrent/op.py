@@ -1,0 +1,60 @@
+"""The steps of a recurrent network over inputs that are projected already."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, admits
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive
+
+GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+
+
+@dataclass(frozen=True)
+class Recurrence(Primitive):
+    """An LSTM, a GRU or a plain RNN (`cell`), from projected inputs to hidden states.
+
+    With H = `hidden_size` and G gates in OpenVINO's order (f, i, c, o; z, r, h), the inputs are:
+    projected input X W^T [B, D, T, G*H], recurrent weights R^T [D, H, G*H], bias [D, G*H] (a GRU with
+    `linear_before_reset`: [D, 4*H]), hidden state [B, D, H], for an LSTM the cell state [B, D, H], and
+    the lengths of the sequences [B]. D is 2 where `direction` is bidirectional. Outputs: all hidden
+    states [B, D, T, H] (0 behind the end of a sequence), the last one [B, D, H], for an LSTM the last cell state.
+
+    A single step (`is_step`) has neither D nor T, nor lengths, nor the first output.
+
+    Formulas: OpenVINO's LSTMSequence-5, GRUSequence-5, RNNSequence-5 and the cells of the same names.
+    `clip` (0: none) bounds what goes into the activations of the gates.
+    """
+
+    cell: Literal["lstm", "gru", "rnn"] = "lstm"
+    hidden_size: int = 1
+    direction: str = "forward"
+    is_step: bool = False
+    linear_before_reset: bool = False
+    clip: float = 0.0
+    activations: tuple[str, ...] = ()
+
+    @property
+    def output_count(self) -> int:
+        return (1 if self.is_step else 2) + (self.cell == "lstm")
+
+    def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        return (input_types[0],) * self.output_count
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        projected, state = shapes[0], shapes[3]
+        states = 2 if self.cell == "lstm" else 1
+        if projected is None or state is None:
+            return (None,) * self.output_count
+        if not admits(projected[-1:], (GATES[self.cell] * self.hidden_size,)) \
+                or not admits(state[-1:], (self.hidden_size,)):
+            raise ClinferError("the sizes of a recurrent network do not fit each other", where=self.where, values={
+                "hidden size": self.hidden_size, "projected input": projected, "hidden state": state})
+        last = (*projected[:1 if self.is_step else 2], self.hidden_size)
+        return ((last,) if self.is_step else ((*projected[:3], self.hidden_size), last)) + (last,) * (states - 1)
