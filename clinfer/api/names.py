@@ -9,7 +9,7 @@ from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, Version, compile_model
 from clinfer.api.hand_made import build_network
 from clinfer.api.infer_request import InferRequest
-from clinfer.base.errors import CancelledError, ClinferError
+from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
 from clinfer.frontend.openvino_import import openvino
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # clinfer.frontend hands out what openvino.frontend holds, besides its own modules.
 _OURS = {"frontend": frontend, **{entry.__name__: entry for entry in (
-    AsyncInferQueue, CancelledError, ClinferError, CompiledModel, Core, InferRequest, Version, build_network,
-    compile_model)}}
+    AsyncInferQueue, CancelledError, ClinferError, CompiledModel, Core, InferRequest, UnsupportedError, Version,
+    build_network, compile_model)}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))
 
 globals().update({name: _OURS.get(name) or getattr(openvino, name) for name in PUBLIC})

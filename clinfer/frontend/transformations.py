@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.bodies import give_types
 from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
 from clinfer.frontend.layers import name_after_layers
 from clinfer.frontend.openvino_import import openvino as ov
@@ -49,6 +50,7 @@ def _transformed(model: ov.Model) -> ov.Model:
     operations (Col2Im) do not bear.
     """
     clone = model.clone()
+    give_types(clone)
     _protect_weights(clone)
     try:
         _apply_common_transformations(clone)

@@ -153,6 +153,7 @@ class KernelSpec:
     admit. `check_shapes`, where present, decides again for static layouts; the next kernel in the
     selector's order that accepts them is launched instead. `score` orders what is supported (higher
     wins; reference kernels are 0). `scratch` gives the byte sizes of scratch buffers (static layouts).
+    `writes_packed`: it is made for outputs of which two elements share a byte; others are never asked.
     """
 
     name: str
@@ -162,6 +163,7 @@ class KernelSpec:
     formats: Callable[[KernelParams], Formats] = planar_formats
     check_shapes: Callable[[KernelParams], str | None] | None = None
     scratch: Callable[[KernelParams], tuple[int, ...]] = lambda params: ()
+    writes_packed: bool = False
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     Constant,
     Dispatch,
+    Formats,
     KernelParams,
     KernelSpec,
     Operand,
@@ -94,7 +96,28 @@ def _span_dispatch(params: KernelParams) -> Dispatch:
     return Dispatch((items,)) if params.capabilities.device_type == "CPU" else local_items(items)
 
 
+# -- 4-bit outputs ----------------------------------------------------------------------------------
+
+
+def _supports_nibbles(params: KernelParams) -> str | None:
+    output = params.outputs[0]
+    if not output.element_type.is_packed:
+        return "made for outputs of 4 bits"
+    return "a padded output" if output.padding else None
+
+
+def _nibbles_formats(params: KernelParams) -> Formats:
+    return Formats((params.inputs[0].format,), (Format.planar(params.outputs[0].rank),))
+
+
+def _nibbles_dispatch(params: KernelParams) -> Dispatch:
+    return local_items(-(-params.outputs[0].count // 2))
+
+
 KERNELS = (
+    KernelSpec("convert_nibbles", supports=_supports_nibbles, formats=_nibbles_formats, stages=(
+        Stage("convert_nibbles.cl", "convert_nibbles", _nibbles_dispatch,
+              constants=lambda params: {"THROUGH": _through(params)}, bake=False),), writes_packed=True),
     KernelSpec("convert_vector", supports=_supports_vectors, score=lambda params: 10.0, formats=present_formats,
                stages=(Stage("convert_vector.cl", "convert_vector", _span_dispatch, _memory, _constants,
                              _span_arguments, bake=False),)),

@@ -13,7 +13,8 @@ from clinfer.topology import Primitive, SourceNode
 
 @dataclass(frozen=True)
 class Convert(Primitive):
-    """Input 0 as `destination_type`: floats are truncated towards zero, boolean is "not zero"."""
+    """Input 0 as `destination_type`: floats are truncated towards zero, boolean is "not zero",
+    and 4-bit types keep the low bits."""
 
     destination_type: str = "f32"
 
@@ -31,7 +32,10 @@ class Convert(Primitive):
         return (shapes[0],)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        return (values[0].astype(ElementType.of(self.destination_type).numpy),)
+        target = ElementType.of(self.destination_type)
+        if target.is_packed:
+            return (target.decode(target.encode(values[0].reshape(-1)), values[0].size).reshape(values[0].shape),)
+        return (values[0].astype(target.numpy),)
 
 
 def convert_convert(node: SourceNode) -> Convert:

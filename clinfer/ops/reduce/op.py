@@ -9,6 +9,7 @@ import numpy as np
 
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature
+from clinfer.ops.shared.open_ranks import without_axes
 from clinfer.ops.shared.reduction import HIGHEST, LOWEST
 from clinfer.topology import Primitive, SourceNode
 
@@ -73,6 +74,10 @@ class Reduce(Primitive):
 
     def signature(self) -> OpSignature | None:
         return OpSignature(f"Reduce{self.mode}", REDUCTIONS[self.mode].opset, (("keep_dims", self.keep_dims),))
+
+    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        """One axis less for each that is named; with `keep_dims` the shape rule knows the rank."""
+        return (without_axes(shapes),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data = values[0]

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import ANY, Shape
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.shared.open_ranks import named_axes, without_axes
 from clinfer.topology import Primitive
 
 
@@ -53,6 +54,10 @@ class Squeeze(_Reshaping):
     op_type: ClassVar[str] = "Squeeze"
     opset: ClassVar[str] = "opset15"
 
+    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        """One axis less for each that is named, if each is named once and none may stay in place."""
+        return (None,) if self.allow_axis_skip else (without_axes(shapes),)
+
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         if len(values) == 1:
             return (values[0].squeeze(),)
@@ -65,6 +70,11 @@ class Unsqueeze(_Reshaping):
     """With axes of size 1 where input 1 says they stand in the result."""
 
     op_type: ClassVar[str] = "Unsqueeze"
+
+    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        """One axis more for each that is named."""
+        data, count = shapes[0], named_axes(shapes)
+        return (None,) if data is None or count is None else ((ANY,) * (len(data) + count),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         return (np.expand_dims(values[0], tuple(int(axis) for axis in values[1].reshape(-1))),)
