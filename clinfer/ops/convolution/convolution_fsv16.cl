@@ -1,10 +1,9 @@
 // Convolution on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for CPUs.
 // One work-item computes a tile of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output
 // channels, held in float16 registers. For every block of input channels and every filter row it copies
-// the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data and for
-// channels that do not exist; the multiplication then needs no checks. With a stride the panel holds pixels
-// 0, S, 2S, ... first, then 1, S+1, ... (phases), so that a filter column always reads consecutive pixels
-// of one phase.
+// the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data; the
+// multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
+// (phases), so that a filter column always reads consecutive pixels of one phase.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
 // channels (block tails are zero), bias [O] in blocks of 16 (the same).
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
@@ -35,17 +34,14 @@
 
 #define BLOCK 16
 
-// Copies the pixels from `first` on of the row of data whose pixel 0 has index `row`; `channels` masks those
-// that exist.
-void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first,
-                      const int16 channels ARGS) {
+// Copies the pixels from `first` on of the row of data whose pixel 0 has index `row`.
+void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
     for (int phase = 0; phase < ARG_PHASES; ++phase) {
         int x = first + phase;
         for (int i = 0; i < ARG_PHASE_PIXELS; ++i, x += ARG_STRIDE_X) {
-            float16 pixel = 0.0f;
-            if ((uint)x < (uint)INPUT0_SIZE_X)
-                pixel = as_float16(as_int16(INPUT0_LOAD16(input, row + x * BLOCK)) & channels);
-            vstore16(pixel, phase * ARG_PHASE_PIXELS + i, panel);
+            const bool is_inside = (uint)x < (uint)INPUT0_SIZE_X;
+            vstore16(is_inside ? INPUT0_LOAD16(input, row + x * BLOCK) : (float16)0.0f,
+                     phase * ARG_PHASE_PIXELS + i, panel);
         }
     }
 }
@@ -79,8 +75,8 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
     }
 
     float panel[PANEL_PIXELS * BLOCK];
-    const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
+        const int channels = min(BLOCK, INPUT1_SIZE_2 - c);
         for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
             const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
             if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
@@ -88,8 +84,7 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                 const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
                 if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
                 const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
-                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X,
-                                 lane < (int16)(INPUT1_SIZE_2 - c) PASS_ARGS);
+                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X PASS_ARGS);
                 const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
                 for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
                     const int reach = kx * ARG_DILATION_X;
@@ -97,7 +92,7 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                     const float* pixels = panel + phase * BLOCK;
                     const global INPUT1_TYPE* filter = weights + tap + kx * INPUT1_PITCH_X;
                     #pragma unroll 2
-                    for (int k = 0; k < BLOCK; ++k) {
+                    for (int k = 0; k < channels; ++k) {
                         float16 weight[TILE_BLOCKS];
                         #pragma unroll
                         for (int j = 0; j < TILE_BLOCKS; ++j)

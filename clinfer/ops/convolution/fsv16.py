@@ -8,6 +8,7 @@ from math import ceil, prod
 from clinfer.base.format import Format
 from clinfer.base.shape import Size
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
+from clinfer.ops.convolution.columns import as_row, is_column, turned_stage
 from clinfer.ops.convolution.geometry import (
     bias_constants,
     dilations,
@@ -196,9 +197,10 @@ def _depthwise_dispatch(pixels: int, params: KernelParams) -> Dispatch:
 def _any_kernel(tile: Tile) -> KernelSpec:
     stage = Stage("convolution_fsv16.cl", "convolution_fsv16", partial(_any_dispatch, tile), flat_operands,
                   partial(_any_constants, tile), partial(_any_arguments, tile), bake=False)
-    return KernelSpec(f"convolution_fsv16_{tile[0]}x{tile[1]}", (stage,), formats=_any_formats,
-                      score=lambda params: 10 + _efficiency(tile, params),
-                      supports=lambda params: _refusal(params) or _any_refusal(tile, params))
+    return KernelSpec(f"convolution_fsv16_{tile[0]}x{tile[1]}",
+                      lambda built_for: (turned_stage(stage) if is_column(built_for) else stage,),
+                      formats=_any_formats, score=lambda params: 10 + _efficiency(tile, as_row(params)),
+                      supports=lambda params: _refusal(params) or _any_refusal(tile, as_row(params)))
 
 
 def _depthwise_kernel(pixels: int) -> KernelSpec:

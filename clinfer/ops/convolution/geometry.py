@@ -5,11 +5,10 @@ from collections.abc import Mapping
 
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Dim, Shape, Size
+from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, KernelParams, Operand
-
-LETTERS = "zyx"
+from clinfer.ops.shared.spatial import axis_arguments, count, data_view, per_axis
 
 
 def spatial_rank(params: KernelParams) -> int:
@@ -24,7 +23,7 @@ def has_bias(params: KernelParams) -> bool:
 
 def filter_sizes(params: KernelParams) -> tuple[int, int, int]:
     """The filter along z, y, x (1 where the operation has no such axis); the weights must be static."""
-    return _per_axis(params.inputs[1].static_shape[2 + params.primitive.is_grouped:], 1)
+    return per_axis(params.inputs[1].static_shape[2 + params.primitive.is_grouped:], 1)
 
 
 def group_shape(params: KernelParams) -> tuple[int, int, int]:
@@ -35,25 +34,20 @@ def group_shape(params: KernelParams) -> tuple[int, int, int]:
 
 def strides(params: KernelParams) -> tuple[int, int, int]:
     """The steps along z, y, x."""
-    return _per_axis(params.primitive.strides, 1)
+    return per_axis(params.primitive.strides, 1)
 
 
 def dilations(params: KernelParams) -> tuple[int, int, int]:
     """The distance of filter elements along z, y, x."""
-    return _per_axis(params.primitive.dilations, 1)
-
-
-def _per_axis(values: tuple[int, ...], neutral: int) -> tuple[int, int, int]:
-    lifted = (neutral,) * (3 - len(values)) + tuple(values)
-    return lifted[0], lifted[1], lifted[2]
+    return per_axis(params.primitive.dilations, 1)
 
 
 def pads(params: KernelParams) -> tuple[int, int, int]:
     """Elements before the data along z, y, x; layouts must be static."""
-    count = spatial_rank(params)
-    data, weights = params.inputs[0].static_shape[-count:], params.inputs[1].static_shape[-count:]
-    before = tuple(params.primitive.pads(axis, data[axis], weights[axis])[0] for axis in range(count))
-    return _per_axis(before, 0)
+    rank = spatial_rank(params)
+    data, weights = params.inputs[0].static_shape[-rank:], params.inputs[1].static_shape[-rank:]
+    before = tuple(params.primitive.pads(axis, data[axis], weights[axis])[0] for axis in range(rank))
+    return per_axis(before, 0)
 
 
 def is_pointwise(params: KernelParams) -> bool:
@@ -70,25 +64,10 @@ def output_pixels(params: KernelParams) -> Size:
     return count(spatial) if is_pointwise(params) else spatial[-1]
 
 
-def count(sizes: Shape) -> Size:
-    """The product of all sizes, dynamic if one of them is."""
-    total: Size = 1
-    for size in sizes:
-        total = total * size if isinstance(total, int) and isinstance(size, int) else Dim()
-    return total
-
-
 def step_arguments(params: KernelParams) -> dict[str, int]:
     """Strides, dilations and pads as kernel arguments (pads are 0 while the layouts are dynamic)."""
     before = pads(params) if params.is_static else (0, 0, 0)
-    named = {"stride": strides(params), "dilation": dilations(params), "pad": before}
-    return {f"{name}_{letter}": value for name, values in named.items()
-            for letter, value in zip(LETTERS, values, strict=True)}
-
-
-def data_view(layout: Layout) -> TensorView:
-    """Data or output as [B, C, Z, Y, X]."""
-    return TensorView.of(layout).insert_axes(tuple(range(2, 7 - layout.rank)), pitch=1)
+    return axis_arguments(stride=strides(params), dilation=dilations(params), pad=before)
 
 
 def flat_view(layout: Layout) -> TensorView:

@@ -9,13 +9,13 @@ from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, Kern
 from clinfer.ops.convolution import fsv16
 from clinfer.ops.convolution.geometry import (
     bias_constants,
-    count,
     filter_sizes,
     group_shape,
     operands,
     step_arguments,
 )
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
+from clinfer.ops.shared.spatial import count
 
 
 def _reference_formats(params: KernelParams) -> Formats:

@@ -1,13 +1,13 @@
 """The convolution primitives (OpenVINO Convolution-1, GroupConvolution-1)."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
+from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.shared.spatial import count, map_bounds
 from clinfer.topology import Primitive
 
 
@@ -48,7 +48,7 @@ class Convolution(Primitive):
             raise ClinferError("data, weights and strides must have the same one to three spatial axes",
                                where=self.where, values=self._shown(data, weights))
         self._check_channels(data, weights)
-        channels = weights[0] if not self.is_grouped else _product(weights[0], weights[1])
+        channels = weights[0] if not self.is_grouped else count(weights[:2])
         spatial = tuple(self._output_size(axis, data[2 + axis], filters[axis]) for axis in range(len(filters)))
         if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
             raise ClinferError("the filter is larger than the padded data", where=self.where,
@@ -68,7 +68,7 @@ class Convolution(Primitive):
         return self.pads_begin[axis], self.pads_end[axis]
 
     def _check_channels(self, data: Shape, weights: Shape) -> None:
-        wanted = _product(weights[0], weights[2]) if self.is_grouped else weights[1]
+        wanted = count((weights[0], weights[2])) if self.is_grouped else weights[1]
         if isinstance(data[1], int) and isinstance(wanted, int) and data[1] != wanted:
             raise ClinferError("data and weights differ in the number of input channels", where=self.where,
                                values=self._shown(data, weights))
@@ -83,7 +83,7 @@ class Convolution(Primitive):
         if not isinstance(filter_size, int):
             return Dim()
         assert isinstance(size, Dim)
-        return _map_bounds(size, lambda bound: self._static_output_size(axis, bound, filter_size))
+        return map_bounds(size, lambda bound: self._static_output_size(axis, bound, filter_size))
 
     def _static_output_size(self, axis: int, size: int, filter_size: int) -> int:
         before, after = self.pads(axis, size, filter_size)
@@ -97,14 +97,3 @@ class GroupConvolution(Convolution):
 
     op_type: ClassVar[str] = "GroupConvolution"
     is_grouped: ClassVar[bool] = True
-
-
-def _product(a: Size, b: Size) -> Size:
-    return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
-
-
-def _map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
-    """The bounds, at least 1, of a monotonous function of a dimension."""
-    low = max(grow(size.low), 1)
-    high = UNBOUNDED if size.high >= UNBOUNDED else grow(size.high)
-    return low if low == high else Dim(low, high)
