@@ -12,6 +12,7 @@ from clinfer.kernels.selector import in_formats
 from clinfer.kernels.spec import KernelParams, KernelSpec
 from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution, GroupConvolution
+from clinfer.ops.deconvolution import ConvolutionBackpropData
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from tests.oracle import assert_close
@@ -22,6 +23,8 @@ SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_en
 CASES = {
     "any": (Convolution("node", ("data", "weights"), **SQUARE), (2, 20, 5, 17), (40, 20, 3, 3)),
     "depthwise": (GroupConvolution("node", ("data", "weights"), **SQUARE), (1, 19, 5, 11), (19, 1, 1, 3, 3)),
+    "transposed": (ConvolutionBackpropData("node", ("data", "weights"), **SQUARE), (2, 20, 5, 17), (20, 40, 3, 3)),
+    "transposed-few": (ConvolutionBackpropData("node", ("data", "weights"), **SQUARE), (2, 20, 5, 17), (20, 2, 2, 2)),
 }
 
 

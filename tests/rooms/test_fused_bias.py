@@ -15,6 +15,7 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution, GroupConvolution
+from clinfer.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
 from clinfer.ops.matmul import MatMul
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
@@ -36,7 +37,7 @@ class BiasCase:
     kind: str = "f32"
 
 
-def _convolution(cls: type[Convolution], rank: int) -> Callable[[tuple[str, ...]], Primitive]:
+def _convolution(cls: type[Convolution | ConvolutionBackpropData], rank: int) -> Callable[[tuple[str, ...]], Primitive]:
     ones, none = (1,) * rank, (0,) * rank
     return lambda inputs: cls("node", inputs, strides=ones, dilations=ones, pads_begin=ones, pads_end=none)
 
@@ -47,6 +48,9 @@ CASES = {
     "planar": BiasCase(_convolution(Convolution, 2), (1, 3, 9, 20), (24, 3, 3, 3), 1),
     "groups": BiasCase(_convolution(GroupConvolution, 1), (1, 32, 20), (2, 16, 16, 3), 1),
     "depthwise": BiasCase(_convolution(GroupConvolution, 2), (2, 19, 5, 11), (19, 1, 1, 3, 3), 1),
+    "transposed": BiasCase(_convolution(ConvolutionBackpropData, 2), (2, 20, 5, 17), (20, 40, 3, 3), 1),
+    "transposed-few": BiasCase(_convolution(ConvolutionBackpropData, 2), (2, 20, 5, 17), (20, 2, 2, 2), 1),
+    "transposed-groups": BiasCase(_convolution(GroupConvolutionBackpropData, 1), (1, 32, 20), (2, 16, 16, 3), 1),
     "rows": BiasCase(lambda inputs: MatMul("node", inputs, transpose_b=True), (3, 7, 30), (41, 30), -1),
     "one-row": BiasCase(lambda inputs: MatMul("node", inputs), (1, 30), (30, 41), -1),
     "vector": BiasCase(lambda inputs: MatMul("node", inputs), (2, 2, 30), (2, 30, 41), -1),

@@ -1,0 +1,64 @@
+// Transposed convolution with groups, strides, dilations, padding and optional bias; any layout and type.
+// One work-item computes one output element: it gathers the products that fall on it.
+// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], bias [G * O]. Strides, dilations and
+// pads (elements of the full output cut off in front) are arguments.
+#include "clinfer.cl"
+
+#ifndef HAS_BIAS
+#define HAS_BIAS 0
+#define ARG_STRIDE_Z 1
+#define ARG_STRIDE_Y 1
+#define ARG_STRIDE_X 1
+#define ARG_DILATION_Z 1
+#define ARG_DILATION_Y 1
+#define ARG_DILATION_X 1
+#define ARG_PAD_Z 0
+#define ARG_PAD_Y 0
+#define ARG_PAD_X 0
+#define INPUT0_SIZE_Z 1
+#define INPUT1_SIZE_Z 1
+#define BIAS_TYPE float
+#define BIAS_LOAD(p, i) LOAD_f32(p, i)
+#define BIAS_GET_INDEX(c) (c)
+#endif
+
+// The element that reaches `place` of the full output through a filter element; -1 if there is none.
+int FUNC(source)(const int place, const int reach, const int stride, const int size) {
+    const int steps = place - reach;
+    return steps >= 0 && steps % stride == 0 && steps / stride < size ? steps / stride : -1;
+}
+
+KERNEL(deconvolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+#if HAS_BIAS
+                          const global BIAS_TYPE* restrict bias,
+#endif
+                          global OUTPUT0_TYPE* restrict output ARGS) {
+    const int element = get_global_id(0);
+    if (element >= OUTPUT0_COUNT) return;
+    int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
+    OUTPUT0_UNRAVEL(element, at);
+    from[0] = at[0];
+    tap[0] = at[1] / INPUT1_SIZE_1;
+    tap[1] = at[1] - tap[0] * INPUT1_SIZE_1;
+    INPUT0_COMPUTE sum = 0;
+    for (tap[3] = 0; tap[3] < INPUT1_SIZE_Z; ++tap[3]) {
+        from[2] = FUNC(source)(at[2] + ARG_PAD_Z, tap[3] * ARG_DILATION_Z, ARG_STRIDE_Z, INPUT0_SIZE_Z);
+        if (from[2] < 0) continue;
+        for (tap[4] = 0; tap[4] < INPUT1_SIZE_Y; ++tap[4]) {
+            from[3] = FUNC(source)(at[3] + ARG_PAD_Y, tap[4] * ARG_DILATION_Y, ARG_STRIDE_Y, INPUT0_SIZE_Y);
+            if (from[3] < 0) continue;
+            for (tap[5] = 0; tap[5] < INPUT1_SIZE_X; ++tap[5]) {
+                from[4] = FUNC(source)(at[4] + ARG_PAD_X, tap[5] * ARG_DILATION_X, ARG_STRIDE_X, INPUT0_SIZE_X);
+                if (from[4] < 0) continue;
+                for (tap[2] = 0; tap[2] < INPUT1_SIZE_2; ++tap[2]) {
+                    from[1] = tap[0] * INPUT1_SIZE_2 + tap[2];
+                    sum += INPUT0_LOAD(input, INPUT0_INDEX_OF(from)) * INPUT1_LOAD(weights, INPUT1_INDEX_OF(tap));
+                }
+            }
+        }
+    }
+#if HAS_BIAS
+    sum += BIAS_LOAD(bias, BIAS_GET_INDEX(at[1]));
+#endif
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
+}

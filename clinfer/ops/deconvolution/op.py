@@ -1,0 +1,141 @@
+"""The transposed convolutions (OpenVINO ConvolutionBackpropData-1, GroupConvolutionBackpropData-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Dim, Shape, Size, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.room import by_attributes
+from clinfer.ops.shared.spatial import count, map_bounds
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class ConvolutionBackpropData(Primitive):
+    """Data [B, C, spatial...] with weights [C, O, filter...], one to three spatial axes.
+
+    Element i of the data adds its products with the filter to the outputs i * stride + k * dilation - pad.
+    The attributes have one value per spatial axis; `output_extension`, OpenVINO's output_padding, makes the
+    output larger at its end.
+    With `has_output_shape`, input 2 gives the spatial sizes of the output, and the pads follow from them for
+    `auto_pad` "same_upper" and "same_lower"; otherwise pads other than explicit ones are 0. One more input,
+    where present, is the bias [O].
+    """
+
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    auto_pad: str = "explicit"
+    output_extension: tuple[int, ...] = ()
+    has_output_shape: bool = False
+    op_type: ClassVar[str] = "ConvolutionBackpropData"
+    is_grouped: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        axes = len(self.strides)
+        for name, default in (("dilations", 1), ("pads_begin", 0), ("pads_end", 0), ("output_extension", 0)):
+            given = getattr(self, name) or (default,) * axes
+            object.__setattr__(self, name, tuple(given))
+            if len(given) != axes:
+                raise ClinferError(f"strides and {name} differ in the number of axes", where=self.where,
+                                   values={"strides": self.strides, name: given})
+
+    @property
+    def weights_input(self) -> int:
+        return 1
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (2,) if self.has_output_shape else ()
+
+    @property
+    def bias_input(self) -> int | None:
+        """The input that holds the bias, if there is one."""
+        first = 2 + self.has_output_shape
+        return first if len(self.inputs) > first else None
+
+    @property
+    def bias_axis(self) -> int | None:
+        return 1 if self.bias_input is None else None
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data, weights = shapes[:2]
+        if data is None or weights is None:
+            return (None,)
+        filters = weights[2 + self.is_grouped:]
+        if len(filters) != len(data) - 2 or len(filters) != len(self.strides) or not 1 <= len(filters) <= 3:
+            raise ClinferError("data, weights and strides must have the same one to three spatial axes",
+                               where=self.where, values=self._shown(data, weights))
+        self._check_channels(data, weights)
+        channels = count((weights[0], weights[2])) if self.is_grouped else weights[1]
+        spatial = self._output_sizes(data[2:], filters, values)
+        if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
+            raise ClinferError("the pads leave no output", where=self.where,
+                               values={**self._shown(data, weights), "output": show(spatial)})
+        return ((data[0], channels, *spatial),)
+
+    def pad(self, axis: int, size: int, filter_size: int, output_size: int) -> int:
+        """Elements of the full output that are cut off before a spatial axis of these sizes."""
+        if self.auto_pad == "explicit":
+            return self.pads_begin[axis]
+        if self.auto_pad == "valid" or not self.has_output_shape:
+            return 0
+        total = max(self._full_size(axis, size, filter_size) + self.output_extension[axis] - output_size, 0)
+        return total // 2 if self.auto_pad == "same_lower" else total - total // 2
+
+    def _full_size(self, axis: int, size: int, filter_size: int) -> int:
+        return (size - 1) * self.strides[axis] + (filter_size - 1) * self.dilations[axis] + 1
+
+    def _output_sizes(self, sizes: Shape, filters: Shape, values: Values) -> Shape:
+        if not self.has_output_shape:
+            return tuple(self._output_size(axis, size, filters[axis]) for axis, size in enumerate(sizes))
+        if 2 not in values:
+            return (Dim(1),) * len(sizes)
+        wanted = tuple(int(size) for size in values[2].reshape(-1))
+        if len(wanted) != len(sizes):
+            raise ClinferError("the output shape must have one size per spatial axis", where=self.where,
+                               values={"output shape": wanted, "data": show(sizes)})
+        return wanted
+
+    def _output_size(self, axis: int, size: Size, filter_size: Size) -> Size:
+        if not isinstance(filter_size, int):
+            return Dim()
+
+        def grow(bound: int) -> int:
+            pads = self.pads_begin[axis] + self.pads_end[axis] if self.auto_pad == "explicit" else 0
+            return self._full_size(axis, bound, filter_size) - pads + self.output_extension[axis]
+        return grow(size) if isinstance(size, int) else map_bounds(size, grow)
+
+    def _check_channels(self, data: Shape, weights: Shape) -> None:
+        wanted = count(weights[:2]) if self.is_grouped else weights[0]
+        if isinstance(data[1], int) and isinstance(wanted, int) and data[1] != wanted:
+            raise ClinferError("data and weights differ in the number of input channels", where=self.where,
+                               values=self._shown(data, weights))
+
+    @staticmethod
+    def _shown(data: Shape, weights: Shape) -> dict[str, object]:
+        return {"data": show(data), "weights": show(weights)}
+
+
+@dataclass(frozen=True)
+class GroupConvolutionBackpropData(ConvolutionBackpropData):
+    """One per group of channels: weights are [G, I, O, filter...], output channel g*O + o is group g's o-th."""
+
+    op_type: ClassVar[str] = "GroupConvolutionBackpropData"
+    is_grouped: ClassVar[bool] = True
+
+
+def convert_convolution_backprop_data(node: SourceNode) -> Primitive:
+    """The primitive; a third input is the shape of the output."""
+    cls = GroupConvolutionBackpropData if node.type_name.startswith("Group") else ConvolutionBackpropData
+    primitive = by_attributes(cls)(node)
+    assert isinstance(primitive, ConvolutionBackpropData)
+    return replace(primitive, has_output_shape=len(node.inputs) > 2,
+                   output_extension=tuple(node.attributes["output_padding"]))
