@@ -1,0 +1,73 @@
+// (x - mean) / sqrt(variance + EPSILON) * scale + bias over GROUPS groups of channels, from the statistics of the
+// channels. Views: data and output [B, C, pixels] with contiguous pixels, scale and bias [C], SCRATCH0 [2, B, C]:
+// means, then variances. The variance of a group is the mean variance of its channels plus the variance of their
+// means, as all channels have equally many pixels.
+// A work-group of LANES work-items takes one channel of one picture; each lane loads vectors of VEC.
+#include "clinfer.cl"
+
+#ifndef LANES
+#define LANES 1
+#define VEC 16
+#define GROUPS 4
+#define EPSILON 1e-5f
+#undef SCRATCH0_GET_INDEX
+#define SCRATCH0_GET_INDEX(c0, c1, c2) ((c0) * SCRATCH0_PITCH_0 + (c1) * SCRATCH0_PITCH_1 + (c2))
+#undef INPUT0_GET_INDEX
+#undef INPUT1_GET_INDEX
+#undef INPUT2_GET_INDEX
+#undef OUTPUT0_GET_INDEX
+#define INPUT0_GET_INDEX(c0, c1, c2) ((c0) * INPUT0_PITCH_0 + (c1) * INPUT0_PITCH_1 + (c2))
+#define INPUT1_GET_INDEX(c) (c)
+#define INPUT2_GET_INDEX(c) (c)
+#define OUTPUT0_GET_INDEX(c0, c1, c2) ((c0) * OUTPUT0_PITCH_0 + (c1) * OUTPUT0_PITCH_1 + (c2))
+#endif
+
+#if VEC == 16
+#define VECTOR INPUT0_COMPUTE16
+#define LOAD_VECTOR INPUT0_LOAD16
+#define STORE_VECTOR OUTPUT0_STORE16
+#else
+#define VECTOR INPUT0_COMPUTE4
+#define LOAD_VECTOR INPUT0_LOAD4
+#define STORE_VECTOR OUTPUT0_STORE4
+#endif
+
+#if LANES > 1
+#define ADD_GROUP(value) GROUP_ADD(value, shared, lane, LANES)
+#else
+#define ADD_GROUP(value)
+#endif
+
+__attribute__((reqd_work_group_size(LANES, 1, 1)))
+KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict scale,
+                        const global INPUT2_TYPE* restrict bias, const global SCRATCH0_TYPE* restrict statistics,
+                        global OUTPUT0_TYPE* restrict output ARGS) {
+    const int batch = (int)get_group_id(0) / INPUT0_SIZE_1, channel = (int)get_group_id(0) % INPUT0_SIZE_1;
+    const int lane = get_local_id(0);
+    const int channels = INPUT0_SIZE_1 / GROUPS, first = channel / channels * channels;
+#if LANES > 1
+    local INPUT0_COMPUTE shared[LANES];
+#endif
+
+    INPUT0_COMPUTE mean = 0;
+    for (int i = lane; i < channels; i += LANES)
+        mean += SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i));
+    ADD_GROUP(mean);
+    mean /= channels;
+    INPUT0_COMPUTE variance = 0;
+    for (int i = lane; i < channels; i += LANES) {
+        const INPUT0_COMPUTE x = SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i)) - mean;
+        variance += x * x + SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(1, batch, first + i));
+    }
+    ADD_GROUP(variance);
+
+    const INPUT0_COMPUTE factor = INPUT1_LOAD(scale, INPUT1_GET_INDEX(channel))
+                                  / sqrt(variance / channels + (INPUT0_COMPUTE)EPSILON);
+    const INPUT0_COMPUTE summand = INPUT2_LOAD(bias, INPUT2_GET_INDEX(channel));
+    const int from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
+    const int vectors_end = INPUT0_SIZE_2 / VEC * VEC;
+    for (int i = lane * VEC; i < vectors_end; i += LANES * VEC)
+        STORE_VECTOR(output, to + i, (LOAD_VECTOR(input, from + i) - mean) * factor + summand);
+    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES)
+        OUTPUT0_STORE(output, to + i, (INPUT0_LOAD(input, from + i) - mean) * factor + summand);
+}

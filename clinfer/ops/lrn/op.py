@@ -1,0 +1,41 @@
+"""The LRN primitive (OpenVINO LRN-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class LRN(Primitive):
+    """Input 0 / (bias + alpha * mean)^beta, with the mean of the squares around an element along the axes in input 1.
+
+    The window reaches (size - 1) / 2 elements, rounded down, to either side along each axis; the sum of its
+    squares is divided by size^axes, also where it is cut at a border or `size` is even.
+    """
+
+    alpha: float = 1e-4
+    beta: float = 0.75
+    bias: float = 1.0
+    size: int = 1
+    op_type: ClassVar[str] = "LRN"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data = shapes[0]
+        if data is not None and 1 in values:
+            wrong = [int(axis) for axis in values[1].reshape(-1) if not -len(data) <= axis < len(data)]
+            if wrong:
+                raise ClinferError("an axis lies outside the data", where=self.where,
+                                   values={"axes": wrong, "data": show(data)})
+        return (data,)

@@ -1,0 +1,39 @@
+// x / LENGTH(sum of squares) along the last axes of the views, which have KEPT_RANK others in front; any layout,
+// rank and float type. One work-item normalises N elements in two passes. The last group is not full.
+#include "clinfer.cl"
+
+#ifndef KEPT_RANK
+#define KEPT_RANK 3
+#define SIZES {INPUT0_SIZE_0, INPUT0_SIZE_1, INPUT0_SIZE_2, INPUT0_SIZE_3, 1}
+#define LENGTH(v) sqrt((v) + 1e-9f)
+#define ARG_N INPUT0_SIZE_LAST
+#define ARG_RESULTS 1
+#endif
+
+// The coordinates of the next element of the row; the first again after the last.
+void FUNC(step)(int* at, const int* sizes) {
+    for (int axis = INPUT0_RANK - 1; axis >= KEPT_RANK; --axis) {
+        if (++at[axis] < sizes[axis]) return;
+        at[axis] = 0;
+    }
+}
+
+KERNEL(normalize_l2_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
+    const int sizes[] = SIZES;
+    const int row = get_global_id(0);
+    if (row >= ARG_RESULTS) return;
+    int at[2 * MAX_RANK];
+    INPUT0_UNRAVEL(row * ARG_N, at);
+    for (int axis = KEPT_RANK; axis < INPUT0_RANK; ++axis) at[axis] = 0;
+    INPUT0_COMPUTE sum = 0;
+    for (int n = 0; n < ARG_N; ++n) {
+        const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
+        sum += x * x;
+        FUNC(step)(at, sizes);
+    }
+    const INPUT0_COMPUTE length = LENGTH(sum);
+    for (int n = 0; n < ARG_N; ++n) {
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) / length);
+        FUNC(step)(at, sizes);
+    }
+}

@@ -1,0 +1,43 @@
+"""The NormalizeL2 primitive (OpenVINO NormalizeL2-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class NormalizeL2(Primitive):
+    """Input 0 over the root of its sum of squares along the axes in input 1 (none: of each element alone).
+
+    `eps` is added to the sum ("add"), or the sum is at least `eps` ("max").
+    """
+
+    eps: float = 1e-9
+    eps_mode: str = "add"
+    op_type: ClassVar[str] = "NormalizeL2"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.eps_mode.lower() not in ("add", "max"):
+            raise ClinferError("eps_mode must be add or max", where=self.where, values={"eps_mode": self.eps_mode})
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data = shapes[0]
+        if data is not None and 1 in values:
+            wrong = [int(axis) for axis in values[1].reshape(-1) if not -len(data) <= axis < len(data)]
+            if wrong:
+                raise ClinferError("an axis lies outside the data", where=self.where,
+                                   values={"axes": wrong, "data": show(data)})
+        return (data,)
