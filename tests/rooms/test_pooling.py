@@ -7,9 +7,9 @@ import pytest
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.ops.concat import Concat
-from clinfer.ops.pooling import AvgPool, MaxPool
+from clinfer.ops.pooling import AdaptiveAvgPool, AdaptiveMaxPool, AvgPool, MaxPool
 from clinfer.runtime.engine import Engine
-from clinfer.topology import Input, Topology
+from clinfer.topology import Input, Port, Topology
 from tests.network.running import network_of
 from tests.oracle import assert_close, ov
 from tests.rooms.room_runner import execute
@@ -83,3 +83,34 @@ def test_hand_made_pooling_and_concat_of_bytes(engine: Engine, rng: np.random.Ge
     both = np.concatenate(arrays, 1)
     expected = np.max([both[..., y:y + 2, x:x + 2] for y in (0, 1) for x in (0, 1)], axis=0)
     assert np.array_equal(result, expected)
+
+
+def _windows(data: np.ndarray, counts: tuple[int, int]) -> list[list[np.ndarray]]:
+    """The windows of the last two axes, by PyTorch's rule."""
+    def bounds(size: int, count: int) -> list[slice]:
+        return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+    return [[data[..., y, x] for x in bounds(data.shape[3], counts[1])] for y in bounds(data.shape[2], counts[0])]
+
+
+@pytest.mark.parametrize("shape, counts", [((2, 3, 7, 9), (3, 4)), ((1, 20, 5, 4), (7, 1)), ((1, 2, 6, 6), (6, 2))])
+def test_as_many_windows_as_asked_for_at_run_time(engine: Engine, rng: np.random.Generator,
+                                                  shape: tuple[int, ...], counts: tuple[int, int]) -> None:
+    topology = Topology(
+        Input("x", shape=shape, element_type=ElementType.of("f32")),
+        Input("windows", shape=(2,), element_type=ElementType.of("i64")),
+        AdaptiveAvgPool("mean", ("x", "windows")),
+        AdaptiveMaxPool("max", ("x", "windows"), index_element_type="i64"),
+        outputs={"mean": Port("mean"), "max": Port("max"), "at": Port("max", 1)})
+    data = rng.standard_normal(shape).astype(np.float32)
+    mean, largest, at = execute(network_of(engine, topology), [data, np.array(counts, np.int64)])
+    windows = _windows(data, counts)
+    assert_close(mean, np.stack([np.stack([w.mean((2, 3)) for w in row], -1) for row in windows], -2), 1e-5)
+    wanted = np.stack([np.stack([w.max((2, 3)) for w in row], -1) for row in windows], -2)
+    assert np.array_equal(largest, wanted)
+    flat = data.reshape(*shape[:2], -1)
+    assert np.array_equal(np.take_along_axis(flat, at.reshape(*shape[:2], -1), 2).reshape(wanted.shape), wanted)
+
+
+def test_windows_of_another_rank_are_refused() -> None:
+    with pytest.raises(ClinferError, match="one size for each"):
+        AdaptiveAvgPool("pool", ("x", "windows")).infer_shapes(((1, 1, 2, 8), (1,)), {1: np.array([2])})

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clinfer.ops.room import Case
 
 
@@ -33,7 +35,24 @@ def _avg(shape: tuple[int, ...], kernel: tuple[int, ...], kind: str = "f32", exc
     return _pool("AvgPool", opset, shape, kernel, kind, **{"exclude-pad": exclude, **more})
 
 
+def _adaptive(op: str, shape: tuple[int, ...], windows: tuple[int, ...], *others: tuple[int, ...], kind: str = "f32",
+              low: float = -2.0, high: float = 2.0, **attributes: Any) -> Case:
+    return Case(op, "opset8", ((shape, kind), np.array(windows, np.int64)), attributes,
+                sequence=tuple((s,) for s in others), low=low, high=high,
+                id=f"{op}-{shape}{kind}{windows}{attributes}".replace(" ", "").replace("'", ""))
+
+
+_ADAPTIVE = (
+    _adaptive("AdaptiveAvgPool", (2, 20, 7, 9), (3, 4), (1, 20, 3, 4), (3, 20, 16, 5)),
+    _adaptive("AdaptiveAvgPool", (2, 5, 30), (7,), kind="f16"),
+    _adaptive("AdaptiveAvgPool", (1, 18, 5, 6, 7), (2, 3, 7)),
+    _adaptive("AdaptiveMaxPool", (2, 20, 7, 9), (3, 4), (1, 20, 3, 4), (3, 20, 16, 5), index_element_type="i32"),
+    _adaptive("AdaptiveMaxPool", (2, 5, 30), (7,), index_element_type="i32"),
+    _adaptive("AdaptiveMaxPool", (1, 18, 5, 6, 7), (2, 3, 7), index_element_type="i32"),
+)
+
 CASES = (
+    *_ADAPTIVE,
     _max((2, 20, 11, 12), (3, 3), strides=(2, 2), pads_begin=(1, 1), pads_end=(1, 1),
          sequence=(((1, 20, 7, 8),), ((3, 20, 3, 30),))),
     _max((2, 32, 9, 8), (2, 3), "f16", strides=(1, 2), auto_pad="same_upper"),
@@ -65,6 +84,12 @@ CASES = (
     _avg((2, 18, 5, 6, 7), (2, 3, 2), strides=(2, 1, 2), pads_begin=(0, 1, 0), pads_end=(1, 1, 1)),
     _avg((2, 16, 5, 6, 7), (2, 3, 2), exclude=False, pads_begin=(0, 1, 0), pads_end=(1, 1, 1)),
     _avg((2, 40, 7, 7), (7, 7)),
+    _avg((2, 5, 30), (4,), opset="opset14", rounding_type="ceil_torch", strides=(3,), pads_begin=(1,),
+         pads_end=(1,)),
+    _avg((1, 16, 9, 12), (2, 3), opset="opset14", rounding_type="ceil_torch", strides=(2, 3), pads_begin=(1, 0),
+         pads_end=(1, 1), sequence=(((1, 16, 6, 7),), ((2, 16, 5, 8),))),
+    _avg((1, 3, 9, 8), (3, 2), exclude=False, strides=(2, 1), auto_pad="same_lower"),
+    _avg((1, 4, 9, 8), (3, 2), strides=(2, 1), auto_pad="valid", rounding_type="ceil"),
     _max((1, 3, 9, 150), (3, 3), strides=(1, 2), pads_begin=(1, 1), pads_end=(1, 1)),
     _avg((1, 3, 9, 150), (3, 5), "f16", pads_begin=(1, 2), pads_end=(1, 2)),
     _avg((1, 3, 9, 15), (3, 5), opset="opset16", dilations=(2, 1)),

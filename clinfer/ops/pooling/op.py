@@ -1,4 +1,4 @@
-"""The pooling primitives (OpenVINO MaxPool-1, -8, -14 and AvgPool-1, -14, -16)."""
+"""The pooling primitives (OpenVINO MaxPool-1, -8, -14, AvgPool-1, -14, -16, AdaptiveMaxPool-8, AdaptiveAvgPool-8)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -118,9 +118,61 @@ class AvgPool(Pooling):
     exclude_pad: bool = True
 
 
-def convert_max_pool(node: SourceNode) -> MaxPool:
-    """The primitive of a MaxPool; positions are computed if somebody reads them."""
-    pool = by_attributes(MaxPool)(node)
-    assert isinstance(pool, MaxPool)
+@dataclass(frozen=True)
+class AdaptivePool(Primitive):
+    """Cuts each spatial axis of data [B, C, spatial...] into as many windows as input 1 asks for.
+
+    Of n windows along an axis of `size` elements, window i reaches from i * size / n, rounded down, to
+    (i + 1) * size / n, rounded up: neighbours overlap where n does not divide the size.
+    """
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    def signature(self) -> OpSignature | None:
+        return None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data = shapes[0]
+        if data is None:
+            return (None,) * self.output_count
+        windows: Shape = (Dim(),) * (len(data) - 2)
+        if 1 in values:
+            windows = tuple(int(n) for n in values[1].reshape(-1))
+        if len(windows) != len(data) - 2 or not 1 <= len(windows) <= 3 or any(
+                isinstance(n, int) and n < 0 for n in windows):
+            raise ClinferError("the output shape must have one size for each of one to three spatial axes",
+                               where=self.where, values={"data": show(data), "output shape": show(windows)})
+        return ((*data[:2], *windows),) * self.output_count
+
+
+@dataclass(frozen=True)
+class AdaptiveAvgPool(AdaptivePool):
+    """The mean of each window."""
+
+
+@dataclass(frozen=True)
+class AdaptiveMaxPool(AdaptivePool):
+    """The largest element of each window.
+
+    With an `index_element_type`, output 1 holds where it stands: its position in the flattened spatial axes.
+    """
+
+    index_element_type: str = ""
+
+    @property
+    def output_count(self) -> int:
+        return 2 if self.index_element_type else 1
+
+    def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        indices = (ElementType.of(self.index_element_type),) if self.index_element_type else ()
+        return (input_types[0], *indices)
+
+
+def convert_max_pool(node: SourceNode) -> Primitive:
+    """The primitive of a MaxPool or AdaptiveMaxPool; positions are computed if somebody reads them."""
+    pool = by_attributes(AdaptiveMaxPool if node.type_name == "AdaptiveMaxPool" else MaxPool)(node)
+    assert isinstance(pool, (AdaptiveMaxPool, MaxPool))
     reads_positions = len(node.output_types) > 1 and (not node.used_outputs or node.used_outputs[1])
     return replace(pool, index_element_type=node.output_types[1].name if reads_positions else "")
