@@ -37,6 +37,15 @@ def _row(shape: Shape, kind: str, rest: tuple[np.ndarray, ...], opset: str,
 CASES = (
     _scales((2, 18, 5, 6), (2.0, 2.0), coordinate_transformation_mode="asymmetric", nearest_mode="floor",
             sequence=(((1, 18, 3, 40),), ((2, 18, 1, 1),))),
+    _scales((2, 18, 5, 6), (1.0, 1.0, 2.0, 1.5), (0, 1, 2, 3), coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor", sequence=(((1, 18, 3, 40),), ((3, 18, 1, 1),))),
+    _scales((1, 16, 5, 6), (1.0, 2.0, 2.0, 1.0), (0, 1, 2, 3), nearest_mode="floor"),
+    _sizes((2, 16, 5, 6), (2, 16, 11, 9), (0, 1, 2, 3), mode="linear_onnx",
+           sequence=(((2, 16, 3, 4),), ((2, 16, 20, 9),))),
+    _sizes((2, 16, 5, 6), (2, 20, 11, 9), (0, 1, 2, 3), nearest_mode="floor",
+           sequence=(((2, 20, 3, 4),), ((2, 7, 20, 9),))),
+    _sizes((3, 4, 5, 6), (3, 4, 9, 6), (0, 1, 2, 3), coordinate_transformation_mode="tf_half_pixel_for_nn",
+           nearest_mode="ceil"),
     *(_sizes((1, 3, 5, 6), (11, 13), coordinate_transformation_mode=c, nearest_mode=n)
       for c, n in zip(COORDINATES, NEAREST, strict=True)),
     *(_sizes((1, 16, 7, 9), (3, 4), coordinate_transformation_mode=c, nearest_mode=n)

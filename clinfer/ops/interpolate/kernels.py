@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 
@@ -106,10 +107,27 @@ def _plane_arguments(params: KernelParams) -> dict[str, int]:
     return {"scale_y": y, "scale_x": x}
 
 
-def _planes_support(params: KernelParams) -> str | None:
+def _is_kept(params: KernelParams) -> bool | None:
+    """Whether axes 0 and 1 come out as they are, or None while that is open."""
     primitive: Interpolate = params.primitive
-    axes = primitive.axes_of(params.values, params.inputs[0].rank)
-    if params.inputs[0].rank != 4 or axes is None or not set(axes) <= {2, 3}:
+    data, result = params.inputs[0].shape, params.outputs[0].shape
+    resized = [(n, axis) for n, axis in enumerate(_axes(params)) if axis < 2]
+    if resized and primitive.coordinate_transformation_mode == "tf_half_pixel_for_nn":
+        return False
+    if primitive.shape_calculation_mode == "sizes":
+        known = [isinstance(data[axis], int) and isinstance(result[axis], int) for _, axis in resized]
+        same = [data[axis] == result[axis] for _, axis in resized]
+        return None if not all(known) else all(same)
+    given = params.values.get(primitive.scales_input)
+    if given is None:
+        return None if resized else True
+    return all(given.reshape(-1)[n] == 1 for n, _ in resized)
+
+
+def _planes_support(params: KernelParams, is_kept: bool | None = True) -> str | None:
+    """`is_kept`: what must be known of axes 0 and 1."""
+    primitive: Interpolate = params.primitive
+    if params.inputs[0].rank != 4 or primitive.axes_of(params.values, 4) is None or _is_kept(params) is False:
         return "made for the last two of four axes"
     filters = primitive.mode == "linear" and primitive.antialias
     if primitive.mode not in ("nearest", "linear_onnx", "linear") or filters:
@@ -118,26 +136,39 @@ def _planes_support(params: KernelParams) -> str | None:
         return "the data is padded"
     if primitive.mode != "nearest" and not params.inputs[0].element_type.is_float:
         return "made for floats"
+    if _is_kept(params) is not is_kept:
+        return "whether axes 0 and 1 keep their sizes is " + ("open" if is_kept else "known already")
     return None
 
 
-def _blocked_support(params: KernelParams) -> str | None:
+def _blocked_support(params: KernelParams, is_kept: bool | None = True) -> str | None:
     data, result = params.inputs[0], params.outputs[0]
     if data.format.name != "b_fs_yx_fsv16":
         return f"data in {data.format} is not blocked by 16 channels"
     if data.padding.both(1) or result.padding.both(1):
         return "channels are padded"
-    return _planes_support(params)
+    return _planes_support(params, is_kept)
 
 
-def _planar_on_cpu(params: KernelParams) -> str | None:
-    return cpu_only(params) or _planes_support(params)
+def _planar_on_cpu(params: KernelParams, is_kept: bool | None = True) -> str | None:
+    return cpu_only(params) or _planes_support(params, is_kept)
+
+
+def _check_kept(params: KernelParams) -> str | None:
+    return None if _is_kept(params) else "axis 0 or 1 is resized"
+
+
+def _rows(name: str, stage: Stage, supports: Callable[..., str | None], score: float) -> tuple[KernelSpec, ...]:
+    """A kernel for axes 2 and 3: where it is known that the others keep their sizes, and where each shape decides."""
+    return (KernelSpec(name, (stage,), supports, lambda params: score, _formats),
+            KernelSpec(f"{name}_if_kept", (stage,), lambda params: supports(params, None), lambda params: score - 1,
+                       _formats, _check_kept))
 
 
 KERNELS = (
-    KernelSpec("interpolate_fsv16", (_planes(16, 8, 16, 1),), _blocked_support, lambda params: 30.0, _formats),
-    KernelSpec("interpolate_runs", (_planes(1, 64, 16, 1),), _planar_on_cpu, lambda params: 20.0, _formats),
-    KernelSpec("interpolate_planes", (_planes(1, 1, 1, 32),), _planes_support, lambda params: 10.0, _formats),
+    *_rows("interpolate_fsv16", _planes(16, 8, 16, 1), _blocked_support, 30.0),
+    *_rows("interpolate_runs", _planes(1, 64, 16, 1), _planar_on_cpu, 20.0),
+    *_rows("interpolate_planes", _planes(1, 1, 1, 32), _planes_support, 10.0),
     KernelSpec("interpolate_ref", (Stage("interpolate_ref.cl", "interpolate_ref",
                                          lambda params: local_items(params.outputs[0].count),
                                          constants=_reference_constants, arguments=_reference_arguments,
