@@ -15,9 +15,10 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.models import MODELS
 from bench.worker import Job, Shape, Worker
@@ -37,7 +38,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Row:
-    """One shape: both engines' times, their ratio, and the largest difference over the largest output."""
+    """One shape: both engines' times, their ratio, and the largest difference over the largest value of an output."""
 
     shape: Shape
     clinfer: Times
@@ -107,7 +108,12 @@ def _times(first: float, seen: list[float]) -> Times:
 
 
 def _error(workers: dict[str, Worker], shape: Shape) -> float:
-    got, want = (workers[name].output(shape) for name in ENGINES)
+    """The largest over the outputs."""
+    ours, theirs = (workers[name].outputs(shape) for name in ENGINES)
+    return max(_difference(got, want) for got, want in zip(ours, theirs, strict=True))
+
+
+def _difference(got: NDArray[Any], want: NDArray[Any]) -> float:
     if got.shape != want.shape or not np.isfinite(got).all():
         return float("inf")
     return float(np.abs(got - want).max() / np.abs(want).max())

@@ -17,27 +17,29 @@ from bench.models import MODELS
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", default=list(MODELS), help="default: all")
     parser.add_argument("--device", default="AUTO")
     parser.add_argument("--precision", default="")
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_args()
     config = {"INFERENCE_PRECISION_HINT": options.precision} if options.precision else {}
     rng = np.random.default_rng(0)
-    for name, model in MODELS.items():
+    for name in options.models:
+        model = MODELS[name]
         start = time.perf_counter()
         request = clinfer.Core().compile_model(model.build(), options.device, config).create_infer_request()
         compiled = time.perf_counter() - start
         for shape in model.shapes:
-            picture = rng.uniform(-1, 1, shape).astype(np.float32)
+            inputs = model.inputs(shape, rng)
             start = time.perf_counter()
-            request.infer([picture])
+            request.infer(inputs)
             first = time.perf_counter() - start
             times = []
             for _ in range(options.rounds):
                 start = time.perf_counter()
-                request.infer([picture])
+                request.infer(inputs)
                 times.append(time.perf_counter() - start)
-            print(f"{name:10} {'x'.join(map(str, shape)):14} compiled in {compiled:6.2f} s   "
+            print(f"{name:15} {'x'.join(map(str, shape)):14} compiled in {compiled:6.2f} s   "
                   f"first {first * 1e3:8.2f} ms   seen {statistics.median(times) * 1e3:8.3f} ms", flush=True)
 
 

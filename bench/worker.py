@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
+Arrays = list[NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class Worker:
         self._pipe.send(("time", shape))
         return self._answer()
 
-    def output(self, shape: Shape) -> NDArray[Any]:
-        """The first output for the inputs that belong to `shape`."""
-        self._pipe.send(("output", shape))
+    def outputs(self, shape: Shape) -> list[NDArray[Any]]:
+        """All outputs for the inputs that belong to `shape`."""
+        self._pipe.send(("outputs", shape))
         return self._answer()
 
     def close(self) -> None:
@@ -76,26 +77,38 @@ def _serve(job: Job, pipe: Connection) -> None:
         infer, compile_s, device = _load(job)
         pipe.send(compile_s)
         pipe.send(device)
-        _loop(pipe, infer)
+        _loop(pipe, infer, _input_maker(job.model))
     except (EOFError, KeyboardInterrupt):
         pass
     except Exception as error:
         pipe.send(RuntimeError(f"{job.engine}: {error}"))
 
 
-def _loop(pipe: Connection, infer: Callable[[NDArray[np.float32]], NDArray[Any]]) -> None:
-    inputs: dict[Shape, NDArray[np.float32]] = {}
+def _input_maker(model: str) -> Callable[[Shape, np.random.Generator], Arrays]:
+    from bench.models import MODELS
+
+    if model in MODELS:
+        return MODELS[model].inputs
+    return lambda shape, random: [random.standard_normal(shape, dtype=np.float32)]
+
+
+def _loop(
+    pipe: Connection,
+    infer: Callable[[Arrays], Arrays],
+    make_inputs: Callable[[Shape, np.random.Generator], Arrays],
+) -> None:
+    inputs: dict[Shape, Arrays] = {}
     while True:
         command, shape = pipe.recv()
         if shape not in inputs:
-            inputs[shape] = np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
+            inputs[shape] = make_inputs(shape, np.random.default_rng(sum(shape)))
         start = time.perf_counter()
-        result = infer(inputs[shape])
+        results = infer(inputs[shape])
         elapsed_ms = (time.perf_counter() - start) * 1e3
-        pipe.send(elapsed_ms if command == "time" else result)
+        pipe.send(elapsed_ms if command == "time" else results)
 
 
-def _load(job: Job) -> tuple[Callable[[NDArray[np.float32]], NDArray[Any]], float, str]:
+def _load(job: Job) -> tuple[Callable[[Arrays], Arrays], float, str]:
     """(inference function, seconds to compile, the device's full name); reading the model is not timed."""
     engine = import_module(job.engine)
     from bench.models import MODELS
@@ -110,4 +123,8 @@ def _load(job: Job) -> tuple[Callable[[NDArray[np.float32]], NDArray[Any]], floa
     compile_s = time.perf_counter() - start
     device = compiled.get_property("EXECUTION_DEVICES")[0]
     request = compiled.create_infer_request()
-    return lambda data: request.infer([data])[0], compile_s, core.get_property(device, "FULL_DEVICE_NAME")
+
+    def infer(arrays: Arrays) -> Arrays:
+        return list(request.infer(arrays).values())
+
+    return infer, compile_s, core.get_property(device, "FULL_DEVICE_NAME")

@@ -4,31 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import openvino as ov
+from numpy.typing import NDArray
 
-from bench.models import resnet50
+from bench.models import bert, minilm, mobilenet_v3, resnet50, unet, vit, whisper, yolo
 from examples.fetch_models import model_path
 
 Shape = tuple[int, ...]
+Inputs = list[NDArray[Any]]
+
+
+def _normal(shape: Shape, random: np.random.Generator) -> Inputs:
+    return [random.standard_normal(shape, dtype=np.float32)]
+
+
+def _bytes(shape: Shape, random: np.random.Generator) -> Inputs:
+    """Bytes as i32; 256 stands for none."""
+    return [random.integers(0, 257, shape, dtype=np.int32)]
 
 
 @dataclass(frozen=True)
 class BenchModel:
-    """A model of one input: how to get it, and input shapes worth measuring."""
+    """A model: how to get it, shapes worth measuring, and `inputs`, which makes all inputs for one of them."""
 
     build: Callable[[], ov.Model]
     shapes: tuple[Shape, ...]
+    inputs: Callable[[Shape, np.random.Generator], Inputs] = _normal
 
 
-def _ppocr(name: str) -> Callable[[], ov.Model]:
+def _published(name: str) -> Callable[[], ov.Model]:
     return lambda: ov.Core().read_model(model_path(name))
 
 
 MODELS = {
     "resnet50": BenchModel(resnet50.build, ((1, 3, 224, 224), (4, 3, 224, 224))),
+    "mobilenet_v3": BenchModel(mobilenet_v3.build, ((1, 3, 224, 224), (4, 3, 224, 224))),
+    "bert_base": BenchModel(bert.build, ((1, 128), (1, 17), (4, 64)), bert.random_tokens),
+    "minilm": BenchModel(minilm.build, ((1, 16), (8, 32), (1, 128)), bert.random_tokens),
+    "vit_b16": BenchModel(vit.build, ((1, 3, 224, 224), (2, 3, 224, 224))),
+    "yolo": BenchModel(yolo.build, ((1, 3, 640, 640), (1, 3, 480, 640), (1, 3, 320, 320))),
+    "unet": BenchModel(unet.build, ((1, 3, 256, 256), (1, 3, 192, 320))),
+    "whisper_encoder": BenchModel(whisper.build, ((1, 80, 3000),)),
+    "magika": BenchModel(_published("magika"), ((1, 2048), (16, 2048)), _bytes),
+    "ppocr_det": BenchModel(_published("detection"), ((1, 3, 640, 640), (1, 3, 480, 736), (1, 3, 960, 960))),
     "ppocr_rec": BenchModel(
-        _ppocr("recognition"), ((1, 3, 48, 96), (1, 3, 48, 320), (1, 3, 48, 517), (1, 3, 48, 1024))
+        _published("recognition"), ((1, 3, 48, 96), (1, 3, 48, 320), (1, 3, 48, 517), (1, 3, 48, 1024))
     ),
-    "ppocr_cls": BenchModel(_ppocr("classification"), ((1, 3, 48, 192), (6, 3, 48, 192))),
+    "ppocr_cls": BenchModel(_published("classification"), ((1, 3, 48, 192), (6, 3, 48, 192))),
 }

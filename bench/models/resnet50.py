@@ -8,46 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 import openvino as ov
-from numpy.typing import NDArray
 from openvino import opset13 as op
+
+from bench.models.layers import Layers
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 EXPANSION = 4
 
-Weights = tuple[int, int, int, int]
 
-
-class _Builder:
-    """Adds layers to a graph; the order of the calls decides the weights."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
-
-    def _uniform(self, low: float, high: float, size: int) -> NDArray[np.float32]:
-        return self._random.uniform(low, high, size).astype(np.float32)
-
-    def _he(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Normal weights of mean zero per output, which keep the variance of a rectified input.
-
-        Dimension 0 counts the outputs. Mean zero keeps what all pictures have in common (rectified values
-        are positive) from drowning what tells them apart, so that a wrong kernel shows in the logits.
-        """
-        weights = self._random.standard_normal(shape, dtype=np.float32)
-        weights -= weights.mean(axis=tuple(range(1, len(shape))), keepdims=True)
-        return weights * np.float32(np.sqrt(3.0 / np.prod(shape[1:])))
-
-    def convolve(self, name: str, data: ov.Node, shape: Weights, stride: int = 1) -> ov.Node:
-        """Convolution with weights of `shape` (O, I, kernel, kernel), padded to keep the size at stride 1."""
-        pad = [shape[2] // 2] * 2
-        return op.convolution(data, self._he(shape), [stride] * 2, pad, pad, [1, 1], name=name)
-
-    def normalise(self, name: str, data: ov.Node, channels: int, gain: float = 1.0) -> ov.Node:
-        """BatchNormInference with statistics near those of its input and a scale around `gain`."""
-        gamma = self._uniform(0.8 * gain, 1.2 * gain, channels)
-        beta = self._uniform(-0.1, 0.1, channels)
-        mean = self._uniform(-0.1, 0.1, channels)
-        variance = self._uniform(0.8, 1.2, channels)
-        return op.batch_norm_inference(data, gamma, beta, mean, variance, 1e-5, name=f"{name}_bn")
+class _Builder(Layers):
+    """The layers of residual networks."""
 
     def bottleneck(self, name: str, data: ov.Node, inputs: int, width: int, stride: int) -> ov.Node:
         """1x1, 3x3, 1x1 with a shortcut; the branch's gain keeps sums from growing from block to block."""
@@ -70,9 +40,9 @@ class _Builder:
     def classify(self, data: ov.Node, inputs: int, classes: int) -> ov.Node:
         """Mean over the picture, then a linear layer to logits [N, classes]."""
         pooled = op.reduce_mean(data, np.array([2, 3], np.int64), keep_dims=False, name="pool")
-        weights = self._he((classes, inputs))
+        weights = self.he((classes, inputs))
         scores = op.matmul(pooled, weights, transpose_a=False, transpose_b=True, name="fc")
-        return op.add(scores, self._uniform(-0.1, 0.1, classes), name="logits")
+        return op.add(scores, self.uniform(-0.1, 0.1, classes), name="logits")
 
 
 def build(batch: int = -1, size: int = 224, seed: int = 50, classes: int = 1000) -> ov.Model:
