@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml
 	touch $@
 
 demo: setup
-	$(BIN)/python -m examples.read_text
+	$(BIN)/python -m examples.read_text $(if $(DEVICE),--device '$(DEVICE)') $(if $(IMAGE),--image '$(IMAGE)')
 
 test: setup
 	$(BIN)/python -m pytest -m "not full"

