@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.bodies import typed
 from clinfer.frontend.openvino_import import openvino as ov
 
 PortKey: TypeAlias = int | str | ov.Output | ov.ConstOutput
@@ -23,6 +24,7 @@ class Ports:
     @staticmethod
     def of(model: ov.Model) -> Ports:
         """Stand-ins for the ports of a model, unaffected by what happens to it later."""
+        model = typed(model)
         return Ports(tuple(_parameter(port).output(0) for port in model.inputs),
                      tuple(_result(port).output(0) for port in model.outputs))
 

@@ -27,6 +27,15 @@ def source_body(node: ov.Node, index: int, topology: Topology, inputs: tuple[str
                       tuple(order[k] for k in sorted(order)), loop)
 
 
+def typed(model: ov.Model) -> ov.Model:
+    """The model, or a clone with `give_types` if an output has no element type without it."""
+    if not any(port.get_element_type().is_dynamic() for port in model.outputs):
+        return model
+    clone = model.clone()
+    give_types(clone)
+    return clone
+
+
 def give_types(model: ov.Model) -> None:
     """Give Parameters of bodies that have no element type that of the input behind them."""
     for node in model.get_ordered_ops():

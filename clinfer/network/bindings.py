@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.spec import BufferRef
+from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.plan import Launch
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.kernel import Kernel
@@ -28,7 +29,7 @@ class Bindings:
         self._tensor_uses: dict[int, _Uses] = {}
         self._slot_uses: list[_Uses] = [[] for _ in range(program.slot_count)]
         self._memories: dict[int, Memory] = {}
-        self._own_outputs: dict[int, Memory] = {}
+        self._own_outputs: dict[int, GrowingBuffer] = {}
         self._slots: list[Memory | None] = [None] * program.slot_count
         for index, node in enumerate(program.nodes):
             self._create_kernels(index, node)
@@ -87,24 +88,23 @@ class Bindings:
             kernel.set_buffer(position, memory)
         self._memories[root] = memory
 
-    def bind_outputs(self, needs: tuple[tuple[int, int], ...], wanted: dict[int, Memory]) -> None:
+    def bind_outputs(self, needs: tuple[tuple[int, int], ...], wanted: dict[int, Memory | GrowingBuffer]) -> None:
         """Give outputs their memory: the caller's, or the network's own, grown as needed."""
         for root, nbytes in needs:
-            memory = wanted.get(root)
-            if memory is not None and memory.capacity < nbytes:
+            memory = wanted.get(root) or self._own_output(root)
+            if isinstance(memory, GrowingBuffer):
+                memory = memory.fit(nbytes)
+            elif memory.capacity < nbytes:
                 raise ClinferError("the memory given for an output is too small", where="network",
                                    values={"output": self._program.tensors[root].port, "needed bytes": nbytes,
                                            "given bytes": memory.capacity})
-            self.bind(root, memory or self._own_output(root, nbytes))
+            self.bind(root, memory)
 
-    def _own_output(self, root: int, nbytes: int) -> Memory:
+    def _own_output(self, root: int) -> GrowingBuffer:
         own = self._own_outputs.get(root)
-        if own is None or own.capacity < nbytes:
-            if own is not None:
-                del self._own_outputs[root]
-                own.release()
-            own = self._program.engine.allocate_bytes(nbytes, what=f"output {self._program.tensors[root].port}")
-            self._own_outputs[root] = own
+        if own is None:
+            own = self._own_outputs[root] = GrowingBuffer(
+                self._program.engine, f"output {self._program.tensors[root].port}")
         return own
 
     def grow_slots(self, needs: tuple[tuple[int, int], ...]) -> None:

@@ -16,6 +16,8 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.base.shape_inference import ShapeInference
 from clinfer.network.bindings import Bindings
+from clinfer.network.bodies import Bodies
+from clinfer.network.buffers import Given, GrowingBuffer
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.planner import Planner
@@ -52,15 +54,6 @@ class NetworkOutput:
         return self.layout.unpack(raw).reshape(self.layout.static_shape)
 
 
-@dataclass
-class _Given:
-    """An input as the caller gave it."""
-
-    memory: Memory
-    shape: StaticShape
-    host_value: np.ndarray | None
-
-
 class Network:
     """Executes a program. One thread at a time; any number of networks share a program.
 
@@ -71,7 +64,6 @@ class Network:
                  profiling: bool = False) -> None:
         self.program = program
         self.stream = stream
-        self._shape_inference = shape_inference
         self._bindings = Bindings(program)
         self._profiler = Profiler(program, self._bindings.kernel_index) if profiling else None
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
@@ -79,9 +71,9 @@ class Network:
         self._plans: OrderedDict[tuple[int, PlanKey], Plan] = OrderedDict()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._replays: list[_Replay] = [[] for _ in program.segments]
-        self._given: dict[str, _Given] = {}
-        self._wanted: dict[str, Memory] = {}
-        self._bodies: dict[tuple[int, int], Network] = {}
+        self._given: dict[str, Given] = {}
+        self._wanted: dict[str, Memory | GrowingBuffer] = {}
+        self._bodies = Bodies(program, lambda body: Network(body, stream, shape_inference, profiling))
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
         self.plans_made = 0
@@ -104,10 +96,10 @@ class Network:
         if memory.capacity < needed:
             raise ClinferError(f"the memory of input {name!r} is too small", where="network",
                                values={"needed bytes": needed, "given bytes": memory.capacity})
-        self._given[name] = _Given(memory, tuple(shape), host_value)
+        self._given[name] = Given(memory, tuple(shape), host_value)
 
-    def set_output(self, name: str, memory: Memory | None) -> None:
-        """Let an output be written to this memory (None: to memory of the network)."""
+    def set_output(self, name: str, memory: Memory | GrowingBuffer | None) -> None:
+        """Let an output be written to this memory (None: to memory of the network); a buffer grows as needed."""
         if name not in self.program.outputs:
             raise ClinferError(f"there is no output {name!r}", where="network",
                                values={"outputs": ", ".join(self.program.outputs)})
@@ -140,6 +132,8 @@ class Network:
     def _delivered(self, name: str, output: NetworkOutput) -> NetworkOutput:
         """The output in the caller's memory: copied there if its tensor lies elsewhere (an input, a constant)."""
         wanted = self._wanted.get(name)
+        if isinstance(wanted, GrowingBuffer):
+            wanted = wanted.fit(output.layout.byte_size)
         if wanted is None or wanted is output.memory:
             return output
         if wanted.shares_buffer(output.memory):
@@ -262,44 +256,40 @@ class Network:
         """Forget what was measured so far, in bodies too."""
         if self._profiler is not None:
             self._profiler.start()
-            for inner in self._bodies.values():
-                inner.start_profile()
+            self._bodies.start_profile()
 
     def profile(self) -> tuple[NodeProfile, ...]:
         """What the executions since `start_profile` cost, by nodes; the stream must be finished."""
         if self._profiler is None:
             raise ClinferError("the network does not measure", where="network",
                                hint="make it with profiling=True, on a profiling stream")
-        return self._profiler.profile({key: inner.profile() for key, inner in self._bodies.items()})
+        return self._profiler.profile(self._bodies.profiles())
 
     # -- bodies ---------------------------------------------------------------------------------
 
     def _run_body(self, step: RunBody, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
         node = self.program.nodes[step.node]
-        source = node.primitive.bodies[step.body]
-        inner = self._bodies.get((step.node, step.body))
-        if inner is None:
-            inner = Network(node.bodies[step.body], self.stream, self._shape_inference, self._profiler is not None)
-            self._bodies[step.node, step.body] = inner
-        for name, index in source.inputs.items():
-            tensor = node.inputs[index]
-            shape = shapes[tensor] if tensor in shapes else self._tensor(tensor).layout.static_shape
-            inner.set_input(name, self._bindings.memory(tensor), shape, values.get(tensor))
-        try:
-            results = inner.execute(proceed=self._proceed)
-        except ClinferError as error:
-            raise error.at(node.primitive.where) from None
-        for tensor, name in zip(node.outputs, source.outputs, strict=True):
-            shapes[tensor] = results[name].layout.static_shape
+        inputs = {index: self._tensor_given(node.inputs[index], shapes, values)
+                  for index in node.primitive.bodies[step.body].inputs.values()}
+        for tensor, result in zip(node.outputs, self._bodies.run(step, inputs, self._proceed), strict=True):
+            declared = self._tensor(tensor).layout.shape
+            if not admits(declared, result.shape):
+                raise ClinferError("a body gave a shape outside what the model declares", where=node.primitive.where,
+                                   values={"declared": show(declared), "actual": show(result.shape)})
+            shapes[tensor] = result.shape
             values.pop(tensor, None)
-            self._bindings.bind(tensor, results[name].memory)
+            self._bindings.bind(tensor, result.memory)
+
+    def _tensor_given(self, tensor: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Given:
+        shape = shapes[tensor] if tensor in shapes else self._tensor(tensor).layout.static_shape
+        return Given(self._bindings.memory(tensor), shape, values.get(tensor))
 
     # -- helpers --------------------------------------------------------------------------------
 
     def _tensor(self, index: int) -> Tensor:
         return self.program.tensors[index]
 
-    def _wanted_by_root(self) -> dict[int, Memory]:
+    def _wanted_by_root(self) -> dict[int, Memory | GrowingBuffer]:
         return {self._tensor(self.program.outputs[name].tensor).root: memory
                 for name, memory in self._wanted.items()}
 

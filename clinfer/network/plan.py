@@ -31,10 +31,11 @@ class Upload:
 
 @dataclass(frozen=True)
 class RunBody:
-    """Execute one of a node's bodies."""
+    """Execute one of a node's bodies; one that is a loop at most `limit` times (None: no limit)."""
 
     node: int
     body: int
+    limit: int | None = None
 
 
 Step = Launch | Upload | RunBody

@@ -50,7 +50,7 @@ class Planner:
             self._plan_host(draft, node)
         elif node.kind == "body":
             values = self._values(draft, node)
-            draft.steps.append(RunBody(index, node.primitive.body_to_run(values)))
+            draft.steps.append(RunBody(index, node.primitive.body_to_run(values), node.primitive.run_limit(values)))
         else:
             values = self._values(draft, node)
             for tensor, shape in zip(node.outputs, self._infer(draft, index, node, values), strict=True):

@@ -26,6 +26,7 @@ _ROOM_NAMES = (
     "group_norm",
     "if_op",
     "interpolate",
+    "loop",
     "lrn",
     "matmul",
     "mvn",

@@ -100,6 +100,8 @@ class _Assembly:
         for node, index in self.graph.readers(self.ports[tensor]):
             if node.is_view or (not node.on_host and index not in node.primitive.value_inputs):
                 return True
+            if any(index in body.inputs.values() for body in node.primitive.bodies):
+                return True
         return False
 
     # -- memory ---------------------------------------------------------------------------------

@@ -149,6 +149,19 @@ class Stream:
             self._command("copy memory", lambda: cl._cl._enqueue_copy_buffer(
                 self.cl_queue, source.cl_buffer, target.cl_buffer, count, source_offset, target_offset))
 
+    def copy_rows(self, source: Memory, target: Memory, rows: int, nbytes: int, *, source_pitch: int,
+                  target_pitch: int, source_offset: int = 0, target_offset: int = 0) -> None:
+        """Copy `nbytes` of each row between memories that do not overlap; rows begin `pitch` bytes apart."""
+        if rows == 1 or (rows and source_pitch == target_pitch == nbytes):
+            self.copy(source, target, rows * nbytes, source_offset, target_offset)
+            return
+        self._check_range("copy from", source, source_offset, max(rows - 1, 0) * source_pitch + nbytes)
+        self._check_range("copy to", target, target_offset, max(rows - 1, 0) * target_pitch + nbytes)
+        if rows and nbytes:
+            self._command("copy rows of memory", lambda: cl._cl._enqueue_copy_buffer_rect(
+                self.cl_queue, source.cl_buffer, target.cl_buffer, (source_offset, 0, 0), (target_offset, 0, 0),
+                (nbytes, rows, 1), (source_pitch,), (target_pitch,)))
+
     def fill(self, memory: Memory, pattern: int | bytes = 0, nbytes: int | None = None,
              offset_bytes: int = 0) -> None:
         """Repeat a byte value, or a pattern of 1, 2, 4, 8 or 16 bytes, over bytes of memory (None: all)."""

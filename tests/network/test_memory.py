@@ -9,6 +9,7 @@ from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
@@ -160,6 +161,6 @@ def test_an_input_as_its_own_output(engine: Engine) -> None:
 def test_an_out_of_order_queue_computes_the_same(engine: Engine, rng: np.random.Generator) -> None:
     model = _two_segments()
     ordered, oracle = network_of(engine, model), CpuPlugin(model)
-    network = Network(ordered.program, engine.create_stream(in_order=False), ordered._shape_inference)
+    network = Network(ordered.program, engine.create_stream(in_order=False), OpenVinoShapeInference())
     for rows in (40, 3, 40):
         check(network, oracle, [_floats(rng, rows, 4)])

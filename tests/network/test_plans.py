@@ -9,6 +9,8 @@ from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
 from tests.oracle import CpuPlugin, ov
@@ -153,8 +155,8 @@ def test_one_program_serves_networks_in_four_threads(engine: Engine) -> None:
 
     def work(seed: int) -> None:
         random = np.random.default_rng(seed)
-        network = type(first)(first.program, engine.create_stream(), first._shape_inference)
         try:
+            network = Network(first.program, engine.create_stream(), OpenVinoShapeInference())
             for _ in range(10):
                 array = _floats(random, int(random.integers(1, 9)), 16)
                 got = execute(network, [array])[0]

@@ -71,6 +71,22 @@ def test_write_copy_read_round_trip(engine: Engine, any_stream: Stream, rng: np.
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize(("rows", "nbytes"), [(5, 7), (1, 9), (3, 0), (0, 4), (4, 20)])
+def test_rows_are_copied_from_pitch_to_pitch(engine: Engine, any_stream: Stream, rng: np.random.Generator, rows: int,
+                                             nbytes: int) -> None:
+    data = rng.integers(0, 256, (6, 20), np.uint8)
+    source, target = poisoned(engine, any_stream, data.size), poisoned(engine, any_stream, 5 * 32)
+    any_stream.write(source, data)
+    first = 11 if nbytes < 10 else 0
+    any_stream.copy_rows(source, target, rows, nbytes, source_pitch=20, target_pitch=32, source_offset=first,
+                         target_offset=3)
+    expected = np.full((5, 32), 0xA5, np.uint8)
+    expected[:rows, 3:3 + nbytes] = data[:rows, first:first + nbytes]
+    np.testing.assert_array_equal(any_stream.read(target).reshape(5, 32), expected)
+    with pytest.raises(ClinferError, match="beyond its end"):
+        any_stream.copy_rows(source, target, 6, 20, source_pitch=20, target_pitch=32)
+
+
 def test_offsets_and_typed_arrays(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
     memory = poisoned(engine, stream, 64)
     values = rng.standard_normal((2, 3)).astype(np.float32)

@@ -1,0 +1,62 @@
+"""The networks of the bodies of a network's nodes."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from clinfer.base.errors import ClinferError
+from clinfer.network.buffers import Given
+from clinfer.network.loops import Loop
+from clinfer.network.plan import RunBody
+from clinfer.network.profiling import NodeProfile
+from clinfer.program.program import Program
+
+if TYPE_CHECKING:
+    from clinfer.network.network import Network
+
+
+class Bodies:
+    """Makes the network of a body when it runs first, and runs it. `make`: from a body's program to its network."""
+
+    def __init__(self, program: Program, make: Callable[[Program], Network]) -> None:
+        self._program = program
+        self._make = make
+        self._networks: dict[tuple[int, int], Network] = {}
+        self._loops: dict[tuple[int, int], Loop] = {}
+
+    def run(self, step: RunBody, inputs: Mapping[int, Given], proceed: Callable[[], None] | None) -> list[Given]:
+        """The node's outputs in their order, for its inputs by their index; valid until the body runs again."""
+        node = self._program.nodes[step.node]
+        source = node.primitive.bodies[step.body]
+        given = {name: inputs[index] for name, index in source.inputs.items()}
+        network = self._network(step)
+        try:
+            if source.loop is not None:
+                return self._loop(step).run(given, step.limit, proceed)
+            for name, tensor in given.items():
+                network.set_input(name, tensor.memory, tensor.shape, tensor.host_value)
+            results = network.execute(proceed=proceed)
+        except ClinferError as error:
+            raise error.at(node.primitive.where) from None
+        return [Given(results[name].memory, results[name].layout.static_shape) for name in source.outputs]
+
+    def start_profile(self) -> None:
+        """See `Network.start_profile`."""
+        for network in self._networks.values():
+            network.start_profile()
+
+    def profiles(self) -> dict[tuple[int, int], tuple[NodeProfile, ...]]:
+        """What the runs of each body cost, by (node, number of the body)."""
+        return {key: network.profile() for key, network in self._networks.items()}
+
+    def _network(self, step: RunBody) -> Network:
+        key = step.node, step.body
+        if key not in self._networks:
+            self._networks[key] = self._make(self._program.nodes[step.node].bodies[step.body])
+        return self._networks[key]
+
+    def _loop(self, step: RunBody) -> Loop:
+        key = step.node, step.body
+        if key not in self._loops:
+            self._loops[key] = Loop(self._network(step), self._program.nodes[step.node].primitive.bodies[step.body])
+        return self._loops[key]
