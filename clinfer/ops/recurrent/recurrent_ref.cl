@@ -106,7 +106,7 @@ KERNEL(recurrent_ref)(const global INPUT0_TYPE* restrict projected, const global
     }
     for (int j = lane; j < HIDDEN; j += LANES) {
 #if !IS_STEP
-        for (int t = count; t < OUTPUT0_SIZE_2; ++t) OUTPUT0_STORE(states, OUTPUT0_GET_INDEX(b, d, t, j), 0);
+        for (int t = count; t < OUTPUT0_SIZE_2; ++t) OUTPUT0_STORE(states, OUTPUT0_GET_INDEX(b, d, t, j), 0.0f);
 #endif
         OUTPUT1_STORE(last_state, OUTPUT1_GET_INDEX(b, d, 0, j), state[j]);
 #if CELL == 0
