@@ -292,6 +292,17 @@ def test_a_full_disk_costs_only_the_cache(device: DeviceInfo, folder: Path, save
     np.testing.assert_allclose(compiled(x)[0], x * 2, rtol=1e-6)
 
 
+def test_what_cannot_be_written_down_costs_only_the_cache(device: DeviceInfo, folder: Path, saved: Path, x: np.ndarray,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise ClinferError("this cannot be part of a compiled blob")
+
+    monkeypatch.setattr("clinfer.api.model_cache.save_model_parts", refuse)
+    compiled = compile_in(folder, saved, device)
+    assert not is_loaded(compiled) and not blobs(folder)
+    np.testing.assert_allclose(compiled(x)[0], x * 2, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("variable", "value"), [("CLINFER_CACHE", "0"), ("CLINFER_DUMP", "dump"),
                                                  ("CLINFER_DEBUG", "3")])
 def test_knobs_that_want_a_model_compiled(device: DeviceInfo, folder: Path, saved: Path, tmp_path: Path,

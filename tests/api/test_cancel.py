@@ -235,6 +235,19 @@ def test_latency(one: CompiledModel, x: np.ndarray, gate: Gate, start: str) -> N
     assert 50 <= request.latency < 60_000
 
 
+def test_latency_counts_the_wait_for_a_stream(one: CompiledModel, x: np.ndarray, gate: Gate) -> None:
+    first, second = one.create_infer_request(), one.create_infer_request()
+    first.start_async(x)
+    assert gate.reached.wait(60)
+    second.start_async(x)
+    begin = time.perf_counter()
+    time.sleep(0.03)
+    waited = (time.perf_counter() - begin) * 1e3
+    gate.opened.set()
+    second.wait()
+    assert waited <= second.latency
+
+
 def test_waiting_has_a_limit_in_milliseconds(one: CompiledModel, x: np.ndarray, gate: Gate) -> None:
     request = one.create_infer_request()
     request.start_async(x)

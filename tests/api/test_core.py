@@ -1,20 +1,23 @@
 """Core: devices, properties, reading and compiling, and what goes wrong there."""
 from __future__ import annotations
 
+import gc
 import io
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import clinfer
+from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, compile_model, natural_precision
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime import device as devices
 from clinfer.runtime.device import DeviceInfo
-from tests.api.models import assert_softmax, softmax, softmax_model
+from tests.api.models import IN_F16, assert_softmax, softmax, softmax_model
 
 
 def test_devices_have_names(core: Core, device: DeviceInfo) -> None:
@@ -110,7 +113,7 @@ def test_models_come_from_anywhere(tmp_path: Path, device: DeviceInfo, rng: np.r
         compile_model(path, device.name),
     ]
     for compiled in sources:
-        assert_softmax(compiled(x)[0], x)
+        assert_softmax(compiled(x)[0], x, IN_F16)
 
 
 def test_the_model_is_left_alone_and_not_kept(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
@@ -120,7 +123,7 @@ def test_the_model_is_left_alone_and_not_kept(core: Core, device: DeviceInfo, rn
     model.reshape([7, 7])
     assert str(compiled.input("x").partial_shape) == "[?,5]"
     x = rng.random((3, 5), dtype=np.float32)
-    assert_softmax(compiled(x)["x_out"], x)
+    assert_softmax(compiled(x)["x_out"], x, IN_F16)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x07\x12\x04"])
@@ -200,6 +203,40 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "available_devices", lambda: ())
     with pytest.raises(ClinferError, match=r"no OpenCL device(.|\n)*pip install clinfer\[cpu\]"):
         Core().compile_model(softmax_model({"x": [2, 5]}))
+
+
+@pytest.mark.parametrize("use", ["nothing", "call", "request", "background", "queue"])
+def test_a_model_is_gone_with_its_last_user(core: Core, device: DeviceInfo, rng: np.random.Generator, use: str) -> None:
+    x = rng.random((3, 5), np.float32)
+    compiled = core.compile_model(softmax_model({"x": [-1, 5]}), device.name, {"INFERENCE_PRECISION_HINT": "f32"})
+    known = weakref.ref(compiled)
+    gc.collect()
+    gc.disable()
+    try:
+        if use == "call":
+            compiled(x)
+        elif use != "nothing":
+            runner = clinfer.AsyncInferQueue(compiled, 2) if use == "queue" else compiled.create_infer_request()
+            runner.infer(x) if use == "request" else runner.start_async(x)
+            if use != "request":
+                runner.wait_all() if use == "queue" else runner.wait()
+            del runner
+        del compiled
+        assert known() is None
+    finally:
+        gc.enable()
+
+
+def test_what_is_not_here_says_so(core: Core, one: CompiledModel) -> None:
+    absent = {core: ("create_context", "get_default_context", "register_plugin", "register_plugins", "unload_plugin"),
+              one: ("query_state", "reset_state"), one.create_infer_request(): ("query_state", "reset_state")}
+    for owner, names in absent.items():
+        for name in names:
+            assert not hasattr(owner, name)
+            with pytest.raises(ClinferError, match=rf"clinfer has no (.|\n)*{type(owner).__name__}(.|\n)*try:"):
+                getattr(owner, name)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        getattr(core, "no_such_" + "name")
 
 
 def test_intermediate_memory_is_released_when_asked(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:

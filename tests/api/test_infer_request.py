@@ -1,6 +1,7 @@
 """Infer requests: forms of input and output, shapes, and whose memory is whose."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -118,6 +119,30 @@ def test_shared_arrays_are_read_again(one: CompiledModel, x: np.ndarray) -> None
     assert_softmax(request.infer()[0], x[::-1])
 
 
+def test_nobody_writes_to_a_shared_array(one: CompiledModel, x: np.ndarray) -> None:
+    request = one.create_infer_request()
+    mine = x.copy()
+    request.infer(mine, share_inputs=True)
+    assert_softmax(request.infer(x + 1)[0], x + 1)
+    request.infer(mine, share_inputs=True)
+    request.start_async(x[:1])
+    request.wait()
+    np.testing.assert_array_equal(mine, x)
+    request.infer(mine, share_inputs=True)
+    request.get_input_tensor()
+    request.infer(x * 2)
+    np.testing.assert_array_equal(mine, x * 2)
+
+
+@pytest.mark.parametrize("rows", [1, 3000])
+def test_arrays_are_let_go_of(one: CompiledModel, rng: np.random.Generator, rows: int) -> None:
+    request, x = one.create_infer_request(), rng.random((rows, 5), np.float32)
+    known = weakref.ref(x)
+    request.infer(x)
+    del x
+    assert known() is None
+
+
 def test_results_stay_when_the_request_runs_again(one: CompiledModel, x: np.ndarray) -> None:
     request = one.create_infer_request()
     first = request.infer(x)[0]
@@ -134,6 +159,9 @@ def test_shared_results_are_overwritten(one: CompiledModel, x: np.ndarray) -> No
     other = x + np.arange(5, dtype=np.float32)
     request.infer(other)
     assert_softmax(shared, other)
+    request.infer(np.zeros((4000, 5), np.float32), share_outputs=True)
+    assert_softmax(shared, other)
+    assert np.shares_memory(request.infer(x, share_outputs=True)[0], request.infer(x, share_outputs=True)[0])
 
 
 def test_tensors_of_a_new_request(two: CompiledModel) -> None:

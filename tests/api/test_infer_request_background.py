@@ -34,6 +34,17 @@ def test_waiting_without_a_run(one: CompiledModel) -> None:
     assert request.wait_for(0)
 
 
+def test_an_error_is_over_with_the_next_run(one: CompiledModel, x: np.ndarray) -> None:
+    request = one.create_infer_request()
+    request.set_callback(lambda _: 1 // 0)
+    request.start_async(x)
+    with pytest.raises(ZeroDivisionError):
+        request.wait()
+    assert_softmax(request.infer(x)[0], x)
+    request.wait()
+    assert request.wait_for(0)
+
+
 def test_callbacks(one: CompiledModel, x: np.ndarray) -> None:
     request = one.create_infer_request()
     seen: list[Any] = []

@@ -51,6 +51,14 @@ def test_a_wrong_input_beside_a_right_one_changes_nothing(two: CompiledModel, a:
     assert_softmax(request.infer()[0], a)
 
 
+@pytest.mark.parametrize("key", [0, None, 1.5])
+def test_tensors_by_something_else_than_name_or_port(one: CompiledModel, x: np.ndarray, key: Any) -> None:
+    request = one.create_infer_request()
+    for use in (lambda: request.get_tensor(key), lambda: request.set_tensor(key, ov.Tensor(x))):
+        with pytest.raises(ClinferError, match=f"by name or port(.|\n)*{key}"):
+            use()
+
+
 def test_inputs_that_were_never_given(two: CompiledModel, a: np.ndarray, b: np.ndarray) -> None:
     request = two.create_infer_request()
     for use in (lambda: request.infer([a]), lambda: request.start_async([a])):

@@ -30,7 +30,7 @@ RESULTS["set"] = {str(name): str(core.get_property(device, name)) for name in (
 
 data = ops.parameter([2], ov.Type.f32)
 model = ov.Model([ops.exp(data)], [data], "exponentials")
-for name in (device, f"AUTO:{device}", "AUTO"):
+for name in (device, f"AUTO:{device}"):
     compiled = core.compile_model(model, name)
     RESULTS[f"on {name}"] = compiled(np.float32([0, 1]))[0]
     RESULTS[f"runs {name}"] = [found.split(".")[0] for found in compiled.get_property(props.execution_devices)]
