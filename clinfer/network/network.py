@@ -118,12 +118,15 @@ class Network:
         """
         if dependencies:
             self.stream.barrier(dependencies)
-        self._proceed = proceed
         shapes, values = self._take_inputs()
-        for number in range(len(self.program.segments)):
-            if proceed is not None:
-                proceed()
-            self._run_segment(number, shapes, values)
+        self._proceed = proceed
+        try:
+            for number in range(len(self.program.segments)):
+                if proceed is not None:
+                    proceed()
+                self._run_segment(number, shapes, values)
+        finally:
+            self._proceed = None
         if self._profiler is not None:
             self._profiler.add_execution(shapes)
         outputs = {name: self._output(info.tensor, shapes) for name, info in self.program.outputs.items()}
@@ -176,8 +179,9 @@ class Network:
                         tuple([_fingerprint(values[t]) for t in segment.values])))
         plan = self._plans.get(key)
         if plan is None:
+            # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
             plan = self._planner.plan(number, {t: shapes[t] for t in segment.incoming},
-                                      {t: values[t] for t in segment.values})
+                                      {t: values[t].copy() for t in segment.values})
             self.plans_made += 1
             self._plans[key] = plan
             if len(self._plans) > PLAN_CAPACITY:

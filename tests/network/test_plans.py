@@ -30,6 +30,27 @@ def test_the_same_shapes_with_other_reshape_values(engine: Engine, rng: np.rando
     assert network.plans_made == 4
 
 
+def test_plans_keep_nothing_of_the_caller_s_values(engine: Engine, rng: np.random.Generator) -> None:
+    x, pattern = ops.parameter([24], np.float32), ops.parameter([2], np.int64)
+    same = ops.squeeze(ops.unsqueeze(pattern, ops.constant([0], np.int64)), ops.constant([0], np.int64))
+    model = ov.Model([ops.relu(ops.reshape(x, same, False)), ops.convert(same, "f32")], [x, pattern])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    x_name, pattern_name = network.program.inputs
+    given = _floats(rng, 24)
+    memories = [engine.allocate_bytes(96), engine.allocate_bytes(16)]
+    network.stream.write(memories[0], given, blocking=True)
+    network.set_input(x_name, memories[0], (24,))
+    first, second = np.array([4, 6], np.int64), np.array([4, 6], np.int64)
+    for values in (first, second):
+        network.stream.write(memories[1], values, blocking=True)
+        network.set_input(pattern_name, memories[1], (2,), values)
+        got = [output.to_numpy() for output in network.execute().values()]
+        for actual, wanted in zip(got, oracle([given, values]), strict=True):
+            np.testing.assert_allclose(actual, wanted, atol=1e-6, strict=True)
+        values[:] = [12, 2]
+    assert (network.plans_made, network.plans_reused) == (1, 1)
+
+
 def test_a_value_computed_on_the_device_decides_a_shape(engine: Engine, rng: np.random.Generator) -> None:
     x = ops.parameter([-1, -1], np.float32)
     count = ops.convert(ops.reduce_sum(ops.convert(ops.greater(x, np.float32(0)), "i32"), [0, 1], True), "i64")
