@@ -14,7 +14,8 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
 _KEPT_BYTES = 4096
-"""Inputs up to this size keep a host copy, which spares a read where the host needs their values."""
+"""Inputs up to this size keep a host copy, which spares a read where the host needs their values. Nothing else
+refers to the caller's arrays once an inference is over."""
 
 
 class InputSlot:
@@ -29,6 +30,7 @@ class InputSlot:
         self.name = name
         self._engine = engine
         self._tensor: ov.Tensor | None = None
+        self._is_shared = False
         self._data: HostData | None = None
         self._memory: Memory | None = None
         self._value: np.ndarray | None = None
@@ -43,12 +45,12 @@ class InputSlot:
 
         `share`: the array stays the contents, and later changes to it count. `keep`: the array must be
         copied now unless it is private, because the inference starts later. Else the inference follows at
-        once, before the caller can change the array.
+        once, before the caller can change the array. A tensor of the user's is filled if it can take the
+        array, a shared array is never written to.
         """
         if share and not data.is_private and data.units.flags.writeable and data.units.ndim:
-            self._tensor = _shared(data, self.declared)
-            self._data = None
-        elif self._tensor is not None and _fill(self._tensor, data, self.declared):
+            self._take_tensor(_shared(data, self.declared), is_shared=True)
+        elif self._tensor is not None and not self._is_shared and _fill(self._tensor, data, self.declared):
             self._data = None
         else:
             self._tensor = None
@@ -59,7 +61,7 @@ class InputSlot:
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
-        self._tensor, self._data = tensor, None
+        self._take_tensor(tensor, is_shared=False)
 
     def get_tensor(self, stream: Stream | None) -> ov.Tensor:
         """A host tensor with the present contents, which is read at every inference from now on.
@@ -79,6 +81,7 @@ class InputSlot:
             else:
                 self._tensor = ov.Tensor(kind, blank_shape(self.declared))
             self._data = None
+        self._is_shared = False
         return self._tensor
 
     @property
@@ -96,23 +99,25 @@ class InputSlot:
 
     def upload(self, stream: Stream, network: Network) -> None:
         """Enqueue the transfer, if one is needed, and tell the network; the caller finishes the stream."""
-        data, self._data = self._data, None
+        data = self._data
         if data is not None:
             memory = self._fit(data)
             stream.write(memory, data.units)
-            self._memory = memory
-            self._value = data.logical(self.declared.element_type)
+            self._memory, self._data = memory, None
+            is_kept = data.units.nbytes <= _KEPT_BYTES
+            self._value = data.logical(self.declared.element_type).copy() if is_kept else None
         assert self._memory is not None and self._memory.layout is not None
         network.set_input(self.name, self._memory, self._memory.layout.static_shape, self._value)
 
     def settle(self) -> None:
         """Let go of the caller's array once the inference is over or has failed."""
-        if self._value is not None:
-            self._value = self._value.copy() if self._value.nbytes <= _KEPT_BYTES else None
         if self._tensor is not None:
             self._data = None
         elif self._data is not None and not self._data.is_private:
             self._data = HostData(self._data.units.copy(), self._data.shape, is_private=True)
+
+    def _take_tensor(self, tensor: ov.Tensor, is_shared: bool) -> None:
+        self._tensor, self._is_shared, self._data = tensor, is_shared, None
 
     def _fit(self, data: HostData) -> Memory:
         held = self._memory

@@ -15,13 +15,18 @@ from clinfer.runtime.stream import Stream
 
 
 class OutputSlot:
-    """The results go to a new array at every inference, or to one and the same tensor once the user set or got it."""
+    """The results go to a new array at every inference, or to one and the same tensor once the user set or got it.
+
+    An array whose owner wants it overwritten (`share`) takes the next results of the same shape. Results of
+    another shape go elsewhere: the memory of what was handed out is never given back under its owner.
+    """
 
     def __init__(self, declared: Declared) -> None:
         self.declared = declared
         self._dtype = declared.port.element_type.to_dtype()
         self._tensor: ov.Tensor | None = None
         self._units: np.ndarray | None = None
+        self._is_shared = False
         self._shape: StaticShape = ()
 
     def set_tensor(self, tensor: ov.Tensor) -> None:
@@ -57,21 +62,23 @@ class OutputSlot:
             stream.read(output.memory, raw_bytes(target), blocking=False)
 
     def result(self, share: bool) -> np.ndarray:
-        """The last results: a view of the tensor if `share`, else an array of the caller's own."""
+        """The last results: in memory that the next inference overwrites if `share`, else the caller's own."""
         if self._tensor is None and self._units is None:
             raise ClinferError(f"{self.declared.label} was not computed yet", where="infer request",
                                hint="call infer() first, or start_async() and wait()")
-        if share:
-            return self.get_tensor().data
-        return self._units if self._units is not None else self.get_tensor().data.copy()
+        if self._units is None:
+            return self.get_tensor().data if share else self.get_tensor().data.copy()
+        self._is_shared = share
+        return self._units
 
     def _target(self, shape: StaticShape) -> np.ndarray:
         if self._tensor is not None:
             self._reshape(self._tensor, shape)
             return self._tensor.data
         kind = self.declared.element_type
-        self._shape = shape
-        self._units = np.empty((kind.byte_size(math.prod(shape)),) if kind.is_packed else shape, self._dtype)
+        if self._units is None or not self._is_shared or shape != self._shape:
+            self._units = np.empty((kind.byte_size(math.prod(shape)),) if kind.is_packed else shape, self._dtype)
+            self._shape, self._is_shared = shape, False
         return self._units
 
     def _reshape(self, tensor: ov.Tensor, shape: StaticShape) -> None:
