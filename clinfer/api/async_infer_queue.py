@@ -5,11 +5,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import ClinferError
+
+Callback: TypeAlias = Callable[[InferRequest, Any], None]
 
 
 class AsyncInferQueue:
@@ -20,14 +22,8 @@ class AsyncInferQueue:
             raise ClinferError("a queue needs a number of jobs", where="AsyncInferQueue", values={"jobs": jobs},
                                hint="0 stands for as many as the model runs at a time")
         count = jobs or model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
-        self._requests = [model.create_infer_request() for _ in range(count)]
-        self._userdata: list[Any] = [None] * count
-        self._idle = deque(range(count))
-        self._changed = threading.Condition()
-        self._callback: Callable[[InferRequest, Any], None] | None = None
-        self._errors: list[BaseException] = []
-        for id, request in enumerate(self._requests):
-            request._on_finish = partial(self._finish, id)
+        self._jobs = _Jobs(count)
+        self._requests = [InferRequest(model, partial(self._jobs.finish, id)) for id in range(count)]
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -41,53 +37,84 @@ class AsyncInferQueue:
     @property
     def userdata(self) -> list[Any]:
         """What was handed to the last `start_async` of each request."""
-        return list(self._userdata)
+        return list(self._jobs.userdata)
 
-    def set_callback(self, callback: Callable[[InferRequest, Any], None]) -> None:
+    def set_callback(self, callback: Callback) -> None:
         """Call `callback(request, userdata)` after every inference that succeeds, in the thread that ran it."""
-        self._callback = callback
+        self._jobs.callback = callback
 
     def is_ready(self) -> bool:
         """Whether `start_async` would start at once."""
-        with self._changed:
-            self._raise_errors()
-            return bool(self._idle)
+        return self._jobs.any_idle()
 
     def get_idle_request_id(self) -> int:
         """The index of the request that `start_async` takes next; waits until one is idle."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._idle or self._errors)
-            self._raise_errors()
-            return self._idle[0]
+        return self._jobs.next_idle()
 
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
         """Run in the next idle request, for which it waits; see InferRequest.start_async.
 
         Raises what went wrong in earlier inferences or callbacks.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self._idle or self._errors)
-            self._raise_errors()
-            id = self._idle.popleft()
-        self._userdata[id] = userdata
+        id = self._jobs.take(userdata)
         try:
             self._requests[id].start_async(inputs, userdata, share_inputs)
         except BaseException:
-            with self._changed:
-                self._idle.appendleft(id)
-                self._changed.notify_all()
+            self._jobs.put_back(id)
             raise
 
     def wait_all(self) -> None:
         """Wait until every inference and callback is over; raises the first error among them."""
+        self._jobs.wait_all()
+
+
+class _Jobs:
+    """Which requests are idle, and what went wrong, which who asks or waits is told once.
+
+    It refers to no request: a cycle would keep device memory until the garbage collector runs.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.userdata: list[Any] = [None] * count
+        self.callback: Callback | None = None
+        self._count = count
+        self._idle = deque(range(count))
+        self._errors: list[BaseException] = []
+        self._changed = threading.Condition()
+
+    def any_idle(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._idle) == len(self._requests))
+            self._raise_errors()
+            return bool(self._idle)
+
+    def next_idle(self) -> int:
+        with self._changed:
+            self._changed.wait_for(lambda: self._idle or self._errors)
+            self._raise_errors()
+            return self._idle[0]
+
+    def take(self, userdata: Any) -> int:
+        with self._changed:
+            id = self.next_idle()
+            self._idle.popleft()
+            self.userdata[id] = userdata
+            return id
+
+    def put_back(self, id: int) -> None:
+        with self._changed:
+            self._idle.appendleft(id)
+            self._changed.notify_all()
+
+    def wait_all(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._idle) == self._count)
             self._raise_errors()
 
-    def _finish(self, id: int, error: BaseException | None) -> None:
+    def finish(self, id: int, request: InferRequest, error: BaseException | None) -> None:
+        """Call the callback after a run that succeeded; the request is idle again."""
         try:
-            if error is None and self._callback is not None:
-                self._callback(self._requests[id], self._userdata[id])
+            if error is None and self.callback is not None:
+                self.callback(request, self.userdata[id])
         except BaseException as caught:
             error = caught
         with self._changed:

@@ -1,24 +1,25 @@
 """The compiled model: a program, the streams that run it, and the ports users see."""
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import partial
 from typing import Any
 
-from clinfer.api.config import CompileConfig, pairs_of
+from clinfer.api.absent import NO_STATES
+from clinfer.api.config import pairs_of
 from clinfer.api.handles import Handle
 from clinfer.api.infer_request import InferRequest
-from clinfer.api.ports import PortKey, Ports, describe_all
+from clinfer.api.ports import PortKey, describe_all
 from clinfer.api.results import Results
 from clinfer.api.runtime_model import runtime_model
 from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
 from clinfer.api.stream_pool import StreamPool
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape_inference import ShapeInference
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
-from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 
 
@@ -26,35 +27,26 @@ class CompiledModel(metaclass=Handle):
     """A model made ready for one device. Made by `Core.compile_model`; safe for use by several threads,
     each with an infer request of its own.
 
-    `input_names` and `output_names`: the program's names of the inputs and outputs, in the order of the ports.
     `loaded_from_cache`: whether a blob of CACHE_DIR spared the compilation.
     """
 
-    def __init__(self, name: str, program: Program, ports: Ports, input_names: tuple[str, ...],
-                 output_names: tuple[str, ...], shape_inference: ShapeInference, config: CompileConfig,
-                 loaded_from_cache: bool = False) -> None:
-        self.program = program
-        self.ports = ports
-        self.input_names = input_names
-        self.output_names = output_names
-        self._name = name
-        self._config = config
+    query_state = reset_state = NO_STATES
+
+    def __init__(self, parts: ModelParts, loaded_from_cache: bool = False) -> None:
+        self.parts = parts
+        self.program = parts.program
+        self.ports = parts.ports
         self._loaded_from_cache = loaded_from_cache
         self._request: InferRequest | None = None
-        engine = program.engine
         self._profile: tuple[NodeProfile, ...] = ()
-        self.pool = StreamPool(lambda: Network(program, engine.create_stream(profiling=config.profiling),
-                                               shape_inference, config.profiling), config.num_streams)
+        self.pool = StreamPool(partial(_make_network, parts), parts.config.num_streams)
+        # It starts its threads with the first background inferences, one per stream.
+        self.executor = ThreadPoolExecutor(self.pool.size, "clinfer")
 
     @property
     def engine(self) -> Engine:
         """The device that runs the model."""
         return self.program.engine
-
-    @cached_property
-    def executor(self) -> ThreadPoolExecutor:
-        """The threads of background inferences: one per stream."""
-        return ThreadPoolExecutor(self.pool.size, "clinfer")
 
     # -- ports ----------------------------------------------------------------------------------
 
@@ -90,7 +82,9 @@ class CompiledModel(metaclass=Handle):
                  decode_strings: bool = True) -> Results:
         """Run in the request that belongs to this model, one call at a time; see InferRequest.infer."""
         if self._request is None:
-            self._request = self.create_infer_request()
+            # A cycle would keep device memory until the garbage collector runs.
+            own: Any = weakref.proxy(self)
+            self._request = InferRequest(own)
         return self._request.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
 
     # -- keeping it -----------------------------------------------------------------------------
@@ -98,8 +92,7 @@ class CompiledModel(metaclass=Handle):
     def export_model(self, model_stream: Any = None) -> bytes | None:
         """The compiled model as bytes for `Core.import_model`, see docs/compiled_blobs.md; or written into a
         binary stream, which is set back to its beginning if it can be."""
-        blob = save_model_parts(ModelParts(self._name, self.program, self.ports, self.input_names,
-                                           self.output_names, self._config))
+        blob = save_model_parts(self.parts)
         if model_stream is None:
             return blob.to_bytes()
         write_blob(model_stream, blob)
@@ -114,7 +107,7 @@ class CompiledModel(metaclass=Handle):
     @property
     def profiles(self) -> bool:
         """Whether inferences measure what each primitive costs (PERF_COUNT)."""
-        return self._config.profiling
+        return self.parts.config.profiling
 
     @property
     def profile(self) -> tuple[NodeProfile, ...]:
@@ -128,22 +121,22 @@ class CompiledModel(metaclass=Handle):
     def get_runtime_model(self) -> ov.Model:
         """The executed graph, see `clinfer.api.runtime_model`; with times once a profiled inference ran."""
         results = [port.get_node().get_friendly_name() for port in self.ports.outputs]
-        return runtime_model(self._name, self.program, self.profile,
-                             list(zip(self.output_names, results, strict=True)))
+        return runtime_model(self.parts.name, self.program, self.profile,
+                             list(zip(self.parts.output_names, results, strict=True)))
 
     def get_property(self, property: str) -> Any:
         """One of SUPPORTED_PROPERTIES; they cannot be changed any more."""
         values = {
-            "NETWORK_NAME": self._name,
+            "NETWORK_NAME": self.parts.name,
             "EXECUTION_DEVICES": [self.engine.device.name],
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS": self.pool.size,
             "LOADED_FROM_CACHE": self._loaded_from_cache,
-            **self._config.properties(),
+            **self.parts.config.properties(),
         }
         values["SUPPORTED_PROPERTIES"] = dict.fromkeys(["SUPPORTED_PROPERTIES", *values], "RO")
         if property not in values:
             raise ClinferError(f"a compiled model has no property {property}",
-                               where=f"model {self._name!r} on {self.engine.device.name}",
+                               where=self._where,
                                values={"properties": ", ".join(sorted(values))})
         return values[str(property)]
 
@@ -151,9 +144,19 @@ class CompiledModel(metaclass=Handle):
         """Always an error: the properties of a compiled model are fixed."""
         names = ", ".join(name for name, _ in pairs_of(properties))
         raise ClinferError("the properties of a compiled model cannot be changed",
-                           where=f"model {self._name!r} on {self.engine.device.name}", values={"given": names},
+                           where=self._where, values={"given": names},
                            hint="give them to compile_model, or to Core.set_property before it")
 
+    @property
+    def _where(self) -> str:
+        return f"model {self.parts.name!r} on {self.engine.device.name}"
+
     def __repr__(self) -> str:
-        return (f"<CompiledModel: {self._name!r} on {self.engine.device.name}; "
+        return (f"<CompiledModel: {self.parts.name!r} on {self.engine.device.name}; "
                 f"inputs {describe_all(self.ports.inputs)}; outputs {describe_all(self.ports.outputs)}>")
+
+
+def _make_network(parts: ModelParts) -> Network:
+    profiling = parts.config.profiling
+    return Network(parts.program, parts.program.engine.create_stream(profiling=profiling), OpenVinoShapeInference(),
+                   profiling)

@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
+from clinfer.api.absent import NO_PLUGINS, NO_REMOTE
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import SETTABLE, CompileConfig
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
@@ -40,6 +41,9 @@ class Core:
     It stands beside openvino.Core, not below it: what is not here does not exist, instead of answering for
     OpenVINO's own devices. Each device is opened once per Core, when it is first needed.
     """
+
+    create_context = get_default_context = NO_REMOTE
+    register_plugin = register_plugins = unload_plugin = NO_PLUGINS
 
     def __init__(self) -> None:
         self._reader = OpenVinoCore()
@@ -82,7 +86,7 @@ class Core:
         if settings.cache_dir and knobs.cache_enabled():
             return self._compile_with_cache(engine, model, weights, settings)
         source = self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files})
-        return compile_for(engine, source, settings)
+        return CompiledModel(compile_parts(engine, source, settings))
 
     def _compile_with_cache(self, engine: Engine, model: Any, weights: Any, settings: CompileConfig) -> CompiledModel:
         """A model in files that is in the cache is not even read."""
@@ -93,12 +97,12 @@ class Core:
         # What extensions make of a file, the file does not tell.
         source = None if self._is_extended else identify_files(model, weights)
         if source is not None:
-            return _ready(*cache.load_or_compile(source, None, lambda: compile_parts(engine, read(), settings)))
+            return CompiledModel(*cache.load_or_compile(source, None, lambda: compile_parts(engine, read(), settings)))
         given = read()
         source = cache.identify(given)
         if source is None:
-            return compile_for(engine, given, settings)
-        return _ready(*cache.load_or_compile(source, given, lambda: compile_parts(engine, given, settings)))
+            return CompiledModel(compile_parts(engine, given, settings))
+        return CompiledModel(*cache.load_or_compile(source, given, lambda: compile_parts(engine, given, settings)))
 
     def import_model(self, model_stream: Any, device_name: str, config: dict[str, Any] | None = None) -> CompiledModel:
         """The compiled model of a blob that `CompiledModel.export_model` made: bytes, a binary stream, a tensor,
@@ -113,7 +117,7 @@ class Core:
         engine = self._open(device, self._config_of(device).updated(own))
         parts = load_model_parts(blob_contents(model_stream), engine)
         check_imported(parts.config, CompileConfig().updated(own))
-        return _ready(replace(parts, config=parts.config.updated(own)))
+        return CompiledModel(replace(parts, config=parts.config.updated(own)))
 
     def query_model(self, model: ov.Model, device_name: str = "AUTO",
                     config: dict[str, Any] | None = None) -> dict[str, str]:
@@ -197,23 +201,13 @@ class Core:
         return f"<Core: {', '.join(self.available_devices) or 'no device'}>"
 
 
-def compile_for(engine: Engine, model: ov.Model, config: CompileConfig) -> CompiledModel:
-    """Compile a model for an opened device; `config.precision` is decided."""
-    return _ready(compile_parts(engine, model, config))
-
-
 def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> ModelParts:
-    """What `compile_for` makes a compiled model of."""
+    """Compile a model for an opened device; `config.precision` is decided."""
     source = to_topology(prepare(model, config.precision))
     program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
                                BuildOptions(force_implementations=config.force_implementations))
     return ModelParts(model.friendly_name, program, Ports.of(model), tuple(source.inputs), tuple(source.outputs),
                       config)
-
-
-def _ready(parts: ModelParts, loaded_from_cache: bool = False) -> CompiledModel:
-    return CompiledModel(parts.name, parts.program, parts.ports, parts.input_names, parts.output_names,
-                         OpenVinoShapeInference(), parts.config, loaded_from_cache)
 
 
 def natural_precision(engine: Engine) -> str:

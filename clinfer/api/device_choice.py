@@ -6,7 +6,7 @@ from typing import Any
 
 from clinfer.api.config import pairs_of
 from clinfer.base.errors import ClinferError
-from clinfer.runtime.device import DeviceInfo, available_devices, find_device
+from clinfer.runtime.device import DeviceInfo, available_devices, devices_by_name, find_device
 
 _SEVERAL = ("MULTI", "HETERO", "BATCH")
 _PER_DEVICE = "DEVICE_PROPERTIES"
@@ -27,7 +27,7 @@ def choose_device(name: str) -> DeviceInfo:
     if kind in _SEVERAL:
         raise ClinferError(f"{kind} devices do not exist here: a model is compiled for one device",
                            where=f"device {name}",
-                           values={d.name: f"{d.full_name}, {d.platform_name}" for d in available_devices()},
+                           values=devices_by_name(),
                            hint="compile the model once per device, or for AUTO; several streams (NUM_STREAMS) "
                                 "fill one device")
     if kind != "AUTO" or not listed:
@@ -41,8 +41,8 @@ def choose_device(name: str) -> DeviceInfo:
             if wish == "AUTO" or is_meant(wish, device):
                 return device
     raise ClinferError(f"there is no device for {name}", where="choice of a device",
-                       values={d.name: f"{d.full_name}, {d.platform_name}" for d in available_devices()},
-                       hint=f"one of {', '.join(d.name for d in available_devices())}, or AUTO")
+                       values=devices_by_name(),
+                       hint=f"one of {', '.join(devices_by_name())}, or AUTO")
 
 
 def devices_of(name: str) -> tuple[DeviceInfo, ...]:

@@ -13,8 +13,8 @@ from clinfer.runtime.device_ids import luid_of, uuid_of
 
 
 def _optimization_capabilities(device: DeviceInfo) -> list[str]:
-    """The types in which the device computes floats."""
-    return ["FP32", "FP16"] if probe_capabilities(device).fp16 else ["FP32"]
+    """The types in which the device computes floats, and that compiled models can be exported."""
+    return ["FP32", *(["FP16"] if probe_capabilities(device).fp16 else []), "EXPORT_IMPORT"]
 
 
 def _device_type(device: DeviceInfo) -> ov.properties.device.Type:

@@ -9,6 +9,7 @@ from concurrent.futures import wait as wait_for_any
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from clinfer.api.absent import NO_STATES
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
 from clinfer.api.handles import Handle
 from clinfer.api.input_slot import InputSlot
@@ -30,14 +31,19 @@ class InferRequest(metaclass=Handle):
 
     Made by `CompiledModel.create_infer_request`. While a request runs, every other use of it is an error;
     after an error it can be used again. Arrays and tensors are in host memory.
+
+    `on_finish(request, error)` is called after every background run and its callback, in the thread that ends it.
     """
 
-    def __init__(self, compiled_model: CompiledModel) -> None:
+    query_state = reset_state = NO_STATES
+
+    def __init__(self, compiled_model: CompiledModel,
+                 on_finish: Callable[[InferRequest, BaseException | None], None] | None = None) -> None:
         self._compiled = compiled_model
         self._ports = compiled_model.ports
         engine = compiled_model.engine
         self._inputs = [InputSlot(Declared.of(port, "input"), name, engine)
-                        for port, name in zip(self._ports.inputs, compiled_model.input_names, strict=True)]
+                        for port, name in zip(self._ports.inputs, compiled_model.parts.input_names, strict=True)]
         self._outputs = [OutputSlot(Declared.of(port, "output")) for port in self._ports.outputs]
         self._busy = threading.Lock()
         self._run: Future[None] | None = None
@@ -46,7 +52,7 @@ class InferRequest(metaclass=Handle):
         self._queue_lock = threading.Lock()
         self._callback_threads: set[int] = set()
         self._callback: Callable[[Any], None] | None = None
-        self._on_finish: Callable[[BaseException | None], None] | None = None
+        self._on_finish = on_finish
         self._latency_ms = 0.0
         self._profile: tuple[NodeProfile, ...] = ()
         self.userdata: Any = None
@@ -59,12 +65,14 @@ class InferRequest(metaclass=Handle):
         index, name or port; what is left out keeps its contents.
 
         `share_inputs`: an array of the right type stays the input, so that later changes to it count.
-        `share_outputs`: results are views of the output tensors, which the next inference overwrites.
+        `share_outputs`: the next inference overwrites the results if it has results of the same shape.
         """
+        start = time.perf_counter()
         with self._exclusive():
+            self._run = None
             self._stop = threading.Event()
             self._give(inputs, share_inputs, keep=False)
-            self._execute()
+            self._execute(start)
             return self._collect(share_outputs)
 
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
@@ -72,6 +80,7 @@ class InferRequest(metaclass=Handle):
 
         Unless shared, arrays may be changed as soon as this returns; tensors must be left alone.
         """
+        start = time.perf_counter()
         if not self._busy.acquire(blocking=False):
             raise self._is_busy()
         run: Future[None] = Future()
@@ -84,7 +93,7 @@ class InferRequest(metaclass=Handle):
             self._stop = threading.Event()
             before, self._run = self._run, run
             try:
-                self._queued = (self._compiled.executor.submit(self._run_in_background, run), run)
+                self._queued = (self._compiled.executor.submit(self._run_in_background, run, start), run)
             except BaseException:
                 self._run = before
                 raise
@@ -122,20 +131,22 @@ class InferRequest(metaclass=Handle):
 
     def _join(self, deadline: float | None) -> bool:
         """Wait for the present run and for those that its callback starts; whether they are over."""
-        while self._run is not None and threading.get_ident() not in self._callback_threads:
-            run = self._run
+        run = self._run
+        while run is not None and threading.get_ident() not in self._callback_threads:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not wait_for_any([run], left).done:
                 return False
-            if run is self._run:
+            following = self._run
+            if following is run or following is None:
                 run.result()
                 break
+            run = following
         return True
 
-    def _run_in_background(self, run: Future[None]) -> None:
+    def _run_in_background(self, run: Future[None], start: float) -> None:
         error: BaseException | None = None
         try:
-            self._execute()
+            self._execute(start)
         except BaseException as caught:
             error = caught
         callback, thread = self._callback, threading.get_ident()
@@ -155,10 +166,10 @@ class InferRequest(metaclass=Handle):
         else:
             run.set_exception(error)
         if self._on_finish is not None:
-            self._on_finish(error)
+            self._on_finish(self, error)
 
-    def _execute(self) -> None:
-        start = time.perf_counter()
+    def _execute(self, start: float) -> None:
+        """Run with the inputs that were given; `start` (of time.perf_counter): from when on latency counts."""
         try:
             self._proceed()
             for slot in self._inputs:
@@ -182,7 +193,7 @@ class InferRequest(metaclass=Handle):
         for slot in self._inputs:
             slot.upload(stream, network)
         results = network.execute(proceed=self._proceed)
-        for name, output in zip(self._compiled.output_names, self._outputs, strict=True):
+        for name, output in zip(self._compiled.parts.output_names, self._outputs, strict=True):
             output.receive(stream, results[name])
         stream.finish()
         self._proceed()
@@ -287,7 +298,8 @@ class InferRequest(metaclass=Handle):
 
     @property
     def latency(self) -> float:
-        """Milliseconds that the last inference took, transfers included."""
+        """Milliseconds from the start of the last inference to its results, transfers and waits for a stream
+        included."""
         self._check_idle()
         return self._latency_ms
 

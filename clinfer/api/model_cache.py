@@ -29,8 +29,8 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
 
-RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
-                     "profiling", "without_effect", "cache_dir")
+_RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
+                      "profiling", "without_effect", "cache_dir")
 """Fields of CompileConfig that do not reach the program; every other one belongs to a blob's name."""
 
 _WEIGHTS_BESIDE = {".xml": ".bin", ".pdmodel": ".pdiparams", ".onnx": "", ".tflite": ""}
@@ -98,7 +98,7 @@ class ModelCache:
 
     def _path(self, source: ModelSource) -> Path:
         decided = {f.name: getattr(self._config, f.name) for f in fields(self._config)
-                   if f.name not in RUN_TIME_SETTINGS}
+                   if f.name not in _RUN_TIME_SETTINGS}
         key = [source.identity, made_with(self._engine), ov.get_version(), decided,
                knobs.value("CLINFER_FORCE_KERNEL")]
         name = hashlib.sha256(json.dumps(key, default=str, sort_keys=True).encode()).hexdigest()[:32]
@@ -116,7 +116,7 @@ class ModelCache:
     def _store(self, path: Path, parts: ModelParts, source: ModelSource) -> None:
         try:
             write_whole(path, save_model_parts(parts, source.state))
-        except OSError as error:
+        except (OSError, ClinferError) as error:
             log(1, f"the blob {path} cannot be written: {error}")
 
 

@@ -1,7 +1,7 @@
 """The inputs and outputs of a compiled model: ports that stand for the model's without keeping it alive."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,8 +25,8 @@ class Ports:
     def of(model: ov.Model) -> Ports:
         """Stand-ins for the ports of a model, unaffected by what happens to it later."""
         model = typed(model)
-        return Ports(tuple(_parameter(port).output(0) for port in model.inputs),
-                     tuple(_result(port).output(0) for port in model.outputs))
+        return Ports(tuple(make_input(*_description(port)) for port in model.inputs),
+                     tuple(make_output(*_description(port)) for port in model.outputs))
 
     def input_index(self, key: PortKey | None) -> int:
         """The index of an input given by index, name or port; None means the only one."""
@@ -42,6 +42,8 @@ class Ports:
 
     def find(self, key: str | ov.Output | ov.ConstOutput) -> tuple[bool, int]:
         """(whether it is an input, its index) of a name or port."""
+        if not isinstance(key, str | ov.Output | ov.ConstOutput):
+            raise _no_key("tensors are named by name or port", key)
         for is_input, ports in ((True, self.inputs), (False, self.outputs)):
             index = _search(ports, key)
             if index is not None:
@@ -50,21 +52,28 @@ class Ports:
                            values={"inputs": describe_all(self.inputs), "outputs": describe_all(self.outputs)})
 
 
-def _parameter(port: ov.Output) -> ov.Node:
-    node = ov.op.Parameter(port.element_type, port.partial_shape)
-    node.set_friendly_name(port.node.friendly_name)
-    node.output(0).set_names(port.names)
-    ov.layout_helpers.set_layout(node.output(0), ov.layout_helpers.get_layout(port))
-    return node
+def make_input(kind: ov.Type, shape: ov.PartialShape, layer: str, names: Iterable[str], layout: ov.Layout) -> ov.Output:
+    """The port of a Parameter that belongs to no model."""
+    return _named(ov.op.Parameter(kind, shape), layer, names, layout)
 
 
-def _result(port: ov.Output) -> ov.Node:
-    source = ov.op.Parameter(port.element_type, port.partial_shape)
-    node = ov.op.Result(source.output(0))
-    node.set_friendly_name(port.node.friendly_name)
-    node.output(0).set_names(port.names)
-    ov.layout_helpers.set_layout(node.output(0), ov.layout_helpers.get_layout(port))
-    return node
+def make_output(kind: ov.Type, shape: ov.PartialShape, layer: str, names: Iterable[str],
+                layout: ov.Layout) -> ov.Output:
+    """The port of a Result that belongs to no model."""
+    return _named(ov.op.Result(ov.op.Parameter(kind, shape).output(0)), layer, names, layout)
+
+
+def _named(node: ov.Node, layer: str, names: Iterable[str], layout: ov.Layout) -> ov.Output:
+    node.set_friendly_name(layer)
+    port = node.output(0)
+    port.set_names(set(names))
+    ov.layout_helpers.set_layout(port, layout)
+    return port
+
+
+def _description(port: ov.Output) -> tuple[ov.Type, ov.PartialShape, str, set[str], ov.Layout]:
+    return (port.element_type, port.partial_shape, port.node.friendly_name, port.names,
+            ov.layout_helpers.get_layout(port))
 
 
 def port_name(port: ov.Output) -> str:
@@ -98,12 +107,15 @@ def _index(ports: Sequence[ov.Output], key: object, kind: str) -> int:
     elif isinstance(key, str | ov.Output | ov.ConstOutput):
         found = _search(ports, key)
     else:
-        raise ClinferError(f"{kind}s are named by index, name or port", where="infer request",
-                           values={"given": repr(key), "of type": type(key).__name__})
+        raise _no_key(f"{kind}s are named by index, name or port", key)
     if found is None:
         raise ClinferError(f"the model has no {kind} {_label(key)}", where="infer request",
                            values={f"{kind}s": describe_all(ports)})
     return found
+
+
+def _no_key(what: str, key: object) -> ClinferError:
+    return ClinferError(what, where="infer request", values={"given": repr(key), "of type": type(key).__name__})
 
 
 def _search(ports: Sequence[ov.Output], key: str | ov.Output | ov.ConstOutput) -> int | None:

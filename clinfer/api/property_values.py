@@ -41,13 +41,6 @@ def read_count(name: str, value: Any) -> int:
     return int(value)
 
 
-def read_text(name: str, value: Any) -> str:
-    """A text."""
-    if not isinstance(value, str):
-        raise wrong_value(name, value, "a text")
-    return str(value)
-
-
 def read_folder(name: str, value: Any) -> str:
     """The path of a folder, which need not exist; empty for none."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else None

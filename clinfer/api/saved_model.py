@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clinfer.api.config import CompileConfig
-from clinfer.api.ports import Ports
+from clinfer.api.ports import Ports, make_input, make_output
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape
@@ -74,8 +74,8 @@ def load_model_parts(content: memoryview, engine: Engine,
     if not isinstance(saved, SavedModel):
         raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
     with making_sense():
-        ports = Ports(tuple(_named(_parameter(port), port) for port in saved.inputs),
-                      tuple(_named(ov.op.Result(_parameter(port).output(0)), port) for port in saved.outputs))
+        ports = Ports(tuple(make_input(*_description(port)) for port in saved.inputs),
+                      tuple(make_output(*_description(port)) for port in saved.outputs))
         return ModelParts(saved.name, program, ports, saved.input_names, saved.output_names, _config(saved.config))
 
 
@@ -143,17 +143,8 @@ def _saved_port(port: ov.Output) -> SavedPort:
                      shape_of(port.get_partial_shape()), ov.layout_helpers.get_layout(port).to_string())
 
 
-def _parameter(port: SavedPort) -> ov.Node:
-    return ov.op.Parameter(ov_type(port.element_type), partial_shape_of(port.shape))
-
-
-def _named(node: ov.Node, port: SavedPort) -> ov.Output:
-    """Output 0 of a node that takes the port's names and layout."""
-    node.set_friendly_name(port.layer)
-    output = node.output(0)
-    output.set_names(set(port.names))
-    ov.layout_helpers.set_layout(output, ov.Layout(port.layout))
-    return output
+def _description(port: SavedPort) -> tuple[ov.Type, ov.PartialShape, str, tuple[str, ...], ov.Layout]:
+    return ov_type(port.element_type), partial_shape_of(port.shape), port.layer, port.names, ov.Layout(port.layout)
 
 
 def _saved_config(config: CompileConfig) -> dict[str, object]:
@@ -163,8 +154,14 @@ def _saved_config(config: CompileConfig) -> dict[str, object]:
 
 
 def _config(saved: Mapping[str, object]) -> CompileConfig:
+    """The reverse; TypeError, LookupError or ValueError for what no configuration holds."""
     values: dict[str, Any] = {}
     for name, value in saved.items():
-        members = getattr(type(getattr(_DEFAULTS, name)), "__members__", None)
+        kind = type(getattr(_DEFAULTS, name))
+        members = getattr(kind, "__members__", None)
         values[name] = value if members is None else members[value]
+        if not isinstance(values[name], kind):
+            raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+        if isinstance(value, int) and value < 0:
+            raise ValueError(f"{name} is {value}")
     return CompileConfig(**values)

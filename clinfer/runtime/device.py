@@ -103,6 +103,10 @@ def find_device(name: str = "AUTO") -> DeviceInfo:
     for device in devices:
         if device.name == wanted:
             return device
-    raise ClinferError(f"there is no device {name}", values={d.name: f"{d.full_name}, {d.platform_name}"
-                                                             for d in devices},
-                       hint=f"one of {', '.join(d.name for d in devices)}, or AUTO")
+    raise ClinferError(f"there is no device {name}", values=devices_by_name(),
+                       hint=f"one of {', '.join(devices_by_name())}, or AUTO")
+
+
+def devices_by_name() -> dict[str, str]:
+    """What each device is, for errors about the choice of one."""
+    return {device.name: f"{device.full_name}, {device.platform_name}" for device in available_devices()}
