@@ -146,7 +146,7 @@ def summary(report: Report) -> list[tuple[str, str]]:
             ("primitives", f"{len(report.explanation.nodes)}: " + _counts(kinds)),
             ("segments", str(1 + max((node.segment for node in report.explanation.nodes), default=0))),
             ("compiled in", f"{report.compile_s:.2f} s")]
-    if report.times:
+    if not report.untimed:
         rows.append(("device time", f"{report.total_us / 1e3:.3f} ms for "
                      + " ".join(f"{name}{shape}" for name, shape in report.inputs.items())))
     else:

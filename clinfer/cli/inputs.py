@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,6 @@ from clinfer.cli.usage import UsageError, told_as_usage
 
 _DYNAMIC = 64
 """The size of a dynamic dimension that nobody gave."""
-
-_UNREADABLE = (OSError, ValueError, EOFError, MemoryError, KeyError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,8 @@ def _load_one(path: str) -> np.ndarray:
 def _load(path: str) -> np.ndarray:
     try:
         loaded = np.load(path, allow_pickle=False)
-    except _UNREADABLE as error:
+    except Exception as error:
+        # Damaged files fail in the readers of headers, archives and compressed data, each in its own way.
         raise _unreadable(path, error) from None
     if not isinstance(loaded, np.ndarray):
         raise UsageError("an input file is no array", values={"file": path}, hint="write it with numpy.save")
@@ -131,13 +129,18 @@ def _load(path: str) -> np.ndarray:
 def _load_all(path: str) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (*_UNREADABLE, AttributeError, TypeError) as error:
+            arrays = {name: archive[name] for name in archive.files}
+    except Exception as error:
         raise _unreadable(path, error) from None
+    if not arrays:
+        raise UsageError("an input file holds no arrays", values={"file": path}, hint="write it with numpy.savez")
+    return arrays
 
 
 def _unreadable(path: str, error: Exception) -> UsageError:
-    return UsageError("an input file cannot be read", values={"file": path, "reason": error},
+    # NumPy takes whatever it does not know for pickled objects, and tells how to load those unsafely.
+    reason = "it holds no array of numbers" if "pickle" in str(error) else error
+    return UsageError("an input file cannot be read", values={"file": path, "reason": reason},
                       hint="write it with numpy.save, or give a picture (.png, .jpg)")
 
 

@@ -5,17 +5,20 @@ the command line cannot be meant: options, names, shapes, input files.
 """
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from clinfer.base.errors import ClinferError
 from clinfer.cli.usage import UsageError
 
-_IS_DRAWN = sys.stdout.isatty() and sys.stderr.isatty()
+_IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
+_OUTPUT_FAILURES = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   rich_markup_mode="rich" if _IS_DRAWN else None,
                   help="Runs any model that OpenVINO can read on any OpenCL device.",
@@ -149,10 +152,27 @@ def _text(precision: Precision | None) -> str:
 def main() -> None:
     """The entry point of the console script."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except ClinferError as error:
         print(f"clinfer: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except OSError as error:
+        if error.errno not in _OUTPUT_FAILURES:
+            raise
+        _abandon_output(error)
+
+
+def _abandon_output(error: OSError) -> NoReturn:
+    """End where standard output cannot be written; silently where nobody reads it any more (`| head`)."""
+    if not isinstance(error, BrokenPipeError):
+        print(f"clinfer: the output cannot be written\n  reason: {error}", file=sys.stderr)
+    # Python would try to write the rest at its end, and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Limit:
         if self.iterations is not None:
             parts.append(done / self.iterations)
         if self.seconds is not None:
-            parts.append((time.perf_counter() - start) / self.seconds)
+            parts.append((time.perf_counter() - start) / self.seconds if self.seconds else 1.0)
         return min(1.0, max(parts, default=0.0))
 
 

@@ -4,7 +4,8 @@ An input takes a picture if it has 3 axes (channels, height, width in any of the
 before them) and 1, 3 or 4 channels: grey, RGB or RGBA. The picture is resized (bilinear, its aspect is not
 kept) to the size that the input or `--shape` fixes; where the input leaves it open it keeps its own, as far
 as the bounds admit it. Float inputs get values from 0 to 1, integer inputs from 0 to 255. Every element of
-the batch is the same picture.
+the batch is the same picture. Photographs are turned upright, 16-bit pictures become 8-bit ones, and what is
+transparent keeps the colour that it has.
 """
 from __future__ import annotations
 
@@ -72,15 +73,20 @@ def _arrange(pixels: np.ndarray, target: _Target, declared: Declared) -> np.ndar
 
 def _open(path: str) -> Image:
     try:
-        images = importlib.import_module("PIL.Image")
+        images, ops = importlib.import_module("PIL.Image"), importlib.import_module("PIL.ImageOps")
     except ImportError:
         raise UsageError("pictures need Pillow, which is not installed", values={"file": path},
                          hint="pip install clinfer[pictures], or give an .npy file") from None
     try:
-        image: Image = images.open(path)
-        image.load()
-    except (OSError, ValueError, SyntaxError, MemoryError, images.DecompressionBombError) as error:
+        image: Image = ops.exif_transpose(images.open(path))
+        if image.mode.startswith("I;16"):
+            image = images.fromarray((np.asarray(image) // (_LARGEST + 2)).astype(np.uint8))
+    except Exception as error:
+        # Every decoder fails in its own way on damaged files.
         raise _unreadable(path, error) from None
+    if image.mode in ("I", "F"):
+        raise UsageError("a picture's values have no known range", values={"file": path, "mode": image.mode},
+                         hint="save it with 8 or 16 bits per channel, or give an .npy file")
     return image
 
 

@@ -55,6 +55,11 @@ def test_one_shape(model: Path, device: DeviceInfo, requests: int) -> None:
     assert min(report.read_s, report.compile_s, report.first_ms) > 0
 
 
+def test_how_far_a_measurement_is() -> None:
+    assert Limit(8, None).fraction(2, 0.0) == 0.25
+    assert Limit(None, 0.0).fraction(1, 0.0) == Limit(8, 1e-9).fraction(1, 0.0) == 1.0
+
+
 def test_a_stream_of_shapes(model: Path, device: DeviceInfo) -> None:
     report = run_benchmark(order(model, device, Limit(60, None), shapes=("x=[1/2,16/33/64..80:8]",)))
     stream = report.stream

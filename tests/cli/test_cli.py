@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -175,3 +176,22 @@ def test_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {row["variable"]: row for row in json.loads(call("knobs", "--json").stdout)}
     assert rows["CLINFER_DUMP"]["value"] == ""
     assert call("knobs", "--markdown").stdout == (ROOT / "docs" / "knobs.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+@pytest.mark.parametrize("arguments", [("knobs",), ("knobs", "--json"), ("--help",)])
+def test_an_output_that_cannot_be_written_is_an_error(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([sys.executable, "-m", "clinfer.cli.main", *arguments], cwd=ROOT, stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.startswith("clinfer: the output cannot be written") and "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([sys.executable, "-m", "clinfer.cli.main", "knobs"], cwd=ROOT, stdout=writing,
+                          stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

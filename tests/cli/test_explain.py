@@ -59,6 +59,15 @@ def test_every_layer_has_a_fate(report: Report) -> None:
     assert removed["shift"].by == "fuse_bias" and removed["shift"].into == "conv"
 
 
+def test_a_model_without_anything_to_run_is_explained(tmp_path: Path, device: DeviceInfo,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:
+    constant = ov.opset13.constant(np.ones(3, np.float32))
+    path = tmp_path / "constant.xml"
+    ov.save_model(ov.Model([ov.opset13.result(constant)], []), path)
+    print_report(explain_model(ModelOrder(path, device.name, ""), InputOrder(), timed=True), as_json=False)
+    assert "device time" in capsys.readouterr().out
+
+
 def test_times_cover_the_kernels(report: Report) -> None:
     assert report.untimed == "" and report.inputs == {"x": "[1,8,24,20]"}
     for node in report.explanation.nodes:

@@ -87,6 +87,28 @@ def test_grey_rgb_and_rgba_are_made_from_each_other(tmp_path: Path, rng: np.rand
         np.testing.assert_allclose(array[0], expected.transpose(2, 0, 1) / 255, atol=1e-6)
 
 
+def test_photographs_are_turned_upright(picture: tuple[Path, np.ndarray]) -> None:
+    path, pixels = picture
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(pixels).save(path, exif=exif)
+    np.testing.assert_allclose(make(ports_of([1, 3, 7, 5]), str(path))[0],
+                               np.rot90(pixels, -1).transpose(2, 0, 1) / 255, atol=1e-6)
+
+
+def test_sixteen_bits_keep_their_range(tmp_path: Path, rng: np.random.Generator) -> None:
+    pixels = rng.integers(0, 1 << 16, (5, 7), np.uint16)
+    Image.fromarray(pixels).save(tmp_path / "deep.png")
+    np.testing.assert_allclose(make(ports_of([1, 1, 5, 7]), str(tmp_path / "deep.png"))[0, 0], pixels / 65535,
+                               atol=1 / 255)
+
+
+def test_values_without_a_range_are_refused(tmp_path: Path, rng: np.random.Generator) -> None:
+    Image.fromarray(rng.standard_normal((5, 7), np.float32)).save(tmp_path / "float.tif")
+    with pytest.raises(UsageError, match="no known range"):
+        make(ports_of([1, 1, 5, 7]), str(tmp_path / "float.tif"))
+
+
 @pytest.mark.parametrize(("shape", "kind", "layout"), [
     ([1, 16, 5, 7], "f32", ""), ([3, 5], "f32", ""), ([1, -1, 5, 7], "f32", ""), ([1, 3, 2, 5, 7], "f32", ""),
     ([1, 3, 5, 7], "i8", ""), ([1, 3, 5, 7], "boolean", ""), ([1, 3, 5, 9], "f32", "NHWC"),
@@ -161,18 +183,35 @@ def header(shape: str) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "content", "words"), [
-    ("x.npy", b"", "cannot be read"), ("x.npy", b"\x93NUMPY", "cannot be read"), ("x.npy", b"hello", "cannot be read"),
+    ("x.npy", b"", "cannot be read"), ("x.npy", b"\x93NUMPY", "cannot be read"), ("x.npy", b"hello", "no array of numbers"),
     ("x.npy", header("2, 3"), "cannot be read"), ("x.npy", header("99999999999, 99999999"), "cannot be read"),
     ("x.npy", np.array([{}, None]), "cannot be read"), ("x.npy", np.array([["a", "b"]]), "cannot be made"),
     ("x.npy", np.zeros((2, 4), np.float32), "outside the model's bounds"), ("x.npy", np.zeros(3), "wrong rank"),
     ("x.npy", GOOD.astype([("r", "f4")]), "cannot be made"), ("x.npy", np.zeros((2, 3), complex), "cannot be made"),
     ("x.npz", b"PK\x03\x04 broken", "cannot be read"), ("x.npz", {"x": GOOD, "y": GOOD}, "several arrays"),
-    ("x.npz", {"x": np.array([None])}, "cannot be read"), ("x.txt", b"1 2 3", "cannot be read"),
+    ("x.npz", {}, "no arrays"), ("x.npz", {"x": np.array([None])}, "cannot be read"), ("x.txt", b"1 2 3", "cannot be read"),
 ], ids=str)
 def test_malformed_arrays_are_one_clear_error(tmp_path: Path, name: str, content: object, words: str) -> None:
     _write(tmp_path / name, content)
     with pytest.raises(UsageError, match=words):
         make(ports_of([2, 3]), f"x={tmp_path / name}")
+
+
+@pytest.mark.parametrize("save", [np.save, np.savez_compressed])
+def test_flipped_bytes_are_one_clear_error_or_other_numbers(tmp_path: Path, rng: np.random.Generator,
+                                                            save: Callable[..., None]) -> None:
+    path = tmp_path / ("x.npy" if save is np.save else "x.npz")
+    save(path, rng.random((40, 5), np.float32))
+    content, ports, refused = path.read_bytes(), ports_of([-1, 5]), 0
+    for _ in range(300):
+        spoilt = bytearray(content)
+        spoilt[rng.integers(min(len(content), 400))] = rng.integers(256)
+        path.write_bytes(spoilt)
+        try:
+            make(ports, f"x={path}")
+        except UsageError:
+            refused += 1
+    assert refused > 10
 
 
 def test_an_archive_with_other_names(tmp_path: Path) -> None:
