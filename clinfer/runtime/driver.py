@@ -1,15 +1,22 @@
 """OpenCL functions called through ctypes, for the few calls on which pyopencl's wrappers cost too much.
 
-A `pyopencl.Kernel` takes about 100 us to make and an event is created for every launch; the functions
+A `pyopencl.Kernel` takes about 200 us to make and an event is created for every launch; the functions
 below do neither. Handles are plain integers (`pyopencl.*.int_ptr`) or prepared `c_void_p` objects.
 """
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
+import sqlite3
+import sys
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import platformdirs
 import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
@@ -71,6 +78,51 @@ def create_kernel(program: int, entry: str) -> tuple[int, int]:
     """(kernel handle or 0, status); the caller releases the kernel."""
     status = ctypes.c_int()
     return _create_kernel(program, entry.encode(), ctypes.byref(status)) or 0, status.value
+
+
+_wrapping = threading.Lock()
+_INVOKER = "pyopencl.invoker"
+_DATABASE_BYTES = 1 << 16
+
+
+def wrap_kernel(handle: int) -> cl.Kernel:
+    """pyopencl's object for a kernel, which it retains; making it takes about 200 us.
+
+    pyopencl keeps the Python code of each kernel's launcher in a database in the user's cache folder, and fails where
+    that cannot be written (no home, a full disk). It is not used for our kernels.
+    """
+    with _wrapping:
+        _import_invoker()
+        kept = cl._PYOPENCL_NO_CACHE
+        cl._PYOPENCL_NO_CACHE = True
+        try:
+            return cl.Kernel.from_int_ptr(handle)
+        finally:
+            cl._PYOPENCL_NO_CACHE = kept
+
+
+def _import_invoker() -> None:
+    """Import what pyopencl makes kernels with: its database is opened by the import, or for good not at all."""
+    if _INVOKER in sys.modules:
+        return
+    if not _can_write(Path(platformdirs.user_cache_dir("pytools", "pytools"))):
+        cl._PYOPENCL_NO_CACHE = True
+    try:
+        importlib.import_module(_INVOKER)
+    except sqlite3.Error:
+        cl._PYOPENCL_NO_CACHE = True
+        importlib.import_module(_INVOKER)
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether a database finds room there; SQLite itself would, in Python 3.10, try without an end."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_DATABASE_BYTES))
+    except OSError:
+        return False
+    return True
 
 
 def extension_function(platform: cl.Platform, name: str, result: Any, arguments: list[Any],

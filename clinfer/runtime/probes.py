@@ -36,9 +36,15 @@ class Bench:
     device: cl.Device
 
     def build(self, section: str, options: str = "") -> cl.Kernel:
-        """The kernel of one section of `probes.cl`; BuildFailure or cl.Error if there is none."""
+        """The kernel of one section of `probes.cl`; BuildFailure if there is none."""
         options = f"-DPROBE_{section.upper()} {options}".strip()
-        return cl.Kernel(compile_source(self.context, self.device, _source(), options), "probe")
+        program = compile_source(self.context, self.device, _source(), options)
+        handle, status = driver.create_kernel(program.int_ptr, "probe")
+        if not handle:
+            raise BuildFailure(f"status {status}")
+        kernel = driver.wrap_kernel(handle)
+        driver.release_kernel(handle)
+        return kernel
 
     def run(self, section: str, *, options: str = "", local_size: int = 1, argument: bytes = b"",
             queue_properties: int = 0) -> np.ndarray | None:

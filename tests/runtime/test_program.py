@@ -2,9 +2,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import struct
+import subprocess
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,6 +65,28 @@ def test_a_binary_loads_and_runs(engine: Engine, stream: Stream, rng: np.random.
     print(f"{engine.device}: {len(binary)} bytes loaded in {(time.perf_counter() - start) * 1e3:.2f} ms")
     assert program.kernel_names == ("apply",)
     run_apply(engine, stream, engine.create_kernel(program, "apply"), rng)
+
+
+NO_HOME = """
+from clinfer.runtime.device import available_devices
+from clinfer.runtime.engine import Engine
+device = available_devices()[0]
+engine = Engine(device)
+kernel = engine.create_kernel(engine.build_program("kernel void f(int a) {}"), "f")
+for value in range(20):
+    kernel.set_bytes(0, value.to_bytes(4, "little"))
+print(kernel.cl_kernel.function_name)
+"""
+
+
+def test_kernels_need_no_cache_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    nowhere = str(tmp_path / "file" / "below")
+    environment = {**os.environ, "HOME": nowhere, "XDG_CACHE_HOME": nowhere, "CLINFER_CACHE_DIR": nowhere,
+                   "POCL_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", NO_HOME], env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.returncode) == ("f\n", 0), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("damage", ["empty", "text", "cut", "flipped", "of another driver"])
