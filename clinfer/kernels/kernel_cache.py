@@ -15,7 +15,7 @@ from pathlib import Path
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.files import write_whole
-from clinfer.base.tracing import log
+from clinfer.base.tracing import dump, log
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.runtime.builder import BuildJob, build_in_processes
 from clinfer.runtime.engine import Engine, Program
@@ -172,11 +172,9 @@ def device_macros(engine: Engine) -> str:
 
 
 def _dump(codes: Iterable[StageCode]) -> None:
-    folder = knobs.dump_dir()
     for code in codes:
         log(4, f"source of {code.kernel_id}:\n{code.source}")
-        if folder is not None:
-            write_whole(folder / "kernels" / f"{code.kernel_id}.cl", [code.source.encode()])
+        dump(f"kernels/{code.kernel_id}.cl", code.source)
 
 
 _CACHES: weakref.WeakKeyDictionary[Engine, KernelCache] = weakref.WeakKeyDictionary()

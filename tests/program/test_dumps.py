@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clinfer.base.errors import ClinferError
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.ops.eltwise import Eltwise
@@ -31,6 +32,14 @@ def test_every_program_has_its_own_graphs(engine: Engine, tmp_path: Path, monkey
     first, *_, last = (p.read_text(encoding="utf-8") for p in sorted(main.iterdir()))
     assert "folded = Softmax(c) -> f32:bfyx:[80,70]" in first and "output sum = sum" in first
     assert "Softmax" not in last and "sum = Eltwise(x, folded/folded)" in last
+
+
+def test_a_dump_that_cannot_be_written_is_an_error(engine: Engine, tmp_path: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CLINFER_DUMP", str(tmp_path / "file"))
+    with pytest.raises(ClinferError, match="a dump cannot be written"):
+        compile_topology(engine, _topology(), OpenVinoShapeInference())
 
 
 def test_the_ladder_shows_kernels_graphs_and_slots(engine: Engine, monkeypatch: pytest.MonkeyPatch,

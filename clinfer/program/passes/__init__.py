@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
-from clinfer.base.tracing import log
+from clinfer.base.tracing import dump, log
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
@@ -55,8 +55,5 @@ def _dump(graph: Graph, name: str) -> None:
     """Show a graph, and write it to `graphs/<program>/<pass>.txt`; programs are counted over the process."""
     if knobs.debug_level() >= 5:
         log(5, f"graph after {name}:\n{graph.describe()}")
-    folder = knobs.dump_dir()
-    if folder is not None:
-        target = folder / "graphs" / f"{name}.txt"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(graph.describe() + "\n", encoding="utf-8")
+    if knobs.dump_dir() is not None:
+        dump(f"graphs/{name}.txt", graph.describe() + "\n")
