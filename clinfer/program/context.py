@@ -1,8 +1,9 @@
 """What passes are handed besides the graph."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from clinfer.program.graph import Graph, Node
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
-from clinfer.topology import Topology
+from clinfer.topology import Port, Topology
+
+NOTHING: Mapping[Port, np.ndarray] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -35,35 +38,36 @@ class BuildContext:
     options: BuildOptions
     execute_constants: Callable[[Topology, BuildContext], dict[str, ConstantData]]
 
-    def known_values(self, graph: Graph, node: Node) -> Values:
-        """The values of a node's value inputs that are constants."""
-        known: dict[int, np.ndarray] = {}
-        for index in node.primitive.value_inputs:
-            constant = graph.constants.get(node.inputs[index].primitive)
-            if constant is not None:
-                known[index] = constant.on_host(self.stream)
-        return known
+    def known_value(self, graph: Graph, port: Port, found: Mapping[Port, np.ndarray] = NOTHING) -> np.ndarray | None:
+        """A tensor's value, if it is a constant or among those `found` otherwise."""
+        constant = graph.constants.get(port.primitive)
+        return found.get(port) if constant is None else constant.on_host(self.stream)
 
-    def infer(self, graph: Graph, node: Node) -> tuple[Layout, ...]:
+    def known_values(self, graph: Graph, node: Node, found: Mapping[Port, np.ndarray] = NOTHING) -> Values:
+        """The values of a node's value inputs, as far as they are known; see `known_value`."""
+        values = {index: self.known_value(graph, node.inputs[index], found) for index in node.primitive.value_inputs}
+        return {index: value for index, value in values.items() if value is not None}
+
+    def infer(self, graph: Graph, node: Node, found: Mapping[Port, np.ndarray] = NOTHING) -> tuple[Layout, ...]:
         """Planar output layouts (with the primitive's padding) of a node whose inputs are inferred."""
         primitive = node.primitive
         inputs = graph.input_layouts(node)
         types = tuple(x.element_type for x in inputs)
         signature = primitive.signature()
         shapes = tuple(x.shape for x in inputs)
-        values = self.known_values(graph, node)
+        values = self.known_values(graph, node, found)
         try:
             if signature is None:
-                found = primitive.infer_shapes(shapes, values)
+                inferred = primitive.infer_shapes(shapes, values)
             else:
-                found = self.shape_inference.rule(signature, types)(shapes, values)
-            if None in found:
-                known = primitive.open_shapes(shapes)
-                found = tuple(b if a is None else a for a, b in zip(found, known, strict=True))
+                inferred = self.shape_inference.rule(signature, types)(shapes, values)
+            if None in inferred:
+                opened = primitive.open_shapes(shapes)
+                inferred = tuple(b if a is None else a for a, b in zip(inferred, opened, strict=True))
         except ClinferError as error:
             raise error.at(primitive.where) from None
         out_types = primitive.output_types(types)
-        return tuple(self._layout(node, shape, kind) for shape, kind in zip(found, out_types, strict=True))
+        return tuple(self._layout(node, shape, kind) for shape, kind in zip(inferred, out_types, strict=True))
 
     @staticmethod
     def _layout(node: Node, shape: Shape | None, element_type: ElementType) -> Layout:

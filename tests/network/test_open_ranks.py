@@ -73,3 +73,17 @@ def test_axes_that_may_stay_tell_nothing(engine: Engine) -> None:
     x, axes = ops.parameter([-1, -1], np.float32), ops.parameter([1], np.int64)
     with pytest.raises(ClinferError, match="dynamic rank"):
         network_of(engine, ov.Model([opset15.squeeze(x, axes, True)], [x, axes]))
+
+
+def test_axes_that_follow_from_a_rank(engine: Engine, rng: np.random.Generator) -> None:
+    """As importers write a reduction over all axes of a tensor whose sizes, but not whose rank, are open."""
+    x, sizes = ops.parameter([1, 1], np.float32), ops.parameter([2], np.int64)
+    spread = ops.broadcast(x, sizes, broadcast_spec="BIDIRECTIONAL")
+    rank = ops.squeeze(ops.shape_of(ops.shape_of(spread)), ops.constant([0]))
+    axes = ops.range(ops.constant(np.int64(0)), rank, ops.constant(np.int64(1)), output_type="i64")
+    network = network_of(engine, ov.Model([ops.negative(ops.reduce_sum(spread, axes, False))], [x, sizes]))
+    for wanted in ((3, 4), (1, 1), (7, 65)):
+        data = rng.standard_normal((1, 1), np.float32)
+        result, = execute(network, [data, _axes(*wanted)])
+        assert result.shape == ()
+        assert np.allclose(result, -data.sum() * np.prod(wanted), rtol=1e-4)

@@ -1,15 +1,45 @@
 """Finds the element type and the (possibly dynamic) shape of every tensor; all formats are planar."""
 from __future__ import annotations
 
+import numpy as np
+
+from clinfer.base.layout import Layout
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
-from clinfer.program.graph import Graph
-from clinfer.topology import Constant
+from clinfer.program.graph import Graph, Node
+from clinfer.topology import Constant, Port
+
+_SHAPE_ELEMENTS = 64
 
 
 def infer_layouts(graph: Graph, context: BuildContext) -> None:
-    """Fill in `layouts` of every node and register the constants."""
+    """Fill in `layouts` of every node and register the constants.
+
+    Shape arithmetic whose results are already sure is computed on the way, because ranks may depend on it.
+    """
+    values: dict[Port, np.ndarray] = {}
     for node in graph:
-        node.layouts = context.infer(graph, node)
+        node.layouts = context.infer(graph, node, values)
         if isinstance(node.primitive, Constant):
             graph.constants[node.id] = ConstantData(node.layouts[0], array=node.primitive.value)
+        elif node.primitive.can_evaluate and node.inputs and all(map(_is_small, node.layouts)):
+            values |= _evaluate(graph, node, context, values)
+
+
+def _evaluate(graph: Graph, node: Node, context: BuildContext,
+              values: dict[Port, np.ndarray]) -> dict[Port, np.ndarray]:
+    """The outputs of a node whose inputs are known (or, where it reads only that, have known shapes); else nothing."""
+    layouts = graph.input_layouts(node)
+    if node.primitive.reads_shapes_only:
+        inputs = [np.empty(0) for layout in layouts if layout.is_static]
+    else:
+        small = [port for port, layout in zip(node.inputs, layouts, strict=True) if _is_small(layout)]
+        inputs = [value for port in small if (value := context.known_value(graph, port, values)) is not None]
+    if len(inputs) < len(layouts):
+        return {}
+    found = node.primitive.evaluate(tuple(inputs), tuple(layout.shape for layout in layouts))
+    return {Port(node.id, index): value for index, value in enumerate(found)}
+
+
+def _is_small(layout: Layout) -> bool:
+    return layout.is_static and layout.count <= _SHAPE_ELEMENTS and not layout.element_type.is_float
