@@ -17,6 +17,7 @@ SHORTEST, LONGEST = 640, 1280
 CORE, SURE = 0.3, 0.5
 GROWTH = 1.8
 SMALLEST = 3
+LONG = 0.8
 
 
 class Box(NamedTuple):
@@ -48,6 +49,26 @@ def find_lines(likely: NDArray[np.float32], height: int, width: int) -> list[Box
     boxes = [Box(int(b.top * down), min(height, int(np.ceil(b.bottom * down))),
                  int(b.left * right), min(width, int(np.ceil(b.right * right)))) for b in found]
     return sort_by_reading(boxes)
+
+
+def find_slant(likely: NDArray[np.float32], height: int, width: int) -> float:
+    """Degrees, clockwise and from -90 to 90, by which lines are turned in a picture of that size; 0 without any.
+
+    The second moments of a core, as a complex number of twice its angle, are the longer the longer the line is.
+    """
+    flags = likely > CORE
+    runs, labels = _label(flags)
+    if not len(runs):
+        return 0.0
+    y, x = (places * side / size for places, side, size in zip(np.nonzero(flags), (height, width), flags.shape,
+                                                               strict=True))
+    part = np.unique(np.repeat(labels, runs[:, 2] - runs[:, 1]), return_inverse=True)[1]
+    count = np.bincount(part)
+    x, y = (values - (np.bincount(part, values) / count)[part] for values in (x, y))
+    xx, xy, yy = (np.bincount(part, products) for products in (x * x, x * y, y * y))
+    moments = xx - yy + 2j * xy
+    long = np.abs(moments) > LONG * (xx + yy)
+    return float(np.degrees(np.angle(moments[long].sum()) / 2)) if long.any() else 0.0
 
 
 def _is_line(likely: NDArray[np.float32], core: Box) -> bool:

@@ -9,12 +9,16 @@ from PIL import Image
 from examples.ppocr_detection import Box
 
 LINE_HEIGHT = 48
+NARROWEST = 16
 
 
 def prepare_line(picture: NDArray[np.uint8], box: Box) -> NDArray[np.float32]:
-    """The network's input [1, 3, 48, W] in [-1, 1], blue-green-red; W follows from the box's proportions."""
+    """The network's input [1, 3, 48, W] in [-1, 1], blue-green-red.
+
+    W follows from the box's proportions, but is at least NARROWEST: the network has no output for less than 7.
+    """
     crop = Image.fromarray(picture[box.top : box.bottom, box.left : box.right])
-    width = max(1, -(-LINE_HEIGHT * crop.width // crop.height))
+    width = max(NARROWEST, -(-LINE_HEIGHT * crop.width // crop.height))
     pixels = np.asarray(crop.resize((width, LINE_HEIGHT), Image.Resampling.BILINEAR), np.float32)
     return np.ascontiguousarray((pixels[:, :, ::-1] / 127.5 - 1.0).transpose(2, 0, 1)[None])
 

@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,12 +22,13 @@ from PIL import Image, ImageOps
 import clinfer as ov
 from clinfer.base.errors import ClinferError
 from examples.fetch_models import model_path
-from examples.ppocr_detection import Box, find_lines, prepare_page
+from examples.ppocr_detection import Box, find_lines, find_slant, prepare_page
 from examples.ppocr_recognition import decode, make_alphabet, prepare_line
 
 PICTURE = Path(__file__).with_name("page.png")
 EXPECTED = Path(__file__).with_name("page.txt")
 SURE_ENOUGH = 0.5
+LEVEL, SIDEWAYS = 0.5, 45.0
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Page:
-    """What was found in a picture, in reading order."""
+    """What was found in a picture, in reading order.
+
+    `turned`: the degrees by which the picture was turned counter-clockwise before, to level its lines.
+    """
 
     lines: list[Line]
     detection: Timing
+    turned: float = 0.0
 
 
 class Network:
@@ -101,9 +106,29 @@ class Reader:
         self.alphabet = make_alphabet(characters)
 
     def read(self, picture: NDArray[np.uint8], repeats: int = 3) -> Page:
-        """The text in an [H, W, 3] picture; what recognition is not sure of is left out."""
-        ((likely, detection),) = self.detection.infer_all([prepare_page(picture)], repeats)
-        boxes = find_lines(likely[0, 0], *picture.shape[:2])
+        """The text in an [H, W, 3] picture; what recognition is not sure of is left out.
+
+        A slanted picture is levelled first; of one whose lines run up or down the direction that reads better counts.
+        """
+        likely, detection = self._detect(picture, repeats)
+        slant = find_slant(likely, *picture.shape[:2])
+        if abs(slant) < LEVEL:
+            return self._recognize(picture, likely, detection, repeats)
+        turns = (slant,) if abs(slant) <= SIDEWAYS else (slant, slant + 180)
+        pages = [self._read_turned(picture, turn, repeats) for turn in turns]
+        return max(pages, key=lambda page: sum(len(line.text) for line in page.lines))
+
+    def _read_turned(self, picture: NDArray[np.uint8], turn: float, repeats: int) -> Page:
+        turned = turn_picture(picture, turn)
+        return replace(self._recognize(turned, *self._detect(turned, repeats), repeats), turned=turn)
+
+    def _detect(self, picture: NDArray[np.uint8], repeats: int) -> tuple[NDArray[np.float32], Timing]:
+        ((output, timing),) = self.detection.infer_all([prepare_page(picture)], repeats)
+        return output[0, 0], timing
+
+    def _recognize(self, picture: NDArray[np.uint8], likely: NDArray[np.float32], detection: Timing,
+                   repeats: int) -> Page:
+        boxes = find_lines(likely, *picture.shape[:2])
         results = self.recognition.infer_all([prepare_line(picture, box) for box in boxes], repeats)
         lines = []
         for box, (scores, timing) in zip(boxes, results, strict=True):
@@ -113,11 +138,20 @@ class Reader:
         return Page(lines, detection)
 
 
+def turn_picture(picture: NDArray[np.uint8], degrees: float) -> NDArray[np.uint8]:
+    """The picture turned counter-clockwise, whole, with its median colour around it."""
+    fill = tuple(int(value) for value in np.median(picture.reshape(-1, 3), axis=0))
+    image = Image.fromarray(picture)
+    return np.asarray(image.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=fill))
+
+
 def open_picture(path: Path) -> NDArray[np.uint8]:
     """A picture file as [H, W, 3], upright, on white where it is transparent; ClinferError if it is not one."""
     try:
         with Image.open(path) as file:
             picture = ImageOps.exif_transpose(file)
+            if picture.mode.startswith("I;16"):
+                picture = Image.fromarray((np.asarray(picture) // 257).astype(np.uint8))
             if picture.mode == "P" or picture.has_transparency_data:
                 picture = picture.convert("RGBA")
                 picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
@@ -141,6 +175,8 @@ def print_table(page: Page) -> None:
             f"{line.text:<{column}}  {place:>9}  {time_taken.shape[3]:>6}  "
             f"{time_taken.first_ms:>9.1f}  {time_taken.again_ms:>9.1f}"
         )
+    if page.turned:
+        print(f"\nturned by {page.turned:.1f} degrees to level the lines; positions are those in the turned picture")
     height, width = page.detection.shape[2:]
     print(
         f"\nfound on a page of {width} x {height} in {page.detection.first_ms:.1f} ms first, "
@@ -158,7 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status 0, or 1 where the built-in picture is misread or a picture has no text."""
     parser = argparse.ArgumentParser(description="Reads the text in a picture.")
     parser.add_argument("--device", default="AUTO", help="CPU, GPU.1, ... (default: a GPU, else the CPU)")
-    parser.add_argument("--image", type=Path, help="a picture with upright text (default: a built-in page)")
+    parser.add_argument("--image", type=Path, help="a picture with text in one direction (default: a built-in page)")
     options = parser.parse_args(arguments)
 
     picture = open_picture(options.image or PICTURE)

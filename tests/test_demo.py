@@ -105,6 +105,22 @@ def flood_boxes(flags: NDArray[np.bool_]) -> Boxes:
     return boxes
 
 
+@pytest.mark.parametrize("degrees", [-89, -30, -2, 0, 2, 30, 89])
+def test_the_slant_of_lines_is_found(random: np.random.Generator, degrees: int) -> None:
+    lines = [Box(top, top + 12, 30, 30 + int(random.integers(100, 400))) for top in range(60, 480, 60)]
+    cores = Image.fromarray(likely_map(512, 480, [*lines, Box(20, 45, 200, 225)]))
+    slanted = np.asarray(cores.rotate(-degrees, expand=True, fillcolor=0.05))
+    down, right = (float(f) for f in random.uniform(0.5, 3, 2))
+    stretched = np.asarray(Image.fromarray(slanted).resize((int(slanted.shape[1] * right),
+                                                            int(slanted.shape[0] * down))))
+    assert ppocr_detection.find_slant(stretched, *slanted.shape) == pytest.approx(degrees, abs=1)
+
+
+@pytest.mark.parametrize("boxes", [[], [Box(10, 60, 10, 60)]])
+def test_what_has_no_direction_has_no_slant(boxes: Boxes) -> None:
+    assert ppocr_detection.find_slant(likely_map(96, 96, boxes), 96, 96) == 0
+
+
 @pytest.mark.parametrize("sides", [(1, 1), (30, 700), (480, 640), (3000, 2000), (5000, 40)])
 def test_prepared_pages_fit_the_network(random: np.random.Generator, sides: tuple[int, int]) -> None:
     picture = np.empty((*sides, 3), np.uint8)
@@ -122,7 +138,7 @@ def test_prepared_lines_keep_their_proportions(random: np.random.Generator) -> N
     picture[:] = colour = random.integers(0, 256, 3)
     line = ppocr_recognition.prepare_line(picture, Box(0, height, 0, width))
     assert line.dtype == np.float32
-    assert line.shape == (1, 3, 48, -(-48 * width // height))
+    assert line.shape == (1, 3, 48, max(ppocr_recognition.NARROWEST, -(-48 * width // height)))
     np.testing.assert_allclose(line[0, :, 20, 0], colour[::-1] / 127.5 - 1, atol=0.01)
 
 
@@ -164,6 +180,12 @@ def test_pictures_of_every_mode_are_read(tmp_path: Path, mode: str) -> None:
     path = tmp_path / ("picture.tif" if mode == "CMYK" else "picture.png")
     Image.new(mode, (40, 20)).save(path)
     assert read_text.open_picture(path).shape == (20, 40, 3)
+
+
+def test_sixteen_bits_keep_their_range(tmp_path: Path, random: np.random.Generator) -> None:
+    pixels = random.integers(0, 1 << 16, (5, 7), np.uint16)
+    Image.fromarray(pixels).save(tmp_path / "deep.png")
+    np.testing.assert_array_equal(read_text.open_picture(tmp_path / "deep.png")[:, :, 1], pixels // 257)
 
 
 def test_transparent_pictures_lie_on_white(tmp_path: Path) -> None:
@@ -264,6 +286,17 @@ def test_the_demo_reads_any_picture(capsys: pytest.CaptureFixture[str], tmp_path
     shown = capsys.readouterr().out
     assert "Platform 9" in shown
     assert "Good morning" not in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degrees", [-3, 20, 90, -90])
+def test_the_demo_levels_a_slanted_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, degrees: int) -> None:
+    texts = (make_picture.Text(90, 200, 44, "Good morning, everybody"), make_picture.Text(90, 400, 44, "Platform 9"))
+    path = tmp_path / "slanted.png"
+    make_picture.draw(texts).crop((0, 130, 800, 530)).rotate(degrees, expand=True, fillcolor="white").save(path)
+    assert read_text.main(["--image", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "morning" in shown and "Platform" in shown and "to level the lines" in shown
 
 
 @pytest.mark.slow
