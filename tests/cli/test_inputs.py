@@ -183,13 +183,15 @@ def header(shape: str) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "content", "words"), [
-    ("x.npy", b"", "cannot be read"), ("x.npy", b"\x93NUMPY", "cannot be read"), ("x.npy", b"hello", "no array of numbers"),
+    ("x.npy", b"", "cannot be read"), ("x.npy", b"\x93NUMPY", "cannot be read"),
+    ("x.npy", b"hello", "no array of numbers"),
     ("x.npy", header("2, 3"), "cannot be read"), ("x.npy", header("99999999999, 99999999"), "cannot be read"),
     ("x.npy", np.array([{}, None]), "cannot be read"), ("x.npy", np.array([["a", "b"]]), "cannot be made"),
     ("x.npy", np.zeros((2, 4), np.float32), "outside the model's bounds"), ("x.npy", np.zeros(3), "wrong rank"),
     ("x.npy", GOOD.astype([("r", "f4")]), "cannot be made"), ("x.npy", np.zeros((2, 3), complex), "cannot be made"),
     ("x.npz", b"PK\x03\x04 broken", "cannot be read"), ("x.npz", {"x": GOOD, "y": GOOD}, "several arrays"),
-    ("x.npz", {}, "no arrays"), ("x.npz", {"x": np.array([None])}, "cannot be read"), ("x.txt", b"1 2 3", "cannot be read"),
+    ("x.npz", {}, "no arrays"),
+    ("x.npz", {"x": np.array([None])}, "cannot be read"), ("x.txt", b"1 2 3", "cannot be read"),
 ], ids=str)
 def test_malformed_arrays_are_one_clear_error(tmp_path: Path, name: str, content: object, words: str) -> None:
     _write(tmp_path / name, content)
