@@ -10,6 +10,7 @@ from clinfer.topology import Primitive
 _ROOM_NAMES = (
     "batch_norm",
     "broadcast",
+    "col2im",
     "concat",
     "convert",
     "convolution",
