@@ -127,6 +127,9 @@ class InferRequest(metaclass=Handle):
     def set_callback(self, callback: Callable[[Any], None], userdata: Any = None) -> None:
         """Call `callback(userdata)` after every background run that succeeds, in the thread that ran it."""
         self._check_idle()
+        if not callable(callback):
+            raise ClinferError("a callback must be callable", where="infer request",
+                               values={"given": type(callback).__name__})
         self._callback, self.userdata = callback, userdata
 
     def _join(self, deadline: float | None) -> bool:

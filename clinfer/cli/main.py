@@ -15,6 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.version import VERSION
 from clinfer.cli.usage import UsageError
 
 _IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
@@ -41,6 +42,18 @@ Shapes = Annotated[list[str] | None, typer.Option(
 Precisions = Annotated[Precision | None, typer.Option(help="Of floats. Without it the device decides.")]
 Seed = Annotated[int, typer.Option(help="Of the random inputs.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(VERSION)
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_show_version,
+                                                         help="Print the version.")] = False) -> None:
+    """Runs any model that OpenVINO can read on any OpenCL device."""
 
 
 @app.command()

@@ -101,6 +101,15 @@ def test_an_output_tensor_that_is_too_small(one: CompiledModel, x: np.ndarray) -
     assert_softmax(request.infer(x[:2])[0], x[:2])
 
 
+def test_a_callback_that_cannot_be_called(one: CompiledModel, x: np.ndarray) -> None:
+    request = one.create_infer_request()
+    with pytest.raises(ClinferError, match="callable"):
+        request.set_callback(5, 1)  # type: ignore[arg-type]
+    request.start_async(x)
+    request.wait()
+    assert_softmax(request.results[0], x)
+
+
 def test_errors_while_running_come_to_the_caller(one: CompiledModel, x: np.ndarray,
                                                  monkeypatch: pytest.MonkeyPatch) -> None:
     request = one.create_infer_request()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clinfer.base.version import VERSION
 from clinfer.cli import main, table
 from clinfer.cli.inputs import InputOrder
 from clinfer.cli.run import run_model
@@ -42,6 +43,11 @@ def test_devices_in_a_pipe() -> None:
     for line, device in zip(lines[1:], available_devices(), strict=True):
         assert device.full_name in line
         assert device.driver_version in line
+
+
+def test_version() -> None:
+    done = call("--version")
+    assert (done.returncode, done.stdout) == (0, f"{VERSION}\n")
 
 
 def test_devices_as_json() -> None:
