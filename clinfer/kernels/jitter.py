@@ -29,7 +29,7 @@ from clinfer.kernels.spec import Constant, KernelParams, Operand, Stage, kernel_
 
 LARGEST_INDEX = 2**31 - 1
 _DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"([\w.]+)"\s*$', re.MULTILINE)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"(?:(\w+)/)?([\w.]+)"\s*$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,21 @@ def read_source(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
+@cache
 def kernel_source(package: str, name: str) -> str:
-    """The text of a kernel file with the headers that lie beside it put in; the shared ones come by `common_source`."""
+    """The text of a kernel file with its headers put in: "name.h" lies beside the file, "folder/name.h" in a
+    folder beside the file's own. What "clinfer.cl" stands for comes by `common_source`."""
     def header(match: re.Match[str]) -> str:
-        return "" if match[1] == "clinfer.cl" else read_source(package, match[1])
+        folder, file = match.groups()
+        if file == "clinfer.cl":
+            return ""
+        return kernel_source(f"{package.rpartition('.')[0]}.{folder}" if folder else package, file)
 
     return _INCLUDE.sub(header, read_source(package, name))
 
 
 def common_source() -> str:
-    """The shared headers, which precede the kernels of a batch once."""
+    """The headers of `include/`, which precede the kernels of a batch once."""
     return "\n".join(read_source("clinfer.kernels", f"include/{name}")
                      for name in ("types.cl", "math.cl", "subgroup.cl"))
 
@@ -123,7 +128,7 @@ def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
     body = kernel_source(kernel_folder(stage, params.primitive), stage.source)
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
     kernel_id = f"{stage.entry}_{identity.hexdigest()[:16]}"
-    return StageCode(kernel_id, _assemble(kernel_id, stage.entry, writer, body), tuple(writer.fields))
+    return StageCode(kernel_id, _assemble(kernel_id, writer, body), tuple(writer.fields))
 
 
 def operand_macros(operand: Operand) -> list[str]:
@@ -146,9 +151,8 @@ def literal(value: Constant) -> str:
     return str(value)
 
 
-def _assemble(kernel_id: str, entry: str, writer: _Writer, body: str) -> str:
-    lines = ["#define CLINFER_JIT", f"#define KERNEL_ID {kernel_id}", f"#define KERNEL_ENTRY_{entry}",
-             *writer.lines]
+def _assemble(kernel_id: str, writer: _Writer, body: str) -> str:
+    lines = ["#define CLINFER_JIT", f"#define KERNEL_ID {kernel_id}", *writer.lines]
     if writer.names:
         fields = " ".join(f"int {name};" for name in writer.names)
         lines.append(f"typedef struct {{ {fields} }} {kernel_id}_args;")

@@ -9,6 +9,9 @@
 // A helper function of one kernel; kernels of a batch share one name space.
 #define FUNC(name) CLINFER_CAT(name, KERNEL_ID)
 
+// In front of a helper that must become part of its kernel: one that works on arrays which are registers there.
+#define INLINED static inline __attribute__((always_inline))
+
 #define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
 
 // Coordinates of up to eight axes.

@@ -7,15 +7,14 @@
 #define EPSILON 1e-5f
 #define SPAN 64
 #define LOCAL 1
-#define INPUT4_TYPE float
-#define INPUT4_LOAD(p, i) LOAD_f32(p, i)
-#define INPUT4_GET_INDEX(c) (c)
 #undef INPUT1_GET_INDEX
 #undef INPUT2_GET_INDEX
 #undef INPUT3_GET_INDEX
+#undef INPUT4_GET_INDEX
 #define INPUT1_GET_INDEX(c) (c)
 #define INPUT2_GET_INDEX(c) (c)
 #define INPUT3_GET_INDEX(c) (c)
+#define INPUT4_GET_INDEX(c) (c)
 #endif
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.shared.copying import ViewCopy, copy_kernels
+from clinfer.ops.shared.copying import copy_kernels
+from clinfer.ops.shared.view_copy import ViewCopy
 from clinfer.ops.shared.views import open_view
 
 

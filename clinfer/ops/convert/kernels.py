@@ -45,6 +45,10 @@ def _constants(params: KernelParams) -> Mapping[str, Constant]:
             "VECTOR": _vector(params)}
 
 
+def _single_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {"THROUGH": _through(params)}
+
+
 def _dispatch(params: KernelParams) -> Dispatch:
     return local_items(params.outputs[0].count)
 
@@ -117,10 +121,10 @@ def _nibbles_dispatch(params: KernelParams) -> Dispatch:
 KERNELS = (
     KernelSpec("convert_nibbles", supports=_supports_nibbles, formats=_nibbles_formats, stages=(
         Stage("convert_nibbles.cl", "convert_nibbles", _nibbles_dispatch,
-              constants=lambda params: {"THROUGH": _through(params)}, bake=False),), writes_packed=True),
+              constants=_single_constants, bake=False),), writes_packed=True),
     KernelSpec("convert_vector", supports=_supports_vectors, score=lambda params: 10.0, formats=present_formats,
                stages=(Stage("convert_vector.cl", "convert_vector", _span_dispatch, _memory, _constants,
                              _span_arguments, bake=False),)),
     KernelSpec("convert_ref", supports=_supports, formats=present_formats, stages=(
-        Stage("convert_ref.cl", "convert_ref", _dispatch, constants=_constants, bake=False),)),
+        Stage("convert_ref.cl", "convert_ref", _dispatch, constants=_single_constants, bake=False),)),
 )

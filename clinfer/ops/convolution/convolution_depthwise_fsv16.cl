@@ -8,31 +8,17 @@
 
 #ifndef TILE_PIXELS
 #define TILE_PIXELS 8
-#define HAS_BIAS 0
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 1
-#define ARG_STRIDE_X 1
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
-#define INPUT0_SIZE_Z 1
-#define INPUT1_SIZE_Z 1
-#define INPUT1_PITCH_Z 0
-#define OUTPUT0_SIZE_Z 1
 #endif
+
+#include "shared/bias.h"
+#include "shared/spatial.h"
 
 #define BLOCK 16
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
                                     const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                                    const global INPUT2_TYPE* restrict bias,
-#endif
-                                    global OUTPUT0_TYPE* restrict output ARGS) {
+                                    BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
     const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
     const int blocks = CEIL_DIV(OUTPUT0_SIZE_1, BLOCK);
@@ -40,13 +26,7 @@ KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
 
     float16 sum[TILE_PIXELS];
     #pragma unroll
-    for (int i = 0; i < TILE_PIXELS; ++i) {
-#if HAS_BIAS
-        sum[i] = INPUT2_LOAD16(bias, INPUT2_OFFSET + channel);
-#else
-        sum[i] = 0.0f;
-#endif
-    }
+    for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = BIAS16(channel);
 
     const int left = x * ARG_STRIDE_X - ARG_PAD_X;
     const int right = left + (TILE_PIXELS - 1) * ARG_STRIDE_X + (INPUT1_SIZE_X - 1) * ARG_DILATION_X;

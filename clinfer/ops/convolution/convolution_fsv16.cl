@@ -5,7 +5,7 @@
 // multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
 // (phases), so that a filter column always reads consecutive pixels of one phase.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
-// channels (block tails are zero), bias [O] in blocks of 16 (the same).
+// channels (block tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
 #include "clinfer.cl"
 
@@ -13,26 +13,13 @@
 #define TILE_PIXELS 14
 #define TILE_BLOCKS 2
 #define PANEL_PIXELS 256
-#define HAS_BIAS 0
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 1
-#define ARG_STRIDE_X 1
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
 #define ARG_PHASES 1
 #define ARG_PHASE_PIXELS 64
 #define ARG_TILES 1
-#define INPUT0_SIZE_Z 1
-#define INPUT1_SIZE_Z 1
-#define INPUT1_PITCH_Z 0
-#define OUTPUT0_SIZE_Z 1
 #endif
 
-#define BLOCK 16
+#include "shared/channel_tiles.h"
+#include "shared/spatial.h"
 
 // Copies the pixels from `first` on of the row of data whose pixel 0 has index `row`.
 void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
@@ -48,10 +35,7 @@ void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int r
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                          const global INPUT2_TYPE* restrict bias,
-#endif
-                          global OUTPUT0_TYPE* restrict output ARGS) {
+                          BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
     const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
     const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0);
@@ -60,19 +44,7 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
 
     int filters[TILE_BLOCKS];
     float16 sum[TILE_PIXELS][TILE_BLOCKS];
-    #pragma unroll
-    for (int j = 0; j < TILE_BLOCKS; ++j) {
-        const int own = min(channel + j * BLOCK, (INPUT1_SIZE_1 - 1) / BLOCK * BLOCK);
-        int at[MAX_RANK] = {group, own};
-        filters[j] = INPUT1_INDEX_OF(at);
-#if HAS_BIAS
-        const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + group * INPUT1_SIZE_1 + own);
-#else
-        const float16 start = 0.0f;
-#endif
-        #pragma unroll
-        for (int i = 0; i < TILE_PIXELS; ++i) sum[i][j] = start;
-    }
+    FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
 
     float panel[PANEL_PIXELS * BLOCK];
     for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
@@ -91,32 +63,11 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                     const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
                     const float* pixels = panel + phase * BLOCK;
                     const global INPUT1_TYPE* filter = weights + tap + kx * INPUT1_PITCH_X;
-                    #pragma unroll 2
-                    for (int k = 0; k < channels; ++k) {
-                        float16 weight[TILE_BLOCKS];
-                        #pragma unroll
-                        for (int j = 0; j < TILE_BLOCKS; ++j)
-                            weight[j] = INPUT1_LOAD16(filter, filters[j] + k * BLOCK);
-                        #pragma unroll
-                        for (int i = 0; i < TILE_PIXELS; ++i) {
-                            const float16 value = pixels[i * BLOCK + k];
-                            #pragma unroll
-                            for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
-                        }
-                    }
+                    FUNC(add_products)(sum, pixels, filter, filters, channels);
                 }
             }
         }
     }
 
-    #pragma unroll
-    for (int j = 0; j < TILE_BLOCKS; ++j) {
-        if (channel + j * BLOCK < INPUT1_SIZE_1) {
-            const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
-            const int first = OUTPUT0_INDEX_OF(at);
-            #pragma unroll
-            for (int i = 0; i < TILE_PIXELS; ++i)
-                if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i][j]);
-        }
-    }
+    FUNC(store_tile)(output, sum, batch, group, channel, z, y, x, 1 PASS_ARGS);
 }

@@ -11,34 +11,17 @@
 #define FILTER_Z 1
 #define FILTER_Y 1
 #define FILTER_X 1
-#define HAS_BIAS 0
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 1
-#define ARG_STRIDE_X 1
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
-#define INPUT0_SIZE_Z 1
-#define INPUT0_PITCH_Z 0
-#define OUTPUT0_SIZE_Z 1
 #endif
 
-#define DEPTH 16
-#define SIDE 16
-#define OWN (TILE / SIDE)
-// One column more than the tile has: elements of one row then lie in different banks.
-#define PITCH (TILE + 1)
+#include "shared/bias.h"
+#include "shared/local_tiles.h"
+#include "shared/spatial.h"
+
 #define TAPS (FILTER_Z * FILTER_Y * FILTER_X)
 
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                          const global INPUT2_TYPE* restrict bias,
-#endif
-                          global OUTPUT0_TYPE* restrict output ARGS) {
+                          BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local INPUT0_COMPUTE weight_tile[DEPTH * PITCH], data_tile[DEPTH * PITCH];
     const int first_channel = get_group_id(1) * TILE, first_pixel = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
@@ -80,18 +63,7 @@ KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global
                                          + from_y * INPUT0_PITCH_Y + from_x * INPUT0_PITCH_X) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll
-        for (int k = 0; k < DEPTH; ++k) {
-            INPUT0_COMPUTE weight[OWN];
-            #pragma unroll
-            for (int i = 0; i < OWN; ++i) weight[i] = weight_tile[k * PITCH + item_y + i * SIDE];
-            #pragma unroll
-            for (int j = 0; j < OWN; ++j) {
-                const INPUT0_COMPUTE value = data_tile[k * PITCH + item_x + j * SIDE];
-                #pragma unroll
-                for (int i = 0; i < OWN; ++i) sum[i][j] += weight[i] * value;
-            }
-        }
+        FUNC(add_products)(sum, weight_tile, data_tile);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
@@ -103,9 +75,7 @@ KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global
             if (channel >= INPUT1_SIZE_1 || pixel >= pixels) continue;
             const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel, pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y,
                                       pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
-#if HAS_BIAS
-            sum[i][j] += INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[1]));
-#endif
+            ADD_BIAS(sum[i][j], at[1]);
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
         }
     }

@@ -12,21 +12,11 @@
 #define TILE_PIXELS 14
 #define PANEL_PIXELS 4096
 #define STRIDE_X 1
-#define HAS_BIAS 0
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 1
-#define ARG_STRIDE_X 1
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
 #define ARG_ROW_PIXELS 64
-#define INPUT0_SIZE_Z 1
-#define INPUT1_SIZE_Z 1
-#define OUTPUT0_SIZE_Z 1
 #endif
+
+#include "shared/bias.h"
+#include "shared/spatial.h"
 
 #define BLOCK 16
 
@@ -45,10 +35,7 @@ void FUNC(fill_row)(float* panel, const global INPUT0_TYPE* input, const int row
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                                 const global INPUT2_TYPE* restrict bias,
-#endif
-                                 global OUTPUT0_TYPE* restrict output ARGS) {
+                                 BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
     const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
     const int batch = get_global_id(2);
@@ -70,11 +57,7 @@ KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const
     }
 
     for (int channel = 0; channel < OUTPUT0_SIZE_1; channel += BLOCK) {
-#if HAS_BIAS
-        const float16 start = INPUT2_LOAD16(bias, INPUT2_OFFSET + channel);
-#else
-        const float16 start = 0.0f;
-#endif
+        const float16 start = BIAS16(channel);
         float16 sum[TILE_PIXELS];
         #pragma unroll
         for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = start;

@@ -3,26 +3,11 @@
 // [G, O, I, Z, Y, X], bias [G * O]. Strides, dilations and pads (before) are arguments.
 #include "clinfer.cl"
 
-#ifndef ARG_STRIDE_X
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 1
-#define ARG_STRIDE_X 1
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
-#define INPUT0_SIZE_Z 1
-#define INPUT1_SIZE_Z 1
-#define HAS_BIAS 0
-#endif
+#include "shared/bias.h"
+#include "shared/spatial.h"
 
 KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                        const global INPUT2_TYPE* restrict bias,
-#endif
-                        global OUTPUT0_TYPE* restrict output ARGS) {
+                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
     OUTPUT0_UNRAVEL((int)get_global_id(0), at);
     from[0] = at[0];
@@ -45,8 +30,6 @@ KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global I
             }
         }
     }
-#if HAS_BIAS
-    sum += INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[1]));
-#endif
+    ADD_BIAS(sum, at[1]);
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
 }

@@ -6,39 +6,40 @@ from functools import partial
 from math import ceil, prod
 
 from clinfer.base.format import Format
-from clinfer.base.shape import Size
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution.columns import as_row, is_column, turned_stage
 from clinfer.ops.convolution.geometry import (
-    bias_constants,
-    dilations,
-    filter_sizes,
     flat_operands,
     group_shape,
-    has_bias,
     is_pointwise,
     operands,
     output_pixels,
     step_arguments,
-    strides,
 )
+from clinfer.ops.shared.bias import bias_constants
+from clinfer.ops.shared.channel_tiles import (
+    BLOCK,
+    BLOCKED_DATA,
+    Tile,
+    efficiency,
+    group_refusal,
+    refusal,
+    tile_count,
+    used,
+)
+from clinfer.ops.shared.spatial import dilations, filter_sizes, per_axis, strides
 
-BLOCK = 16
 PANEL_PIXELS = 256
 PLANAR_PANEL_PIXELS = 4096
 PLANAR_PIXELS = 14
 FEW_CHANNELS = 8
-UNKNOWN_WIDTH = 60
-"""Width for which tiles are chosen where the width is dynamic."""
 
-Tile = tuple[int, int]
 TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (8, 2): 0.96, (14, 1): 0.9, (4, 4): 0.95,
                             (1, 4): 0.4}
 """Tiles (pixels, blocks of channels) with their speed relative to the best, without waste."""
 DEPTHWISE_TILES = {14: 1.0, 8: 0.93}
 """Pixels of a depthwise tile, with the same."""
 
-_DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
 _WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
 _GROUPED_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
 _PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
@@ -47,8 +48,8 @@ _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"
 
 def _formats(params: KernelParams, weights: Mapping[int, str], is_planar: bool = False) -> Formats:
     rank = params.inputs[0].rank
-    blocked = Format.of(_DATA[rank])
-    bias = (Format.of("o_osv16"),) if has_bias(params) else ()
+    blocked = Format.of(BLOCKED_DATA[rank])
+    bias = (Format.of("o_osv16"),) if params.primitive.bias_input is not None else ()
     return Formats((Format.planar(rank) if is_planar else blocked, Format.of(weights[params.inputs[1].rank]), *bias),
                    (blocked,))
 
@@ -70,24 +71,13 @@ def _depthwise_formats(params: KernelParams) -> Formats:
 
 def _refusal(params: KernelParams) -> str | None:
     """What no kernel of this file does."""
-    if params.capabilities.device_type != "CPU":
-        return "made for CPUs"
-    if any(x.element_type.name not in ("f32", "f16", "bf16") for x in params.inputs + params.outputs):
-        return "element types other than f32, f16, bf16"
-    if not params.inputs[1].is_static:
-        return "the shape of the weights is dynamic"
-    if any(x.padding.both(1) for x in (params.inputs[0], params.outputs[0])):
-        return "padded channels"
-    return None
+    padded = params.inputs[0].padding.both(1) or params.outputs[0].padding.both(1)
+    return refusal(params) or ("padded channels" if padded else None)
 
 
 def _any_refusal(tile: Tile, params: KernelParams) -> str | None:
-    groups, outputs, inputs = group_shape(params)
-    if groups != 1 and (outputs % BLOCK or inputs % BLOCK):
-        return "groups whose channels do not fill blocks of 16"
-    if prod(_phases(tile, params)) > PANEL_PIXELS:
-        return "a row of the filter is too wide"
-    return None
+    too_wide = prod(_phases(tile, params)) > PANEL_PIXELS
+    return group_refusal(*group_shape(params)) or ("a row of the filter is too wide" if too_wide else None)
 
 
 def _planar_refusal(params: KernelParams) -> str | None:
@@ -110,16 +100,7 @@ def _depthwise_refusal(params: KernelParams) -> str | None:
 
 
 def _efficiency(tile: Tile, params: KernelParams) -> float:
-    """The speed of a tile, less what it wastes on pixels and channels that do not exist."""
-    blocks = ceil(group_shape(params)[1] / BLOCK)
-    return TILES[tile] * _used(output_pixels(params), tile[0]) * _used(blocks, tile[1])
-
-
-def _used(size: Size, step: int) -> float:
-    """The part of the steps covering `size` that is inside."""
-    if not isinstance(size, int):
-        return UNKNOWN_WIDTH / (UNKNOWN_WIDTH + (step - 1) / 2)
-    return size / (ceil(size / step) * step) if size else 1.0
+    return efficiency(tile, TILES[tile], output_pixels(params), group_shape(params)[1])
 
 
 def _phases(tile: Tile, params: KernelParams) -> tuple[int, int]:
@@ -148,14 +129,10 @@ def _depthwise_constants(pixels: int, params: KernelParams) -> Mapping[str, Cons
     return {**bias_constants(params), "TILE_PIXELS": pixels}
 
 
-def _tiles(tile: Tile, params: KernelParams) -> int:
-    """Tiles of output channels in one group."""
-    return ceil(group_shape(params)[1] / (tile[1] * BLOCK))
-
-
 def _any_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
     phases, pixels = _phases(tile, params)
-    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels, "tiles": _tiles(tile, params)}
+    return {**step_arguments(params), "phases": phases, "phase_pixels": pixels,
+            "tiles": tile_count(tile, group_shape(params)[1])}
 
 
 def _planar_arguments(params: KernelParams) -> Mapping[str, int]:
@@ -168,7 +145,7 @@ def _planar_arguments(params: KernelParams) -> Mapping[str, int]:
 def _rows(params: KernelParams) -> tuple[int, int, int]:
     """(batch, rows, pixels of a row) of the output."""
     batch, _, *spatial = params.outputs[0].static_shape
-    z, y, x = (1,) * (3 - len(spatial)) + tuple(spatial)
+    z, y, x = per_axis(tuple(spatial), 1)
     return batch, z * y, x
 
 
@@ -176,8 +153,8 @@ def _any_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
     batch, rows, width = _rows(params)
     if is_pointwise(params):
         rows, width = 1, rows * width
-    groups = group_shape(params)[0]
-    return Dispatch((ceil(width / tile[0]), rows, batch * groups * _tiles(tile, params)), (1, 1, 1))
+    groups, channels, _ = group_shape(params)
+    return Dispatch((ceil(width / tile[0]), rows, batch * groups * tile_count(tile, channels)), (1, 1, 1))
 
 
 def _planar_dispatch(params: KernelParams) -> Dispatch:
@@ -207,7 +184,7 @@ def _depthwise_kernel(pixels: int) -> KernelSpec:
     stage = Stage("convolution_depthwise_fsv16.cl", "convolution_depthwise_fsv16", partial(_depthwise_dispatch, pixels),
                   operands, partial(_depthwise_constants, pixels), step_arguments, bake=False)
     return KernelSpec(f"convolution_depthwise_fsv16_{pixels}", (stage,), formats=_depthwise_formats,
-                      score=lambda params: 30 + DEPTHWISE_TILES[pixels] * _used(params.outputs[0].shape[-1], pixels),
+                      score=lambda params: 30 + DEPTHWISE_TILES[pixels] * used(params.outputs[0].shape[-1], pixels),
                       supports=lambda params: _refusal(params) or _depthwise_refusal(params))
 
 

@@ -1,29 +1,13 @@
 """What the convolution kernels know of a primitive: views with three spatial axes, steps and pads."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import BufferRef, KernelParams, Operand
-from clinfer.ops.shared.spatial import axis_arguments, count, data_view, per_axis
-
-
-def spatial_rank(params: KernelParams) -> int:
-    """The number of spatial axes of the model's operation."""
-    return params.inputs[0].rank - 2
-
-
-def has_bias(params: KernelParams) -> bool:
-    """Whether the primitive adds a bias."""
-    return len(params.inputs) > 2
-
-
-def filter_sizes(params: KernelParams) -> tuple[int, int, int]:
-    """The filter along z, y, x (1 where the operation has no such axis); the weights must be static."""
-    return per_axis(params.inputs[1].static_shape[2 + params.primitive.is_grouped:], 1)
+from clinfer.kernels.spec import KernelParams, Operand, input_operand, output_operand
+from clinfer.ops.shared.bias import bias_operand
+from clinfer.ops.shared.spatial import axis_arguments, count, data_view, dilations, filter_sizes, per_axis, strides
 
 
 def group_shape(params: KernelParams) -> tuple[int, int, int]:
@@ -32,22 +16,18 @@ def group_shape(params: KernelParams) -> tuple[int, int, int]:
     return (shape[0], shape[1], shape[2]) if params.primitive.is_grouped else (1, shape[0], shape[1])
 
 
-def strides(params: KernelParams) -> tuple[int, int, int]:
-    """The steps along z, y, x."""
-    return per_axis(params.primitive.strides, 1)
-
-
-def dilations(params: KernelParams) -> tuple[int, int, int]:
-    """The distance of filter elements along z, y, x."""
-    return per_axis(params.primitive.dilations, 1)
-
-
 def pads(params: KernelParams) -> tuple[int, int, int]:
     """Elements before the data along z, y, x; layouts must be static."""
-    rank = spatial_rank(params)
+    rank = params.inputs[0].rank - 2
     data, weights = params.inputs[0].static_shape[-rank:], params.inputs[1].static_shape[-rank:]
     before = tuple(params.primitive.pads(axis, data[axis], weights[axis])[0] for axis in range(rank))
     return per_axis(before, 0)
+
+
+def step_arguments(params: KernelParams) -> dict[str, int]:
+    """Strides, dilations and pads as kernel arguments (pads are 0 while the layouts are dynamic)."""
+    return axis_arguments(stride=strides(params), dilation=dilations(params),
+                          pad=pads(params) if params.is_static else (0, 0, 0))
 
 
 def is_pointwise(params: KernelParams) -> bool:
@@ -62,12 +42,6 @@ def output_pixels(params: KernelParams) -> Size:
     """Output pixels that stand in one row of `flat_operands`."""
     spatial = params.outputs[0].shape[2:]
     return count(spatial) if is_pointwise(params) else spatial[-1]
-
-
-def step_arguments(params: KernelParams) -> dict[str, int]:
-    """Strides, dilations and pads as kernel arguments (pads are 0 while the layouts are dynamic)."""
-    before = pads(params) if params.is_static else (0, 0, 0)
-    return axis_arguments(stride=strides(params), dilation=dilations(params), pad=before)
 
 
 def flat_view(layout: Layout) -> TensorView:
@@ -98,15 +72,5 @@ def flat_operands(params: KernelParams) -> tuple[Operand, ...]:
 
 
 def _operands(params: KernelParams, data: TensorView, output: TensorView) -> tuple[Operand, ...]:
-    bias = (_input(2, TensorView.of(params.inputs[2])),) if has_bias(params) else ()
-    return (_input(0, data), _input(1, weights_view(params)), *bias,
-            Operand("OUTPUT0", BufferRef("output", 0), output))
-
-
-def _input(index: int, view: TensorView) -> Operand:
-    return Operand(f"INPUT{index}", BufferRef("input", index), view)
-
-
-def bias_constants(params: KernelParams) -> Mapping[str, int]:
-    """Whether the kernel has the bias argument."""
-    return {"HAS_BIAS": int(has_bias(params))}
+    return (input_operand(params, 0, data), input_operand(params, 1, weights_view(params)), *bias_operand(params),
+            output_operand(params, 0, output))

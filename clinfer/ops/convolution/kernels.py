@@ -7,15 +7,10 @@ from math import prod
 
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution import fsv16
-from clinfer.ops.convolution.geometry import (
-    bias_constants,
-    filter_sizes,
-    group_shape,
-    operands,
-    step_arguments,
-)
+from clinfer.ops.convolution.geometry import group_shape, operands, step_arguments
+from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
-from clinfer.ops.shared.spatial import count
+from clinfer.ops.shared.spatial import count, filter_sizes
 
 
 def _reference_formats(params: KernelParams) -> Formats:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Dim, Shape, Size, show
+from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.shared.spatial import count, map_bounds
+from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, shown
 from clinfer.topology import Primitive
 
 
@@ -33,8 +33,13 @@ class Convolution(Primitive):
         return 1
 
     @property
+    def bias_input(self) -> int | None:
+        """The input that holds the bias, if there is one."""
+        return 2 if len(self.inputs) > 2 else None
+
+    @property
     def bias_axis(self) -> int | None:
-        return 1 if len(self.inputs) == 2 else None
+        return 1 if self.bias_input is None else None
 
     def signature(self) -> OpSignature | None:
         return None
@@ -44,15 +49,13 @@ class Convolution(Primitive):
         if data is None or weights is None:
             return (None,)
         filters = weights[2 + self.is_grouped:]
-        if len(filters) != len(data) - 2 or len(filters) != len(self.strides) or not 1 <= len(filters) <= 3:
-            raise ClinferError("data, weights and strides must have the same one to three spatial axes",
-                               where=self.where, values=self._shown(data, weights))
-        self._check_channels(data, weights)
+        check_axes(self, data, weights, filters, len(self.strides))
+        check_channels(self, data, weights, count((weights[0], weights[2])) if self.is_grouped else weights[1])
         channels = weights[0] if not self.is_grouped else count(weights[:2])
         spatial = tuple(self._output_size(axis, data[2 + axis], filters[axis]) for axis in range(len(filters)))
         if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
             raise ClinferError("the filter is larger than the padded data", where=self.where,
-                               values=self._shown(data, weights))
+                               values=shown(data, weights))
         return ((data[0], channels, *spatial),)
 
     def pads(self, axis: int, size: int, filter_size: int) -> tuple[int, int]:
@@ -66,16 +69,6 @@ class Convolution(Primitive):
         if self.auto_pad == "valid":
             return 0, 0
         return self.pads_begin[axis], self.pads_end[axis]
-
-    def _check_channels(self, data: Shape, weights: Shape) -> None:
-        wanted = count((weights[0], weights[2])) if self.is_grouped else weights[1]
-        if isinstance(data[1], int) and isinstance(wanted, int) and data[1] != wanted:
-            raise ClinferError("data and weights differ in the number of input channels", where=self.where,
-                               values=self._shown(data, weights))
-
-    @staticmethod
-    def _shown(data: Shape, weights: Shape) -> dict[str, object]:
-        return {"data": show(data), "weights": show(weights)}
 
     def _output_size(self, axis: int, size: Size, filter_size: Size) -> Size:
         if isinstance(size, int) and isinstance(filter_size, int):

@@ -22,18 +22,10 @@
 #define CELLS_Z 1
 #define CELLS_Y 1
 #define CELLS_X 1
-#define HAS_BIAS 0
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
-#define INPUT0_SIZE_Z 1
-#define INPUT0_PITCH_Z 0
-#define INPUT1_SIZE_Z 1
-#define OUTPUT0_SIZE_Z 1
-#define BIAS_TYPE float
-#define BIAS_LOAD(p, i) LOAD_f32(p, i)
-#define BIAS_GET_INDEX(c) (c)
 #endif
+
+#include "shared/bias.h"
+#include "shared/spatial.h"
 
 #define BLOCK 16
 #define PANEL_PIXELS (TILE_PIXELS + CELLS_X - 1)
@@ -92,10 +84,7 @@ void FUNC(add_products)(float16* sum, const float* table, const global INPUT0_TY
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(deconvolution_few)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                          const global BIAS_TYPE* restrict bias,
-#endif
-                          global OUTPUT0_TYPE* restrict output ARGS) {
+                          BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int rows = (OUTPUT0_SIZE_Y - 1 + ARG_PAD_Y) / STRIDE_Y - ARG_PAD_Y / STRIDE_Y + 1;
     const int row_y = (int)get_global_id(1) % rows + ARG_PAD_Y / STRIDE_Y;
     const int row_z = (int)get_global_id(1) / rows + ARG_PAD_Z / STRIDE_Z;
@@ -120,11 +109,8 @@ KERNEL(deconvolution_few)(const global INPUT0_TYPE* restrict input, const global
             for (int o = 0; o < INPUT1_SIZE_1; ++o) {
                 const int at[MAX_RANK] = {get_global_id(2), o, z, y, 0};
                 const int to = OUTPUT0_INDEX_OF(at);
-#if HAS_BIAS
-                const float start = BIAS_LOAD(bias, BIAS_GET_INDEX(o));
-#else
-                const float start = 0.0f;
-#endif
+                float start = 0.0f;
+                ADD_BIAS(start, o);
                 for (int i = 0; i < TILE_PIXELS; ++i) {
                     for (int px = 0; px < STRIDE_X; ++px) {
                         const int x = (first + i) * STRIDE_X + px - ARG_PAD_X;

@@ -11,33 +11,14 @@
 
 #ifndef TILE
 #define TILE 64
-#define HAS_BIAS 0
 #define STEP_Z 1
 #define STEP_Y 2
 #define STEP_X 2
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 2
-#define ARG_STRIDE_X 2
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
-#define INPUT0_SIZE_Z 1
-#define INPUT0_PITCH_Z 0
-#define INPUT1_SIZE_Z 1
-#define OUTPUT0_SIZE_Z 1
-#define BIAS_TYPE float
-#define BIAS_LOAD(p, i) LOAD_f32(p, i)
-#define BIAS_GET_INDEX(c) (c)
 #endif
 
-#define DEPTH 16
-#define SIDE 16
-#define OWN (TILE / SIDE)
-// One column more than the tile has: elements of one row then lie in different banks.
-#define PITCH (TILE + 1)
+#include "shared/bias.h"
+#include "shared/local_tiles.h"
+#include "shared/spatial.h"
 
 // The first filter element that reaches the outputs of a phase, or `size`, which none does.
 int FUNC(first_tap)(const int place, const int stride, const int dilation, const int size) {
@@ -48,10 +29,7 @@ int FUNC(first_tap)(const int place, const int stride, const int dilation, const
 
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                            const global BIAS_TYPE* restrict bias,
-#endif
-                            global OUTPUT0_TYPE* restrict output ARGS) {
+                            BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local INPUT0_COMPUTE weight_tile[DEPTH * PITCH], data_tile[DEPTH * PITCH];
     const int first_channel = get_group_id(1) * TILE, first_pixel = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
@@ -101,18 +79,7 @@ KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const glob
                         data_tile[k * PITCH + item % TILE] = is_inside && base + k < INPUT1_SIZE_2
                             ? INPUT0_LOAD(input, pixel + (base + k) * INPUT0_PITCH_1) : 0;
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    #pragma unroll
-                    for (int k = 0; k < DEPTH; ++k) {
-                        INPUT0_COMPUTE weight[OWN];
-                        #pragma unroll
-                        for (int i = 0; i < OWN; ++i) weight[i] = weight_tile[k * PITCH + item_y + i * SIDE];
-                        #pragma unroll
-                        for (int j = 0; j < OWN; ++j) {
-                            const INPUT0_COMPUTE value = data_tile[k * PITCH + item_x + j * SIDE];
-                            #pragma unroll
-                            for (int i = 0; i < OWN; ++i) sum[i][j] += weight[i] * value;
-                        }
-                    }
+                    FUNC(add_products)(sum, weight_tile, data_tile);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
             }
@@ -130,9 +97,7 @@ KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const glob
                                       pixel % width * ARG_STRIDE_X + phase_x};
             if (channel >= INPUT1_SIZE_1 || at[2] >= OUTPUT0_SIZE_Z || at[3] >= OUTPUT0_SIZE_Y
                 || at[4] >= OUTPUT0_SIZE_X) continue;
-#if HAS_BIAS
-            sum[i][j] += BIAS_LOAD(bias, BIAS_GET_INDEX(at[1]));
-#endif
+            ADD_BIAS(sum[i][j], at[1]);
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
         }
     }

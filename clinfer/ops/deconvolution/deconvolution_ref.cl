@@ -4,23 +4,8 @@
 // pads (elements of the full output cut off in front) are arguments.
 #include "clinfer.cl"
 
-#ifndef HAS_BIAS
-#define HAS_BIAS 0
-#define ARG_STRIDE_Z 1
-#define ARG_STRIDE_Y 1
-#define ARG_STRIDE_X 1
-#define ARG_DILATION_Z 1
-#define ARG_DILATION_Y 1
-#define ARG_DILATION_X 1
-#define ARG_PAD_Z 0
-#define ARG_PAD_Y 0
-#define ARG_PAD_X 0
-#define INPUT0_SIZE_Z 1
-#define INPUT1_SIZE_Z 1
-#define BIAS_TYPE float
-#define BIAS_LOAD(p, i) LOAD_f32(p, i)
-#define BIAS_GET_INDEX(c) (c)
-#endif
+#include "shared/bias.h"
+#include "shared/spatial.h"
 
 // The element that reaches `place` of the full output through a filter element; -1 if there is none.
 int FUNC(source)(const int place, const int reach, const int stride, const int size) {
@@ -29,10 +14,7 @@ int FUNC(source)(const int place, const int reach, const int stride, const int s
 }
 
 KERNEL(deconvolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-#if HAS_BIAS
-                          const global BIAS_TYPE* restrict bias,
-#endif
-                          global OUTPUT0_TYPE* restrict output ARGS) {
+                          BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int element = get_global_id(0);
     if (element >= OUTPUT0_COUNT) return;
     int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
@@ -57,8 +39,6 @@ KERNEL(deconvolution_ref)(const global INPUT0_TYPE* restrict input, const global
             }
         }
     }
-#if HAS_BIAS
-    sum += BIAS_LOAD(bias, BIAS_GET_INDEX(at[1]));
-#endif
+    ADD_BIAS(sum, at[1]);
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
 }

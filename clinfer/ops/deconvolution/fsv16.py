@@ -6,39 +6,26 @@ from functools import partial
 from math import ceil, prod
 
 from clinfer.base.format import Format
-from clinfer.base.shape import Size
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
-from clinfer.ops.deconvolution.geometry import (
-    bias_constants,
-    dilations,
-    filter_sizes,
-    group_shape,
-    operands,
-    pads,
-    step_arguments,
-    strides,
-)
-from clinfer.ops.shared.spatial import LETTERS
+from clinfer.ops.deconvolution.geometry import group_shape, operands, pads, step_arguments
+from clinfer.ops.shared.bias import bias_constants
+from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, Tile, efficiency, group_refusal, refusal, tile_count
+from clinfer.ops.shared.spatial import LETTERS, dilations, filter_sizes, per_axis, strides
 
-BLOCK = 16
 PANEL_PIXELS = 64
 FEW_PIXELS = 14
 FEW_RUN = 8 * FEW_PIXELS
 TABLE_VECTORS = 512
-UNKNOWN_WIDTH = 60
-"""Pixels of a phase for which tiles are chosen where the width is dynamic."""
 
-Tile = tuple[int, int]
 TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (14, 1): 0.9, (4, 4): 0.95, (1, 4): 0.4}
 """Tiles (pixels, blocks of channels) with their speed relative to the best, without waste."""
 
-_DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
 _WEIGHTS = {3: "is_os_yx_isv16_osv16", 4: "is_os_yx_isv16_osv16", 5: "is_os_zyx_isv16_osv16"}
 _GROUPED_WEIGHTS = {4: "g_is_os_x_isv16_osv16", 5: "g_is_os_yx_isv16_osv16", 6: "g_is_os_zyx_isv16_osv16"}
 
 
 def _formats(params: KernelParams, weights: Format, bias: Format, output: Format) -> Formats:
-    inputs = [Format.of(_DATA[params.inputs[0].rank]), weights, *(x.format for x in params.inputs[2:])]
+    inputs = [Format.of(BLOCKED_DATA[params.inputs[0].rank]), weights, *(x.format for x in params.inputs[2:])]
     if params.primitive.bias_input is not None:
         inputs[params.primitive.bias_input] = bias
     return Formats(tuple(inputs), (output,))
@@ -46,7 +33,7 @@ def _formats(params: KernelParams, weights: Format, bias: Format, output: Format
 
 def _blocked_formats(params: KernelParams) -> Formats:
     weights = (_GROUPED_WEIGHTS if params.primitive.is_grouped else _WEIGHTS)[params.inputs[1].rank]
-    return _formats(params, Format.of(weights), Format.of("o_osv16"), Format.of(_DATA[params.inputs[0].rank]))
+    return _formats(params, Format.of(weights), Format.of("o_osv16"), Format.of(BLOCKED_DATA[params.inputs[0].rank]))
 
 
 def _few_formats(params: KernelParams) -> Formats:
@@ -59,25 +46,16 @@ def _few_formats(params: KernelParams) -> Formats:
 
 def _refusal(params: KernelParams) -> str | None:
     """What no kernel of this file does."""
-    if params.capabilities.device_type != "CPU":
-        return "made for CPUs"
-    floats = (*params.inputs[:2], params.outputs[0])
-    if any(x.element_type.name not in ("f32", "f16", "bf16") for x in floats):
-        return "element types other than f32, f16, bf16"
-    if not params.inputs[1].is_static:
-        return "the shape of the weights is dynamic"
     if min(params.primitive.pads_begin) < 0:
         return "negative pads"
-    return "padded channels" if params.inputs[0].padding.both(1) else None
+    return refusal(params) or ("padded channels" if params.inputs[0].padding.both(1) else None)
 
 
 def _blocked_refusal(tile: Tile, params: KernelParams) -> str | None:
-    groups, outputs, inputs = group_shape(params)
-    if groups != 1 and (outputs % BLOCK or inputs % BLOCK):
-        return "groups whose channels do not fill blocks of 16"
     if params.outputs[0].padding.both(1):
         return "padded channels"
-    return "a row of the filter is too wide" if tile[0] + _reach(params) > PANEL_PIXELS else None
+    too_wide = tile[0] + _reach(params) > PANEL_PIXELS
+    return group_refusal(*group_shape(params)) or ("a row of the filter is too wide" if too_wide else None)
 
 
 def _few_refusal(params: KernelParams) -> str | None:
@@ -104,22 +82,9 @@ def _cells(params: KernelParams) -> tuple[int, ...]:
 
 
 def _efficiency(tile: Tile, params: KernelParams) -> float:
-    """The speed of a tile, less what it wastes on pixels and channels that do not exist."""
     width = params.outputs[0].shape[-1]
     phase = ceil(width / strides(params)[2]) if isinstance(width, int) else width
-    return TILES[tile] * _used(phase, tile[0]) * _used(ceil(group_shape(params)[1] / BLOCK), tile[1])
-
-
-def _used(size: Size, step: int) -> float:
-    """The part of the steps covering `size` that is inside."""
-    if not isinstance(size, int):
-        return UNKNOWN_WIDTH / (UNKNOWN_WIDTH + (step - 1) / 2)
-    return size / (ceil(size / step) * step) if size else 1.0
-
-
-def _tiles(tile: Tile, params: KernelParams) -> int:
-    """Tiles of output channels in one group."""
-    return ceil(group_shape(params)[1] / (tile[1] * BLOCK))
+    return efficiency(tile, TILES[tile], phase, group_shape(params)[1])
 
 
 def _blocked_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
@@ -127,7 +92,8 @@ def _blocked_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constan
 
 
 def _blocked_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:
-    return {**step_arguments(params), "reach": _reach(params), "tiles": _tiles(tile, params)}
+    return {**step_arguments(params), "reach": _reach(params),
+            "tiles": tile_count(tile, group_shape(params)[1])}
 
 
 def _few_constants(params: KernelParams) -> Mapping[str, Constant]:
@@ -143,15 +109,14 @@ def _few_constants(params: KernelParams) -> Mapping[str, Constant]:
 def _output_sizes(params: KernelParams) -> tuple[int, int, int, int]:
     """(batch, Z, Y, X) of the output."""
     batch, _, *spatial = params.outputs[0].static_shape
-    z, y, x = (1,) * (3 - len(spatial)) + tuple(spatial)
-    return batch, z, y, x
+    return (batch, *per_axis(tuple(spatial), 1))
 
 
 def _blocked_dispatch(tile: Tile, params: KernelParams) -> Dispatch:
     batch, z, y, x = _output_sizes(params)
     step = strides(params)[2]
-    groups = group_shape(params)[0]
-    return Dispatch((ceil(x / (step * tile[0])), z * y, batch * groups * _tiles(tile, params)), (1, 1, 1))
+    groups, channels, _ = group_shape(params)
+    return Dispatch((ceil(x / (step * tile[0])), z * y, batch * groups * tile_count(tile, channels)), (1, 1, 1))
 
 
 def _few_dispatch(params: KernelParams) -> Dispatch:

@@ -9,17 +9,11 @@ from clinfer.base.format import Format
 from clinfer.base.shape import Dim
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage, planar_formats
 from clinfer.ops.deconvolution import fsv16
-from clinfer.ops.deconvolution.geometry import (
-    bias_constants,
-    dilations,
-    group_shape,
-    operands,
-    step_arguments,
-    strides,
-)
+from clinfer.ops.deconvolution.geometry import group_shape, operands, step_arguments
+from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
-from clinfer.ops.shared.spatial import LETTERS, count, per_axis
+from clinfer.ops.shared.spatial import LETTERS, count, dilations, per_axis, strides
 
 
 def _reference_formats(params: KernelParams) -> Formats:

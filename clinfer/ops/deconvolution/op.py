@@ -8,7 +8,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.room import by_attributes
-from clinfer.ops.shared.spatial import count, map_bounds
+from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, shown
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -70,15 +70,13 @@ class ConvolutionBackpropData(Primitive):
         if data is None or weights is None:
             return (None,)
         filters = weights[2 + self.is_grouped:]
-        if len(filters) != len(data) - 2 or len(filters) != len(self.strides) or not 1 <= len(filters) <= 3:
-            raise ClinferError("data, weights and strides must have the same one to three spatial axes",
-                               where=self.where, values=self._shown(data, weights))
-        self._check_channels(data, weights)
+        check_axes(self, data, weights, filters, len(self.strides))
+        check_channels(self, data, weights, count(weights[:2]) if self.is_grouped else weights[0])
         channels = count((weights[0], weights[2])) if self.is_grouped else weights[1]
         spatial = self._output_sizes(data[2:], filters, values)
         if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
             raise ClinferError("the pads leave no output", where=self.where,
-                               values={**self._shown(data, weights), "output": show(spatial)})
+                               values={**shown(data, weights), "output": show(spatial)})
         return ((data[0], channels, *spatial),)
 
     def pad(self, axis: int, size: int, filter_size: int, output_size: int) -> int:
@@ -112,16 +110,6 @@ class ConvolutionBackpropData(Primitive):
             pads = self.pads_begin[axis] + self.pads_end[axis] if self.auto_pad == "explicit" else 0
             return self._full_size(axis, bound, filter_size) - pads + self.output_extension[axis]
         return grow(size) if isinstance(size, int) else map_bounds(size, grow)
-
-    def _check_channels(self, data: Shape, weights: Shape) -> None:
-        wanted = count(weights[:2]) if self.is_grouped else weights[0]
-        if isinstance(data[1], int) and isinstance(wanted, int) and data[1] != wanted:
-            raise ClinferError("data and weights differ in the number of input channels", where=self.where,
-                               values=self._shown(data, weights))
-
-    @staticmethod
-    def _shown(data: Shape, weights: Shape) -> dict[str, object]:
-        return {"data": show(data), "weights": show(weights)}
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,17 @@
 #endif
 
 // Not left to the device: it may trap where an integer is divided by 0 or the least one by -1.
-inline T FUNC(divide)(T a, T b) {
+T FUNC(divide)(T a, T b) {
     return b == 0 ? 0 : b < 0 && b == (T)(-1) ? (T)(0) - a : a / b;
 }
 
-inline T FUNC(floor_divide)(T a, T b) {
+T FUNC(floor_divide)(T a, T b) {
     const T quotient = FUNC(divide)(a, b);
     return (a < 0) != (b < 0) && b != 0 && quotient * b != a ? quotient - 1 : quotient;
 }
 
 // The quotient is truncated where b is negative.
-inline T FUNC(integer_power)(T a, T b) {
+T FUNC(integer_power)(T a, T b) {
     const bool is_odd = b - b / 2 * 2 != 0;
     if (b < 0) return a == 1 ? 1 : a < 0 && a == (T)(-1) ? (is_odd ? (T)(-1) : 1) : 0;
     T result = 1;

@@ -17,8 +17,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.eltwise import walk
 from clinfer.ops.eltwise.modes import whole_number
+from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
 

@@ -11,8 +11,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.eltwise import walk
 from clinfer.ops.eltwise.kernels import broadcast_formats, stretched
+from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
 _QUANTIZE = ("((x) <= fmin(low, high) ? (to_low) : (x) > fmax(low, high) ? (to_high) : "

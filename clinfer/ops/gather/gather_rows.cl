@@ -2,7 +2,7 @@
 // there and does not move the indices. The place of a row is held by INDEX_COUNT indices, ARG_TUPLE_PITCH
 // apart; places outside of the data give zeros.
 // One work-item copies SPAN elements of one row as vectors of VEC; dimension 1 runs over the rows.
-// The last vector of a row is moved back to end with it. Data and output hold raw storage units.
+// Data and output hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef INDEX_COUNT
@@ -15,11 +15,7 @@
 #define SPAN 64
 #endif
 
-#if VEC == 16
-#define COPY_VECTOR(i) vstore16(vload16(0, from + (i)), 0, to + (i))
-#else
-#define COPY_VECTOR(i) vstore4(vload4(0, from + (i)), 0, to + (i))
-#endif
+#include "shared/copy_row.h"
 
 KERNEL(gather_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict indices,
                     global OUTPUT0_TYPE* restrict output ARGS) {
@@ -43,10 +39,5 @@ KERNEL(gather_rows)(const global INPUT0_TYPE* restrict input, const global INPUT
         for (int i = 0; i < count; ++i) to[i] = 0;
         return;
     }
-    if (count < VEC) {
-        for (int i = 0; i < count; ++i) to[i] = from[i];
-        return;
-    }
-    for (int i = 0; i + VEC <= count; i += VEC) COPY_VECTOR(i);
-    if (count % VEC) COPY_VECTOR(count - VEC);
+    FUNC(copy_row)(from, to, count);
 }

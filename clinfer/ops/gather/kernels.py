@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clinfer.base.format import Format
 from clinfer.base.shape import Shape
@@ -19,8 +19,9 @@ from clinfer.kernels.spec import (
     output_operand,
 )
 from clinfer.ops.gather.op import Lookup
-from clinfer.ops.shared.copying import local_items, storage_type
+from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
+from clinfer.ops.shared.view_copy import raw_view, whole_bytes
 from clinfer.ops.shared.views import open_view
 
 SHORTEST_ROW = 8
@@ -36,12 +37,8 @@ class _Views:
     output: TensorView
 
     def operands(self, params: KernelParams) -> tuple[Operand, ...]:
-        return (input_operand(params, 0, _raw(self.data)), input_operand(params, 1, self.indices),
-                output_operand(params, 0, _raw(self.output)))
-
-
-def _raw(view: TensorView) -> TensorView:
-    return replace(view, element_type=storage_type(view.element_type))
+        return (input_operand(params, 0, raw_view(self.data)), input_operand(params, 1, self.indices),
+                output_operand(params, 0, raw_view(self.output)))
 
 
 def _lookup(params: KernelParams) -> Lookup | None:
@@ -84,11 +81,6 @@ def _formats(params: KernelParams) -> Formats:
     """Inputs as they come unless they are blocked, the output planar."""
     inputs = tuple(Format.planar(x.rank) if x.format.blocks else x.format for x in params.inputs)
     return Formats(inputs, tuple(Format.planar(x.rank) for x in params.outputs))
-
-
-def _supports(params: KernelParams) -> str | None:
-    kind = params.outputs[0].element_type
-    return f"two elements of {kind} share a byte" if kind.is_packed else None
 
 
 # -- places -----------------------------------------------------------------------------------------
@@ -188,6 +180,6 @@ _ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, _rows_operands, _
 
 
 KERNELS = (
-    KernelSpec("gather_rows", (_ROWS,), _supports, lambda params: 10.0, _formats, _rows_reason),
-    KernelSpec("gather_ref", (_REF,), _supports, formats=_formats),
+    KernelSpec("gather_rows", (_ROWS,), whole_bytes, lambda params: 10.0, _formats, _rows_reason),
+    KernelSpec("gather_ref", (_REF,), whole_bytes, formats=_formats),
 )

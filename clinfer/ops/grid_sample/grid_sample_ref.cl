@@ -13,12 +13,12 @@
 #define FAR 1073741823
 
 // A coordinate of the grid in pixels.
-inline float FUNC(pixels)(float place, int size) {
+float FUNC(pixels)(float place, int size) {
     return ALIGN_CORNERS ? (place + 1) * 0.5f * (size - 1) : ((place + 1) * size - 1) * 0.5f;
 }
 
 // Where a pixel is read, or -1 for one that counts as 0.
-inline int FUNC(inside)(int pixel, int size) {
+int FUNC(inside)(int pixel, int size) {
 #if PADDING == 1
     return clamp(pixel, 0, size - 1);
 #elif PADDING == 2
@@ -35,13 +35,13 @@ inline int FUNC(inside)(int pixel, int size) {
 #endif
 }
 
-inline int FUNC(whole)(float value) {
+int FUNC(whole)(float value) {
     return clamp(convert_int_sat(value), -FAR, FAR);
 }
 
 #if MODE == 1
 #define TAPS 4
-inline void FUNC(weights)(float rest, float* weight) {
+void FUNC(weights)(float rest, float* weight) {
     const float a = -0.75f, far = rest + 1, near = 1 - rest, last = 2 - rest;
     weight[0] = ((a * far - 5 * a) * far + 8 * a) * far - 4 * a;
     weight[1] = ((a + 2) * rest - (a + 3)) * rest * rest + 1;
@@ -50,7 +50,7 @@ inline void FUNC(weights)(float rest, float* weight) {
 }
 #elif MODE == 0
 #define TAPS 2
-inline void FUNC(weights)(float rest, float* weight) {
+void FUNC(weights)(float rest, float* weight) {
     weight[0] = 1 - rest;
     weight[1] = rest;
 }

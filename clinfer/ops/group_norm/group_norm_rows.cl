@@ -22,40 +22,23 @@
 #define OUTPUT0_GET_INDEX(c0, c1, c2) ((c0) * OUTPUT0_PITCH_0 + (c1) * OUTPUT0_PITCH_1 + (c2))
 #endif
 
-#if VEC == 16
-#define VECTOR INPUT0_COMPUTE16
-#define LOAD_VECTOR INPUT0_LOAD16
-#define STORE_VECTOR OUTPUT0_STORE16
-#else
-#define VECTOR INPUT0_COMPUTE4
-#define LOAD_VECTOR INPUT0_LOAD4
-#define STORE_VECTOR OUTPUT0_STORE4
-#endif
-
-#if LANES > 1
-#define ADD_GROUP(value) GROUP_ADD(value, shared, lane, LANES)
-#else
-#define ADD_GROUP(value)
-#endif
+#include "shared/rows.h"
 
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict scale,
                         const global INPUT2_TYPE* restrict bias, const global SCRATCH0_TYPE* restrict statistics,
                         global OUTPUT0_TYPE* restrict output ARGS) {
     const int batch = (int)get_group_id(0) / INPUT0_SIZE_1, channel = (int)get_group_id(0) % INPUT0_SIZE_1;
-    const int lane = get_local_id(0);
     const int channels = INPUT0_SIZE_1 / GROUPS, first = channel / channels * channels;
-#if LANES > 1
-    local INPUT0_COMPUTE shared[LANES];
-#endif
+    GROUP_SHARED
 
     INPUT0_COMPUTE mean = 0;
-    for (int i = lane; i < channels; i += LANES)
+    for (int i = LANE; i < channels; i += LANES)
         mean += SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i));
     ADD_GROUP(mean);
     mean /= channels;
     INPUT0_COMPUTE variance = 0;
-    for (int i = lane; i < channels; i += LANES) {
+    for (int i = LANE; i < channels; i += LANES) {
         const INPUT0_COMPUTE x = SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i)) - mean;
         variance += x * x + SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(1, batch, first + i));
     }
@@ -65,9 +48,6 @@ KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global I
                                   / sqrt(variance / channels + (INPUT0_COMPUTE)EPSILON);
     const INPUT0_COMPUTE summand = INPUT2_LOAD(bias, INPUT2_GET_INDEX(channel));
     const int from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
-    const int vectors_end = INPUT0_SIZE_2 / VEC * VEC;
-    for (int i = lane * VEC; i < vectors_end; i += LANES * VEC)
-        STORE_VECTOR(output, to + i, (LOAD_VECTOR(input, from + i) - mean) * factor + summand);
-    for (int i = vectors_end + lane; i < INPUT0_SIZE_2; i += LANES)
-        OUTPUT0_STORE(output, to + i, (INPUT0_LOAD(input, from + i) - mean) * factor + summand);
+    FOR_VECTORS STORE_VECTOR(output, to + i, (LOAD_VECTOR(input, from + i) - mean) * factor + summand);
+    FOR_REST OUTPUT0_STORE(output, to + i, (INPUT0_LOAD(input, from + i) - mean) * factor + summand);
 }

@@ -15,15 +15,7 @@
 #define ARG_SCALE_X 0
 #endif
 
-#if VEC == 16
-#define VECTOR INPUT0_COMPUTE16
-#define LOAD_VECTOR INPUT0_LOAD16
-#define STORE_VECTOR OUTPUT0_STORE16
-#else
-#define VECTOR INPUT0_COMPUTE
-#define LOAD_VECTOR INPUT0_LOAD
-#define STORE_VECTOR OUTPUT0_STORE
-#endif
+#include "shared/vectors.h"
 
 #include "coordinates.h"
 

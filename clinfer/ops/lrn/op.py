@@ -4,9 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, show
+from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.shared.reduction import check_given_axes
 from clinfer.topology import Primitive
 
 
@@ -32,10 +32,5 @@ class LRN(Primitive):
         return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        data = shapes[0]
-        if data is not None and 1 in values:
-            wrong = [int(axis) for axis in values[1].reshape(-1) if not -len(data) <= axis < len(data)]
-            if wrong:
-                raise ClinferError("an axis lies outside the data", where=self.where,
-                                   values={"axes": wrong, "data": show(data)})
-        return (data,)
+        check_given_axes(self, shapes[0], values)
+        return (shapes[0],)

@@ -20,8 +20,10 @@ from clinfer.kernels.spec import (
     planar_formats,
     scratch_operand,
 )
-from clinfer.ops.matmul.views import Product, count, product_of, rows_of, static
+from clinfer.ops.matmul.views import Product, product_of, rows_of, static
+from clinfer.ops.shared.bias import bias_constants, bias_operand
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
+from clinfer.ops.shared.spatial import count
 
 PANEL_COLUMNS = 32
 PACKED_ROWS = 64
@@ -37,12 +39,7 @@ def _input(index: int, view: TensorView, buffer: BufferRef | None = None) -> Ope
 
 
 def _with_bias(params: KernelParams, left: Operand, right: Operand, output: TensorView) -> tuple[Operand, ...]:
-    bias = (_input(2, TensorView.of(params.inputs[2])),) if len(params.inputs) > 2 else ()
-    return (left, right, *bias, output_operand(params, 0, output))
-
-
-def _bias_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {"HAS_BIAS": len(params.inputs) > 2}
+    return (left, right, *bias_operand(params), output_operand(params, 0, output))
 
 
 def _right_along_k(params: KernelParams) -> bool:
@@ -64,7 +61,7 @@ def _reference_formats(params: KernelParams) -> Formats:
 
 REFERENCE = KernelSpec("matmul_ref", formats=_reference_formats, stages=(
     Stage("matmul_ref.cl", "matmul_ref", lambda params: Dispatch((params.outputs[0].count,)), _reference_operands,
-          _bias_constants, bake=False),))
+          bias_constants, bake=False),))
 
 
 # -- tiles for CPUs ---------------------------------------------------------------------------------
@@ -115,7 +112,7 @@ def _tile_operands(params: KernelParams) -> tuple[Operand, ...]:
 
 
 def _tile_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
-    return {**_bias_constants(params), "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
+    return {**bias_constants(params), "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
 
 
 def _tile_dispatch(tile: int, params: KernelParams) -> Dispatch:
@@ -188,7 +185,7 @@ def _vector_shapes(params: KernelParams) -> str | None:
 
 
 def _vector_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {**_bias_constants(params), "RIGHT_ALONG_K": _right_along_k(params)}
+    return {**bias_constants(params), "RIGHT_ALONG_K": _right_along_k(params)}
 
 
 def _vector_dispatch(params: KernelParams) -> Dispatch:
@@ -206,7 +203,7 @@ VECTOR = KernelSpec(
 # -- local memory, for GPUs -------------------------------------------------------------------------
 
 def _local_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
-    return {**_bias_constants(params), "TILE": tile,
+    return {**bias_constants(params), "TILE": tile,
             "LEFT_ALONG_K": params.inputs[0].rank == 1 or not params.primitive.transpose_a,
             "RIGHT_ALONG_K": _right_along_k(params)}
 

@@ -6,25 +6,18 @@
 // Views, all of one rank: left [..., M, K], right [..., K, N], output [..., M, N]; bias [N].
 #include "clinfer.cl"
 
-#ifndef HAS_BIAS
+#ifndef TILE
 #define TILE 64
-#define HAS_BIAS 0
 #define LEFT_ALONG_K 1
 #define RIGHT_ALONG_K 0
 #endif
 
-#define DEPTH 16
-#define SIDE 16
-#define OWN (TILE / SIDE)
-// One column more than the tile has: elements of one row then lie in different banks.
-#define PITCH (TILE + 1)
+#include "shared/bias.h"
+#include "shared/local_tiles.h"
 
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-#if HAS_BIAS
-                     const global INPUT2_TYPE* restrict bias,
-#endif
-                     global OUTPUT0_TYPE* restrict output ARGS) {
+                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local INPUT0_COMPUTE left_tile[DEPTH * PITCH], right_tile[DEPTH * PITCH];
     const int row = get_group_id(1) * TILE, column = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
@@ -49,18 +42,7 @@ KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT
                 ? INPUT1_LOAD(right, right_start + (base + rk) * INPUT1_PITCH_Y + (column + j) * INPUT1_PITCH_X) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll
-        for (int k = 0; k < DEPTH; ++k) {
-            INPUT0_COMPUTE value[OWN];
-            #pragma unroll
-            for (int i = 0; i < OWN; ++i) value[i] = left_tile[k * PITCH + item_y + i * SIDE];
-            #pragma unroll
-            for (int j = 0; j < OWN; ++j) {
-                const INPUT0_COMPUTE other = right_tile[k * PITCH + item_x + j * SIDE];
-                #pragma unroll
-                for (int i = 0; i < OWN; ++i) sum[i][j] += value[i] * other;
-            }
-        }
+        FUNC(add_products)(sum, left_tile, right_tile);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
@@ -72,9 +54,7 @@ KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT
             if (y >= OUTPUT0_SIZE_Y || x >= OUTPUT0_SIZE_X) continue;
             at[OUTPUT0_RANK - 2] = y;
             at[OUTPUT0_RANK - 1] = x;
-#if HAS_BIAS
-            sum[i][j] += INPUT2_LOAD(bias, INPUT2_GET_INDEX(x));
-#endif
+            ADD_BIAS(sum[i][j], x);
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
         }
     }

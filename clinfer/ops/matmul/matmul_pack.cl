@@ -27,8 +27,10 @@ void FUNC(transpose)(float16* rows) {
     EXCHANGE(4, (float16)(a.s0123, b.s0123, a.s89ab, b.s89ab), (float16)(a.s4567, b.s4567, a.scdef, b.scdef))
     EXCHANGE(2, (float16)(a.s01, b.s01, a.s45, b.s45, a.s89, b.s89, a.scd, b.scd),
              (float16)(a.s23, b.s23, a.s67, b.s67, a.sab, b.sab, a.sef, b.sef))
-    EXCHANGE(1, (float16)(a.s0, b.s0, a.s2, b.s2, a.s4, b.s4, a.s6, b.s6, a.s8, b.s8, a.sa, b.sa, a.sc, b.sc, a.se, b.se),
-             (float16)(a.s1, b.s1, a.s3, b.s3, a.s5, b.s5, a.s7, b.s7, a.s9, b.s9, a.sb, b.sb, a.sd, b.sd, a.sf, b.sf))
+    EXCHANGE(1, (float16)(a.s0, b.s0, a.s2, b.s2, a.s4, b.s4, a.s6, b.s6,
+                          a.s8, b.s8, a.sa, b.sa, a.sc, b.sc, a.se, b.se),
+             (float16)(a.s1, b.s1, a.s3, b.s3, a.s5, b.s5, a.s7, b.s7,
+                       a.s9, b.s9, a.sb, b.sb, a.sd, b.sd, a.sf, b.sf))
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))

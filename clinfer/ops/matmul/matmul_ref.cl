@@ -3,15 +3,10 @@
 // output [..., M, N]; broadcast batch axes have pitch 0. The bias is [N].
 #include "clinfer.cl"
 
-#ifndef HAS_BIAS
-#define HAS_BIAS 0
-#endif
+#include "shared/bias.h"
 
 KERNEL(matmul_ref)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-#if HAS_BIAS
-                   const global INPUT2_TYPE* restrict bias,
-#endif
-                   global OUTPUT0_TYPE* restrict output ARGS) {
+                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     int at[MAX_RANK], from_left[MAX_RANK], from_right[MAX_RANK];
     OUTPUT0_UNRAVEL((int)get_global_id(0), at);
     for (int axis = 0; axis < OUTPUT0_RANK; ++axis) from_left[axis] = from_right[axis] = at[axis];
@@ -20,8 +15,6 @@ KERNEL(matmul_ref)(const global INPUT0_TYPE* restrict left, const global INPUT1_
         from_left[OUTPUT0_RANK - 1] = from_right[OUTPUT0_RANK - 2] = k;
         sum += INPUT0_LOAD(left, INPUT0_INDEX_OF(from_left)) * INPUT1_LOAD(right, INPUT1_INDEX_OF(from_right));
     }
-#if HAS_BIAS
-    sum += INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[OUTPUT0_RANK - 1]));
-#endif
+    ADD_BIAS(sum, at[OUTPUT0_RANK - 1]);
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
 }

@@ -10,8 +10,9 @@
 #ifndef TILE_ROWS
 #define TILE_ROWS 14
 #define SPLIT 1
-#define HAS_BIAS 0
 #endif
+
+#include "shared/bias.h"
 
 #define PANEL_DEPTH 128
 #define VECTORS 2
@@ -44,10 +45,7 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int star
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-#if HAS_BIAS
-                    const global INPUT2_TYPE* restrict bias,
-#endif
-                    global OUTPUT0_TYPE* restrict output ARGS) {
+                    BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS, panel = get_global_id(1);
     int at[MAX_RANK];
     OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
@@ -92,9 +90,7 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
             const int column = at[OUTPUT0_RANK - 1] = panel * PANEL_COLUMNS + j;
             if (column >= OUTPUT0_SIZE_X) break;
             float16 total = vload16(0, totals + i * PANEL_COLUMNS + j);
-#if HAS_BIAS
-            total += INPUT2_LOAD16(bias, INPUT2_OFFSET + column);
-#endif
+            ADD_BIAS16(total, column);
             const int to = OUTPUT0_INDEX_OF(at);
             if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
                 OUTPUT0_STORE16(output, to, total);

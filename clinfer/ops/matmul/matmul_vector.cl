@@ -6,8 +6,9 @@
 
 #ifndef RIGHT_ALONG_K
 #define RIGHT_ALONG_K 0
-#define HAS_BIAS 0
 #endif
+
+#include "shared/bias.h"
 
 #define COLUMNS 64
 #define VECTORS 4
@@ -22,10 +23,7 @@ float16 FUNC(load_left)(const global INPUT0_TYPE* left, const int from ARGS) {
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-#if HAS_BIAS
-                      const global INPUT2_TYPE* restrict bias,
-#endif
-                      global OUTPUT0_TYPE* restrict output ARGS) {
+                      BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int column = (int)get_global_id(0) * COLUMNS, last_column = OUTPUT0_SIZE_X - 1 - column;
     int at[MAX_RANK];
     OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
@@ -79,9 +77,7 @@ KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPU
             totals[n] = fma(value, INPUT1_LOAD(right, row + n * INPUT1_PITCH_X), totals[n]);
     }
     for (int n = 0; n < columns; ++n) {
-#if HAS_BIAS
-        totals[n] += INPUT2_LOAD(bias, INPUT2_GET_INDEX(column + n));
-#endif
+        ADD_BIAS(totals[n], column + n);
         OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, totals[n]);
     }
 }

@@ -29,8 +29,13 @@ class MatMul(Primitive):
         return 1
 
     @property
+    def bias_input(self) -> int | None:
+        """The input that holds the bias, if there is one."""
+        return 2 if len(self.inputs) > 2 else None
+
+    @property
     def bias_axis(self) -> int | None:
-        return -1 if len(self.inputs) == 2 and self.has_columns else None
+        return -1 if self.bias_input is None and self.has_columns else None
 
     def signature(self) -> OpSignature | None:
         return None

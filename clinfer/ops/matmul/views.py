@@ -9,6 +9,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams
+from clinfer.ops.shared.spatial import count
 
 LEAST_RANK = 4
 """Products of fewer axes are seen with leading axes of size 1, so that they share one build."""
@@ -46,14 +47,6 @@ class Product:
 def times(a: Size, b: Size) -> Size:
     """The product of two sizes, dynamic if one of them is."""
     return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
-
-
-def count(sizes: Shape) -> Size:
-    """The product of all sizes, dynamic if one of them is."""
-    total: Size = 1
-    for size in sizes:
-        total = times(total, size)
-    return total
 
 
 def static(sizes: Shape) -> tuple[int, ...]:

@@ -1,8 +1,7 @@
 // Chooses boxes greedily: the one with the best score (of equal ones the first) is taken, those that overlap it
-// more than ARG_OVERLAP are suppressed or, with ARG_SCALE other than 0, all scores lowered. A work-group of LANES work-items
-// makes the list of one batch and class (OUTPUT1: boxes, OUTPUT2: scores, OUTPUT3: how many); SCRATCH0 holds
-// the scores that are left, f32 [lists, boxes]. Any unblocked
-// layout and float type.
+// more than ARG_OVERLAP are suppressed or, with ARG_SCALE other than 0, all scores lowered. A work-group of LANES
+// work-items makes the list of one batch and class (OUTPUT1: boxes, OUTPUT2: scores, OUTPUT3: how many); SCRATCH0
+// holds the scores that are left, f32 [lists, boxes]. Any unblocked layout and float type.
 // ARG_OVERLAP, ARG_LOWEST and ARG_SCALE are the bits of floats.
 #include "clinfer.cl"
 
@@ -24,7 +23,7 @@
     : (float4)(fmin(BOX(box, 0), BOX(box, 2)), fmin(BOX(box, 1), BOX(box, 3)), \
                fmax(BOX(box, 0), BOX(box, 2)), fmax(BOX(box, 1), BOX(box, 3))))
 
-inline float FUNC(overlap)(float4 a, float4 b) {
+float FUNC(overlap)(float4 a, float4 b) {
     const float area_a = (a.z - a.x) * (a.w - a.y), area_b = (b.z - b.x) * (b.w - b.y);
     if (area_a <= 0 || area_b <= 0) return 0;
     const float width = fmax(fmin(a.z, b.z) - fmax(a.x, b.x), 0.0f);

@@ -2,21 +2,13 @@
 // rank and float type. One work-item normalises N elements in two passes. The last group is not full.
 #include "clinfer.cl"
 
-#ifndef KEPT_RANK
-#define KEPT_RANK 3
-#define SIZES {INPUT0_SIZE_0, INPUT0_SIZE_1, INPUT0_SIZE_2, INPUT0_SIZE_3, 1}
+#ifndef ARG_N
 #define LENGTH(v) sqrt((v) + 1e-9f)
 #define ARG_N INPUT0_SIZE_LAST
 #define ARG_RESULTS 1
 #endif
 
-// The coordinates of the next element of the row; the first again after the last.
-void FUNC(step)(int* at, const int* sizes) {
-    for (int axis = INPUT0_RANK - 1; axis >= KEPT_RANK; --axis) {
-        if (++at[axis] < sizes[axis]) return;
-        at[axis] = 0;
-    }
-}
+#include "shared/kept_axes.h"
 
 KERNEL(normalize_l2_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int sizes[] = SIZES;

@@ -1,8 +1,6 @@
 """The kernel of the one_hot room."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
@@ -15,7 +13,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.shared.copying import local_items, storage_type
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.view_copy import raw_view, storage_type, whole_bytes
 
 
 def _formats(params: KernelParams) -> Formats:
@@ -25,22 +24,13 @@ def _formats(params: KernelParams) -> Formats:
     return Formats((kept, *(Format.planar(x.rank) for x in others)), (Format.planar(params.outputs[0].rank),))
 
 
-def _supports(params: KernelParams) -> str | None:
-    kind = params.outputs[0].element_type
-    return f"two elements of {kind} share a byte" if kind.is_packed else None
-
-
-def _raw(view: TensorView) -> TensorView:
-    return replace(view, element_type=storage_type(view.element_type))
-
-
 def _operands(params: KernelParams) -> tuple[Operand, ...]:
     rank = params.outputs[0].rank
     axis = params.primitive.axis % rank
     output = TensorView.of(params.outputs[0]).permute((*(a for a in range(rank) if a != axis), axis))
     scalars = (input_operand(params, i, TensorView.dense(storage_type(params.inputs[i].element_type), ()))
                for i in (2, 3))
-    return input_operand(params, 0), *scalars, output_operand(params, 0, _raw(output))
+    return input_operand(params, 0), *scalars, output_operand(params, 0, raw_view(output))
 
 
 def _constants(params: KernelParams) -> dict[str, Constant]:
@@ -51,5 +41,5 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
 KERNELS = (
     KernelSpec("one_hot_ref", (Stage("one_hot_ref.cl", "one_hot_ref",
                                      lambda params: local_items(params.outputs[0].count), _operands, _constants,
-                                     bake=False),), _supports, formats=_formats),
+                                     bake=False),), whole_bytes, formats=_formats),
 )

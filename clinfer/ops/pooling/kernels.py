@@ -115,6 +115,10 @@ def _blocked_supports(params: KernelParams) -> str | None:
     return _clipped_supports(params)
 
 
+def _rows_constants(params: KernelParams) -> dict[str, Constant]:
+    return {**_clipped_constants(params), "RUN": _RUN}
+
+
 def _rows_dispatch(params: KernelParams) -> Dispatch:
     b, f, *others, x = params.outputs[0].static_shape
     return Dispatch((-(-x // _RUN), math.prod(others), b * f), (1, 1, 1))
@@ -130,7 +134,7 @@ def _rows_supports(params: KernelParams) -> str | None:
 
 KERNELS = (
     KernelSpec("pool_fsv16", (_windows(16, 4, 1),), _blocked_supports, lambda params: 30.0, present_formats),
-    KernelSpec("pool_rows", (Stage("pool_rows.cl", "pool_rows", _rows_dispatch, constants=_clipped_constants,
+    KernelSpec("pool_rows", (Stage("pool_rows.cl", "pool_rows", _rows_dispatch, constants=_rows_constants,
                                    arguments=_clipped_arguments, bake=False),),
                _rows_supports, lambda params: 20.0, present_formats),
     KernelSpec("pool_windows", (_windows(1, 1, 32),), _clipped_supports, lambda params: 10.0, present_formats),

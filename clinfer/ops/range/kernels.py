@@ -5,6 +5,7 @@ import struct
 
 from clinfer.kernels.spec import KernelParams, KernelSpec, Operand, Stage, output_operand
 from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.view_copy import whole_bytes
 
 
 def _operands(params: KernelParams) -> tuple[Operand, ...]:
@@ -27,12 +28,7 @@ def _words(code: str, number: float) -> tuple[int, int]:
     return struct.unpack("<2i", raw)
 
 
-def _supports(params: KernelParams) -> str | None:
-    kind = params.outputs[0].element_type
-    return f"two elements of {kind} share a byte" if kind.is_packed else None
-
-
 KERNELS = (
     KernelSpec("range_ref", (Stage("range_ref.cl", "range_ref", lambda params: local_items(params.outputs[0].count),
-                                   _operands, arguments=_arguments, bake=False),), _supports),
+                                   _operands, arguments=_arguments, bake=False),), whole_bytes),
 )

@@ -1,7 +1,8 @@
 // The steps of a recurrent network: CELL 0 LSTM, 1 GRU, 2 plain RNN; any float type and planar layout. INPUT0
 // projected input [B, D, T, gates * HIDDEN], INPUT1 recurrent weights [1, D, HIDDEN, gates * HIDDEN], INPUT2 bias
 // [1, 1, D, ...], INPUT3 hidden and INPUT4 cell state [B, D, 1, HIDDEN], INPUT5 lengths [B, 1, 1, 1]; OUTPUT0 all
-// hidden states [B, D, T, HIDDEN], OUTPUT1 and OUTPUT2 the last states, like the first. IS_STEP: one step, without lengths and OUTPUT0.
+// hidden states [B, D, T, HIDDEN], OUTPUT1 and OUTPUT2 the last states, like the first. IS_STEP: one step, without
+// lengths and OUTPUT0.
 // A work-group of LANES computes one sequence in one direction; a work-item every LANES-th hidden unit. The states
 // of two steps, and what a unit keeps for itself, are in SCRATCH0 [B, D, 4, HIDDEN].
 // ACTIVATION_n: 0 sigmoid, 1 tanh, 2 relu.

@@ -12,27 +12,16 @@
 #define ARG_N INPUT0_SIZE_2
 #endif
 
-#if VEC == 16
-#define VECTOR INPUT0_COMPUTE16
-#define LOAD_VECTOR INPUT0_LOAD16
-#define STORE_VECTOR OUTPUT0_STORE16
-#else
-#define VECTOR INPUT0_COMPUTE
-#define LOAD_VECTOR INPUT0_LOAD
-#define STORE_VECTOR OUTPUT0_STORE
-#endif
+#include "shared/columns.h"
 
 KERNEL(reduce_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int inner = (int)get_global_id(0) * VEC;
-    if (inner >= INPUT0_SIZE_3) return;
-    const int at0 = (int)get_global_id(1) / INPUT0_SIZE_1;
-    const int at1 = (int)get_global_id(1) % INPUT0_SIZE_1;
-    int index = INPUT0_GET_INDEX(at0, at1, 0, inner);
+    if (COLUMN >= INPUT0_SIZE_3) return;
+    int index = COLUMN_INDEX(INPUT0);
     VECTOR total = INITIAL;
     for (int i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, index);
         total = COMBINE(total, VALUE(x));
         index += INPUT0_PITCH_2;
     }
-    STORE_VECTOR(output, OUTPUT0_GET_INDEX(at0, at1, 0, inner), FINISH(total));
+    STORE_VECTOR(output, COLUMN_INDEX(OUTPUT0), FINISH(total));
 }

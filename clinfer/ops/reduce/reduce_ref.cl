@@ -3,15 +3,15 @@
 // One work-item computes one result from N elements; the last work-group is not full.
 #include "clinfer.cl"
 
-#ifndef KEPT_RANK
-#define KEPT_RANK 3
-#define SIZES {INPUT0_SIZE_0, INPUT0_SIZE_1, INPUT0_SIZE_2, INPUT0_SIZE_3, 1}
+#ifndef ARG_N
 #define COMBINE(a, b) ((a) + (b))
 #define VALUE(x) (x)
 #define FINISH(x) (x)
 #define INITIAL 0
 #define ARG_N INPUT0_SIZE_LAST
 #endif
+
+#include "shared/kept_axes.h"
 
 KERNEL(reduce_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int sizes[] = SIZES;
@@ -24,10 +24,7 @@ KERNEL(reduce_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE
     for (int n = 0; n < ARG_N; ++n) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
         total = COMBINE(total, VALUE(x));
-        for (int axis = INPUT0_RANK - 1; axis >= KEPT_RANK; --axis) {
-            if (++at[axis] < sizes[axis]) break;
-            at[axis] = 0;
-        }
+        FUNC(step)(at, sizes);
     }
     OUTPUT0_STORE(output, target, FINISH(total));
 }

@@ -2,9 +2,9 @@
 
 The walk ends with two axes: the run, along which the input is contiguous, and the lane, along which the
 output is. Where one axis is both, it is the lane, and the run is the axis around it. A work-item moves a
-tile of run and lane. A blocked axis is cut
-into one over blocks and one within them; its size is a *limit* for the coordinate that both make up:
-behind it there is nothing to read, and block tails of the output are filled with zeros.
+tile of run and lane. A blocked axis is cut into one over blocks and one within them; its size is a *limit*
+for the coordinate that both make up: behind it there is nothing to read, and block tails of the output are
+filled with zeros.
 """
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 from clinfer.kernels.spec import Dispatch, KernelParams, KernelSpec, Stage
-
-GROUP = 64
+from clinfer.ops.shared.copying import local_items
 
 
 def _supports(params: KernelParams) -> str | None:
@@ -11,7 +10,7 @@ def _supports(params: KernelParams) -> str | None:
 
 
 def _dispatch(params: KernelParams) -> Dispatch:
-    return Dispatch((-(-params.outputs[0].count // GROUP) * GROUP,), (GROUP,))
+    return local_items(params.outputs[0].count)
 
 
 KERNELS = (

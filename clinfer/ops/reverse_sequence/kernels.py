@@ -1,8 +1,6 @@
 """The kernel of the reverse_sequence room."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
@@ -14,15 +12,15 @@ from clinfer.kernels.spec import (
     output_operand,
     present_formats,
 )
-from clinfer.ops.shared.copying import local_items, storage_type
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.view_copy import raw_view
 
 
 def _arranged(params: KernelParams, layout: Layout) -> TensorView:
     """The raw view with the batch first and the sequence last."""
     batch, sequence = params.primitive.batch_axis % layout.rank, params.primitive.seq_axis % layout.rank
     others = tuple(a for a in range(layout.rank) if a not in (batch, sequence))
-    view = TensorView.of(layout).permute((batch, *others, sequence))
-    return replace(view, element_type=storage_type(layout.element_type))
+    return raw_view(TensorView.of(layout).permute((batch, *others, sequence)))
 
 
 def _operands(params: KernelParams) -> tuple[Operand, ...]:

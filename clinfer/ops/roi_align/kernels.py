@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.spec import Constant, Formats, KernelParams, KernelSpec, Stage, present_formats
+from clinfer.kernels.spec import Constant, KernelParams, KernelSpec, Stage, present_formats
 from clinfer.ops.shared.copying import local_items
 
 # Shifts of the corners before and behind the scale.
@@ -20,12 +20,8 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
             "SHIFT_BEHIND": behind, "IS_ALIGNED": kind != "asymmetric", "IS_MAX": primitive.mode.lower() == "max"}
 
 
-def _formats(params: KernelParams) -> Formats:
-    return present_formats(params)
-
-
 KERNELS = (
-    KernelSpec("roi_align_ref", formats=_formats, stages=(
+    KernelSpec("roi_align_ref", formats=present_formats, stages=(
         Stage("roi_align_ref.cl", "roi_align_ref", lambda params: local_items(params.outputs[0].count),
               constants=_constants, bake=False),)),
 )

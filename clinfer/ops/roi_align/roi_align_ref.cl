@@ -22,9 +22,12 @@ KERNEL(roi_align_ref)(const global INPUT0_TYPE* restrict input, const global INP
     OUTPUT0_UNRAVEL(item, at);
     const int roi = at[0], channel = at[1];
     const long batch = (long)INPUT2_LOAD(batches, INPUT2_OFFSET + roi * INPUT2_PITCH_0);
+    const int rectangle = INPUT1_OFFSET + roi * INPUT1_PITCH_0;
     float corner[4];
-    for (int i = 0; i < 4; ++i)
-        corner[i] = ((float)INPUT1_LOAD(rois, INPUT1_OFFSET + roi * INPUT1_PITCH_0 + i * INPUT1_PITCH_1) + SHIFT_BEFORE) * SCALE + SHIFT_BEHIND;
+    for (int i = 0; i < 4; ++i) {
+        const float given = (float)INPUT1_LOAD(rois, rectangle + i * INPUT1_PITCH_1);
+        corner[i] = (given + SHIFT_BEFORE) * SCALE + SHIFT_BEHIND;
+    }
     const float width = IS_ALIGNED ? corner[2] - corner[0] : fmax(corner[2] - corner[0], 1.0f);
     const float height = IS_ALIGNED ? corner[3] - corner[1] : fmax(corner[3] - corner[1], 1.0f);
     const float bin_width = width / OUTPUT0_SIZE_X, bin_height = height / OUTPUT0_SIZE_Y;

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
@@ -22,9 +21,9 @@ from clinfer.kernels.spec import (
     scratch_operand,
 )
 from clinfer.ops.scatter.op import Places
-from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch, storage_type
+from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch
 from clinfer.ops.shared.reduction import cpu_only
-from clinfer.ops.shared.view_copy import PACKAGE
+from clinfer.ops.shared.view_copy import PACKAGE, raw_view
 from clinfer.ops.shared.views import at_least_one_axis, open_view
 
 _SLOT = ElementType.of("i32")
@@ -82,10 +81,6 @@ def _update_view(params: KernelParams, as_rows: bool = False) -> TensorView:
         return open_view(layout.element_type, _joint_rank(params))
     still = (1,) * params.inputs[0].rank if as_rows else params.outputs[0].shape
     return _joint(TensorView.of(layout), places.update_axes, places.walked_updates, still)
-
-
-def _raw(view: TensorView) -> TensorView:
-    return replace(view, element_type=storage_type(view.element_type))
 
 
 # -- what the kernels know of places ----------------------------------------------------------------
@@ -194,9 +189,9 @@ def _each_index(params: KernelParams) -> Dispatch:
 
 
 def _write_operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (input_operand(params, 0, _raw(TensorView.of(params.inputs[0]))),
-            input_operand(params, 2, _raw(_update_view(params))), _slots(params),
-            output_operand(params, 0, _raw(TensorView.of(params.outputs[0]))))
+    return (input_operand(params, 0, raw_view(TensorView.of(params.inputs[0]))),
+            input_operand(params, 2, raw_view(_update_view(params))), _slots(params),
+            output_operand(params, 0, raw_view(TensorView.of(params.outputs[0]))))
 
 
 def _write_constants(params: KernelParams) -> dict[str, Constant]:
@@ -231,7 +226,7 @@ def _combines_in_place(params: KernelParams) -> str | None:
 
 
 def _copy_operands(params: KernelParams) -> tuple[Operand, ...]:
-    source, target = (at_least_one_axis(_raw(TensorView.of(x))) for x in (params.inputs[0], params.outputs[0]))
+    source, target = (at_least_one_axis(raw_view(TensorView.of(x))) for x in (params.inputs[0], params.outputs[0]))
     return input_operand(params, 0, source), output_operand(params, 0, target)
 
 

@@ -1,6 +1,5 @@
 // Copies rows that are contiguous on both sides: views of four axes of which the last has pitch 1.
 // One work-item copies SPAN elements of one row as vectors of VEC; dimension 1 runs over the rows.
-// The last vector of a row is moved back to end with it, so that short rests need no scalar loop.
 #include "clinfer.cl"
 
 #ifndef VEC
@@ -8,11 +7,7 @@
 #define SPAN 64
 #endif
 
-#if VEC == 16
-#define COPY_VECTOR(i) vstore16(vload16(0, from + (i)), 0, to + (i))
-#else
-#define COPY_VECTOR(i) vstore4(vload4(0, from + (i)), 0, to + (i))
-#endif
+#include "shared/copy_row.h"
 
 KERNEL(copy_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int first = (int)get_global_id(0) * SPAN;
@@ -24,10 +19,5 @@ KERNEL(copy_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
     const global INPUT0_TYPE* from = input + INPUT0_GET_INDEX(at0, at1, at2, first);
     global OUTPUT0_TYPE* to = output + OUTPUT0_GET_INDEX(at0, at1, at2, first);
     const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
-    if (count < VEC) {
-        for (int i = 0; i < count; ++i) to[i] = from[i];
-        return;
-    }
-    for (int i = 0; i + VEC <= count; i += VEC) COPY_VECTOR(i);
-    if (count % VEC) COPY_VECTOR(count - VEC);
+    FUNC(copy_row)(from, to, count);
 }

@@ -15,10 +15,8 @@ from clinfer.ops.shared.block_copying import blocks_reason, blocks_stage
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis
 from clinfer.ops.shared.memo import remember_last
 from clinfer.ops.shared.reduction import cpu_only
-from clinfer.ops.shared.view_copy import PACKAGE, CopyOf, ViewCopy, storage_type
+from clinfer.ops.shared.view_copy import PACKAGE, CopyOf, ViewCopy, whole_bytes
 from clinfer.ops.shared.views import at_least_one_axis, open_view
-
-__all__ = ["ViewCopy", "copy_kernels", "local_items", "span_constants", "span_dispatch", "storage_type"]
 
 LOCAL_SIZE = 64
 TILE = 16
@@ -46,21 +44,16 @@ def copy_kernels(prefix: str, copy_of: CopyOf, count_of: Callable[[KernelParams]
     def blocked_on_cpu(params: KernelParams) -> str | None:
         blocked = all(any(view.blocks) for n in range(count_of(params))
                       for view in (copy_of(params, n).source, copy_of(params, n).target))
-        return cpu_only(params) or _whole_bytes(params) or (None if blocked else "made for blocked formats")
+        return cpu_only(params) or whole_bytes(params) or (None if blocked else "made for blocked formats")
 
-    rows = KernelSpec(f"{prefix}_rows", table(_rows_stage), _whole_bytes, lambda params: 30.0, formats,
+    rows = KernelSpec(f"{prefix}_rows", table(_rows_stage), whole_bytes, lambda params: 30.0, formats,
                       all_fit(_rows_reason))
-    tiles = KernelSpec(f"{prefix}_tiles", table(_tiles_stage), _whole_bytes, lambda params: 20.0, formats,
+    tiles = KernelSpec(f"{prefix}_tiles", table(_tiles_stage), whole_bytes, lambda params: 20.0, formats,
                        all_fit(_tiles_reason))
     blocks = KernelSpec(f"{prefix}_blocks", table(blocks_stage), blocked_on_cpu, lambda params: 10.0, formats,
                         all_fit(blocks_reason))
-    ref = KernelSpec(f"{prefix}_ref", table(_ref_stage), _whole_bytes, lambda params: 0.0, formats)
+    ref = KernelSpec(f"{prefix}_ref", table(_ref_stage), whole_bytes, lambda params: 0.0, formats)
     return (rows, *{"": (), "tiles": (tiles,), "blocks": (blocks,)}[also], ref)
-
-
-def _whole_bytes(params: KernelParams) -> str | None:
-    kind = params.outputs[0].element_type
-    return f"two elements of {kind} share a byte" if kind.is_packed else None
 
 
 # -- runs of the last axis --------------------------------------------------------------------------

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
+from clinfer.base.shape import Shape, show
 from clinfer.base.shape_inference import Values
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, Operand, input_operand, output_operand
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
 from clinfer.ops.shared.memo import remember_last
 from clinfer.ops.shared.views import open_view
+from clinfer.topology import Primitive
 
 ROW_LANES_ON_GPU = 128
 COLUMN_VECTOR = 16
@@ -39,6 +42,16 @@ def normalized_axes(values: Values, index: int, rank: int) -> Axes | None:
     if index not in values:
         return None
     return tuple(sorted({int(axis) % rank for axis in values[index].reshape(-1)})) if rank else ()
+
+
+def check_given_axes(primitive: Primitive, data: Shape | None, values: Values) -> None:
+    """An error where value input 1 names an axis that the data does not have."""
+    if data is None or 1 not in values:
+        return
+    wrong = [int(axis) for axis in values[1].reshape(-1) if not -len(data) <= axis < len(data)]
+    if wrong:
+        raise ClinferError("an axis lies outside the data", where=primitive.where,
+                           values={"axes": wrong, "data": show(data)})
 
 
 def unblocked_formats(params: KernelParams, axes: Axes | None) -> Formats:

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
 from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import KernelParams
+from clinfer.topology import Primitive
 
 LETTERS = "zyx"
 
@@ -20,6 +23,21 @@ def axis_arguments(**named: tuple[int, int, int]) -> dict[str, int]:
     """Kernel arguments `<name>_z`, `<name>_y`, `<name>_x`."""
     return {f"{name}_{letter}": value for name, values in named.items()
             for letter, value in zip(LETTERS, values, strict=True)}
+
+
+def strides(params: KernelParams) -> tuple[int, int, int]:
+    """The steps along z, y, x."""
+    return per_axis(params.primitive.strides, 1)
+
+
+def dilations(params: KernelParams) -> tuple[int, int, int]:
+    """The distance of filter elements along z, y, x."""
+    return per_axis(params.primitive.dilations, 1)
+
+
+def filter_sizes(params: KernelParams) -> tuple[int, int, int]:
+    """The filter along z, y, x (1 where the operation has no such axis); the weights must be static."""
+    return per_axis(params.inputs[1].static_shape[2 + params.primitive.is_grouped:], 1)
 
 
 def data_view(layout: Layout) -> TensorView:
@@ -40,3 +58,22 @@ def map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
     low = max(grow(size.low), 1)
     high = UNBOUNDED if size.high >= UNBOUNDED else grow(size.high)
     return low if low == high else Dim(low, high)
+
+
+def check_axes(primitive: Primitive, data: Shape, weights: Shape, filters: Shape, steps: int) -> None:
+    """An error unless data, filter and the `steps` strides have the same one to three spatial axes."""
+    if len(filters) != len(data) - 2 or len(filters) != steps or not 1 <= len(filters) <= 3:
+        raise ClinferError("data, weights and strides must have the same one to three spatial axes",
+                           where=primitive.where, values=shown(data, weights))
+
+
+def check_channels(primitive: Primitive, data: Shape, weights: Shape, wanted: Size) -> None:
+    """An error where the data has other channels than the `wanted` ones, those of the weights."""
+    if isinstance(data[1], int) and isinstance(wanted, int) and data[1] != wanted:
+        raise ClinferError("data and weights differ in the number of input channels", where=primitive.where,
+                           values=shown(data, weights))
+
+
+def shown(data: Shape, weights: Shape) -> dict[str, object]:
+    """What errors show of the shapes."""
+    return {"data": show(data), "weights": show(weights)}

@@ -1,9 +1,9 @@
-"""One copy of a primitive: from a view of an input into a view of an output."""
+"""One copy of a primitive: from a view of an input into a view of an output; and raw views, of storage units."""
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clinfer.base.element_type import ElementType
@@ -31,9 +31,7 @@ class ViewCopy:
 
     def __post_init__(self) -> None:
         for name in ("source", "target"):
-            view: TensorView = getattr(self, name)
-            object.__setattr__(self, name, TensorView(storage_type(view.element_type), view.sizes, view.pitches,
-                                                      view.offset, view.blocks))
+            object.__setattr__(self, name, raw_view(getattr(self, name)))
 
     @cached_property
     def is_static(self) -> bool:
@@ -57,6 +55,17 @@ class ViewCopy:
 
 
 CopyOf = Callable[[KernelParams, int], ViewCopy]
+
+
+def raw_view(view: TensorView) -> TensorView:
+    """The view, with elements as storage units."""
+    return replace(view, element_type=storage_type(view.element_type))
+
+
+def whole_bytes(params: KernelParams) -> str | None:
+    """Kernels that copy storage units want elements that do not share a byte."""
+    kind = params.outputs[0].element_type
+    return f"two elements of {kind} share a byte" if kind.is_packed else None
 
 
 def storage_type(element_type: ElementType) -> ElementType:

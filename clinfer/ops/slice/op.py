@@ -1,6 +1,7 @@
 """The slicing primitives (OpenVINO Slice-8, StridedSlice-1)."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,11 +14,8 @@ from clinfer.topology import Primitive
 
 
 @dataclass(frozen=True)
-class Slice(Primitive):
-    """Input 0 cut to start (1), stop (2), step (3) along the axes (4; missing: the first ones)."""
-
-    op_type: ClassVar[str] = "Slice"
-    opset: ClassVar[str] = "opset8"
+class Cut(Primitive, ABC):
+    """A part of input 0 that the values of all other inputs describe."""
 
     @property
     def value_inputs(self) -> tuple[int, ...]:
@@ -32,8 +30,19 @@ class Slice(Primitive):
         assert index is not None
         return (np.array(values[0][index], order="C"),)
 
+    @abstractmethod
     def index_of(self, values: Values, rank: int) -> Index | None:
         """What is cut as a NumPy index over all axes, or None while a value is unknown."""
+
+
+@dataclass(frozen=True)
+class Slice(Cut):
+    """Input 0 cut to start (1), stop (2), step (3) along the axes (4; missing: the first ones)."""
+
+    op_type: ClassVar[str] = "Slice"
+    opset: ClassVar[str] = "opset8"
+
+    def index_of(self, values: Values, rank: int) -> Index | None:
         if any(i not in values for i in self.value_inputs):
             return None
         start, stop, step = (values[i].reshape(-1) for i in (1, 2, 3))
@@ -45,7 +54,7 @@ class Slice(Primitive):
 
 
 @dataclass(frozen=True)
-class StridedSlice(Primitive):
+class StridedSlice(Cut):
     """Input 0 cut to begin (1), end (2), strides (3; missing: 1), as far as the masks leave them in force."""
 
     begin_mask: tuple[int, ...] = ()
@@ -55,21 +64,7 @@ class StridedSlice(Primitive):
     ellipsis_mask: tuple[int, ...] = ()
     op_type: ClassVar[str] = "StridedSlice"
 
-    @property
-    def value_inputs(self) -> tuple[int, ...]:
-        return tuple(range(1, len(self.inputs)))
-
-    @property
-    def can_evaluate(self) -> bool:
-        return True
-
-    def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        index = self.index_of(dict(enumerate(values)), values[0].ndim)
-        assert index is not None
-        return (np.array(values[0][index], order="C"),)
-
     def index_of(self, values: Values, rank: int) -> Index | None:
-        """What is cut as a NumPy index over all axes, or None while a value is unknown."""
         if any(i not in values for i in self.value_inputs):
             return None
         begin, end = values[1].reshape(-1), values[2].reshape(-1)

@@ -1,8 +1,6 @@
 """Kernels of the tile room."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import Pitch, TensorView
 from clinfer.kernels.spec import (
@@ -16,7 +14,8 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.shared.copying import ViewCopy, copy_kernels, local_items, storage_type
+from clinfer.ops.shared.copying import copy_kernels, local_items
+from clinfer.ops.shared.view_copy import ViewCopy, raw_view
 from clinfer.ops.shared.views import open_view
 
 
@@ -62,9 +61,8 @@ _ROWS = copy_kernels("tile", _copy, lambda params: 1, _formats)[0]
 
 
 def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    data, output = (replace(view, element_type=storage_type(view.element_type))
-                    for view in (_lifted(params), TensorView.of(params.outputs[0])))
-    return input_operand(params, 0, data), output_operand(params, 0, output)
+    return (input_operand(params, 0, raw_view(_lifted(params))),
+            output_operand(params, 0, raw_view(TensorView.of(params.outputs[0]))))
 
 
 def _constants(params: KernelParams) -> dict[str, Constant]:

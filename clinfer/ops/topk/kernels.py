@@ -9,7 +9,6 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     Constant,
     Dispatch,
-    Formats,
     KernelParams,
     KernelSpec,
     Operand,
@@ -33,10 +32,6 @@ def _axis(params: KernelParams) -> int:
 def _axis_last(params: KernelParams, layout: Layout) -> TensorView:
     axis = _axis(params)
     return TensorView.of(layout).permute((*(a for a in range(layout.rank) if a != axis), axis))
-
-
-def _formats(params: KernelParams) -> Formats:
-    return present_formats(params)
 
 
 def _operands(params: KernelParams) -> tuple[Operand, ...]:
@@ -91,7 +86,7 @@ def _long_rows(params: KernelParams) -> str | None:
 
 KERNELS = (
     KernelSpec("topk_tree", (Stage("topk_tree.cl", "topk_tree", _row_groups, _operands, _tree_constants, bake=False),),
-               _by_value, lambda params: 10.0, _formats, _long_rows),
+               _by_value, lambda params: 10.0, present_formats, _long_rows),
     KernelSpec("topk_ref", (Stage("topk_ref.cl", "topk_ref", _rows, _operands, _key_constants, _arguments,
-                                  bake=False),), formats=_formats),
+                                  bake=False),), formats=present_formats),
 )

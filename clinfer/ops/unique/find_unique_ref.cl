@@ -17,7 +17,7 @@
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 // Below 0 if item a is smaller than b, 0 if they are equal.
-inline int FUNC(compare)(const global INPUT0_TYPE* input, int a, int b ARGS) {
+int FUNC(compare)(const global INPUT0_TYPE* input, int a, int b ARGS) {
     int at[MAX_RANK] = {0};
     for (int part = 0; part < ARG_PARTS; ++part) {
         INPUT0_UNRAVEL(a * ARG_PARTS + part, at);

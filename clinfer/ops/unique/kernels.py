@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
@@ -20,9 +19,10 @@ from clinfer.kernels.spec import (
     output_operand,
     scratch_operand,
 )
-from clinfer.ops.shared.copying import local_items, storage_type
+from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.ordering import key_constants
 from clinfer.ops.shared.reduction import row_lanes
+from clinfer.ops.shared.view_copy import raw_view
 from clinfer.ops.shared.views import at_least_one_axis
 
 
@@ -82,13 +82,9 @@ FIND_KERNELS = (
 # -- writing ----------------------------------------------------------------------------------------
 
 
-def _raw(view: TensorView) -> TensorView:
-    return replace(view, element_type=storage_type(view.element_type))
-
-
 def _copy_operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (input_operand(params, 0, _raw(at_least_one_axis(TensorView.of(params.inputs[0])))),
-            input_operand(params, 2), output_operand(params, 0, _raw(TensorView.of(params.outputs[0]))))
+    return (input_operand(params, 0, raw_view(at_least_one_axis(TensorView.of(params.inputs[0])))),
+            input_operand(params, 2), output_operand(params, 0, raw_view(TensorView.of(params.outputs[0]))))
 
 
 def _copy_constants(params: KernelParams) -> dict[str, Constant]:

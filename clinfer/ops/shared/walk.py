@@ -1,4 +1,5 @@
-"""How the vector kernel walks: all tensors along merged axes in the output's memory order.
+"""How kernels walk that work element by element in vectors (walk.h): all tensors along merged axes in the output's
+memory order.
 
 There are six axes, outermost first. The kernel moves along the last one in vectors, where each tensor has
 pitch 1 or 0, and along the one before it in a loop; a work-item is a tile of these two. One build thus

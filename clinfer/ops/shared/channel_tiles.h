@@ -1,0 +1,55 @@
+// Tiles of convolutions, in either direction, on blocks of 16 channels, for CPUs: TILE_PIXELS pixels of a row x
+// TILE_BLOCKS blocks of output channels, held in float16 registers. INPUT1 is the weights [G, O, I, Z, Y, X] in blocks
+// of 16 input x 16 output channels, BIAS [G * O] in blocks of 16, OUTPUT0 [B, C, Z, Y, X].
+#include "shared/bias.h"
+
+#define BLOCK 16
+
+// Sets the sums to the bias, and `filters` to where the weights of each block of output channels begin: `channel` is
+// the first of them in its group. The last block stands in for those that do not exist.
+INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], int* filters, BIAS_PARAMETER const int group,
+                              const int channel ARGS) {
+    #pragma unroll
+    for (int j = 0; j < TILE_BLOCKS; ++j) {
+        const int own = min(channel + j * BLOCK, (INPUT1_SIZE_1 - 1) / BLOCK * BLOCK);
+        const int at[MAX_RANK] = {group, own};
+        filters[j] = INPUT1_INDEX_OF(at);
+        const float16 start = BIAS16(group * INPUT1_SIZE_1 + own);
+        #pragma unroll
+        for (int i = 0; i < TILE_PIXELS; ++i) sum[i][j] = start;
+    }
+}
+
+// Adds the products of `channels` input channels of one filter element: `pixels` has 16 channels of each pixel as
+// floats, `filter` is the weights from that element on.
+INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const float* pixels,
+                                const global INPUT1_TYPE* filter, const int* filters, const int channels) {
+    #pragma unroll 2
+    for (int k = 0; k < channels; ++k) {
+        float16 weight[TILE_BLOCKS];
+        #pragma unroll
+        for (int j = 0; j < TILE_BLOCKS; ++j) weight[j] = INPUT1_LOAD16(filter, filters[j] + k * BLOCK);
+        #pragma unroll
+        for (int i = 0; i < TILE_PIXELS; ++i) {
+            const float16 value = pixels[i * BLOCK + k];
+            #pragma unroll
+            for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
+        }
+    }
+}
+
+// Stores the tile from output channel `channel` of a group and pixel x on, to every `step`-th pixel.
+INLINED void FUNC(store_tile)(global OUTPUT0_TYPE* output, float16 sum[TILE_PIXELS][TILE_BLOCKS],
+                              const int batch, const int group, const int channel, const int z, const int y,
+                              const int x, const int step ARGS) {
+    #pragma unroll
+    for (int j = 0; j < TILE_BLOCKS; ++j) {
+        if (channel + j * BLOCK < INPUT1_SIZE_1) {
+            const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
+            const int first = OUTPUT0_INDEX_OF(at);
+            #pragma unroll
+            for (int i = 0; i < TILE_PIXELS; ++i)
+                if (x + i * step < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * step * BLOCK, sum[i][j]);
+        }
+    }
+}
