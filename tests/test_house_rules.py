@@ -35,7 +35,7 @@ LAYERS = (
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 OWNERS = {"pyopencl": {"runtime", "remote"}, "openvino": {"frontend", "api"}}
 
-MAX_FILE, MAX_FUNCTION = 300, 80
+MAX_FILE, MAX_FUNCTION, MAX_WIDTH = 300, 80, 120
 TEXT = {".py", ".cl", ".h", ".md", ".toml", ".txt", ".sh", ".yml", ""}
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
@@ -181,6 +181,31 @@ def test_only_rooms_and_what_they_share_stand_in_ops() -> None:
         if module.split(".")[:2] == ["clinfer", "ops"] and module.split(".")[2:3] not in ([], [SHARED], ["room"])
     ]
     assert not wrong, "what rooms share knows no room:\n" + "\n".join(wrong)
+
+
+def test_kernel_sources_are_as_narrow_as_python() -> None:
+    wide = [place(path, number) for path in files(".cl", ".h") if path.parent.name != "include"
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if len(line) > MAX_WIDTH]
+    assert not wide, "\n".join(wide)
+
+
+def test_kernels_include_headers_of_their_own_room_or_shared_ones() -> None:
+    """A header lies beside the files that include it; where they are in several rooms, in `shared/`."""
+    users: dict[Path, set[str]] = {path: set() for path in files(".h") if path.is_relative_to(ROOMS)}
+    wrong = []
+    for path in (p for p in files(".cl", ".h") if p.is_relative_to(ROOMS)):
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+            header = (ROOMS if name.startswith(f"{SHARED}/") else path.parent) / name
+            if header in users:
+                users[header].add(place(path))
+            elif name != "clinfer.cl":
+                wrong.append(f"{place(path)} includes {name}")
+    assert not wrong, "\n".join(wrong)
+    alone = [place(header) for header, places in users.items() if len(places) < 2]
+    assert not alone, f"included by fewer than two files: {alone}"
+    shared = {header: places for header, places in users.items() if header.parent.name == SHARED}
+    one_room = [place(h) for h, places in shared.items() if len({Path(p).parent for p in places}) < 2]
+    assert not one_room, f"belongs into the one room that uses it: {one_room}"
 
 
 def test_files_stay_small() -> None:
