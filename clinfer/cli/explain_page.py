@@ -11,7 +11,7 @@ from typing import Any
 from clinfer.base.errors import ClinferError
 from clinfer.cli.explain import Report, summary, time_key
 from clinfer.cli.graph_layout import draw_graph
-from clinfer.kernels.jitter import read_source
+from clinfer.kernels.jitter import kernel_source
 from clinfer.program.explanation import ExplainedNode, Explanation
 
 
@@ -92,7 +92,7 @@ class _Pages:
     def _source(self, package: str, file: str) -> str:
         key = f"{package.removeprefix('clinfer.').replace('.', '/')}/{file}"
         if key not in self.sources:
-            self.sources[key] = read_source(package, file)
+            self.sources[key] = kernel_source(package, file)
         return key
 
 
