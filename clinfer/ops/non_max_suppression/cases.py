@@ -14,7 +14,7 @@ def _row(batches: int, classes: int, boxes: int, most: int, overlap: float = 0.3
     numbers = (np.array(most), *(np.array(x, np.float32) for x in (overlap, lowest, sigma)))
     return Case("NonMaxSuppression", opset, (((batches, boxes, 4), kind), ((batches, classes, boxes), kind), *numbers),
                 {"box_encoding": encoding, "sort_result_descending": is_sorted, "output_type": output_type},
-                sequence=sequence, low=0.0, high=1.0,
+                sequence=sequence, low=0.0, high=1.0, ordered=True,
                 id=f"NonMaxSuppression-{opset}-{batches}x{classes}x{boxes}{kind}-{most}-{overlap}-{lowest}-{sigma}-"
                    f"{encoding}-{is_sorted}")
 
@@ -27,6 +27,6 @@ CASES = (
     _row(1, 4, 50, 20, encoding="center"),
     _row(2, 2, 30, 5, lowest=2.0),
     Case("NonMaxSuppression", "opset9", (((1, 20, 4), "f32"), ((1, 2, 20), "f32"), ((1,), "i64")),
-         {"box_encoding": "corner", "sort_result_descending": True, "output_type": "i64"}, low=0.0, high=1.0,
-         sequence=(((1, 3, 4), (1, 2, 3), (1,)),), id="NonMaxSuppression-number-from-input"),
+         {"box_encoding": "corner", "sort_result_descending": True, "output_type": "i64"}, ordered=True,
+         low=0.0, high=1.0, sequence=(((1, 3, 4), (1, 2, 3), (1,)),), id="NonMaxSuppression-number-from-input"),
 )

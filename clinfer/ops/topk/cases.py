@@ -13,7 +13,7 @@ def _row(shape: tuple[int, ...], k: int, axis: int, mode: str = "max", sort: str
     attributes = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": index_type}
     if opset == "opset11":
         attributes["stable"] = sort != "none"
-    return Case("TopK", opset, ((shape, kind), np.array(k, np.int64)), attributes, sequence=sequence,
+    return Case("TopK", opset, ((shape, kind), np.array(k, np.int64)), attributes, sequence=sequence, ordered=True,
                 low=-100, high=100,
                 id=f"TopK-{opset}-{shape}{kind}-{k}-{axis}-{mode}-{sort}".replace(" ", ""))
 
