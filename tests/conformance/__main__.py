@@ -22,7 +22,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="write every outcome to this file")
     parser.add_argument("--table", action="store_true", help="print a table by operation")
     parser.add_argument("--update", action="store_true", help="record what passes now, if nothing became worse")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.update and options.pattern:
+        parser.error("--update needs all cases: the record and its page tell of all")
+    return options
 
 
 def main() -> int:
@@ -45,17 +48,16 @@ def main() -> int:
     if options.table:
         print(table(outcomes))
     print(f"{summary(outcomes)}; {len(problems)} problems")
-    return _update(record, outcomes, not options.pattern) if options.update else int(bool(problems))
+    return _update(record, outcomes) if options.update else int(bool(problems))
 
 
-def _update(record: Record, outcomes: list[Outcome], is_all: bool) -> int:
+def _update(record: Record, outcomes: list[Outcome]) -> int:
     raised = record.raised(outcomes)
     if raised.find_problems(outcomes):
         print("not recorded, because of these problems")
         return 1
     raised.save()
-    if is_all:
-        page.write(raised, outcomes)
+    page.write(raised, outcomes)
     print(f"recorded: {len(record.passing)} passed before, {len(raised.passing)} now")
     return 0
 
