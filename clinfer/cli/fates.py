@@ -3,15 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from clinfer.frontend.layers import TracedLayer
+from clinfer.frontend.layers import Fate, TracedLayer
 from clinfer.program.explanation import Explanation
 from clinfer.program.history import Removal
 
 OPENVINO = "OpenVINO's transformations"
-
-Fate = Literal["kept", "fused", "folded", "removed"]
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,9 @@ class _Finder:
     def find(self, layer: TracedLayer) -> LayerFate:
         """The fate of one layer."""
         if not layer.into:
-            gone: Fate = "folded" if layer.destiny == "folded" else "removed"
+            gone: Fate = "folded" if layer.fate == "folded" else "removed"
             return LayerFate(layer.name, layer.type, gone, "", OPENVINO)
-        by = [OPENVINO] if layer.destiny == "fused" else []
+        by = [OPENVINO] if layer.fate == "fused" else []
         if layer.into in self._primitives:
             fate: Fate = "fused" if by else "kept"
             return LayerFate(layer.name, layer.type, fate, self._primitives[layer.into], "".join(by))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from clinfer.frontend.openvino_import import openvino as ov
 
-Destiny = Literal["kept", "fused", "folded", "removed"]
+Fate = Literal["kept", "fused", "folded", "removed"]
 
 _FUSED_NAMES = "fused_names_0"
 
@@ -20,7 +20,7 @@ class TracedLayer:
 
     name: str
     type: str
-    destiny: Destiny
+    fate: Fate
     into: str
 
 
@@ -90,7 +90,7 @@ class _Tracer:
         into = recorded or self._renamed(kind, readers)
         if into:
             return TracedLayer(name, kind, "fused", into)
-        is_folded = name in self._holders or (bool(readers) and all(r.destiny == "folded" for r in readers))
+        is_folded = name in self._holders or (bool(readers) and all(r.fate == "folded" for r in readers))
         return TracedLayer(name, kind, "folded" if is_folded else "removed", "")
 
     def _collect(self, node: ov.Node) -> None:

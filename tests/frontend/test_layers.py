@@ -42,7 +42,7 @@ def test_every_layer_has_a_destiny_in_the_transformed_model(rng: Rng) -> None:
     assert list(found) == [n.get_friendly_name() for n in model.get_ordered_ops()
                            if n.get_type_name() not in ("Constant", "Result")]
     made = {n.get_friendly_name(): n.get_type_name() for n in prepared.get_ordered_ops()}
-    assert all(layer.into in made if layer.destiny in ("kept", "fused") else not layer.into for layer in found.values())
+    assert all(layer.into in made if layer.fate in ("kept", "fused") else not layer.into for layer in found.values())
     # The scale went into the weights; the hard swish is one node.
     assert found["conv"].into == found["scale"].into and made[found["conv"].into] == "Convolution"
     swish = found["plus"].into
@@ -61,7 +61,7 @@ def test_new_nodes_are_named_after_layers_the_same_every_time(rng: Rng) -> None:
 def test_names_with_commas_are_told_apart(rng: Rng) -> None:
     found = destinies(scaled_convolution(rng, "block,1,"))
     assert found["block,1,scale"].into == found["block,1,conv"].into == "block,1,scale"
-    assert found["block,1,clamp"].destiny == "fused"
+    assert found["block,1,clamp"].fate == "fused"
 
 
 def test_shape_arithmetic_that_is_known_is_folded(rng: Rng) -> None:
@@ -70,5 +70,5 @@ def test_shape_arithmetic_that_is_known_is_folded(rng: Rng) -> None:
     count = named(op.reduce_prod(shape, op.constant(np.array([0])), False), "count")
     flat = named(op.reshape(x, op.unsqueeze(count, op.constant(np.array(0))), False), "flat")
     found = destinies(ov.Model([result(named(op.softmax(flat, 0), "soft"), "y")], [x], "shapes"))
-    assert found["soft"].destiny == found["flat"].destiny == "kept"
-    assert {found["shape"].destiny, found["count"].destiny} <= {"folded", "removed"}
+    assert found["soft"].fate == found["flat"].fate == "kept"
+    assert {found["shape"].fate, found["count"].fate} <= {"folded", "removed"}
