@@ -19,6 +19,7 @@ from clinfer.kernels.spec import (
     output_operand,
 )
 from clinfer.ops.gather.op import Lookup
+from clinfer.ops.shared.choices import numbered_choice
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
 from clinfer.ops.shared.view_copy import raw_view, whole_bytes
@@ -89,14 +90,8 @@ def _formats(params: KernelParams) -> Formats:
 def _constants(params: KernelParams) -> dict[str, Constant]:
     count = params.primitive.index_count(params.inputs[1].shape)
     return {"INDEX_COUNT": count, "WRAPS_NEGATIVE": params.primitive.wraps_negative,
-            "AXIS_SIZE(n)": _choice("ARG_AXIS_SIZE", count), "AXIS_PITCH(n)": _choice("ARG_AXIS_PITCH", count)}
-
-
-def _choice(name: str, count: int) -> str:
-    text = f"{name}_{max(count - 1, 0)}"
-    for number in reversed(range(count - 1)):
-        text = f"((n) == {number} ? {name}_{number} : {text})"
-    return text
+            "AXIS_SIZE(n)": numbered_choice("ARG_AXIS_SIZE", count),
+            "AXIS_PITCH(n)": numbered_choice("ARG_AXIS_PITCH", count)}
 
 
 def _arguments(params: KernelParams) -> dict[str, int]:

@@ -21,6 +21,7 @@ from clinfer.kernels.spec import (
     scratch_operand,
 )
 from clinfer.ops.scatter.op import Places
+from clinfer.ops.shared.choices import numbered_choice
 from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch
 from clinfer.ops.shared.reduction import cpu_only
 from clinfer.ops.shared.view_copy import PACKAGE, raw_view
@@ -91,7 +92,7 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
     return {"JOINT_RANK": _joint_rank(params), "INDEX_COUNT": params.primitive.index_count(params.inputs[1].shape),
             "UNRAVEL_WALKED(m, c)": _unravel("m", "INPUT1", range(rank, _joint_rank(params))),
             "IS_INSIDE(c)": _all_below("INPUT1", rank), "IS_WITHIN(c)": _all_below("SCRATCH0", rank),
-            "AXIS(n)": _choice("ARG_AXIS", count), "AXIS_SIZE(n)": _choice("ARG_AXIS_SIZE", count)}
+            "AXIS(n)": numbered_choice("ARG_AXIS", count), "AXIS_SIZE(n)": numbered_choice("ARG_AXIS_SIZE", count)}
 
 
 def _unravel(number: str, operand: str, axes: range) -> str:
@@ -101,13 +102,6 @@ def _unravel(number: str, operand: str, axes: range) -> str:
 
 def _all_below(operand: str, rank: int) -> str:
     return "(" + " && ".join([f"(c)[{a}] < {operand}_SIZE_{a}" for a in range(rank)] or ["true"]) + ")"
-
-
-def _choice(name: str, count: int) -> str:
-    text = f"{name}_{count - 1}"
-    for number in reversed(range(count - 1)):
-        text = f"((n) == {number} ? {name}_{number} : {text})"
-    return text
 
 
 def _arguments(params: KernelParams) -> dict[str, int]:
