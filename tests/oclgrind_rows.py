@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 
 from clinfer.base.errors import ClinferError
@@ -10,8 +12,9 @@ from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
-from tests.oracle import parameter_specs
-from tests.rooms.room_runner import Variant, is_unsupported, needs, run_case
+from tests.oracle import build_model, parameter_specs
+from tests.rooms.room_runner import SEED, ModelOf, Variant, is_unsupported, needs, run_case
+from tests.rooms.tails import HOSTS, float_rows, tailed_model
 
 LARGEST = 1500
 ROWS_PER_KERNEL = 4
@@ -30,25 +33,33 @@ def main() -> int:
         kernels = sorted({s.name for specs in room.kernels.values() for s in specs if s.name.endswith("_ref")})
         cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_size)
         for kernel in kernels:
-            rows = 0
-            for case in cases:
-                if rows == ROWS_PER_KERNEL or _size(case) > LARGEST:
-                    break
-                if not needs(case, engine):
-                    continue
-                print(f"row {case.name} {kernel}", flush=True)
-                try:
-                    run_case(engine, case, Variant(bool(case.sequence), kernel))
-                    rows, ran = rows + 1, ran + 1
-                except ClinferError as error:
-                    if not is_unsupported(error):
-                        failures += 1
-                        print(f"failed {case.name}: {error}", flush=True)
-                except AssertionError as error:
-                    failures += 1
-                    print(f"failed {case.name}: {error}", flush=True)
-    print(f"rows run: {ran}, failures: {failures}", flush=True)
+            for build in (build_model, *([partial(tailed_model, f"{SEED}")] if room.name in HOSTS else [])):
+                done, failed = _run_kernel(engine, cases if build is build_model else float_rows(cases), kernel, build)
+                ran, failures = ran + done, failures + failed
+    print(f"rows run: {ran}, failures: {failures}, seed: {SEED}", flush=True)
     return failures
+
+
+def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: ModelOf) -> tuple[int, int]:
+    """Run a kernel on its first rows; how many ran and failed."""
+    done = failed = 0
+    for case in cases:
+        if done == ROWS_PER_KERNEL or _size(case) > LARGEST:
+            break
+        if not needs(case, engine):
+            continue
+        print(f"row {case.name} {kernel}", flush=True)
+        try:
+            run_case(engine, case, Variant(bool(case.sequence), kernel), build)
+            done += 1
+        except ClinferError as error:
+            if not is_unsupported(error):
+                failed += 1
+                print(f"failed {case.name}: {error}", flush=True)
+        except AssertionError as error:
+            failed += 1
+            print(f"failed {case.name}: {error}", flush=True)
+    return done, failed
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Shapes: tuples of sizes in which a dynamic dimension is a `Dim` with bounds."""
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError
@@ -23,6 +24,19 @@ class Dim:
         if self.high >= UNBOUNDED:
             return f"{self.low}.." if self.low else "?"
         return f"{self.low}..{self.high}"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedDim(Dim):
+    """A dimension that is told apart by its name: those of one name are equal, and of one size in every execution."""
+
+    name: Hashable = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedDim) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 ANY = Dim()
@@ -78,7 +92,7 @@ def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
     moving = [size for size in sizes if isinstance(size, Dim)]
     if not moving:
         return 1
-    if len(moving) == 1:
+    if all(d == moving[0] for d in moving):
         return moving[0]
     # Of 0 and 1 the result is 0.
     low = 0 if any(d.low == 0 for d in moving) else max(d.low for d in moving)

@@ -12,6 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.frontend.conversions import ov_type, partial_shape_of, reason_of, shape_of
+from clinfer.frontend.named_shapes import Symbols
 from clinfer.frontend.openvino_import import openvino as ov
 
 # Attributes whose OpenVINO names are no Python identifiers.
@@ -24,6 +25,17 @@ class OpenVinoShapeInference:
     def rule(self, signature: OpSignature, input_types: tuple[ElementType, ...]) -> OpenVinoShapeRule:
         """The rule of an operation with inputs of these types; it is made on its first call."""
         return OpenVinoShapeRule(signature, input_types)
+
+    def named_shapes(self, signature: OpSignature, input_types: tuple[ElementType, ...],
+                     shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        """See the ShapeInference protocol. The shapes must be some that the operation's rule has taken."""
+        symbols = Symbols()
+        # They own the memory of the constants.
+        known = {i: _ValueInput(values[i], kind) for i, kind in enumerate(input_types) if i in values}
+        inputs = [known[i].node if i in known else ov.op.Parameter(ov_type(kind), symbols.partial_shape_of(shape))
+                  for i, (shape, kind) in enumerate(zip(shapes, input_types, strict=True))]
+        made = _create(signature, [node.output(0) for node in inputs])
+        return tuple(symbols.shape_of(made.get_output_partial_shape(i)) for i in range(made.get_output_size()))
 
 
 class OpenVinoShapeRule:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage
 from clinfer.kernels.spec import BufferRef, Dispatch, KernelParams, KernelSpec, Stage, stages_of
+from clinfer.kernels.tails import tail_operands
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
     """The code of every stage for these parameters (layouts may be dynamic)."""
     stages = []
     for stage in stages_of(spec, params):
-        buffers = tuple(operand.buffer for operand in stage.operands(params))
+        buffers = tuple(operand.buffer for operand in stage.operands(params) + tail_operands(stage, params))
         stages.append(StageImpl(stage, generate_stage(stage, params), buffers))
     return Implementation(spec, params, tuple(stages))
 
@@ -49,7 +50,8 @@ def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLau
     launches = []
     for part in implementation.stages:
         try:
-            block = part.code.argument_block(part.stage.operands(params), part.stage.arguments(params))
+            operands = part.stage.operands(params) + tail_operands(part.stage, params)
+            block = part.code.argument_block(operands, part.stage.arguments(params))
             launches.append(StageLaunch(block, _with_local_size(part.stage.dispatch(params), params)))
         except ClinferError as error:
             raise error.at(params.primitive.where) from None
@@ -57,7 +59,7 @@ def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLau
 
 
 def _check_sizes(params: KernelParams) -> None:
-    for layout in params.inputs + params.outputs:
+    for layout in params.all_inputs + params.outputs:
         if layout.physical_count > LARGEST_INDEX:
             raise ClinferError("a tensor is too large to be indexed with 32 bits", where=params.primitive.where,
                                values={"tensor": layout, "elements": layout.physical_count},

@@ -26,6 +26,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, KernelParams, Operand, Stage, kernel_folder
+from clinfer.kernels.tails import tail_macros, tail_operands
 
 LARGEST_INDEX = 2**31 - 1
 _DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
@@ -112,15 +113,16 @@ def kernel_source(package: str, name: str) -> str:
 def common_source() -> str:
     """The headers of `include/`, which precede the kernels of a batch once."""
     return "\n".join(read_source("clinfer.kernels", f"include/{name}")
-                     for name in ("types.cl", "math.cl", "subgroup.cl"))
+                     for name in ("types.cl", "math.cl", "subgroup.cl", "tails.cl"))
 
 
 def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
     """The source of one stage for these parameters (layouts may be dynamic)."""
     writer = _Writer()
-    for index, operand in enumerate(stage.operands(params)):
+    own, tails = stage.operands(params), tail_operands(stage, params)
+    for index, operand in enumerate(own + tails):
         _write_operand(writer, index, operand, stage.bake)
-    for name, value in stage.constants(params).items():
+    for name, value in (*stage.constants(params).items(), *tail_macros(stage, params).items()):
         writer.define(name, literal(value))
     bake_arguments = stage.bake and params.is_static
     for name, argument in stage.arguments(params).items():
@@ -128,7 +130,7 @@ def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
     body = kernel_source(kernel_folder(stage, params.primitive), stage.source)
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
     kernel_id = f"{stage.entry}_{identity.hexdigest()[:16]}"
-    return StageCode(kernel_id, _assemble(kernel_id, writer, body), tuple(writer.fields))
+    return StageCode(kernel_id, _assemble(kernel_id, writer, len(tails), body), tuple(writer.fields))
 
 
 def operand_macros(operand: Operand) -> list[str]:
@@ -151,15 +153,16 @@ def literal(value: Constant) -> str:
     return str(value)
 
 
-def _assemble(kernel_id: str, writer: _Writer, body: str) -> str:
+def _assemble(kernel_id: str, writer: _Writer, tails: int, body: str) -> str:
     lines = ["#define CLINFER_JIT", f"#define KERNEL_ID {kernel_id}", *writer.lines]
+    declared = "".join(f", const global TAIL{n}_TYPE* restrict tail{n}" for n in range(tails))
+    passed = "".join(f", tail{n}" for n in range(tails))
     if writer.names:
         fields = " ".join(f"int {name};" for name in writer.names)
         lines.append(f"typedef struct {{ {fields} }} {kernel_id}_args;")
-        lines.append(f"#define ARGS , const {kernel_id}_args args")
-        lines.append("#define PASS_ARGS , args")
-    else:
-        lines += ["#define ARGS", "#define PASS_ARGS"]
+        declared += f", const {kernel_id}_args args"
+        passed += ", args"
+    lines += [f"#define ARGS {declared}".rstrip(), f"#define PASS_ARGS {passed}".rstrip()]
     text = "\n".join(lines) + "\n" + body
     undefine = "\n".join(f"#undef {name}" for name in dict.fromkeys(_DEFINED.findall(text)))
     return f"{text}\n{undefine}\n"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.kernels.spec import Formats, KernelParams, KernelSpec
+from clinfer.kernels.spec import Formats, KernelParams, KernelSpec, stages_of
+from clinfer.kernels.tails import tail_layout, tails_refusal
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,13 @@ class Selection:
 
 
 def in_formats(params: KernelParams, formats: Formats) -> KernelParams:
-    """The parameters with every tensor in the given formats (a changed format drops padding)."""
+    """The parameters with every tensor in the given formats (a changed format drops padding); what tails read
+    follows the output."""
     inputs = tuple(x if x.format == f else replace(x, format=f, padding=type(x.padding)())
                    for x, f in zip(params.inputs, formats.inputs, strict=True))
     outputs = tuple(replace(x, format=f) for x, f in zip(params.outputs, formats.outputs, strict=True))
-    return replace(params, inputs=inputs, outputs=outputs)
+    tails = tuple(tail_layout(x, outputs[0]) for x in params.tail_inputs)
+    return replace(params, inputs=inputs, outputs=outputs, tail_inputs=tails)
 
 
 def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = ANYTHING) -> Selection:
@@ -100,7 +103,7 @@ def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | No
         return f"output format {forced.format} is forced"
     if any(x.element_type.is_packed for x in wanted.outputs) and not spec.writes_packed:
         return "4-bit outputs"
-    reason = spec.supports(wanted)
+    reason = spec.supports(wanted) or tails_refusal(wanted.primitive, stages_of(spec, wanted))
     if reason is None and spec.check_shapes is not None and _is_decided(wanted):
         return spec.check_shapes(wanted)
     return reason

@@ -25,7 +25,8 @@ class KernelParams:
     """One primitive with the layouts of its tensors.
 
     `values` holds what is known of the primitive's `value_inputs`: all of them once layouts are
-    static, only the constants while the program is built.
+    static, only the constants while the program is built. `inputs` are the primitive's own;
+    `tail_inputs` those of its tails, which have output 0's rank and sizes that are output 0's or 1.
     """
 
     primitive: Any
@@ -33,11 +34,24 @@ class KernelParams:
     outputs: tuple[Layout, ...]
     capabilities: Capabilities
     values: Mapping[int, np.ndarray] = field(default_factory=dict)
+    tail_inputs: tuple[Layout, ...] = ()
+
+    @staticmethod
+    def of(primitive: Primitive, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...], capabilities: Capabilities,
+           values: Mapping[int, np.ndarray]) -> KernelParams:
+        """The parameters of a primitive with all its inputs, those of its tails included."""
+        own = primitive.own_input_count
+        return KernelParams(primitive, inputs[:own], outputs, capabilities, values, inputs[own:])
+
+    @property
+    def all_inputs(self) -> tuple[Layout, ...]:
+        """The layouts of all the primitive's inputs, in its order."""
+        return self.inputs + self.tail_inputs
 
     @property
     def is_static(self) -> bool:
         """Whether every layout is static."""
-        return all(layout.is_static for layout in self.inputs + self.outputs)
+        return all(layout.is_static for layout in self.inputs + self.outputs + self.tail_inputs)
 
 
 @dataclass(frozen=True)
@@ -133,6 +147,9 @@ class Stage:
     become macros; `arguments` become fields of the argument block, read as ARG_<NAME>, or macros of
     the same spelling when every layout is static at build time. With `bake` False the sizes, pitches
     and offsets of all operands are arguments, so that one build serves every shape.
+
+    `tail_view` marks the stage that stores output 0 as one that applies tails (`include/tails.cl`): the view
+    of the n-th tail input, stretched to the output's view, axis by axis. Without it, the primitive takes none.
     """
 
     source: str
@@ -143,6 +160,7 @@ class Stage:
     arguments: Callable[[KernelParams], Mapping[str, int]] = nothing
     bake: bool = True
     package: str = ""
+    tail_view: Callable[[KernelParams, int], TensorView] | None = None
 
 
 @dataclass(frozen=True)

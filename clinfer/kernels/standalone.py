@@ -16,7 +16,9 @@ OPERANDS = {
     "standalone.cl": ("INPUT0", "INPUT1", "INPUT2", "INPUT3", "OUTPUT0", "OUTPUT1", "SCRATCH0"),
     "standalone_more.cl": ("INPUT4", "OUTPUT2", "OUTPUT3", "OUTPUT4"),
 }
-_FRAME = {"standalone.cl": ["#define CLINFER_JIT", "#define KERNEL_ID standalone", "#define ARGS", "#define PASS_ARGS"]}
+_FRAME = {"standalone.cl": ["#define CLINFER_JIT", "#define KERNEL_ID standalone", "#define ARGS", "#define PASS_ARGS",
+                            "#define HAS_TAILS 0", "#define TAIL_CHAIN(T, result, FETCH, at)",
+                            "#define TAILS_EACH(DO, x)"]}
 
 
 def standalone_source(name: str) -> str:

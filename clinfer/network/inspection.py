@@ -46,4 +46,10 @@ def check_outputs(program: Program, stream: Stream, bindings: Bindings, node: Pr
         stream.read(bindings.memory(tensor), raw)
         if np.isnan(layout.unpack(raw)).any():
             raise ClinferError("a kernel produced NaN", where=node.primitive.where,
-                               values={"kernel": kernel, "output": layout})
+                               values={"kernel": kernel, "output": layout, **_fused(node)})
+
+
+def _fused(node: ProgramNode) -> dict[str, str]:
+    """What else the node computes, for messages."""
+    tails = ", ".join(tail.primitive.where for tail in node.primitive.tails)
+    return {"fused into it": tails} if tails else {}

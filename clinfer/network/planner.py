@@ -90,7 +90,7 @@ class Planner:
     # -- shapes ---------------------------------------------------------------------------------
 
     def _infer(self, draft: _Draft, index: int, node: ProgramNode, values: Values) -> tuple[StaticShape, ...]:
-        shapes = tuple(draft.layout(t).static_shape for t in node.inputs)
+        shapes = tuple(draft.layout(t).static_shape for t in node.inputs[:node.primitive.own_input_count])
         found = self._rule(index, node)(shapes, values)
         for shape in found:
             if not is_static(shape):
@@ -102,7 +102,8 @@ class Planner:
         rule = self._rules.get(index)
         if rule is None:
             signature = node.primitive.signature()
-            types = tuple(self._program.tensors[t].layout.element_type for t in node.inputs)
+            own = node.inputs[:node.primitive.own_input_count]
+            types = tuple(self._program.tensors[t].layout.element_type for t in own)
             rule = node.primitive.infer_shapes if signature is None else self._shape_inference.rule(signature, types)
             self._rules[index] = rule
         return rule
@@ -110,7 +111,7 @@ class Planner:
     # -- kernels --------------------------------------------------------------------------------
 
     def _plan_kernel(self, draft: _Draft, index: int, node: ProgramNode, values: Values) -> None:
-        params = KernelParams(
+        params = KernelParams.of(
             node.primitive, tuple(draft.layout(t) for t in node.inputs), tuple(draft.layout(t) for t in node.outputs),
             self._program.engine.capabilities, values)
         if all(layout.count == 0 for layout in params.outputs):

@@ -190,7 +190,8 @@ class _Assembly:
             return ()
         params = node.selection.params
         guess = replace(params, inputs=tuple(_static(x) for x in params.inputs),
-                        outputs=tuple(_static(x) for x in params.outputs))
+                        outputs=tuple(_static(x) for x in params.outputs),
+                        tail_inputs=tuple(_static(x) for x in params.tail_inputs))
         needs = [spec.scratch(guess) for spec in node.selection.specs]
         return tuple(max(need[i] if i < len(need) else 0 for need in needs)
                      for i in range(max(map(len, needs), default=0)))

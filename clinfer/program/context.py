@@ -54,19 +54,20 @@ class BuildContext:
         inputs = graph.input_layouts(node)
         types = tuple(x.element_type for x in inputs)
         signature = primitive.signature()
-        shapes = tuple(x.shape for x in inputs)
+        own = primitive.own_input_count
+        shapes = tuple(x.shape for x in inputs[:own])
         values = self.known_values(graph, node, found)
         try:
             if signature is None:
                 inferred = primitive.infer_shapes(shapes, values)
             else:
-                inferred = self.shape_inference.rule(signature, types)(shapes, values)
+                inferred = self.shape_inference.rule(signature, types[:own])(shapes, values)
             if None in inferred:
                 opened = primitive.open_shapes(shapes)
                 inferred = tuple(b if a is None else a for a, b in zip(inferred, opened, strict=True))
         except ClinferError as error:
             raise error.at(primitive.where) from None
-        out_types = primitive.output_types(types)
+        out_types = primitive.stored_types(types)
         return tuple(self._layout(node, shape, kind) for shape, kind in zip(inferred, out_types, strict=True))
 
     @staticmethod

@@ -4,7 +4,7 @@ All edits go through this class, which keeps users consistent; `check` proves it
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from clinfer.base.element_type import ElementType
@@ -92,6 +92,11 @@ class Graph:
         """Whether an output of the graph is read from this node."""
         return any(port.primitive == id for port in self.outputs.values())
 
+    def last_of(self, nodes: Sequence[Node]) -> Node | None:
+        """Which of these nodes stands last; None of none."""
+        wanted = {node.id for node in nodes}
+        return next((node for node in reversed(self._nodes.values()) if node.id in wanted), None)
+
     def unique_id(self, wish: str) -> str:
         """An id that no node has: `wish`, or `wish` with a number behind it."""
         if wish not in self._nodes:
@@ -110,6 +115,11 @@ class Graph:
     def append(self, primitive: Primitive) -> Node:
         """Add a primitive at the end."""
         return self._place(primitive, before=None)
+
+    def move_before(self, id: str, other: str) -> None:
+        """Let a node stand right before another one, behind where it stands now."""
+        node = self._nodes.pop(id)
+        self._insert(node, other)
 
     def set_input(self, reader: str, index: int, port: Port) -> None:
         """Let input `index` of a node read another port."""
@@ -181,13 +191,16 @@ class Graph:
         if before is None:
             self._nodes[primitive.id] = node
         else:
-            items = list(self._nodes.items())
-            position = next(i for i, (id, _) in enumerate(items) if id == before)
-            items.insert(position, (primitive.id, node))
-            self._nodes = dict(items)
+            self._insert(node, before)
         self._users[primitive.id] = []
         self._link(node)
         return node
+
+    def _insert(self, node: Node, before: str) -> None:
+        items = list(self._nodes.items())
+        position = next(i for i, (id, _) in enumerate(items) if id == before)
+        items.insert(position, (node.id, node))
+        self._nodes = dict(items)
 
     def _link(self, node: Node) -> None:
         for port in node.inputs:

@@ -14,11 +14,13 @@ from clinfer.kernels.selector import ANYTHING, Forced
 class BuildOptions:
     """`force_implementations` maps a primitive's id to (format name, kernel name), each may be empty.
 
-    `is_internal` marks a program that computes constants for another: its outputs keep the layouts
-    of their producers, and nothing in it is folded.
+    `skipped_passes` names passes to leave out, of `clinfer.program.passes.OPTIONAL`. `is_internal` marks a program
+    that computes constants for another: its outputs keep the layouts of their producers, and nothing in it is
+    folded.
     """
 
     force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    skipped_passes: frozenset[str] = frozenset()
     is_internal: bool = False
 
     def forced(self, primitive_id: str) -> Forced:

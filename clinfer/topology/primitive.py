@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,17 +31,30 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Tail:
+    """A primitive whose work another one, its host, does on each element of its result before it stores it.
+
+    `operands`: what it reads, in its order; None is the host's result so far, a number an input of the host.
+    """
+
+    primitive: Primitive
+    operands: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
 class Primitive:
     """One operation: an id, the ports it reads, the padding of its outputs, and its attributes.
 
     Subclasses add one field per attribute, under OpenVINO's attribute names, and override the
-    traits below where they differ. `origin` is the name of the model's layer.
+    traits below where they differ. `origin` is the name of the model's layer. `tails` are applied to
+    output 0, in order; what they read stands behind the primitive's own inputs.
     """
 
     id: str
     inputs: tuple[Port, ...] = ()
     output_padding: Padding = NO_PADDING
     origin: str = ""
+    tails: tuple[Tail, ...] = ()
 
     op_type: ClassVar[str] = ""
     opset: ClassVar[str] = "opset1"
@@ -84,6 +98,18 @@ class Primitive:
         return None
 
     @property
+    def takes_tails(self) -> bool:
+        """Whether its kernels can apply tails before they store output 0, the only one."""
+        return False
+
+    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
+        """The primitive as an OpenCL C expression of its inputs, which have these types; None: it is no tail.
+
+        The inputs are called a, b, c. They and the result are all of type T, a float or a vector of floats.
+        """
+        return None
+
+    @property
     def bodies(self) -> tuple[Any, ...]:
         """The topologies that the primitive may run inside (`SourceBody`), for If and loops."""
         return ()
@@ -107,6 +133,21 @@ class Primitive:
         return None
 
     # -- behaviour ------------------------------------------------------------------------------
+
+    @cached_property
+    def own_input_count(self) -> int:
+        """How many inputs the primitive has without its tails."""
+        return len(self.inputs) - len({i for tail in self.tails for i in tail.operands if i is not None})
+
+    def stored_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        """The element type of each output behind the tails."""
+        if not self.tails:
+            return self.output_types(input_types)
+        first, *others = self.output_types(input_types[:self.own_input_count])
+        for tail in self.tails:
+            first, = tail.primitive.output_types(
+                tuple(first if i is None else input_types[i] for i in tail.operands))
+        return (first, *others)
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         """The element type of each output."""

@@ -37,7 +37,7 @@ def report(model: Path, device: DeviceInfo) -> Report:
 
 def test_every_primitive_is_explained(report: Report) -> None:
     nodes = {node.primitive: node for node in report.explanation.nodes}
-    assert {"x", "conv", "relu", "mean"} <= set(nodes) and "shift" not in nodes
+    assert {"x", "conv", "mean"} <= set(nodes) and not {"shift", "relu"} & set(nodes)
     for node in nodes.values():
         assert (node.kind == "kernel") == bool(node.kernels) == bool(node.why)
         assert len({*dict(node.rejected), *(k.name for k in node.kernels)}) == len(node.rejected) + len(node.kernels)
@@ -55,6 +55,7 @@ def test_every_layer_has_a_fate(report: Report) -> None:
     assert set(layers) == {"x", "conv", "shift", "relu", "mean"}
     assert layers["conv"] == LayerFate("conv", "Convolution", "kept", "conv", "")
     assert layers["shift"] == LayerFate("shift", "Add", "fused", "conv", "fuse_bias")
+    assert layers["relu"] == LayerFate("relu", "Relu", "fused", "conv", "fuse_eltwise_tails")
     removed = {r.primitive: r for r in report.explanation.removed}
     assert removed["shift"].by == "fuse_bias" and removed["shift"].into == "conv"
 

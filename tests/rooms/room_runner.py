@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,11 +18,13 @@ from clinfer.network.network import Network
 from clinfer.ops.reorder import Reorder
 from clinfer.ops.room import Case
 from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Input, Port, Primitive, Topology
-from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
+from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, ov, parameter_specs, random_inputs
 
 SEED = int(os.environ.get("CLINFER_TEST_SEED", "0")) or int.from_bytes(os.urandom(4), "little")
+ModelOf = Callable[[Case, bool], ov.Model]
 POISON = 0xA5
 PADDED = "padded"
 
@@ -46,9 +48,9 @@ class Variant:
         return "-".join(filter(None, (mode, self.kernel, self.layout, "f16" if self.half else "")))
 
 
-def topology_of(case: Case, variant: Variant) -> Topology:
+def topology_of(case: Case, variant: Variant, build: ModelOf = build_model) -> Topology:
     """The topology of a row, with reorders behind the inputs where the variant asks for a format."""
-    model = build_model(case, variant.dynamic)
+    model = build(case, variant.dynamic)
     if variant.half:
         narrow_to_f16(model)
     topology = to_topology(model).topology
@@ -59,7 +61,7 @@ def topology_of(case: Case, variant: Variant) -> Topology:
     for primitive in topology:
         read = tuple(Port(reorders[p].id) if p in reorders else p for p in primitive.inputs)
         padding = primitive.output_padding
-        if variant.layout == PADDED and primitive.id == "node" and len(model.outputs) == 1:
+        if variant.layout == PADDED and [Port(primitive.id)] == list(topology.outputs.values()):
             padding = _padding(len(model.output(0).partial_shape))
         primitives.append(replace(primitive, inputs=read, output_padding=padding))
         if Port(primitive.id) in reorders:
@@ -82,12 +84,12 @@ def _padding(rank: int) -> Padding:
     return Padding((1,) * rank, (2,) * rank)
 
 
-def run_case(engine: Engine, case: Case, variant: Variant) -> set[str]:
-    """Run a row and compare with the oracle; the names of the kernels that were launched or stood ready."""
-    program = compile_topology(engine, topology_of(case, variant), OpenVinoShapeInference(), variant.options())
+def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = build_model) -> Program:
+    """Run a row and compare with the oracle; `build` makes its model (the same one each time). Returns what ran."""
+    program = compile_topology(engine, topology_of(case, variant, build), OpenVinoShapeInference(), variant.options())
     stream = engine.create_stream()
     network = Network(program, stream, OpenVinoShapeInference())
-    oracle = CpuPlugin(build_model(case, variant.dynamic))
+    oracle = CpuPlugin(build(case, variant.dynamic))
     base = tuple(shape for shape, _ in parameter_specs(case))
     rng = np.random.default_rng(SEED)
     for shapes in (base, *case.sequence, base) if variant.dynamic else (base,):
@@ -100,7 +102,7 @@ def run_case(engine: Engine, case: Case, variant: Variant) -> set[str]:
             computed = ("f16",) if variant.half else ()
             worst = max(TOLERANCE.get(k, 0) for k in (kind, *computed, *(t for _, t in parameter_specs(case))))
             assert_close(got, wanted, worst, f"{case.name} {variant} shapes {shapes} output {index} seed {SEED}")
-    return {i.spec.name for node in program.nodes for i in node.implementations}
+    return program
 
 
 def execute(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -73,11 +73,12 @@ def test_row(engine: Engine, room: str, case: Case) -> None:
 def _runs(engine: Engine, case: Case, variant: Variant) -> bool:
     """Run a variant; False if the forced kernel refuses it."""
     try:
-        _reached.update(run_case(engine, case, variant))
+        program = run_case(engine, case, variant)
     except ClinferError as error:
         if not (variant.kernel and is_unsupported(error)):
             raise
         return False
+    _reached.update(i.spec.name for node in program.nodes for i in node.implementations)
     return True
 
 

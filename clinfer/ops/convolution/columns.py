@@ -25,7 +25,7 @@ def turned(params: KernelParams) -> KernelParams:
     primitive = replace(given, strides=given.strides[::-1], dilations=given.dilations[::-1],
                         pads_begin=given.pads_begin[::-1], pads_end=given.pads_end[::-1])
     return replace(params, primitive=primitive, inputs=(_turned(data), _turned(weights), *bias),
-                   outputs=(_turned(params.outputs[0]),))
+                   outputs=(_turned(params.outputs[0]),), tail_inputs=tuple(map(_turned, params.tail_inputs)))
 
 
 def as_row(params: KernelParams) -> KernelParams:
@@ -35,7 +35,9 @@ def as_row(params: KernelParams) -> KernelParams:
 
 def turned_stage(stage: Stage) -> Stage:
     """The stage for a primitive that `is_column`, given as it stands in the model."""
-    return replace(stage, dispatch=lambda params: stage.dispatch(turned(params)),
+    view = stage.tail_view
+    return replace(stage, tail_view=None if view is None else lambda params, index: view(turned(params), index),
+                   dispatch=lambda params: stage.dispatch(turned(params)),
                    operands=lambda params: stage.operands(turned(params)),
                    constants=lambda params: stage.constants(turned(params)),
                    arguments=lambda params: stage.arguments(turned(params)))

@@ -76,6 +76,7 @@ KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global
             const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel, pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y,
                                       pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
             ADD_BIAS(sum[i][j], at[1]);
+            FUSED_OPS(sum[i][j], at)
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
         }
     }

@@ -73,10 +73,13 @@ KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const
             }
         }
 
-        const int at[MAX_RANK] = {batch, channel, z, y, x};
+        int at[MAX_RANK] = {batch, channel, z, y, x};
         const int first = OUTPUT0_INDEX_OF(at);
         #pragma unroll
-        for (int i = 0; i < TILE_PIXELS; ++i)
-            if (x + i < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * BLOCK, sum[i]);
+        for (int i = 0; i < TILE_PIXELS; ++i, ++at[4])
+            if (x + i < OUTPUT0_SIZE_X) {
+                FUSED_OPS16(sum[i], at, 1)
+                OUTPUT0_STORE16(output, first + i * BLOCK, sum[i]);
+            }
     }
 }

@@ -31,5 +31,6 @@ KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global I
         }
     }
     ADD_BIAS(sum, at[1]);
+    FUSED_OPS(sum, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
 }

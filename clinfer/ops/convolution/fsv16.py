@@ -10,11 +10,13 @@ from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, Kern
 from clinfer.ops.convolution.columns import as_row, is_column, turned_stage
 from clinfer.ops.convolution.geometry import (
     flat_operands,
+    flat_tail_view,
     group_shape,
     is_pointwise,
     operands,
     output_pixels,
     step_arguments,
+    tail_view,
 )
 from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.channel_tiles import (
@@ -173,7 +175,7 @@ def _depthwise_dispatch(pixels: int, params: KernelParams) -> Dispatch:
 
 def _any_kernel(tile: Tile) -> KernelSpec:
     stage = Stage("convolution_fsv16.cl", "convolution_fsv16", partial(_any_dispatch, tile), flat_operands,
-                  partial(_any_constants, tile), partial(_any_arguments, tile), bake=False)
+                  partial(_any_constants, tile), partial(_any_arguments, tile), bake=False, tail_view=flat_tail_view)
     return KernelSpec(f"convolution_fsv16_{tile[0]}x{tile[1]}",
                       lambda built_for: (turned_stage(stage) if is_column(built_for) else stage,),
                       formats=_any_formats, score=lambda params: 10 + _efficiency(tile, as_row(params)),
@@ -182,14 +184,14 @@ def _any_kernel(tile: Tile) -> KernelSpec:
 
 def _depthwise_kernel(pixels: int) -> KernelSpec:
     stage = Stage("convolution_depthwise_fsv16.cl", "convolution_depthwise_fsv16", partial(_depthwise_dispatch, pixels),
-                  operands, partial(_depthwise_constants, pixels), step_arguments, bake=False)
+                  operands, partial(_depthwise_constants, pixels), step_arguments, bake=False, tail_view=tail_view)
     return KernelSpec(f"convolution_depthwise_fsv16_{pixels}", (stage,), formats=_depthwise_formats,
                       score=lambda params: 30 + DEPTHWISE_TILES[pixels] * used(params.outputs[0].shape[-1], pixels),
                       supports=lambda params: _refusal(params) or _depthwise_refusal(params))
 
 
 _PLANAR_STAGE = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16", _planar_dispatch, operands,
-                      _planar_constants, _planar_arguments, bake=False)
+                      _planar_constants, _planar_arguments, bake=False, tail_view=tail_view)
 
 KERNELS = (
     *(_depthwise_kernel(pixels) for pixels in DEPTHWISE_TILES),

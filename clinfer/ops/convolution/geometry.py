@@ -6,6 +6,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams, Operand, input_operand, output_operand
+from clinfer.kernels.tails import like_output
 from clinfer.ops.shared.bias import bias_operand
 from clinfer.ops.shared.spatial import axis_arguments, count, data_view, dilations, filter_sizes, per_axis, strides
 
@@ -35,7 +36,14 @@ def is_pointwise(params: KernelParams) -> bool:
     primitive = params.primitive
     no_pads = primitive.auto_pad != "explicit" or not any(primitive.pads_begin + primitive.pads_end)
     return (no_pads and set(primitive.strides) == {1} and set(filter_sizes(params)) == {1}
-            and not params.inputs[0].padding and not params.outputs[0].padding)
+            and not params.inputs[0].padding and not params.outputs[0].padding
+            and all(_is_flat(x, params.outputs[0]) for x in params.tail_inputs))
+
+
+def _is_flat(tail: Layout, output: Layout) -> bool:
+    """Whether a tail input is stretched along all spatial axes or along none."""
+    stretched = {size == 1 for size, whole in zip(tail.shape[2:], output.shape[2:], strict=True) if whole != 1}
+    return len(stretched) <= 1
 
 
 def output_pixels(params: KernelParams) -> Size:
@@ -69,6 +77,18 @@ def flat_operands(params: KernelParams) -> tuple[Operand, ...]:
     if not is_pointwise(params):
         return operands(params)
     return _operands(params, flat_view(params.inputs[0]), flat_view(params.outputs[0]))
+
+
+tail_view = like_output(data_view)
+"""What tails read beside `operands`."""
+
+
+def flat_tail_view(params: KernelParams, index: int) -> TensorView:
+    """What tails read beside `flat_operands`."""
+    return (_flat_tail_view if is_pointwise(params) else tail_view)(params, index)
+
+
+_flat_tail_view = like_output(flat_view)
 
 
 def _operands(params: KernelParams, data: TensorView, output: TensorView) -> tuple[Operand, ...]:

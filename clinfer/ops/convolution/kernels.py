@@ -7,7 +7,7 @@ from math import prod
 
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution import fsv16
-from clinfer.ops.convolution.geometry import group_shape, operands, step_arguments
+from clinfer.ops.convolution.geometry import group_shape, operands, step_arguments, tail_view
 from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.shared.spatial import count, filter_sizes
@@ -24,7 +24,7 @@ def _reference_dispatch(params: KernelParams) -> Dispatch:
 
 REFERENCE = KernelSpec("convolution_ref", formats=_reference_formats, stages=(
     Stage("convolution_ref.cl", "convolution_ref", _reference_dispatch, operands, bias_constants,
-          step_arguments, bake=False),))
+          step_arguments, bake=False, tail_view=tail_view),))
 
 # -- local memory, for GPUs -------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def _local_dispatch(tile: int, params: KernelParams) -> Dispatch:
 
 def _local_of(tile: int) -> KernelSpec:
     stage = Stage("convolution_local.cl", "convolution_local", partial(_local_dispatch, tile), operands,
-                  partial(_local_constants, tile), step_arguments, bake=False)
+                  partial(_local_constants, tile), step_arguments, bake=False, tail_view=tail_view)
     return KernelSpec(f"convolution_local_{tile}", (stage,), supports=partial(_local_refusal, tile),
                       score=partial(_local_score, tile))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, shown
+from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_windows, shown
 from clinfer.topology import Primitive
 
 
@@ -35,7 +35,11 @@ class Convolution(Primitive):
     @property
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
-        return 2 if len(self.inputs) > 2 else None
+        return 2 if self.own_input_count > 2 else None
+
+    @property
+    def takes_tails(self) -> bool:
+        return True
 
     @property
     def bias_axis(self) -> int | None:
@@ -76,7 +80,9 @@ class Convolution(Primitive):
         if not isinstance(filter_size, int):
             return Dim()
         assert isinstance(size, Dim)
-        return map_bounds(size, lambda bound: self._static_output_size(axis, bound, filter_size))
+        pads = None if self.auto_pad.startswith("same") else self.pads(axis, size.low, filter_size)
+        return map_windows(size, lambda bound: self._static_output_size(axis, bound, filter_size), pads,
+                           (filter_size - 1) * self.dilations[axis] + 1, self.strides[axis])
 
     def _static_output_size(self, axis: int, size: int, filter_size: int) -> int:
         before, after = self.pads(axis, size, filter_size)

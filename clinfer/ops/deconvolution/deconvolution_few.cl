@@ -107,16 +107,19 @@ KERNEL(deconvolution_few)(const global INPUT0_TYPE* restrict input, const global
             const int y = row_y * STRIDE_Y + phase % STRIDE_Y - ARG_PAD_Y;
             if ((uint)z >= (uint)OUTPUT0_SIZE_Z || (uint)y >= (uint)OUTPUT0_SIZE_Y) continue;
             for (int o = 0; o < INPUT1_SIZE_1; ++o) {
-                const int at[MAX_RANK] = {get_global_id(2), o, z, y, 0};
+                int at[MAX_RANK] = {get_global_id(2), o, z, y, 0};
                 const int to = OUTPUT0_INDEX_OF(at);
                 float start = 0.0f;
                 ADD_BIAS(start, o);
                 for (int i = 0; i < TILE_PIXELS; ++i) {
                     for (int px = 0; px < STRIDE_X; ++px) {
                         const int x = (first + i) * STRIDE_X + px - ARG_PAD_X;
-                        if ((uint)x < (uint)OUTPUT0_SIZE_X)
-                            OUTPUT0_STORE(output, to + x,
-                                          results[i * BLOCK + (phase * STRIDE_X + px) * INPUT1_SIZE_1 + o] + start);
+                        if ((uint)x < (uint)OUTPUT0_SIZE_X) {
+                            float result = results[i * BLOCK + (phase * STRIDE_X + px) * INPUT1_SIZE_1 + o] + start;
+                            at[4] = x;
+                            FUSED_OPS(result, at)
+                            OUTPUT0_STORE(output, to + x, result);
+                        }
                     }
                 }
             }

@@ -98,6 +98,7 @@ KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const glob
             if (channel >= INPUT1_SIZE_1 || at[2] >= OUTPUT0_SIZE_Z || at[3] >= OUTPUT0_SIZE_Y
                 || at[4] >= OUTPUT0_SIZE_X) continue;
             ADD_BIAS(sum[i][j], at[1]);
+            FUSED_OPS(sum[i][j], at)
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
         }
     }

@@ -40,5 +40,6 @@ KERNEL(deconvolution_ref)(const global INPUT0_TYPE* restrict input, const global
         }
     }
     ADD_BIAS(sum, at[1]);
+    FUSED_OPS(sum, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
 }

@@ -7,7 +7,7 @@ from math import ceil, prod
 
 from clinfer.base.format import Format
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
-from clinfer.ops.deconvolution.geometry import group_shape, operands, pads, step_arguments
+from clinfer.ops.deconvolution.geometry import group_shape, operands, pads, step_arguments, tail_view
 from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, Tile, efficiency, group_refusal, refusal, tile_count
 from clinfer.ops.shared.spatial import LETTERS, dilations, filter_sizes, per_axis, strides
@@ -131,7 +131,8 @@ def _few_dispatch(params: KernelParams) -> Dispatch:
 
 def _blocked_kernel(tile: Tile) -> KernelSpec:
     stage = Stage("deconvolution_fsv16.cl", "deconvolution_fsv16", partial(_blocked_dispatch, tile), operands,
-                  partial(_blocked_constants, tile), partial(_blocked_arguments, tile), bake=False)
+                  partial(_blocked_constants, tile), partial(_blocked_arguments, tile), bake=False,
+                  tail_view=tail_view)
     return KernelSpec(f"deconvolution_fsv16_{tile[0]}x{tile[1]}", (stage,), formats=_blocked_formats,
                       score=lambda params: 10 + _efficiency(tile, params),
                       supports=lambda params: _refusal(params) or _blocked_refusal(tile, params))
@@ -140,6 +141,6 @@ def _blocked_kernel(tile: Tile) -> KernelSpec:
 KERNELS = (
     KernelSpec("deconvolution_few", formats=_few_formats, score=lambda params: 20.0, stages=(
         Stage("deconvolution_few.cl", "deconvolution_few", _few_dispatch, operands, _few_constants, step_arguments,
-              bake=False),), supports=lambda params: _refusal(params) or _few_refusal(params)),
+              bake=False, tail_view=tail_view),), supports=lambda params: _refusal(params) or _few_refusal(params)),
     *(_blocked_kernel(tile) for tile in TILES),
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams, Operand, input_operand, output_operand
+from clinfer.kernels.tails import like_output
 from clinfer.ops.shared.bias import bias_operand
 from clinfer.ops.shared.spatial import axis_arguments, data_view, dilations, per_axis, strides
 
@@ -40,3 +41,7 @@ def operands(params: KernelParams) -> tuple[Operand, ...]:
     """Data, weights, BIAS if there is one, output."""
     return (input_operand(params, 0, data_view(params.inputs[0])), input_operand(params, 1, weights_view(params)),
             *bias_operand(params), output_operand(params, 0, data_view(params.outputs[0])))
+
+
+tail_view = like_output(data_view)
+"""What tails read beside `operands`."""

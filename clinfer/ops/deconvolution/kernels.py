@@ -9,7 +9,7 @@ from clinfer.base.format import Format
 from clinfer.base.shape import Dim
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage, planar_formats
 from clinfer.ops.deconvolution import fsv16
-from clinfer.ops.deconvolution.geometry import group_shape, operands, step_arguments
+from clinfer.ops.deconvolution.geometry import group_shape, operands, step_arguments, tail_view
 from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
@@ -27,7 +27,7 @@ def _reference_dispatch(params: KernelParams) -> Dispatch:
 
 REFERENCE = KernelSpec("deconvolution_ref", formats=_reference_formats, stages=(
     Stage("deconvolution_ref.cl", "deconvolution_ref", _reference_dispatch, operands, bias_constants,
-          step_arguments, bake=False),))
+          step_arguments, bake=False, tail_view=tail_view),))
 
 # -- local memory, for GPUs -------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ def _local_dispatch(tile: int, params: KernelParams) -> Dispatch:
 
 def _local_of(tile: int) -> KernelSpec:
     stage = Stage("deconvolution_local.cl", "deconvolution_local", partial(_local_dispatch, tile), operands,
-                  partial(_local_constants, tile), step_arguments, bake=False)
+                  partial(_local_constants, tile), step_arguments, bake=False, tail_view=tail_view)
     return KernelSpec(f"deconvolution_local_{tile}", (stage,), supports=partial(_local_refusal, tile),
                       score=partial(_local_score, tile), formats=_local_formats)
 

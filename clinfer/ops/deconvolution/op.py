@@ -56,7 +56,11 @@ class ConvolutionBackpropData(Primitive):
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
         first = 2 + self.has_output_shape
-        return first if len(self.inputs) > first else None
+        return first if self.own_input_count > first else None
+
+    @property
+    def takes_tails(self) -> bool:
+        return True
 
     @property
     def bias_axis(self) -> int | None:

@@ -62,5 +62,7 @@ KERNEL(eltwise_ref)(const global INPUT0_TYPE* restrict input0,
     const T b = INPUT1_LOAD(input1, INPUT1_INDEX_OF(at));
 #endif
 #endif
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), OPERATION);
+    OUTPUT0_COMPUTE result = OPERATION;
+    FUSED_OPS(result, at)
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
 }

@@ -44,6 +44,7 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
 #if OPERANDS > 2
         START(2)
 #endif
+        FUSED_ROW_START(INDEX)
         const int to = INDEX(OUTPUT0);
         if (end - begin >= VECTOR) {
 #define T COMPUTE_OF(VALUES, COMPUTE)
@@ -52,7 +53,13 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
             for (int i = begin; i < end; i += VECTOR) {
                 i = min(i, end - VECTOR);
                 OPERANDS_AT(FETCH_VECTOR, i)
+#if HAS_TAILS
+                T result = OPERATION;
+                WIDE(FUSED_ROW, OPS)(result, i)
+                WIDE(OUTPUT0, STORE)(output, to + i, result);
+#else
                 WIDE(OUTPUT0, STORE)(output, to + i, OPERATION);
+#endif
             }
 #undef T
 #undef C
@@ -63,7 +70,13 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
 #define POWER POWER_SINGLE
             for (int i = begin; i < end; ++i) {
                 OPERANDS_AT(FETCH, i)
+#if HAS_TAILS
+                T result = OPERATION;
+                FUSED_ROW_OPS(result, i)
+                OUTPUT0_STORE(output, to + i, result);
+#else
                 OUTPUT0_STORE(output, to + i, OPERATION);
+#endif
             }
         }
     }

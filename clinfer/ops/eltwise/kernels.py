@@ -17,6 +17,7 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
+from clinfer.kernels.tails import like_output
 from clinfer.ops.eltwise.modes import whole_number
 from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
@@ -105,7 +106,8 @@ def _vector_constants(params: KernelParams) -> dict[str, Constant]:
 KERNELS = (
     KernelSpec("eltwise_vector", supports=_supports_vectors, score=lambda params: 10.0, formats=broadcast_formats,
                stages=(Stage("eltwise_vector.cl", "eltwise_vector", walk.dispatch, walk.operands, _vector_constants,
-                             walk.arguments, bake=False),)),
+                             walk.arguments, bake=False, tail_view=walk.tail_view),)),
     KernelSpec("eltwise_ref", supports=_supports, formats=broadcast_formats, stages=(
-        Stage("eltwise_ref.cl", "eltwise_ref", _flat_dispatch, _broadcast_operands, _constants, bake=False),)),
+        Stage("eltwise_ref.cl", "eltwise_ref", _flat_dispatch, _broadcast_operands, _constants, bake=False,
+              tail_view=like_output(TensorView.of)),)),
 )

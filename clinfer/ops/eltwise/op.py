@@ -10,10 +10,14 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, broadcast_shapes
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.kernels.jitter import literal
 from clinfer.ops.eltwise.modes import FLAGS, MODES, Mode, whole_number
 from clinfer.ops.reshape import Reshape
 from clinfer.ops.room import constant_input
 from clinfer.topology import Constant, Port, Primitive, SourceNode
+
+_NO_TAILS = ("Select", "Power")
+"""Select reads a condition of another type; the kernels have helpers of their own for Power."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,19 @@ class Eltwise(Primitive):
     @property
     def can_evaluate(self) -> bool:
         return self.row.evaluate is not None
+
+    @property
+    def takes_tails(self) -> bool:
+        return not self.row.boolean
+
+    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
+        row = self.row
+        if row.boolean or not row.on_float or self.mode in _NO_TAILS or not all(kind.is_float for kind in types):
+            return None
+        text = row.on_float
+        for index, value in enumerate(self.parameters):
+            text = text.replace(f"P{index}", literal(float(value)))
+        return text
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of("boolean") if self.row.boolean else input_types[-1 if self.mode == "Select" else 0],)

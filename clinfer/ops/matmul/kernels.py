@@ -20,7 +20,7 @@ from clinfer.kernels.spec import (
     planar_formats,
     scratch_operand,
 )
-from clinfer.ops.matmul.views import Product, product_of, rows_of, static
+from clinfer.ops.matmul.views import Product, product_of, rows_of, static, tail_view_of
 from clinfer.ops.shared.bias import bias_constants, bias_operand
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.shared.spatial import count
@@ -61,7 +61,7 @@ def _reference_formats(params: KernelParams) -> Formats:
 
 REFERENCE = KernelSpec("matmul_ref", formats=_reference_formats, stages=(
     Stage("matmul_ref.cl", "matmul_ref", lambda params: Dispatch((params.outputs[0].count,)), _reference_operands,
-          bias_constants, bake=False),))
+          bias_constants, bake=False, tail_view=partial(tail_view_of, collapse=False)),))
 
 
 # -- tiles for CPUs ---------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ PACK = Stage("matmul_pack.cl", "matmul_pack", _pack_dispatch, _pack_operands, _p
 
 def _tile_stages(tile: int) -> Callable[[KernelParams], tuple[Stage, ...]]:
     stage = Stage("matmul_tile.cl", "matmul_tile", partial(_tile_dispatch, tile), _tile_operands,
-                  partial(_tile_constants, tile), bake=False)
+                  partial(_tile_constants, tile), bake=False, tail_view=tail_view_of)
     return lambda params: (PACK, stage) if _packs_itself(params) else (stage,)
 
 
@@ -197,7 +197,7 @@ VECTOR = KernelSpec(
     "matmul_vector", formats=_tile_formats, supports=_vector_refusal, check_shapes=_vector_shapes,
     score=lambda params: 30.0,
     stages=(Stage("matmul_vector.cl", "matmul_vector", _vector_dispatch, _in_place_operands, _vector_constants,
-                  bake=False),))
+                  bake=False, tail_view=tail_view_of),))
 
 
 # -- local memory, for GPUs -------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _local_score(tile: int, params: KernelParams) -> float:
 
 def _local_of(tile: int) -> KernelSpec:
     stage = Stage("matmul_local.cl", "matmul_local", partial(_local_dispatch, tile), _in_place_operands,
-                  partial(_local_constants, tile), bake=False)
+                  partial(_local_constants, tile), bake=False, tail_view=tail_view_of)
     return KernelSpec(f"matmul_local_{tile}", (stage,), score=partial(_local_score, tile),
                       supports=lambda params: tile_refusal(tile, params.inputs[0].element_type, params.capabilities))
 

@@ -55,6 +55,7 @@ KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT
             at[OUTPUT0_RANK - 2] = y;
             at[OUTPUT0_RANK - 1] = x;
             ADD_BIAS(sum[i][j], x);
+            FUSED_OPS(sum[i][j], at)
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);
         }
     }

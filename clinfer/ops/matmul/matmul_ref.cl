@@ -16,5 +16,6 @@ KERNEL(matmul_ref)(const global INPUT0_TYPE* restrict left, const global INPUT1_
         sum += INPUT0_LOAD(left, INPUT0_INDEX_OF(from_left)) * INPUT1_LOAD(right, INPUT1_INDEX_OF(from_right));
     }
     ADD_BIAS(sum, at[OUTPUT0_RANK - 1]);
+    FUSED_OPS(sum, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum);
 }

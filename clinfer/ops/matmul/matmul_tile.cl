@@ -93,12 +93,16 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
             ADD_BIAS16(total, column);
             const int to = OUTPUT0_INDEX_OF(at);
             if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
+                FUSED_OPS16(total, at, LAST)
                 OUTPUT0_STORE16(output, to, total);
             } else {
                 float tail[16];
                 vstore16(total, 0, tail);
-                for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n)
+                for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n) {
+                    at[OUTPUT0_RANK - 1] = column + n;
+                    FUSED_OPS(tail[n], at)
                     OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, tail[n]);
+                }
             }
         }
     }

@@ -78,6 +78,8 @@ KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPU
     }
     for (int n = 0; n < columns; ++n) {
         ADD_BIAS(totals[n], column + n);
+        at[OUTPUT0_RANK - 1] = column + n;
+        FUSED_OPS(totals[n], at)
         OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, totals[n]);
     }
 }

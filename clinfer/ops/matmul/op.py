@@ -31,7 +31,11 @@ class MatMul(Primitive):
     @property
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
-        return 2 if len(self.inputs) > 2 else None
+        return 2 if self.own_input_count > 2 else None
+
+    @property
+    def takes_tails(self) -> bool:
+        return True
 
     @property
     def bias_axis(self) -> int | None:

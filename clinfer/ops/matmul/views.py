@@ -57,7 +57,32 @@ def static(sizes: Shape) -> tuple[int, ...]:
 def product_of(params: KernelParams, collapse: bool = False) -> Product:
     """The views of a primitive; with `collapse`, all rows that meet the same right side are one matrix."""
     primitive = params.primitive
-    return _product(*params.inputs[:2], *params.outputs, primitive.transpose_a, primitive.transpose_b, collapse)
+    return _product(*params.inputs[:2], *params.outputs, primitive.transpose_a, primitive.transpose_b,
+                    collapse and _tails_collapse(params))
+
+
+def tail_view_of(params: KernelParams, index: int, collapse: bool = True) -> TensorView:
+    """What the n-th tail reads, stretched to the output of `product_of`."""
+    left, right = params.inputs[:2]
+    layout, output = params.tail_inputs[index], params.outputs[0]
+    view = TensorView.of(layout)
+    if right.rank == 1:
+        view = view.insert_axes((view.rank,), pitch=1)
+    if left.rank == 1:
+        view = view.insert_axes((view.rank - 1,), pitch=1)
+    if collapse and _tails_collapse(params) and _can_collapse(left, right, output, params.primitive.transpose_a):
+        view = TensorView.dense(layout.element_type, (count(view.sizes[:-1]), view.sizes[-1]))
+    seen = product_of(params, collapse).output
+    return view.insert_axes(tuple(range(seen.rank - view.rank)), pitch=1).broadcast(seen.sizes)
+
+
+def _tails_collapse(params: KernelParams) -> bool:
+    """Whether every tail input is stretched along all axes of the rows or along none."""
+    last = params.outputs[0].rank - (params.inputs[1].rank > 1)
+    rows = params.outputs[0].shape[:last]
+    return all(set(x.shape[:last]) <= {1} or all((size == 1) == (whole == 1) for size, whole
+                                                 in zip(x.shape[:last], rows, strict=True))
+               for x in params.tail_inputs)
 
 
 def rows_of(params: KernelParams) -> Size:
@@ -65,7 +90,7 @@ def rows_of(params: KernelParams) -> Size:
     left, right, output = *params.inputs[:2], *params.outputs
     if left.rank == 1:
         return 1
-    if _can_collapse(left, right, output, params.primitive.transpose_a):
+    if _can_collapse(left, right, output, params.primitive.transpose_a) and _tails_collapse(params):
         return count(left.shape[:-1])
     return left.shape[-1 if params.primitive.transpose_a else -2]
 
@@ -73,6 +98,8 @@ def rows_of(params: KernelParams) -> Size:
 @lru_cache(maxsize=512)
 def _product(left_layout: Layout, right_layout: Layout, output_layout: Layout, transpose_left: bool,
              transpose_right: bool, collapse: bool) -> Product:
+    # The same whether or not rows are collapsed, which may differ between the build and a shape.
+    rank = max(left_layout.rank, right_layout.rank, output_layout.rank, LEAST_RANK)
     left, right, output = (TensorView.of(x) for x in (left_layout, right_layout, output_layout))
     if right.rank == 1:
         right, output = right.insert_axes((1,), pitch=1), output.insert_axes((output.rank,), pitch=1)
@@ -87,7 +114,6 @@ def _product(left_layout: Layout, right_layout: Layout, output_layout: Layout, t
         left = TensorView.dense(left.element_type, (rows, left.sizes[-1]))
         output = TensorView.dense(output.element_type, (rows, output.sizes[-1]))
         right = TensorView(right.element_type, right.sizes[-2:], right.pitches[-2:], right.offset, right.blocks[-2:])
-    rank = max(left.rank, right.rank, output.rank, LEAST_RANK)
     left, right, output = (v.insert_axes(tuple(range(rank - v.rank)), pitch=1) for v in (left, right, output))
     return Product(left.broadcast((*output.sizes[:-2], *left.sizes[-2:])), right, output)
 

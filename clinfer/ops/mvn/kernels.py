@@ -14,4 +14,4 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
     return {"DEVIATION(v)": f"sqrt((v) + {eps})" if primitive.eps_inside_sqrt else f"(sqrt(v) + {eps})"}
 
 
-KERNELS = normalizing_kernels("mvn", _constants)
+KERNELS = normalizing_kernels("mvn", _constants, takes_tails=True)

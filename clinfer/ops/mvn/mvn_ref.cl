@@ -33,7 +33,9 @@ KERNEL(mvn_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* r
     const INPUT0_COMPUTE deviation = DEVIATION(variance / ARG_N);
     for (int n = 0; n < ARG_N; ++n) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - mean;
-        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), x / deviation);
+        INPUT0_COMPUTE result = x / deviation;
+        FUSED_OPS(result, at)
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
         FUNC(step)(at, sizes);
     }
 }

@@ -19,6 +19,15 @@ KERNEL(mvn_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
     mean /= INPUT0_SIZE_3;
     ROW_SUM(variance, (x - mean) * (x - mean));
     const INPUT0_COMPUTE scale = 1 / DEVIATION(variance / INPUT0_SIZE_3);
-    FOR_VECTORS STORE_VECTOR(output, to + i, (LOAD_VECTOR(input, from + i) - mean) * scale);
-    FOR_REST OUTPUT0_STORE(output, to + i, (INPUT0_LOAD(input, from + i) - mean) * scale);
+    FUSED_ROW_START(ROW_INDEX)
+    FOR_VECTORS {
+        VECTOR result = (LOAD_VECTOR(input, from + i) - mean) * scale;
+        FUSED_VECTOR(result, i)
+        STORE_VECTOR(output, to + i, result);
+    }
+    FOR_REST {
+        INPUT0_COMPUTE result = (INPUT0_LOAD(input, from + i) - mean) * scale;
+        FUSED_ROW_OPS(result, i)
+        OUTPUT0_STORE(output, to + i, result);
+    }
 }

@@ -35,6 +35,10 @@ class MVN(Primitive):
                                values={"eps_mode": self.eps_mode})
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1,)
 

@@ -40,6 +40,7 @@ from clinfer.ops.shared.reduction import (
 Constants = Callable[[KernelParams], Mapping[str, Constant]]
 Arguments = Callable[[KernelParams], Mapping[str, int]]
 View = Callable[[KernelParams], TensorView]
+TailView = Callable[[KernelParams, int], TensorView]
 
 
 def axes_given(params: KernelParams) -> tuple[int, ...] | None:
@@ -58,14 +59,16 @@ class AxisStages:
     `axes_of` gives the axes, None while they are unknown, and `result` output 0 with the axes of input 0.
     `constants` are macros of every kernel, besides those of `reduction.py`. The reference has the arguments
     ARG_N, how many elements go into a result, and ARG_RESULTS; with `counts_elements` the others have ARG_N.
+    `takes_tails`: the kernels apply fused tails; the output has the shape of input 0.
     """
 
     def __init__(self, name: str, constants: Constants, axes_of: AxesOf = axes_given, result: View = output_view,
-                 counts_elements: bool = False) -> None:
+                 counts_elements: bool = False, takes_tails: bool = False) -> None:
         self._name = name
         self._constants = constants
         self._axes_of = axes_of
         self._result = result
+        self._takes_tails = takes_tails
         self._arguments: Arguments = self._element_count if counts_elements else nothing
         self.rows = Arranged(rows_of, axes_of, result)
         self.vector_columns = Arranged(vector_columns_of, axes_of, result)
@@ -79,7 +82,7 @@ class AxisStages:
         """One work-group per row."""
         return (Stage(f"{self._name}_rows.cl", f"{self._name}_rows", partial(rows_dispatch, self.rows),
                       self.rows.operands, lambda params: {**self._constants(params), **rows_constants(params)},
-                      self._arguments, bake=False),)
+                      self._arguments, bake=False, tail_view=self._if_taken(self.rows.tail_view)),)
 
     def vector_columns_stages(self) -> tuple[Stage, ...]:
         """One work-item per `COLUMN_VECTOR` columns."""
@@ -92,7 +95,7 @@ class AxisStages:
     def _columns_stages(self, columns: Arranged, vector: int) -> tuple[Stage, ...]:
         return (Stage(f"{self._name}_columns.cl", f"{self._name}_columns", partial(columns_dispatch, columns, vector),
                       columns.operands, lambda params: {**self._constants(params), "VEC": vector}, self._arguments,
-                      bake=False),)
+                      bake=False, tail_view=self._if_taken(columns.tail_view)),)
 
     def reference_stages(self, built_for: KernelParams) -> tuple[Stage, ...]:
         """One work-item per result."""
@@ -103,12 +106,19 @@ class AxisStages:
             return (input_operand(params, 0, kept_first(data, axes, is_open)),
                     output_operand(params, 0, kept_first(result, axes, is_open)))
 
+        def tail_view(params: KernelParams, index: int) -> TensorView:
+            view = TensorView.of(params.tail_inputs[index]).broadcast(params.outputs[0].shape)
+            return kept_first(view, self._axes_of(params), is_open)
+
         def constants(params: KernelParams) -> Mapping[str, Constant]:
             rank, axes = params.inputs[0].rank, self._axes_of(params)
             return {**self._constants(params), **reference_constants(rank, axes, is_open)}
         return (Stage(f"{self._name}_ref.cl", f"{self._name}_ref",
                       lambda params: local_items(self._counts(params)["results"]), operands, constants, self._counts,
-                      bake=False),)
+                      bake=False, tail_view=self._if_taken(tail_view)),)
+
+    def _if_taken(self, tail_view: TailView) -> TailView | None:
+        return tail_view if self._takes_tails else None
 
     def _element_count(self, params: KernelParams) -> dict[str, int]:
         return {"n": self._counts(params)["n"]}

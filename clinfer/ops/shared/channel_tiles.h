@@ -38,18 +38,22 @@ INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const flo
     }
 }
 
-// Stores the tile from output channel `channel` of a group and pixel x on, to every `step`-th pixel.
+// Applies the tails to the tile and stores it, from output channel `channel` of a group and pixel x on, to every
+// `step`-th pixel.
 INLINED void FUNC(store_tile)(global OUTPUT0_TYPE* output, float16 sum[TILE_PIXELS][TILE_BLOCKS],
                               const int batch, const int group, const int channel, const int z, const int y,
                               const int x, const int step ARGS) {
     #pragma unroll
     for (int j = 0; j < TILE_BLOCKS; ++j) {
         if (channel + j * BLOCK < INPUT1_SIZE_1) {
-            const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
+            int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
             const int first = OUTPUT0_INDEX_OF(at);
             #pragma unroll
-            for (int i = 0; i < TILE_PIXELS; ++i)
-                if (x + i * step < OUTPUT0_SIZE_X) OUTPUT0_STORE16(output, first + i * step * BLOCK, sum[i][j]);
+            for (int i = 0; i < TILE_PIXELS; ++i, at[4] += step)
+                if (at[4] < OUTPUT0_SIZE_X) {
+                    FUSED_OPS16(sum[i][j], at, 1)
+                    OUTPUT0_STORE16(output, first + i * step * BLOCK, sum[i][j]);
+                }
         }
     }
 }

@@ -111,7 +111,7 @@ def rows_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
     groups = [axis.group for axis in joint.axes]
     if not groups or len(groups) > _RANK or groups != [_KEPT] * (len(groups) - 1) + [_REDUCED]:
         return None
-    if joint.axes[-1].pitches[0] != 1 or joint.covers_tails:
+    if joint.axes[-1].pitches[0] != 1 or joint.covers_tails or not _is_vector(joint.axes[-1]):
         return None
     return (*(None,) * (_RANK - len(groups)), *joint.axes)
 
@@ -121,9 +121,14 @@ def columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
     groups = [axis.group for axis in joint.axes]
     if not 2 <= len(groups) <= _RANK or groups != [_KEPT] * (len(groups) - 2) + [_REDUCED, _KEPT]:
         return None
-    if set(joint.axes[-1].pitches) != {1} or _REDUCED in joint.tail_groups:
+    if set(joint.axes[-1].pitches[:2]) != {1} or _REDUCED in joint.tail_groups or not _is_vector(joint.axes[-1]):
         return None
     return (*(None,) * (_RANK - len(groups)), *joint.axes)
+
+
+def _is_vector(axis: JointAxis) -> bool:
+    """Whether what tails read can be loaded in vectors along an axis: neighbours, or one value for all."""
+    return set(axis.pitches[2:]) <= {0, 1}
 
 
 def vector_columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
@@ -151,7 +156,8 @@ class Arranged:
             return None
         data = TensorView.of(params.inputs[0])
         groups = tuple(_REDUCED if a in axes else _KEPT for a in range(data.rank))
-        joint = join_axes((data, self._result(params).broadcast(data.sizes)), groups)
+        tails = (TensorView.of(x).broadcast(data.sizes) for x in params.tail_inputs)
+        joint = join_axes((data, self._result(params).broadcast(data.sizes), *tails), groups)
         arranged = None if joint is None else self._arrange(joint)
         return None if joint is None or arranged is None else (joint, arranged)
 
@@ -169,6 +175,11 @@ class Arranged:
             joint, axes = found
             views = joint.view(0, kinds[0], axes), joint.view(1, kinds[1], axes)
         return input_operand(params, 0, views[0]), output_operand(params, 0, views[1])
+
+    def tail_view(self, params: KernelParams, index: int) -> TensorView:
+        """What the n-th tail reads under the arranged axes, where the output has the input's shape."""
+        found, kind = self._axes(params), params.tail_inputs[index].element_type
+        return open_view(kind, _RANK) if found is None else found[0].view(2 + index, kind, found[1])
 
     def sizes(self, params: KernelParams) -> tuple[int, ...]:
         """The sizes of the arranged axes of static layouts."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
+from clinfer.base.shape import UNBOUNDED, Dim, NamedDim, Shape, Size, show
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams
 from clinfer.topology import Primitive
@@ -58,6 +58,19 @@ def map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
     low = max(grow(size.low), 1)
     high = UNBOUNDED if size.high >= UNBOUNDED else grow(size.high)
     return low if low == high else Dim(low, high)
+
+
+def map_windows(size: Dim, grow: Callable[[int], int], pads: tuple[int, int] | None, reach: int, stride: int) -> Size:
+    """`map_bounds` for the number of windows of `reach` elements in a padded dimension; its name follows from them.
+
+    `pads` None: as many as give every step of the stride a window.
+    """
+    mapped = map_bounds(size, grow)
+    if not isinstance(size, NamedDim) or isinstance(mapped, int):
+        return mapped
+    surplus = sum(pads) - reach + 1 if pads is not None else None
+    kept = stride == 1 and not surplus
+    return NamedDim(mapped.low, mapped.high, size.name if kept else (size.name, "windows", stride, surplus))
 
 
 def check_axes(primitive: Primitive, data: Shape, weights: Shape, filters: Shape, steps: int) -> None:

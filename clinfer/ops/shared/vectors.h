@@ -1,15 +1,18 @@
 // A vector of VEC (1, 4 or 16) elements in INPUT0's arithmetic type: VECTOR, loaded from INPUT0 by LOAD_VECTOR(p, i)
-// and stored to OUTPUT0 by STORE_VECTOR(p, i, v).
+// and stored to OUTPUT0 by STORE_VECTOR(p, i, v). FUSED_VECTOR(result, i) applies tails as FUSED_ROW_OPS does.
 #if VEC == 16
 #define VECTOR INPUT0_COMPUTE16
 #define LOAD_VECTOR INPUT0_LOAD16
 #define STORE_VECTOR OUTPUT0_STORE16
+#define FUSED_VECTOR FUSED_ROW_OPS16
 #elif VEC == 4
 #define VECTOR INPUT0_COMPUTE4
 #define LOAD_VECTOR INPUT0_LOAD4
 #define STORE_VECTOR OUTPUT0_STORE4
+#define FUSED_VECTOR FUSED_ROW_OPS4
 #else
 #define VECTOR INPUT0_COMPUTE
 #define LOAD_VECTOR INPUT0_LOAD
 #define STORE_VECTOR OUTPUT0_STORE
+#define FUSED_VECTOR FUSED_ROW_OPS
 #endif

@@ -51,12 +51,13 @@ def why_not(params: KernelParams) -> str | None:
     blocked = [axis for axis, _ in output.format.block_axes]
     if len(blocked) != len(set(blocked)):
         return "an axis with several levels of blocks"
-    padded = any(x.padding for x in (*params.inputs, output))
+    read = params.all_inputs
+    padded = any(x.padding for x in (*read, output))
     if output.rank + len(blocked) + padded > AXES:
         return "too many axes"
-    if any(x.padding.both(axis) for x in (*params.inputs, output) if x.rank == output.rank for axis in blocked):
+    if any(x.padding.both(axis) for x in (*read, output) if x.rank == output.rank for axis in blocked):
         return "padding of a blocked axis"
-    return next((f"input {i} is blocked otherwise than the output" for i, x in enumerate(params.inputs)
+    return next((f"input {i} is blocked otherwise than the output" for i, x in enumerate(read)
                  if not _walks_beside(x, output)), None)
 
 
@@ -78,7 +79,7 @@ def vector(params: KernelParams) -> int:
 @remember_last
 def walk_of(params: KernelParams) -> Walk:
     """The walk of static layouts."""
-    return _walk(params.inputs, params.outputs[0], vector(params), params.capabilities.compute_units)
+    return _walk(params.all_inputs, params.outputs[0], vector(params), params.capabilities.compute_units)
 
 
 @lru_cache(maxsize=4096)
@@ -122,13 +123,22 @@ def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tu
 
 
 def operands(params: KernelParams) -> tuple[Operand, ...]:
-    """Every tensor under the six axes; open views while shapes are unknown."""
-    if params.is_static:
-        views = walk_of(params).views
-    else:
-        views = tuple(open_view(x.element_type, AXES) for x in (*params.inputs, params.outputs[0]))
-    inputs = tuple(input_operand(params, i, view) for i, view in enumerate(views[:-1]))
+    """Inputs and output under the six axes."""
+    views = _views(params)
+    inputs = tuple(input_operand(params, i, views[i]) for i in range(len(params.inputs)))
     return (*inputs, output_operand(params, 0, views[-1]))
+
+
+def tail_view(params: KernelParams, index: int) -> TensorView:
+    """What tails read under the six axes."""
+    return _views(params)[len(params.inputs) + index]
+
+
+def _views(params: KernelParams) -> tuple[TensorView, ...]:
+    """Every tensor, the output last, under the six axes; open views while shapes are unknown."""
+    if params.is_static:
+        return walk_of(params).views
+    return tuple(open_view(x.element_type, AXES) for x in (*params.all_inputs, params.outputs[0]))
 
 
 def arguments(params: KernelParams) -> Mapping[str, int]:

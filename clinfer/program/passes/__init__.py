@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
@@ -11,6 +11,7 @@ from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.fuse_bias import fuse_bias
+from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
@@ -28,11 +29,15 @@ PIPELINE: tuple[Pass, ...] = (
     remove_needless_nodes,
     fuse_bias,
     mark_host_nodes,
+    fuse_eltwise_tails,
     select_kernels,
     add_required_reorders,
     propagate_constants,
     remove_needless_nodes,
 )
+
+OPTIONAL: tuple[Pass, ...] = (keep_weights_narrow, fuse_bias, fuse_eltwise_tails)
+"""Passes without which a program is slower or larger, but computes the same."""
 
 INTERNAL_PIPELINE: tuple[Pass, ...] = (infer_layouts, mark_host_nodes, select_kernels, add_required_reorders)
 
@@ -41,6 +46,9 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
     """Run every pass, checking the graph after each; an inconsistency names the pass."""
     name = f"{next(_COUNT):03d}" + ("_constants" if context.options.is_internal else "")
     passes = INTERNAL_PIPELINE if context.options.is_internal else PIPELINE
+    skipped = context.options.skipped_passes
+    _check_skipped(skipped)
+    passes = tuple(run for run in passes if run.__name__ not in skipped)
     for number, run in enumerate(passes):
         graph.history.current_pass = run.__name__
         run(graph, context)
@@ -49,6 +57,14 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
         except ClinferError as error:
             raise error.at(f"after pass {run.__name__}") from None
         _dump(graph, f"{name}/{number:02d}_{run.__name__}")
+
+
+def _check_skipped(names: Iterable[str]) -> None:
+    known = [run.__name__ for run in OPTIONAL]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ClinferError("skipped_passes names passes that cannot be left out", where="compile options",
+                           values={"named": ", ".join(unknown)}, hint=f"those that can are {', '.join(known)}")
 
 
 def _dump(graph: Graph, name: str) -> None:

@@ -33,8 +33,8 @@ def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
     if node.primitive.reinterprets_input and not node.primitive.output_padding:
         node.is_view = True
         return
-    params = KernelParams(node.primitive, graph.input_layouts(node), node.layouts, context.engine.capabilities,
-                          context.known_values(graph, node))
+    params = KernelParams.of(node.primitive, graph.input_layouts(node), node.layouts, context.engine.capabilities,
+                             context.known_values(graph, node))
     node.selection = select(table, params, context.options.forced(node.id))
     node.layouts = node.selection.params.outputs
     _log(node)
@@ -46,7 +46,7 @@ def required_inputs(graph: Graph, node: Node) -> tuple[Layout, ...]:
     if node.selection is not None:
         hidden = node.primitive.value_inputs
         return tuple(x if i in hidden else wanted
-                     for i, (x, wanted) in enumerate(zip(present, node.selection.params.inputs, strict=True)))
+                     for i, (x, wanted) in enumerate(zip(present, node.selection.params.all_inputs, strict=True)))
     return tuple(plain(x) for x in present)
 
 

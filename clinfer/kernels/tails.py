@@ -1,0 +1,96 @@
+"""Fused tails: how kernels see what they read, and the OpenCL C of what they do.
+
+The tails of a primitive are computed on each element of its result, in registers and in the arithmetic type,
+before it is rounded and stored. See include/tails.cl for what a kernel does to take part.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
+from clinfer.base.format import Format
+from clinfer.base.layout import NO_PADDING, Layout
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import BufferRef, KernelParams, Operand, Stage
+from clinfer.topology.primitive import Primitive, Tail
+
+_NAME = re.compile(r"\b[abc]\b")
+
+
+def like_output(view: Callable[[Layout], TensorView]) -> Callable[[KernelParams, int], TensorView]:
+    """A `tail_view` for kernels that see the output through `view`, in which axes are moved and put in only."""
+    def tail_view(params: KernelParams, index: int) -> TensorView:
+        return view(params.tail_inputs[index]).broadcast(view(params.outputs[0]).sizes)
+    return tail_view
+
+
+def tail_layout(layout: Layout, output: Layout) -> Layout:
+    """How a tail input must lie: like the output where it does not stretch along blocked axes, else planar."""
+    follows = all((layout.shape[axis] == 1) == (output.shape[axis] == 1) for axis, _ in output.format.block_axes)
+    return replace(layout, format=output.format if follows else Format.planar(layout.rank), padding=NO_PADDING)
+
+
+def tail_operands(stage: Stage, params: KernelParams) -> tuple[Operand, ...]:
+    """TAIL<n>: the buffers that the tails read, as the stage sees them."""
+    if stage.tail_view is None:
+        return ()
+    own = len(params.inputs)
+    return tuple(Operand(f"TAIL{n}", BufferRef("input", own + n), _checked(stage.tail_view(params, n), params, n))
+                 for n in range(len(params.tail_inputs)))
+
+
+def _checked(view: TensorView, params: KernelParams, index: int) -> TensorView:
+    """The view, if the tail input stretches to the output; else fusing it was a mistake."""
+    layout, output = params.tail_inputs[index], params.outputs[0]
+    if layout.rank != output.rank or any(
+            isinstance(have, int) and isinstance(want, int) and have not in (1, want)
+            for have, want in zip(layout.shape, output.shape, strict=True)):
+        raise ClinferError("what a fused primitive reads does not stretch to the result", where=params.primitive.where,
+                           values={"input": layout, "result": output},
+                           hint="switch the pass fuse_eltwise_tails off")
+    return view
+
+
+def tail_macros(stage: Stage, params: KernelParams) -> Mapping[str, str]:
+    """HAS_TAILS, TAIL_CHAIN and TAILS_EACH, and for each operand whether it moves along each axis; nothing for a
+    stage that applies no tails."""
+    if stage.tail_view is None:
+        return {}
+    macros = {"HAS_TAILS": str(int(bool(params.primitive.tails))),
+              "TAIL_CHAIN(T, result, FETCH, at)": _chain(params),
+              "TAILS_EACH(DO, x)": " ".join(f"DO({n}, x)" for n in range(len(params.tail_inputs)))}
+    for operand in tail_operands(stage, params):
+        moves = [int(pitch != 0) for pitch in operand.view.pitches]
+        macros |= {f"{operand.macro}_MOVES_{axis}": str(flag) for axis, flag in enumerate(moves)}
+        macros[f"{operand.macro}_MOVES_LAST"] = str(moves[-1]) if moves else "0"
+    return macros
+
+
+def _chain(params: KernelParams) -> str:
+    """The tails as statements that replace `result`; FETCH(n, at) reads the n-th tail input."""
+    types = {len(params.inputs) + n: layout.element_type for n, layout in enumerate(params.tail_inputs)}
+    own = tuple(layout.element_type for layout in params.inputs)
+    result, *_ = params.primitive.output_types(own)
+    parts = []
+    for tail in params.primitive.tails:
+        read = tuple(result if i is None else types[i] for i in tail.operands)
+        parts.append(_statements(tail, read, len(params.inputs)))
+        result, *_ = tail.primitive.output_types(read)
+    return " ".join(parts)
+
+
+def _statements(tail: Tail, types: tuple[ElementType, ...], own: int) -> str:
+    text = tail.primitive.tail_text(types)
+    assert text is not None
+    names = "abc"[:len(tail.operands)]
+    loads = " ".join(f"const T tail_{name} = {'result' if i is None else f'FETCH({i - own}, at)'};"
+                     for name, i in zip(names, tail.operands, strict=True))
+    return f"{{ {loads} result = {_NAME.sub(lambda match: f'tail_{match.group()}', text)}; }}"
+
+
+def tails_refusal(primitive: Primitive, stages: tuple[Stage, ...]) -> str | None:
+    """Why these stages cannot apply the primitive's tails, or None."""
+    return "applies no fused tails" if primitive.tails and all(s.tail_view is None for s in stages) else None

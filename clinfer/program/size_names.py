@@ -1,0 +1,85 @@
+"""Which dimensions of a graph's tensors are always equal: each gets a name, equal ones the same name."""
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from clinfer.base.shape import Dim, NamedDim, Shape, Size
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+from clinfer.topology import Input, Port, attributes_of
+
+Names = tuple[Shape, ...]
+
+
+class SizeNames:
+    """The shapes of a graph's tensors with a name for every dimension that is not static.
+
+    Names come from shape rules, which hand on the dimensions that they keep. What a rule computes is named after
+    the operation and its inputs, so that equal operations on equal shapes give equal names. Two names may turn
+    out to be equal sizes; one name never is two sizes.
+    """
+
+    def __init__(self, graph: Graph, context: BuildContext) -> None:
+        self._graph = graph
+        self._context = context
+        self._shapes: dict[str, Names] = {}
+        self._known: dict[Hashable, int] = {}
+        for node in graph:
+            self._shapes[node.id] = self._names(node)
+
+    def shape(self, port: Port) -> Shape:
+        """The shape of a tensor that was in the graph when this was made."""
+        return self._shapes[port.primitive][port.index]
+
+    def _names(self, node: Node) -> Names:
+        found = tuple(x.shape for x in node.layouts)
+        if all(x.is_static for x in node.layouts):
+            return found
+        key = self._key(node)
+        inferred = found if key is None else self._inferred(node, found)
+        return tuple(tuple(self._named(size, own, (key or node.id, output, axis))
+                           for axis, (size, own) in enumerate(zip(shape, layout.shape, strict=True)))
+                     for output, (shape, layout) in enumerate(zip(inferred, node.layouts, strict=True)))
+
+    def _key(self, node: Node) -> Hashable | None:
+        """What the shapes of the outputs depend on alone; None if they depend on more than shapes and constants."""
+        primitive = node.primitive
+        if isinstance(primitive, Input) or primitive.data_dependent_output or primitive.bodies:
+            return None
+        values = self._context.known_values(self._graph, node)
+        if set(values) != set(primitive.value_inputs):
+            return None
+        shapes = tuple(self.shape(port) for port in node.inputs)
+        key = (type(primitive), attributes_of(primitive), shapes,
+               tuple((i, v.dtype.str, v.shape, v.tobytes()) for i, v in sorted(values.items())))
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
+
+    def _inferred(self, node: Node, found: Names) -> Names:
+        """The shapes by the primitive's rule; `found` where that leaves a rank open."""
+        primitive = node.primitive
+        signature = primitive.signature()
+        shapes = tuple(self.shape(port) for port in node.inputs)
+        values = self._context.known_values(self._graph, node)
+        if signature is None:
+            named = primitive.infer_shapes(shapes, values)
+        else:
+            types = tuple(x.element_type for x in self._graph.input_layouts(node))
+            named = self._context.shape_inference.named_shapes(signature, types, shapes, values)
+        return tuple(own if shape is None or len(shape) != len(own) else shape
+                     for shape, own in zip(named, found, strict=True))
+
+    def _named(self, size: Size, own: Size, key: Hashable) -> Size:
+        """A name that the rule handed on, or one for what it computed."""
+        if not isinstance(own, Dim) or isinstance(size, NamedDim):
+            return own if not isinstance(own, Dim) else size
+        return NamedDim(own.low, own.high, self._known.setdefault(key, len(self._known)))
+
+
+def is_kept(shape: Shape, others: tuple[Shape, ...]) -> bool:
+    """Whether other tensors stretch to a tensor of this named shape without changing it, whatever the sizes are."""
+    return all(len(other) <= len(shape) and all(
+        size in (1, whole) for size, whole in zip(reversed(other), reversed(shape), strict=False)) for other in others)

@@ -1,0 +1,200 @@
+"""The pass that fuses element-wise tails: what is there before and after, and when it keeps away."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Padding
+from clinfer.base.shape import ANY, Dim
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.network import Network
+from clinfer.ops.convert import Convert
+from clinfer.ops.convolution import Convolution
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.softmax import Softmax
+from clinfer.program.blobs.programs import load_program, save_program
+from clinfer.program.graph import Graph
+from clinfer.program.options import BuildOptions
+from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
+from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.mark_host_nodes import mark_host_nodes
+from clinfer.program.size_names import SizeNames
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Port, Primitive, Topology
+from tests.network.running import network_of
+from tests.program.building import constant, context_of, given, graph_after
+from tests.rooms.room_runner import execute
+
+PASSES = (infer_layouts, mark_host_nodes, fuse_eltwise_tails)
+SKIPPED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise_tails"}))
+
+
+def _eltwise(id: str, mode: str, *inputs: str, **fields: object) -> Eltwise:
+    return Eltwise(id, inputs, mode=mode, **fields)  # type: ignore[arg-type]
+
+
+def _convolution(id: str, data: str, weights: str, stride: int = 1, pad: int = 1) -> Convolution:
+    return Convolution(id, (data, weights), strides=(stride,) * 2, dilations=(1, 1), pads_begin=(pad,) * 2,
+                       pads_end=(pad,) * 2)
+
+
+def _weights(id: str, *shape: int) -> Primitive:
+    return constant(id, (np.sin(np.arange(np.prod(shape))) / 4).astype(np.float32).reshape(shape))
+
+
+def _tails(graph: Graph, id: str) -> list[str]:
+    return [tail.primitive.id for tail in graph[id].primitive.tails]
+
+
+# -- before and after -------------------------------------------------------------------------------
+
+
+def _chain(rng: np.random.Generator) -> tuple[Topology, np.ndarray]:
+    row = rng.standard_normal(5).astype(np.float32)
+    return Topology(given("x", ANY, 5), _eltwise("half", "Multiply", "x", "factor"),
+                    constant("factor", np.array(0.5, np.float32)), constant("row", row),
+                    _eltwise("sum", "Subtract", "row", "half"), _eltwise("relu", "Relu", "sum"),
+                    _eltwise("square", "Multiply", "relu", "relu")), row
+
+
+def test_a_chain_becomes_one_primitive(engine: Engine, rng: np.random.Generator) -> None:
+    topology, row = _chain(rng)
+    graph = graph_after(engine, topology, PASSES)
+    host = graph["half"].primitive
+    assert [(tail.primitive.id, tail.operands) for tail in host.tails] == [
+        ("sum", (2, None)), ("relu", (None,)), ("square", (None, None))]
+    assert not {"sum", "relu", "square"} & {node.id for node in graph}
+    assert graph.outputs == {"square": Port("half")} and graph.layout(host.inputs[2]).shape == (1, 5)
+    network = network_of(engine, topology)
+    for rows in (7, 1, 0, 3):
+        x = rng.standard_normal((rows, 5)).astype(np.float32)
+        assert np.allclose(execute(network, [x])[0], np.maximum(row - x * 0.5, 0) ** 2, rtol=1e-5, atol=1e-6)
+    gone = {r.primitive: (r.fate, r.into, r.by) for r in network.program.removed}
+    assert gone["square"] == ("fused", "half", "fuse_eltwise_tails")
+
+
+def test_the_pass_can_be_left_out(engine: Engine, rng: np.random.Generator) -> None:
+    topology, _ = _chain(rng)
+    x = rng.standard_normal((7, 5)).astype(np.float32)
+    fused, unfused = network_of(engine, topology), network_of(engine, topology, SKIPPED)
+    assert sum(node.kind == "kernel" for node in fused.program.nodes) == 1
+    assert sum(node.kind == "kernel" for node in unfused.program.nodes) == 4
+    assert np.allclose(execute(fused, [x])[0], execute(unfused, [x])[0], rtol=1e-5, atol=1e-6)
+    with pytest.raises(ClinferError, match=r"cannot be left out[^$]*infer_layouts"):
+        network_of(engine, topology, BuildOptions(skipped_passes=frozenset({"infer_layouts"})))
+
+
+def test_a_residual_of_dynamic_size_is_fused(engine: Engine, rng: np.random.Generator) -> None:
+    topology = Topology(given("x", ANY, 4, ANY, ANY), _weights("w1", 4, 4, 3, 3), _weights("w2", 4, 4, 1, 1),
+                        _convolution("first", "x", "w1"), _eltwise("relu", "Relu", "first"),
+                        _convolution("second", "relu", "w1", stride=2), _convolution("short", "x", "w2", 2, 0),
+                        _eltwise("sum", "Add", "second", "short"), _eltwise("last", "HSwish", "sum"))
+    graph = graph_after(engine, topology, PASSES)
+    assert _tails(graph, "first") == ["relu"]
+    assert _tails(graph, "second") + _tails(graph, "short") == ["sum", "last"]
+    fused, unfused = network_of(engine, topology), network_of(engine, topology, SKIPPED)
+    for shape in ((1, 4, 9, 6), (2, 4, 3, 3), (1, 4, 1, 17)):
+        x = rng.standard_normal(shape).astype(np.float32)
+        assert np.allclose(execute(fused, [x])[0], execute(unfused, [x])[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_host_moves_behind_what_its_tail_reads(engine: Engine, rng: np.random.Generator) -> None:
+    topology = Topology(given("x", 3, 5), _eltwise("host", "Exp", "x"), Softmax("late", ("x",), axis=1),
+                        _eltwise("sum", "Add", "host", "late"))
+    graph = graph_after(engine, topology, PASSES)
+    assert [node.id for node in graph] == ["x", "late", "host"] and _tails(graph, "host") == ["sum"]
+    x = rng.standard_normal((3, 5)).astype(np.float32)
+    exp = np.exp(x)
+    assert np.allclose(execute(network_of(engine, topology), [x])[0], exp + exp / exp.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_the_padding_of_the_last_tail_stays(engine: Engine, rng: np.random.Generator) -> None:
+    padding = Padding((1, 0), (0, 2))
+    topology = Topology(given("x", 3, 5), _eltwise("exp", "Exp", "x"),
+                        _eltwise("relu", "Relu", "exp", output_padding=padding))
+    network, x = network_of(engine, topology), rng.standard_normal((3, 5)).astype(np.float32)
+    assert np.allclose(execute(network, [x])[0], np.exp(x), rtol=1e-5)
+    assert network.execute()["relu"].layout.padding == padding and network.program.nodes[-1].primitive.id == "exp"
+
+
+def test_a_chain_is_rounded_once(engine: Engine) -> None:
+    x = np.array([0.5, 3, 1000], np.float16)
+    topology = Topology(given("x", 3, kind="f16"), constant("much", np.array(300, np.float16)),
+                        _eltwise("up", "Multiply", "x", "much"), _eltwise("down", "Divide", "up", "much"),
+                        Convert("wide", ("down",), destination_type="f32"))
+    network = network_of(engine, topology)
+    result, = execute(network, [x])
+    assert result.dtype == np.float32 and np.allclose(result, x.astype(np.float32), rtol=1e-6)
+    assert sum(node.kind == "kernel" for node in network.program.nodes) == 1
+
+
+def test_tails_survive_in_a_blob(engine: Engine, rng: np.random.Generator) -> None:
+    topology, _ = _chain(rng)
+    network, x = network_of(engine, topology), rng.standard_normal((7, 5)).astype(np.float32)
+    blob = b"".join(bytes(part) for part in save_program(network.program, None, {}))
+    program, _ = load_program(memoryview(blob), engine, {})
+    again = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    assert np.array_equal(execute(again, [x])[0], execute(network, [x])[0])
+
+
+# -- what stays -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given_shape, others, tail, outputs", [
+    ((3, 5), (_eltwise("second", "Abs", "exp"),), _eltwise("tail", "Relu", "exp"), None),
+    ((3, 5), (), _eltwise("tail", "Relu", "exp"), {"a": "exp", "b": "tail"}),
+    ((1, 5), (_weights("other", 3, 5),), _eltwise("tail", "Add", "exp", "other"), None),
+    ((5,), (_weights("other", 3, 5),), _eltwise("tail", "Add", "exp", "other"), None),
+    ((ANY, 5), (given("other", ANY, 5),), _eltwise("tail", "Add", "exp", "other"), None),
+    ((Dim(1, 3), 5), (_weights("other", 3, 5),), _eltwise("tail", "Add", "exp", "other"), None),
+    ((3, 5), (constant("other", np.array(0, np.float32)),), _eltwise("tail", "Less", "exp", "other"), None),
+    ((3, 5), (), Convert("tail", ("exp",), destination_type="i32"), None),
+], ids=["read-twice", "an-output", "grows", "grows-in-rank", "perhaps-grows", "grows-within-bounds", "boolean",
+        "integer"])
+def test_what_cannot_be_a_tail_stays(engine: Engine, given_shape: tuple[object, ...], others: tuple[Primitive, ...],
+                                     tail: Primitive, outputs: dict[str, str] | None) -> None:
+    topology = Topology(given("x", *given_shape), _eltwise("exp", "Exp", "x"), *others, tail, outputs=outputs)
+    graph = graph_after(engine, topology, PASSES)
+    assert "tail" in graph and not graph["exp"].primitive.tails
+
+
+def test_integers_and_padded_hosts_stay(engine: Engine) -> None:
+    topology = Topology(given("n", 5, kind="i32"), _eltwise("double", "Add", "n", "n"), _eltwise("a", "Abs", "double"),
+                        given("x", 5), _eltwise("exp", "Exp", "x", output_padding=Padding((1,), (0,))),
+                        _eltwise("b", "Abs", "exp"))
+    graph = graph_after(engine, topology, PASSES)
+    assert {"a", "b"} <= {node.id for node in graph}
+
+
+def test_a_primitive_with_a_forced_kernel_stays(engine: Engine) -> None:
+    topology = Topology(given("x", 3, 5), _eltwise("exp", "Exp", "x"), _eltwise("relu", "Relu", "exp"))
+    options = BuildOptions({"relu": ("", "eltwise_ref")})
+    assert "relu" in graph_after(engine, topology, PASSES, options)
+    assert network_of(engine, topology, options).program.explain().node("relu").work == "eltwise_ref"
+
+
+def test_a_host_reads_a_bounded_number_of_tensors(engine: Engine, rng: np.random.Generator) -> None:
+    numbers = rng.uniform(-1, 1, 20).astype(np.float32)
+    adds = [_eltwise(f"add{i}", "Add", f"add{i - 1}" if i else "x", f"c{i}") for i in range(20)]
+    topology = Topology(given("x", 3, 5), *(constant(f"c{i}", n.reshape(1)) for i, n in enumerate(numbers)), *adds)
+    network, x = network_of(engine, topology), rng.standard_normal((3, 5)).astype(np.float32)
+    assert max(len(node.inputs) for node in network.program.nodes) == 10
+    assert np.allclose(execute(network, [x])[0], x + numbers.sum(), atol=1e-5)
+
+
+# -- names of sizes ---------------------------------------------------------------------------------
+
+
+def test_equal_sizes_have_equal_names(engine: Engine) -> None:
+    topology = Topology(given("x", ANY, 4, ANY, ANY), given("y", ANY, 4, ANY, ANY), _weights("w1", 4, 4, 3, 3),
+                        _weights("w2", 4, 4, 1, 1), _convolution("same", "x", "w1"),
+                        _convolution("half", "x", "w1", stride=2), _convolution("also_half", "x", "w2", 2, 0),
+                        _convolution("third", "x", "w2", 3, 0), _convolution("smaller", "x", "w1", 1, 0),
+                        _convolution("other", "y", "w1", stride=2), Softmax("soft", ("half",), axis=1))
+    graph = graph_after(engine, topology, (infer_layouts,))
+    names = SizeNames(graph, context_of(engine))
+    shape = {node.id: names.shape(Port(node.id)) for node in graph}
+    assert shape["same"] == shape["x"] and shape["half"] == shape["also_half"] == shape["soft"]
+    assert len({shape[id] for id in ("x", "y", "half", "third", "smaller", "other")}) == 6
+    assert shape["half"][0] == shape["x"][0] != shape["other"][0]
