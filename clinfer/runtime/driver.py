@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,14 @@ enqueue_nd_range_kernel = _resolve("clEnqueueNDRangeKernel", ctypes.c_int, None)
 Declares no argument types, which saves 0.4 us a call: every pointer must come as a ctypes object or None.
 """
 
-set_kernel_arg = _resolve("clSetKernelArg", ctypes.c_int,
-                          [HANDLE, ctypes.c_uint, ctypes.c_size_t, ctypes.c_char_p])
-"""(kernel, index, byte count, bytes or None for local memory) -> status."""
+set_kernel_arg = _resolve("clSetKernelArg", ctypes.c_int, None)
+"""(kernel, index, `size_of` the byte count, bytes or None for local memory) -> status.
+
+Declares no argument types either: the kernel must come as a `HANDLE`.
+"""
+
+size_of = lru_cache(maxsize=1024)(ctypes.c_size_t)
+"""A number as a `size_t`."""
 
 release_kernel = _resolve("clReleaseKernel", ctypes.c_int, [HANDLE])
 """(kernel) -> status."""
