@@ -1,0 +1,196 @@
+"""Symbols: numbers that remember how they were computed.
+
+Code that runs on symbols in place of plain numbers leaves behind, on a tape (`base/tape.py`), the straight line of
+arithmetic that leads from its inputs to its results, and a guard for each comparison that decided its way. Wherever
+all guards hold, the same lines give the same results without the code.
+
+A symbol carries the number that it stands for at present. It says of itself that it is an `int` (or `float`) to
+`isinstance`, and is none: what reads a plain number behind Python's back (an index, a range, an array of numbers,
+a hash) gets the present number, and the tape a guard that it is that one (a *pin*).
+"""
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from clinfer.base.forms import Form
+    from clinfer.base.tape import Tape
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Symbol:
+    """A number known by its name on a tape; `form` is what the tape knows of an integer's expression."""
+
+    __slots__ = ("form", "name", "tape", "value")
+
+    def __init__(self, tape: Tape, name: str, value: int | float, form: Form | None) -> None:
+        self.tape = tape
+        self.name = name
+        self.value = value
+        self.form = form
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.value)
+
+    def __index__(self) -> int:
+        if self.form is None:
+            raise TypeError("a float is no index")
+        return int(self.tape.pin(self))
+
+    def __int__(self) -> int:
+        return int(self.tape.pin(self))
+
+    def __float__(self) -> float:
+        return float(self.tape.pin(self))
+
+    def __hash__(self) -> int:
+        return hash(self.tape.pin(self))
+
+    def __bool__(self) -> bool:
+        return self.tape.compare("!=", self, 0)
+
+    # What divides twice is one line: a tape keeps equal expressions once.
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return operator.floordiv(self, other), operator.mod(self, other)
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return operator.floordiv(other, self), operator.mod(other, self)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a symbol lives in the recording that made it")
+
+
+def is_symbol(number: object) -> bool:
+    """Whether a number is a symbol."""
+    return type(number) is Symbol
+
+
+def plain(number: Any) -> Any:
+    """The number that a symbol stands for at present, without a pin; anything else as it is."""
+    return number.value if type(number) is Symbol else number
+
+
+def computed(function: Callable[..., R], *numbers: Any) -> R:
+    """function(*numbers); of symbols it becomes one line of the recording.
+
+    For what takes plain numbers only (NumPy's scalars, `struct`): a pure function of a module, which gives a number.
+    """
+    symbol = next(filter(is_symbol, numbers), None)
+    return function(*numbers) if symbol is None else symbol.tape.apply(function, numbers)
+
+
+def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """The array of these numbers; its dtype is object where there are symbols among them."""
+    flat = np.empty(len(numbers), object if any(map(is_symbol, numbers)) else dtype)
+    flat[:] = numbers
+    return flat.reshape(shape)
+
+
+# -- memories -----------------------------------------------------------------------------------------
+
+
+class _Recording(threading.local):
+    depth = 0
+
+
+_RECORDING = _Recording()
+
+
+def memo(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`lru_cache`, except that a function called while this thread records is computed anew."""
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        cached = lru_cache(maxsize)(function)
+
+        @wraps(function)
+        def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
+            return function(*args, **kwargs) if _RECORDING.depth else cached(*args, **kwargs)  # type: ignore[arg-type]
+        return remembered
+    return decorate
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """While it lasts, `memo` remembers nothing on this thread."""
+    _RECORDING.depth += 1
+    try:
+        yield
+    finally:
+        _RECORDING.depth -= 1
+
+
+# -- operators ----------------------------------------------------------------------------------------
+
+
+def _number(operand: Any) -> Any:
+    """A plain number or symbol as it is, NumPy's scalars and truth values as Python's numbers, the rest as None."""
+    if type(operand) is Symbol or type(operand) is int or type(operand) is float:
+        return operand
+    if isinstance(operand, np.generic):
+        operand = operand.item()
+    return (float if isinstance(operand, float) else int)(operand) if isinstance(operand, (int, float)) else None
+
+
+def _binary(sign: str) -> tuple[Callable[[Symbol, Any], Any], Callable[[Symbol, Any], Any]]:
+    def forward(self: Symbol, other: Any) -> Any:
+        number = _number(other)
+        return NotImplemented if number is None else self.tape.calculate(sign, self, number)
+
+    def backward(self: Symbol, other: Any) -> Any:
+        number = _number(other)
+        return NotImplemented if number is None else self.tape.calculate(sign, number, self)
+    return forward, backward
+
+
+def _comparison(sign: str) -> Callable[[Symbol, object], Any]:
+    def compare(self: Symbol, other: object) -> Any:
+        number = _number(other)
+        return NotImplemented if number is None else self.tape.compare(sign, self, number)
+    return compare
+
+
+def _single(name: str) -> Callable[[Symbol], Any]:
+    return lambda self: self.tape.calculate_alone(name, self)
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "/": operator.truediv, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+SINGLE: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg, "pos": operator.pos, "abs": operator.abs, "invert": operator.invert, "ceil": math.ceil,
+    "floor": math.floor}
+
+
+def _equip() -> None:
+    """Give symbols Python's operators."""
+    for sign, function in BINARY.items():
+        name = function.__name__.strip("_")
+        forward, backward = _binary(sign)
+        setattr(Symbol, f"__{name}__", forward)
+        setattr(Symbol, f"__r{name}__", backward)
+    for sign, function in COMPARISONS.items():
+        setattr(Symbol, f"__{function.__name__}__", _comparison(sign))
+    for name in SINGLE:
+        setattr(Symbol, f"__{name}__", _single(name))
+
+
+_equip()

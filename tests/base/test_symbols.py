@@ -1,0 +1,158 @@
+"""Recordings of arithmetic give what the arithmetic gives, wherever they say that they hold."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clinfer.base.symbols import array_of, computed, is_symbol, memo, plain, recording
+from clinfer.base.tape import Tape, spell, symbols_in
+
+MISSED = "missed"
+
+
+def recorded(function: Callable[..., Any], *given: int) -> tuple[Callable[..., Any], Tape]:
+    """The recording of a function at these arguments, which gives MISSED where it does not hold; and its tape."""
+    tape = Tape()
+    result = function(*[tape.free(number) for number in given])
+    names = ", ".join(tape.names)
+    lines = [*tape.lines(symbols_in(result), f"return {MISSED!r}"), f"return {spell(result)}"]
+    space = dict(tape.helpers)
+    exec("\n".join([f"def made({names}):", *(f"    {line}" for line in lines)]), space)
+    return space["made"], tape
+
+
+def random_program(rng: np.random.Generator, inputs: int, length: int = 14) -> Callable[..., tuple[Any, ...]]:
+    """Integer arithmetic of the kinds that planning does, with decisions, on that many arguments."""
+    steps = [(str(rng.choice(["+", "-", "*", "//", "%", "ceil", "max", "min", "if", "eq", "abs", "span"])),
+              int(rng.integers(0, 99)), int(rng.integers(0, 99)), int(rng.integers(1, 9))) for _ in range(length)]
+
+    def program(*given: Any) -> tuple[Any, ...]:
+        numbers = list(given)
+        for kind, i, j, constant in steps:
+            a, b = numbers[i % len(numbers)], numbers[j % len(numbers)]
+            numbers.append(_step(kind, a, b, constant))
+        return tuple(numbers[inputs:])
+    return program
+
+
+def _step(kind: str, a: Any, b: Any, constant: int) -> Any:
+    table: dict[str, Callable[[], Any]] = {
+        "+": lambda: a + b, "-": lambda: a - constant * b, "*": lambda: a * (b if constant % 2 else constant),
+        "//": lambda: a // (constant if constant % 2 else 2 * b + 1), "%": lambda: a % constant,
+        "ceil": lambda: -(-a // constant), "max": lambda: max(a, b), "min": lambda: min(a, 5 * constant),
+        "if": lambda: a - 1 if a > 10 * constant else b, "eq": lambda: 7 if a == b else a + b,
+        "abs": lambda: abs(a - b), "span": lambda: math.prod((a, constant, 3)) - (0 if a * constant != 4 else b)}
+    return table[kind]()
+
+
+def test_recordings_of_random_programs(rng: np.random.Generator) -> None:
+    held = 0
+    for _ in range(300):
+        inputs = int(rng.integers(1, 4))
+        program = random_program(rng, inputs)
+        try:
+            made, _ = recorded(program, *rng.integers(0, 40, inputs).tolist())
+        except ZeroDivisionError:
+            continue
+        for _ in range(30):
+            given = rng.integers(0, 40, inputs).tolist()
+            try:
+                found = made(*given)
+            except ZeroDivisionError:
+                continue
+            if found != MISSED:
+                held += 1
+                assert found == program(*given), given
+    assert held > 500, "recordings must hold for some other arguments"
+
+
+def test_a_recording_holds_where_it_was_made(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        program, given = random_program(rng, 3), rng.integers(0, 40, 3).tolist()
+        try:
+            expected = program(*given)
+        except ZeroDivisionError:
+            continue
+        assert recorded(program, *given)[0](*given) == expected
+
+
+def test_floats_and_the_largest_by_a_key() -> None:
+    def best(rows: Any) -> tuple[Any, ...]:
+        tile = max((14, 8, 4), key=lambda tile: (0.8 + tile / 100) * rows / (math.ceil(rows / tile) * tile))
+        return tile, math.ceil(rows / tile), math.floor(rows * 0.5)
+    made, _ = recorded(best, 29)
+    found = {rows: made(rows) for rows in range(2, 200)}
+    assert all(result in (MISSED, best(rows)) for rows, result in found.items())
+    assert sum(result != MISSED for result in found.values()) > 10
+
+
+def test_equal_expressions_are_one_and_bounds_spare_guards() -> None:
+    def sizes(a: Any, b: Any) -> tuple[Any, ...]:
+        assert -(-a // 1) is a and (a * b * 384 * 32 + 7) // 8 == b * 1536 * a
+        assert a * b != 0 and a >= 0 and a != 1 and a + b > 3 and (a * 3) % 3 == 0
+        return (a * b,)
+    made, tape = recorded(sizes, 5, 6)
+    assert tape.lines(("v",), "miss") == ["if not (a0 > 1 and a1 > 1): miss"] and tape.pins == 0
+    assert made(2, 2) == (4,) and made(1, 2) == made(2, 0) == MISSED
+
+
+def test_names_that_were_found_equal_are_one() -> None:
+    made, tape = recorded(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
+    assert sum("==" in line for line in tape.lines((), "miss")) == 1
+    assert made(7, 7) == (21, True, 21) and made(7, 8) == MISSED
+
+
+@pytest.mark.parametrize("read", [
+    lambda n: list(range(n)), lambda n: [0] * n, lambda n: "abcdefgh"[n], lambda n: {n: 1}, int, float,
+    lambda n: np.zeros(n).shape, lambda n: np.array([n], np.int64), lambda n: n in {3, 5}, lambda n: math.sqrt(n)])
+def test_what_reads_a_plain_number_pins_it(read: Callable[[Any], Any]) -> None:
+    def program(n: Any) -> tuple[Any, ...]:
+        read(n)
+        return (n + 1,)
+    made, tape = recorded(program, 5)
+    assert tape.pins and made(5) == (6,) and made(6) == MISSED
+
+
+def test_symbols_among_other_things() -> None:
+    tape = Tape()
+    n = tape.free(5)
+    assert is_symbol(n) and isinstance(n, int) and not isinstance(n, float) and plain(n) == 5 and f"{n}" == "5"
+    assert n != "5" and (n == None) is False and n not in ("a", None)  # noqa: E711
+    numbers = array_of((n, 2), (2,), np.dtype(np.int64))
+    assert numbers.dtype == object and is_symbol(numbers.prod()) and is_symbol(np.int64(3) * n)
+    assert array_of((5, 2), (2, 1), np.dtype(np.int32)).dtype == np.int32
+    assert tape.pins == 0
+
+
+def _half(number: int) -> float:
+    return float(np.float32(number) / np.float32(2))
+
+
+def test_functions_of_plain_numbers() -> None:
+    made, tape = recorded(lambda a: (computed(_half, a), computed(_half, 7), computed(_half, a * 2) > 3.0), 5)
+    assert made(5) == (2.5, 3.5, True) and made(8) == (4.0, 3.5, True) and made(3) == MISSED and tape.pins == 0
+
+
+def test_zero_and_one_are_recorded_as_such() -> None:
+    made, _ = recorded(lambda a, b: (is_symbol(a), is_symbol(b), a + b), 1, 0)
+    assert made(1, 0) == (False, False, 1) and made(2, 0) == made(1, 1) == MISSED
+
+
+def test_nothing_is_remembered_while_recording() -> None:
+    calls = []
+
+    @memo(maxsize=4)
+    def twice(number: int) -> int:
+        calls.append(number)
+        return 2 * number
+
+    assert twice(3) == twice(3) == 6 and len(calls) == 1
+    with recording():
+        assert twice(3) == twice(3) == 6 and len(calls) == 3
+        symbol = Tape().free(3)
+        assert is_symbol(twice(symbol))
+    assert twice(3) == 6 and len(calls) == 4
