@@ -85,7 +85,7 @@ class Layout:
         """The shape as plain numbers; an error while it is dynamic."""
         if not self.is_static:
             raise ClinferError("a dynamic layout has no size yet", values={"layout": self})
-        return tuple(int(d) for d in self.shape)  # type: ignore[arg-type]
+        return self.shape  # type: ignore[return-value]
 
     @cached_property
     def padded_shape(self) -> StaticShape:

@@ -18,7 +18,7 @@ class Dim:
 
     def admits(self, size: int) -> bool:
         """Whether a run-time size lies within the bounds."""
-        return self.low <= size <= self.high
+        return self.low <= size and (self.high >= UNBOUNDED or size <= self.high)
 
     def __str__(self) -> str:
         if self.high >= UNBOUNDED:
@@ -84,11 +84,11 @@ def broadcast_shapes(shapes: tuple[Shape | None, ...]) -> Shape | None:
 
 
 def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
-    fixed = {size for size in sizes if isinstance(size, int) and size != 1}
-    if len(fixed) > 1:
+    fixed = [size for size in sizes if isinstance(size, int) and size != 1]
+    if any(size != fixed[0] for size in fixed):
         raise ClinferError("shapes do not broadcast", values={"shapes": " ".join(map(show, shapes))})
     if fixed:
-        return fixed.pop()
+        return fixed[0]
     moving = [size for size in sizes if isinstance(size, Dim)]
     if not moving:
         return 1

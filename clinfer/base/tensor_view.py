@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape, Size
+from clinfer.base.symbols import memo
 
 Pitch = int | None
 
@@ -97,7 +97,7 @@ class TensorView:
         return replace(lifted, sizes=tuple(sizes), pitches=pitches, blocks=blocks, offset=offset)
 
 
-@lru_cache(maxsize=4096)
+@memo(maxsize=4096)
 def _view_of(layout: Layout) -> TensorView:
     fmt = layout.format
     stride: Pitch = 1

@@ -10,7 +10,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import NO_PADDING, Padding
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import OpSignature, Values
 
 
@@ -161,6 +161,14 @@ class Primitive:
         """The primitive's own shape rule, used where `signature` is None."""
         raise ClinferError(f"{type(self).__name__} has neither a shape rule nor an OpenVINO signature",
                            where=self.where)
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        """What the shape rule of `signature` gives for static shapes, by arithmetic alone; None: the rule is asked.
+
+        It runs on symbols in place of numbers (`base/symbols.py`), among them those in arrays of dtype object. Where
+        the rule might refuse the shapes, it gives None.
+        """
+        return None
 
     def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
         """What the shapes of the inputs alone tell of the output shapes, where the shape rule leaves a rank open."""

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import Values
+from clinfer.ops.shared.static_shapes import stretches_to
 from clinfer.topology import Primitive, SourceNode
 
 _MODES = ("numpy", "bidirectional", "explicit")
@@ -33,6 +34,12 @@ class Broadcast(Primitive):
     @property
     def can_evaluate(self) -> bool:
         return True
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, target = shapes[0], tuple(values[1].reshape(-1).tolist())
+        if self.mode != "numpy" or any(size < 0 for size in target) or not stretches_to(data, target):
+            return None
+        return (target,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, target = values[0], tuple(int(size) for size in values[1].reshape(-1))

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
+from clinfer.ops.shared.static_shapes import distinct_axes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -73,6 +74,14 @@ class Gather(Gathering):
             index_axes=(*range(batch), *(None,) * (axis - batch), *range(batch, len(indices)),
                         *(None for _ in behind)),
             looked_up=(axis,))
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, indices = shapes[:2]
+        axes, batch = distinct_axes(values[2], len(data)), self._batch(len(indices))
+        if not axes or not 0 <= batch <= min(axes[0], len(indices)) or any(
+                one != other for one, other in zip(data[:batch], indices[:batch], strict=True)):
+            return None
+        return ((*data[:axes[0]], *indices[batch:], *data[axes[0] + 1:]),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, indices, axis_value = values

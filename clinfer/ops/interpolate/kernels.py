@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from clinfer.base.format import Format
+from clinfer.base.symbols import computed
 from clinfer.kernels.spec import (
     Constant,
     Dispatch,
@@ -43,8 +44,13 @@ def _scales(params: KernelParams) -> list[float]:
         if primitive.shape_calculation_mode == "scales" and given is not None:
             scales[axis] = float(given.reshape(-1)[n])
         else:
-            scales[axis] = float(np.float32(params.outputs[0].static_shape[axis]) / np.float32(lengths[axis]))
+            scales[axis] = computed(_quotient, params.outputs[0].static_shape[axis], lengths[axis])
     return scales
+
+
+def _quotient(a: int, b: int) -> float:
+    """a / b as single precision has it."""
+    return float(np.float32(a) / np.float32(b))
 
 
 def _lengths(params: KernelParams) -> list[int]:
@@ -53,6 +59,10 @@ def _lengths(params: KernelParams) -> list[int]:
 
 def _bits(value: float) -> int:
     """A float as the integer argument that as_float() reads."""
+    return computed(_bits_of_number, value)
+
+
+def _bits_of_number(value: float) -> int:
     return int(struct.unpack("i", struct.pack("f", value))[0])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Constant, Port, Primitive, SourceNode
@@ -65,6 +66,19 @@ class Interpolate(Primitive):
         if self.axes_input not in values:
             return None
         return tuple(int(axis) % rank for axis in values[self.axes_input].reshape(-1))
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, axes = shapes[0], self.axes_of(values, len(shapes[0]))
+        if axes is None or any(self.pads_begin) or any(self.pads_end):
+            return None
+        by_scales = self.shape_calculation_mode == "scales"
+        given = values[self.scales_input if by_scales else 1].reshape(-1).tolist()
+        if len(given) != len(axes) or len(set(axes)) != len(axes) or any(number < 1 or number % 1 for number in given):
+            return None
+        sizes = dict(zip(axes, given, strict=True))
+        if by_scales:
+            sizes = {axis: data[axis] * int(scale) for axis, scale in sizes.items()}
+        return (tuple(sizes.get(axis, size) for axis, size in enumerate(data)),)
 
     def pads(self, axis: int) -> tuple[int, int]:
         """Zeros before and after an axis of the data."""

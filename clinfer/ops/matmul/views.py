@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import ceil
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, Shape, Size
+from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import KernelParams
 from clinfer.ops.shared.spatial import count
@@ -51,13 +51,13 @@ def times(a: Size, b: Size) -> Size:
 
 def static(sizes: Shape) -> tuple[int, ...]:
     """The sizes of a view whose layout is static."""
-    return tuple(int(size) for size in sizes)  # type: ignore[arg-type]
+    return sizes  # type: ignore[return-value]
 
 
 def product_of(params: KernelParams, collapse: bool = False) -> Product:
     """The views of a primitive; with `collapse`, all rows that meet the same right side are one matrix."""
-    primitive = params.primitive
-    return _product(*params.inputs[:2], *params.outputs, primitive.transpose_a, primitive.transpose_b,
+    (left, right), primitive = params.inputs[:2], params.primitive
+    return _product(left, right, params.outputs[0], primitive.transpose_a, primitive.transpose_b,
                     collapse and _tails_collapse(params))
 
 
@@ -80,7 +80,7 @@ def _tails_collapse(params: KernelParams) -> bool:
     """Whether every tail input is stretched along all axes of the rows or along none."""
     last = params.outputs[0].rank - (params.inputs[1].rank > 1)
     rows = params.outputs[0].shape[:last]
-    return all(set(x.shape[:last]) <= {1} or all((size == 1) == (whole == 1) for size, whole
+    return all(all(size == 1 for size in x.shape[:last]) or all((size == 1) == (whole == 1) for size, whole
                                                  in zip(x.shape[:last], rows, strict=True))
                for x in params.tail_inputs)
 
@@ -95,7 +95,7 @@ def rows_of(params: KernelParams) -> Size:
     return left.shape[-1 if params.primitive.transpose_a else -2]
 
 
-@lru_cache(maxsize=512)
+@memo(maxsize=512)
 def _product(left_layout: Layout, right_layout: Layout, output_layout: Layout, transpose_left: bool,
              transpose_right: bool, collapse: bool) -> Product:
     # The same whether or not rows are collapsed, which may differ between the build and a shape.

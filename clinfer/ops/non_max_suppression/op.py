@@ -57,7 +57,7 @@ class SelectBoxes(Primitive):
     def _longest(self, boxes: Size, values: Values) -> Size:
         if 2 in self.value_inputs and 2 not in values:
             return Dim(0, boxes if isinstance(boxes, int) else boxes.high)
-        wanted = max(int(values[2].reshape(-1)[0]), 0) if 2 in values else 0
+        wanted = max(values[2].reshape(-1).tolist()[0], 0) if 2 in values else 0
         return min(boxes, wanted) if isinstance(boxes, int) else Dim(0, min(boxes.high, wanted))
 
     def _check(self, boxes: Shape, scores: Shape) -> None:
@@ -98,7 +98,7 @@ class NonMaxSuppression(Primitive):
         return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        count: Size = int(values[0].reshape(-1)[0]) if 0 in values else Dim(0, _most(shapes[1]))
+        count: Size = values[0].reshape(-1).tolist()[0] if 0 in values else Dim(0, _most(shapes[1]))
         return (count, 3), (count, 3), (1,)
 
 

@@ -57,7 +57,7 @@ class NonZero(Primitive):
         data = shapes[0]
         if data is None:
             return (None,)
-        count: Size = int(values[1].reshape(())) if 1 in values else Dim(0, _most(data))
+        count: Size = values[1].item() if 1 in values else Dim(0, _most(data))
         return ((max(len(data), 1), count),)
 
 

@@ -35,7 +35,7 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
 
 
 def _arguments(params: KernelParams) -> dict[str, int]:
-    begins = [int(value) for value in params.values[1].reshape(-1)] if 1 in params.values else []
+    begins = params.values[1].reshape(-1).tolist() if 1 in params.values else []
     return {f"begin_{a}": begins[a] if a < len(begins) else 0 for a in _axes(params)}
 
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
 MODES = ("constant", "edge", "reflect", "symmetric")
@@ -31,6 +32,13 @@ class Pad(Primitive):
     @property
     def can_evaluate(self) -> bool:
         return self.pad_mode == "constant"
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, begins, ends = shapes[0], values[1].reshape(-1).tolist(), values[2].reshape(-1).tolist()
+        if self.pad_mode != "constant" or len(begins) != len(data) or len(ends) != len(data):
+            return None
+        sizes = tuple(a + size + b for a, size, b in zip(begins, data, ends, strict=True))
+        return None if any(size < 0 for size in sizes) else (sizes,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, begins, ends = values[0], values[1].reshape(-1), values[2].reshape(-1)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature
+from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.open_ranks import without_axes
 from clinfer.ops.shared.reduction import HIGHEST, LOWEST
+from clinfer.ops.shared.static_shapes import distinct_axes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -74,6 +75,13 @@ class Reduce(Primitive):
 
     def signature(self) -> OpSignature | None:
         return OpSignature(f"Reduce{self.mode}", REDUCTIONS[self.mode].opset, (("keep_dims", self.keep_dims),))
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        axes = distinct_axes(values[1], len(shapes[0]))
+        if axes is None:
+            return None
+        kept = (1 if axis in axes else size for axis, size in enumerate(shapes[0]))
+        return (tuple(size for axis, size in enumerate(kept) if self.keep_dims or axis not in axes),)
 
     def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
         """One axis less for each that is named; with `keep_dims` the shape rule knows the rank."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
+from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Operand, input_operand, output_operand
 from clinfer.ops.shared.copying import local_items
@@ -89,7 +89,7 @@ def walk_of(params: KernelParams) -> Walk:
     return _walk(params.inputs[0], params.outputs[0], rank_of(params), params.capabilities.device_type == "CPU")
 
 
-@lru_cache(maxsize=1024)
+@memo(maxsize=1024)
 def _walk(source: Layout, target: Layout, rank: int, on_cpu: bool) -> Walk:
     joint = join_axes(_cut_views(source, target), None, _OUT)
     assert joint is not None

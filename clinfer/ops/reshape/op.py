@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import ANY, Shape
+from clinfer.base.shape import ANY, Shape, StaticShape
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.open_ranks import named_axes, without_axes
+from clinfer.ops.shared.static_shapes import distinct_axes
 from clinfer.topology import Primitive
 
 
@@ -36,6 +38,19 @@ class Reshape(_Reshaping):
     special_zero: bool = False
     op_type: ClassVar[str] = "Reshape"
 
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, pattern = shapes[0], values[1].reshape(-1).tolist()
+        sizes = [data[i] if size == 0 and self.special_zero and i < len(data) else size
+                 for i, size in enumerate(pattern)]
+        left = [i for i, size in enumerate(sizes) if size < 0]
+        known, total = prod(size for i, size in enumerate(sizes) if i not in left), prod(data)
+        if not left:
+            return (tuple(sizes),) if known == total else None
+        if len(left) > 1 or sizes[left[0]] != -1 or known == 0 or total % known != 0:
+            return None
+        sizes[left[0]] = total // known
+        return (tuple(sizes),)
+
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, pattern = values
         wanted = [data.shape[i] if size == 0 and self.special_zero else int(size)
@@ -58,6 +73,13 @@ class Squeeze(_Reshaping):
         """One axis less for each that is named, if each is named once and none may stay in place."""
         return (None,) if self.allow_axis_skip else (without_axes(shapes),)
 
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data = shapes[0]
+        axes = distinct_axes(values[1], len(data)) if 1 in values else None
+        if not axes or any(data[axis] != 1 for axis in axes):
+            return None
+        return (tuple(size for axis, size in enumerate(data) if axis not in axes),)
+
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         if len(values) == 1:
             return (values[0].squeeze(),)
@@ -75,6 +97,14 @@ class Unsqueeze(_Reshaping):
         """One axis more for each that is named."""
         data, count = shapes[0], named_axes(shapes)
         return (None,) if data is None or count is None else ((ANY,) * (len(data) + count),)
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        rank = len(shapes[0]) + values[1].size
+        axes = distinct_axes(values[1], rank)
+        if axes is None:
+            return None
+        kept = iter(shapes[0])
+        return (tuple(1 if axis in axes else next(kept) for axis in range(rank)),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         return (np.expand_dims(values[0], tuple(int(axis) for axis in values[1].reshape(-1))),)

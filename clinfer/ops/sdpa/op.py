@@ -4,6 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.shape import StaticShape
+from clinfer.base.shape_inference import Values
+from clinfer.ops.shared.static_shapes import stretches_to
 from clinfer.topology import Primitive
 
 
@@ -20,3 +23,14 @@ class ScaledDotProductAttention(Primitive):
     causal: bool = False
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        (*batch, length, depth), key, value, *others = shapes
+        if len(others) > 2 or any(scale not in ((), (1,)) for scale in others[1:]):
+            return None
+        if len(key) != len(value) or key[:-2] != tuple(batch) or value[:-2] != tuple(batch):
+            return None
+        mask = others[0] if others else ()
+        if depth != key[-1] or key[-2] != value[-2] or not stretches_to(mask, (*batch, length, key[-2])):
+            return None
+        return ((*batch, length, value[-1]),)

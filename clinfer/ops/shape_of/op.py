@@ -8,6 +8,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.symbols import array_of
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -35,7 +36,9 @@ class ShapeOf(Primitive):
         return (None if shapes[0] is None else (len(shapes[0]),),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        return (np.array(shapes[0], ElementType.of(self.output_type).numpy),)
+        data = shapes[0]
+        assert data is not None
+        return (array_of(data, (len(data),), ElementType.of(self.output_type).numpy),)
 
 
 def convert_shape_of(node: SourceNode) -> ShapeOf:

@@ -7,6 +7,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.shape import ANY, Size
 from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
+from clinfer.ops.shared.static_shapes import cut
 
 Index = tuple[slice | int | None, ...]
 
@@ -58,8 +59,8 @@ def _cut_axis(view: TensorView, axis: int, entry: slice | int) -> tuple[Size, Pi
     if not isinstance(size, int):
         assert blocks is None, "a blocked axis of unknown size cannot be cut"
         return ANY, None, None, None
-    start, stop, step = (entry if isinstance(entry, slice) else slice(entry, entry + 1 or None)).indices(size)
-    count = len(range(start, stop, step))
+    wanted = entry if isinstance(entry, slice) else slice(entry, entry + 1 or None)
+    start, count, step = cut(size, wanted.start, wanted.stop, wanted.step)
     if blocks is not None:
         assert step == 1 and isinstance(entry, slice), "a blocked axis can only be cut with step 1"
         return count, pitch, replace(blocks, lower=blocks.lower + start), 0

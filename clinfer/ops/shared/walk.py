@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import cast
 
 from clinfer.base.layout import Layout
+from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Dispatch, KernelParams, Operand, input_operand, output_operand
 from clinfer.ops.shared.copying import local_items
@@ -82,11 +83,11 @@ def walk_of(params: KernelParams) -> Walk:
     return _walk(params.all_inputs, params.outputs[0], vector(params), params.capabilities.compute_units)
 
 
-@lru_cache(maxsize=4096)
+@memo(maxsize=4096)
 def _walk(inputs: tuple[Layout, ...], output: Layout, width: int, units: int) -> Walk:
     joint = _joint_axes(inputs, output)
     axes = joint.axes
-    if not axes or set(axes[-1].pitches) - {0, 1} or axes[-1].pitches[-1] != 1:
+    if not axes or any(pitch not in (0, 1) for pitch in axes[-1].pitches) or axes[-1].pitches[-1] != 1:
         axes = (*axes, JointAxis(1, (1,) * (len(inputs) + 1), 0))
     six = (None,) * (AXES - len(axes)) + axes
     views = tuple(joint.view(i, x.element_type, six) for i, x in enumerate((*inputs, output)))

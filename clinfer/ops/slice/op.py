@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import Values
+from clinfer.ops.shared.static_shapes import cut
 from clinfer.ops.shared.views import Index
 from clinfer.topology import Primitive
 
@@ -24,6 +25,9 @@ class Cut(Primitive, ABC):
     @property
     def can_evaluate(self) -> bool:
         return True
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        return sliced(shapes[0], self.index_of(values, len(shapes[0])))
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         index = self.index_of(dict(enumerate(values)), values[0].ndim)
@@ -45,11 +49,11 @@ class Slice(Cut):
     def index_of(self, values: Values, rank: int) -> Index | None:
         if any(i not in values for i in self.value_inputs):
             return None
-        start, stop, step = (values[i].reshape(-1) for i in (1, 2, 3))
-        axes = values[4].reshape(-1) if 4 in values else np.arange(len(start))
+        start, stop, step = (values[i].reshape(-1).tolist() for i in (1, 2, 3))
+        axes = values[4].reshape(-1).tolist() if 4 in values else range(len(start))
         index = [slice(None)] * rank
         for axis, a, b, c in zip(axes, start, stop, step, strict=True):
-            index[int(axis)] = slice(int(a), int(b), int(c))
+            index[int(axis)] = slice(a, b, c)
         return tuple(index)
 
 
@@ -67,8 +71,8 @@ class StridedSlice(Cut):
     def index_of(self, values: Values, rank: int) -> Index | None:
         if any(i not in values for i in self.value_inputs):
             return None
-        begin, end = values[1].reshape(-1), values[2].reshape(-1)
-        strides = values[3].reshape(-1) if 3 in values else np.ones(len(begin), np.int64)
+        begin, end = values[1].reshape(-1).tolist(), values[2].reshape(-1).tolist()
+        strides = values[3].reshape(-1).tolist() if 3 in values else [1] * len(begin)
         index: list[slice | int | None] = []
         rest = rank - sum(not self._marks(self.new_axis_mask, i) and not self._marks(self.ellipsis_mask, i)
                           for i in range(len(begin)))
@@ -77,7 +81,7 @@ class StridedSlice(Cut):
                 index += [slice(None)] * rest
                 rest = 0
             else:
-                index.append(self._entry(i, int(a), int(b), int(c)))
+                index.append(self._entry(i, a, b, c))
         return (*index, *[slice(None)] * rest)
 
     def _entry(self, i: int, begin: int, end: int, stride: int) -> slice | int | None:
@@ -91,3 +95,23 @@ class StridedSlice(Cut):
     @staticmethod
     def _marks(mask: tuple[int, ...], i: int) -> bool:
         return i < len(mask) and bool(mask[i])
+
+
+def sliced(shape: StaticShape, index: Index | None) -> tuple[StaticShape, ...] | None:
+    """The shape of what an index over all axes selects; None where it is no such index."""
+    if index is None or sum(entry is not None for entry in index) != len(shape):
+        return None
+    sizes = iter(shape)
+    found: list[int] = []
+    for entry in index:
+        size = 1 if entry is None else next(sizes)
+        if entry is None:
+            found.append(1)
+        elif not isinstance(entry, slice):
+            if not -size <= entry < size:
+                return None
+        elif entry.step is not None and entry.step == 0:
+            return None
+        else:
+            found.append(cut(size, entry.start, entry.stop, entry.step)[1])
+    return (tuple(found),)

@@ -4,22 +4,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.shape import StaticShape
+from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
 
 @dataclass(frozen=True)
-class Softmax(Primitive):
-    """exp(x - max) / sum(exp(x - max)) along `axis` (negative counts from the end)."""
+class _AlongAxis(Primitive):
+    """One row after the other along `axis`; the output is as large as the input."""
 
     axis: int = 1
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        rank = len(shapes[0])
+        return (shapes[0],) if -rank <= self.axis < rank else None
+
+
+@dataclass(frozen=True)
+class Softmax(_AlongAxis):
+    """exp(x - max) / sum(exp(x - max)) along `axis` (negative counts from the end)."""
+
     op_type: ClassVar[str] = "Softmax"
     opset: ClassVar[str] = "opset8"
 
 
 @dataclass(frozen=True)
-class LogSoftmax(Primitive):
+class LogSoftmax(_AlongAxis):
     """x - max - log(sum(exp(x - max))) along `axis`."""
 
-    axis: int = 1
     op_type: ClassVar[str] = "LogSoftmax"
     opset: ClassVar[str] = "opset5"

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.shared.static_shapes import distinct_axes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -29,6 +30,12 @@ class Split(Primitive):
     @property
     def can_evaluate(self) -> bool:
         return True
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, axes = shapes[0], distinct_axes(values[1], len(shapes[0]))
+        if not axes or data[axes[0]] % self.num_splits != 0:
+            return None
+        return _cut(data, axes[0], (data[axes[0]] // self.num_splits,) * self.num_splits)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         parts = np.split(values[0], self.num_splits, int(values[1].reshape(())))
@@ -52,11 +59,25 @@ class VariadicSplit(Split):
     def signature(self) -> OpSignature | None:
         return OpSignature(self.op_type, self.opset)
 
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, axes, lengths = shapes[0], distinct_axes(values[1], len(shapes[0])), values[2].reshape(-1).tolist()
+        if not axes or len(lengths) != self.num_splits:
+            return None
+        left = [i for i, length in enumerate(lengths) if length < 0]
+        rest = data[axes[0]] - sum(length for i, length in enumerate(lengths) if i not in left)
+        if len(left) > 1 or rest < 0 or (not left and rest != 0) or any(lengths[i] != -1 for i in left):
+            return None
+        return _cut(data, axes[0], tuple(rest if i in left else length for i, length in enumerate(lengths)))
+
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         axis, lengths = int(values[1].reshape(())), values[2].astype(np.int64).reshape(-1)
         rest = values[0].shape[axis] - lengths[lengths >= 0].sum()
         ends = np.cumsum(np.where(lengths < 0, rest, lengths))
         return tuple(np.ascontiguousarray(part) for part in np.split(values[0], ends[:-1], axis))
+
+
+def _cut(data: StaticShape, axis: int, lengths: tuple[int, ...]) -> tuple[StaticShape, ...]:
+    return tuple((*data[:axis], length, *data[axis + 1:]) for length in lengths)
 
 
 def convert_variadic_split(node: SourceNode) -> VariadicSplit:

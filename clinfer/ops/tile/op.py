@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -23,6 +24,14 @@ class Tile(Primitive):
     @property
     def can_evaluate(self) -> bool:
         return True
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        data, repeats = shapes[0], values[1].reshape(-1).tolist()
+        rank = max(len(data), len(repeats))
+        sizes, times = (1,) * (rank - len(data)) + data, [1] * (rank - len(repeats)) + repeats
+        if any(n < 0 for n in times):
+            return None
+        return (tuple(size * n for size, n in zip(sizes, times, strict=True)),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         return (np.tile(values[0], tuple(int(n) for n in values[1].reshape(-1))),)

@@ -68,7 +68,7 @@ class Unique(Primitive):
         data = shapes[0]
         places = item_count(data, self.axis)
         most = places.high if isinstance(places, Dim) else places
-        count: Size = int(values[1].reshape(-1)[0]) if 1 in values else Dim(0, most)
+        count: Size = values[1].reshape(-1).tolist()[0] if 1 in values else Dim(0, most)
         found: Shape | None = (count,)
         if self.axis is not None:
             found = None if data is None else tuple(
