@@ -2,13 +2,24 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from clinfer.network import network
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
+from tests.checked_plans import CheckedPlanner
+
+
+@pytest.fixture(scope="session", autouse=True)
+def check_every_plan() -> Iterator[None]:
+    """Whatever a test runs, each of its plans is made in both ways and compared."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "Planner", CheckedPlanner)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage
+from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage, pack_block
 from clinfer.kernels.spec import BufferRef, Dispatch, KernelParams, KernelSpec, Stage, stages_of
 from clinfer.kernels.tails import tail_operands
 
@@ -29,10 +29,16 @@ class Implementation:
 
 @dataclass(frozen=True)
 class StageLaunch:
-    """What one stage needs to be launched on static layouts."""
+    """What one stage needs to be launched on static layouts: the numbers of its argument block, and work sizes."""
 
-    block: bytes
+    kernel_id: str
+    arguments: tuple[int, ...]
     dispatch: Dispatch
+
+    @property
+    def block(self) -> bytes:
+        """The argument block; ClinferError where a number does not fit."""
+        return pack_block(self.arguments, self.kernel_id)
 
 
 def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
@@ -45,14 +51,15 @@ def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
 
 
 def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLaunch, ...]:
-    """Argument blocks and work sizes of every stage for static layouts; ClinferError for too large a tensor."""
+    """Arguments and work sizes of every stage for static layouts; ClinferError for too large a tensor."""
     _check_sizes(params)
     launches = []
     for part in implementation.stages:
         try:
             operands = part.stage.operands(params) + tail_operands(part.stage, params)
-            block = part.code.argument_block(operands, part.stage.arguments(params))
-            launches.append(StageLaunch(block, _with_local_size(part.stage.dispatch(params), params)))
+            values = part.code.argument_values(operands, part.stage.arguments(params))
+            launches.append(StageLaunch(part.code.kernel_id, values,
+                                        _with_local_size(part.stage.dispatch(params), params)))
         except ClinferError as error:
             raise error.at(params.primitive.where) from None
     return tuple(launches)

@@ -46,15 +46,18 @@ class StageCode:
     source: str
     fields: tuple[tuple[int, str, int], ...]
 
-    def argument_block(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> bytes:
-        """The bytes of the argument block for static operands."""
-        values = [_field_value(operands, arguments, field) for field in self.fields]
-        try:
-            return struct.pack(f"{len(values)}i", *values)
-        except struct.error:
-            raise ClinferError("a tensor is too large to be indexed with 32 bits", where=self.kernel_id,
-                               values={"argument block": values},
-                               hint="split the tensor along its batch") from None
+    def argument_values(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> tuple[int, ...]:
+        """The numbers of the argument block for static operands."""
+        return tuple([_field_value(operands, arguments, field) for field in self.fields])
+
+
+def pack_block(values: tuple[int, ...], kernel_id: str) -> bytes:
+    """The bytes of an argument block; ClinferError where a number does not fit."""
+    try:
+        return struct.pack(f"{len(values)}i", *values)
+    except struct.error:
+        raise ClinferError("a tensor is too large to be indexed with 32 bits", where=kernel_id,
+                           values={"argument block": values}, hint="split the tensor along its batch") from None
 
 
 def _field_value(operands: tuple[Operand, ...], arguments: Mapping[str, int],

@@ -12,6 +12,7 @@ from clinfer.network.plan import Launch
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import WorkSize
 
 _Uses = list[tuple[Kernel, int]]
 
@@ -121,8 +122,11 @@ class Bindings:
             for kernel, position in self._slot_uses[slot]:
                 kernel.set_buffer(position, grown)
 
-    def set_block(self, kernel: int, block: bytes) -> None:
-        """Set a kernel's argument block, unless it is set already."""
-        if block and self._blocks[kernel] is not block:
-            self.kernels[kernel].set_bytes(self._block_position[kernel], block)
-            self._blocks[kernel] = block
+    def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
+        """What is launched, with its argument block set, unless it is set already."""
+        index, block, work = launch
+        kernel = self.kernels[index]
+        if block and self._blocks[index] is not block:
+            kernel.set_bytes(self._block_position[index], block)
+            self._blocks[index] = block
+        return kernel, work

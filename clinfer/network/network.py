@@ -57,23 +57,24 @@ class NetworkOutput:
 class Network:
     """Executes a program. One thread at a time; any number of networks share a program.
 
-    With `profiling` (on a profiling stream) every execution measures what each node costs.
+    With `profiling` (on a profiling stream) every execution measures what each node costs. Without `parametric`
+    every new shape is planned node by node.
     """
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
-                 profiling: bool = False) -> None:
+                 profiling: bool = False, parametric: bool = True) -> None:
         self.program = program
         self.stream = stream
         self._bindings = Bindings(program)
         self._profiler = Profiler(program, self._bindings.kernel_index) if profiling else None
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
-                                self._profiler.add_host_time if self._profiler else None)
+                                self._profiler.add_host_time if self._profiler else None, parametric)
         self._plans: OrderedDict[tuple[int, PlanKey], Plan] = OrderedDict()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._replays: list[_Replay] = [[] for _ in program.segments]
         self._given: dict[str, Given] = {}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
-        self._bodies = Bodies(program, lambda body: Network(body, stream, shape_inference, profiling))
+        self._bodies = Bodies(program, lambda body: Network(body, stream, shape_inference, profiling, parametric))
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
         self.plans_made = 0
@@ -209,16 +210,17 @@ class Network:
     def _resolve(self, plan: Plan) -> _Replay:
         """The steps as they are replayed, launches in unbroken runs; sets their argument blocks."""
         resolved: _Replay = []
+        launches: list[tuple[Kernel, WorkSize]] | None = None
+        ready = self._bindings.ready
         for step in plan.steps:
             if not isinstance(step, Launch):
                 resolved.append(step)
+                launches = None
                 continue
-            self._bindings.set_block(step.kernel, step.block)
-            launch = (self._bindings.kernels[step.kernel], step.work)
-            if resolved and isinstance(resolved[-1], list):
-                resolved[-1].append(launch)
-            else:
-                resolved.append([launch])
+            if launches is None:
+                launches = []
+                resolved.append(launches)
+            launches.append(ready(step))
         return resolved
 
     def _replay(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:

@@ -3,17 +3,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from clinfer.base.shape import StaticShape
+from clinfer.base.shape_inference import Values
+from clinfer.kernels.implementation import StageLaunch
 from clinfer.runtime.stream import WorkSize
+from clinfer.topology import Primitive
 
 PlanKey = tuple[tuple[StaticShape, ...], tuple[bytes, ...]]
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """Launch a kernel of the network's table with this argument block (empty: it takes none)."""
 
     kernel: int
@@ -36,6 +40,22 @@ class RunBody:
     node: int
     body: int
     limit: int | None = None
+
+
+@lru_cache(maxsize=4096)
+def work_size(global_size: tuple[int, ...], local_size: tuple[int, ...] | None) -> WorkSize:
+    """The work size of a launch; making one costs more than finding it."""
+    return WorkSize(global_size, local_size)
+
+
+def launch_of(kernel: int, launch: StageLaunch) -> Launch:
+    """The step that launches a kernel of the network's table."""
+    return Launch(kernel, launch.block, work_size(launch.dispatch.global_size, launch.dispatch.local_size))
+
+
+def run_body(node: int, primitive: Primitive, values: Values) -> RunBody:
+    """The step that runs one of a node's bodies."""
+    return RunBody(node, primitive.body_to_run(values), primitive.run_limit(values))
 
 
 Step = Launch | Upload | RunBody

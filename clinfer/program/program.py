@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape
@@ -57,6 +57,13 @@ class ProgramNode:
     scores: tuple[tuple[str, float], ...] = ()
     why: str = ""
 
+    @property
+    def read_on_host(self) -> tuple[int, ...]:
+        """The inputs whose values must be known before the node can be planned."""
+        if self.kind != "host":
+            return self.primitive.value_inputs
+        return () if self.primitive.reads_shapes_only else tuple(range(len(self.inputs)))
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -83,12 +90,13 @@ class OutputInfo:
         return self.layout.shape
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """Everything that is decided before the first inference.
 
     `constants` by tensor index; `constant_memory` holds those that kernels read. `slot_count` slots
     are grown per shape by each network. `removed`: what passes took out of the topology's graph.
+    `recordings` is a memory of its networks: what they recorded of planning nodes.
     """
 
     engine: Engine
@@ -103,6 +111,7 @@ class Program:
     constant_memory: Mapping[int, Memory]
     slot_count: int
     removed: tuple[Removal, ...] = ()
+    recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
 
     def explain(self) -> Explanation:
         """What each node became and why, and what passes removed."""

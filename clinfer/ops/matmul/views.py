@@ -80,8 +80,8 @@ def _tails_collapse(params: KernelParams) -> bool:
     """Whether every tail input is stretched along all axes of the rows or along none."""
     last = params.outputs[0].rank - (params.inputs[1].rank > 1)
     rows = params.outputs[0].shape[:last]
-    return all(all(size == 1 for size in x.shape[:last]) or all((size == 1) == (whole == 1) for size, whole
-                                                 in zip(x.shape[:last], rows, strict=True))
+    return all(all(size == 1 for size in x.shape[:last]) or all(
+        (size == 1) == (whole == 1) for size, whole in zip(x.shape[:last], rows, strict=True))
                for x in params.tail_inputs)
 
 

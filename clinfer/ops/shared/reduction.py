@@ -121,14 +121,14 @@ def columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
     groups = [axis.group for axis in joint.axes]
     if not 2 <= len(groups) <= _RANK or groups != [_KEPT] * (len(groups) - 2) + [_REDUCED, _KEPT]:
         return None
-    if set(joint.axes[-1].pitches[:2]) != {1} or _REDUCED in joint.tail_groups or not _is_vector(joint.axes[-1]):
+    if joint.axes[-1].pitches[:2] != (1, 1) or _REDUCED in joint.tail_groups or not _is_vector(joint.axes[-1]):
         return None
     return (*(None,) * (_RANK - len(groups)), *joint.axes)
 
 
 def _is_vector(axis: JointAxis) -> bool:
     """Whether what tails read can be loaded in vectors along an axis: neighbours, or one value for all."""
-    return set(axis.pitches[2:]) <= {0, 1}
+    return all(pitch in (0, 1) for pitch in axis.pitches[2:])
 
 
 def vector_columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:

@@ -1,0 +1,101 @@
+"""The text of a node's function, made of a tape and the launches recorded with it.
+
+Functions of equal text share their code; what differs are the defaults of the parameters behind the arguments.
+"""
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from clinfer.base.symbols import is_symbol
+from clinfer.base.tape import Tape, spell, symbols_in
+from clinfer.kernels.implementation import StageLaunch
+from clinfer.network.plan import Launch, work_size
+
+_ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
+           "work_size": work_size}
+
+
+@dataclass(frozen=True)
+class KernelOffset:
+    """A kernel by its place among those of its node."""
+
+    place: int
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The code of a node's function, and what it reads by name. `is_shareable`: it calls nothing of one node."""
+
+    code: CodeType
+    helpers: Mapping[str, Any]
+    is_shareable: bool
+
+    def function(self, first_kernel: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """The function for a node; where a guard fails or the arithmetic does, it gives what `otherwise` does."""
+        values = (first_kernel + value.place if isinstance(value, KernelOffset) else value
+                  for value in self.helpers.values())
+        return FunctionType(self.code, {}, argdefs=(otherwise, *values))
+
+
+def make_recording(tape: Tape, used: Iterable[str], results: str, helpers: Mapping[str, Any]) -> Recording:
+    """Of a tape's free symbols the function that gives `results`, an expression of the symbols `used`."""
+    names = ", ".join(tape.names)
+    known = {**_ALWAYS, **tape.helpers, **helpers}
+    body = [*tape.lines(used, f"return otherwise({names})"), f"return {results}"]
+    text = "\n".join([f"def planned({', '.join([*tape.names, 'otherwise', *known])}):", "    try:",
+                      *(f"        {line}" for line in body),
+                      "    except failures:", f"        return otherwise({names})"])
+    return Recording(_code(text), known, not tape.has_calls)
+
+
+@lru_cache(maxsize=4096)
+def _code(text: str) -> CodeType:
+    module = compile(text, "<recorded plan>", "exec")
+    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+
+
+@lru_cache(maxsize=1024)
+def _packer(layout: str) -> Callable[..., bytes]:
+    return struct.Struct(layout).pack
+
+
+def joined(items: Iterable[str]) -> str:
+    """Expressions as the inside of a tuple."""
+    return "".join(f"{item}, " for item in items)
+
+
+def spell_launch(helpers: dict[str, Any], place: int, launch: StageLaunch) -> str:
+    """An expression for the step of a launch; what does not depend on symbols is made now and put among `helpers`."""
+    work = launch.dispatch.global_size, launch.dispatch.local_size
+    block = (_spell_block(helpers, launch.arguments) if symbols_in(launch.arguments)
+             else _helper(helpers, "block", launch.block))
+    sizes = f"work_size{spell(work)}" if symbols_in(work) else _helper(helpers, "work", work_size(*work))
+    return f"new(Launch, ({_helper(helpers, 'kernel', KernelOffset(place))}, {block}, {sizes}))"
+
+
+def _spell_block(helpers: dict[str, Any], numbers: tuple[int, ...]) -> str:
+    """A call that packs the symbols among the numbers; runs of plain ones are packed already."""
+    layout, given, run = "=", [], b""
+    for number in (*numbers, None):
+        if number is not None and not is_symbol(number):
+            run += struct.pack("=i", number)
+            continue
+        if run:
+            layout += f"{len(run)}s"
+            given.append(_helper(helpers, "run", run))
+            run = b""
+        if number is not None:
+            layout += "i"
+            given.append(spell(number))
+    return f"{_helper(helpers, 'pack', _packer(layout))}({', '.join(given)})"
+
+
+def _helper(helpers: dict[str, Any], kind: str, value: Any) -> str:
+    name = f"{kind}{len(helpers)}"
+    helpers[name] = value
+    return name

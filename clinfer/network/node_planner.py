@@ -1,0 +1,150 @@
+"""Plans one node: output shapes, host arithmetic, kernel choice, arguments and work sizes."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import StaticShape, admits, is_static, show
+from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
+from clinfer.kernels.implementation import StageLaunch, bind
+from clinfer.kernels.spec import KernelParams
+from clinfer.program.program import Program, ProgramNode
+from clinfer.topology import Primitive
+
+InferShapes = Callable[[Primitive, ShapeRule, tuple[StaticShape, ...], Values], "tuple[StaticShape, ...]"]
+Evaluate = Callable[[Primitive, tuple[np.ndarray, ...], tuple[StaticShape, ...]], "tuple[np.ndarray, ...]"]
+
+
+@dataclass(frozen=True, eq=False)
+class NodePlan:
+    """What a node makes of the shapes and values that it gets.
+
+    `values`: of the outputs of a host node, else empty. `nbytes`: the memory of each output, `scratch_bytes`
+    of each scratch buffer. `launches`: (kernel of the network's table, arguments and work sizes).
+    """
+
+    shapes: tuple[StaticShape, ...]
+    values: tuple[np.ndarray, ...]
+    nbytes: tuple[int, ...]
+    scratch_bytes: tuple[int, ...] = ()
+    launches: tuple[tuple[int, StageLaunch], ...] = ()
+
+
+class NodePlanner:
+    """Plans nodes of one program; belongs to one network, because shape rules are not shareable.
+
+    Everything that it does with shapes and values is arithmetic, so that it plans symbols as well, given
+    other ways to infer shapes and to evaluate.
+    """
+
+    def __init__(self, program: Program, shape_inference: ShapeInference,
+                 kernel_index: Mapping[tuple[int, int, int], int]) -> None:
+        self._program = program
+        self._shape_inference = shape_inference
+        self._kernel_index = kernel_index
+        self._rules: dict[int, ShapeRule] = {}
+
+    def plan(self, index: int, shapes: tuple[StaticShape, ...], values: Values,
+             infer: InferShapes | None = None, evaluate: Evaluate | None = None) -> NodePlan:
+        """The plan of a node (no body) for the shapes of its inputs and the known values among them.
+
+        `infer`, `evaluate`: what stands in for the shape rule and the evaluation on the host.
+        """
+        node = self._program.nodes[index]
+        try:
+            if node.kind == "host":
+                return self._plan_host(node, shapes, values, evaluate or _evaluate)
+            own = shapes[:node.primitive.own_input_count]
+            found = (infer or _infer)(node.primitive, self._rule(index, node), own, values)
+            outputs = self._layouts(node, found)
+            if node.kind == "view":
+                return NodePlan(found, (), _bytes(outputs))
+            inputs = tuple(self._program.tensors[t].layout.with_shape(s)
+                           for t, s in zip(node.inputs, shapes, strict=True))
+            params = KernelParams.of(node.primitive, inputs, outputs, self._program.engine.capabilities, values)
+            return self._plan_kernel(index, node, params)
+        except ClinferError as error:
+            raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
+
+    def first_kernel(self, index: int) -> int:
+        """The first of a node's kernels in the network's table, in which the others follow; 0 if it has none."""
+        return self._kernel_index.get((index, 0, 0), 0)
+
+    def _plan_host(self, node: ProgramNode, shapes: tuple[StaticShape, ...], values: Values,
+                   evaluate: Evaluate) -> NodePlan:
+        primitive = node.primitive
+        inputs = () if primitive.reads_shapes_only else tuple(values[i] for i in range(len(node.inputs)))
+        try:
+            results = evaluate(primitive, inputs, shapes)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ClinferError("the host cannot compute this primitive", where=primitive.where, values={
+                "reason": error, "shapes": ", ".join(map(show, shapes)),
+                "values": ", ".join(np.array2string(x, threshold=16) for x in inputs)}) from None
+        found = tuple(tuple(value.shape) for value in results)
+        return NodePlan(found, results, _bytes(self._layouts(node, found)))
+
+    def _layouts(self, node: ProgramNode, shapes: tuple[StaticShape, ...]) -> tuple[Layout, ...]:
+        """The static layouts of a node's outputs; an error for shapes that the model does not admit."""
+        layouts = []
+        for tensor, shape in zip(node.outputs, shapes, strict=True):
+            declared = self._program.tensors[tensor].layout
+            if not admits(declared.shape, shape):
+                raise ClinferError("a shape lies outside what the model declares", where=node.primitive.where,
+                                   values={"declared": show(declared.shape), "actual": show(shape)})
+            layouts.append(declared.with_shape(shape))
+        return tuple(layouts)
+
+    def _rule(self, index: int, node: ProgramNode) -> ShapeRule:
+        rule = self._rules.get(index)
+        if rule is None:
+            signature = node.primitive.signature()
+            own = node.inputs[:node.primitive.own_input_count]
+            types = tuple(self._program.tensors[t].layout.element_type for t in own)
+            rule = node.primitive.infer_shapes if signature is None else self._shape_inference.rule(signature, types)
+            self._rules[index] = rule
+        return rule
+
+    def _plan_kernel(self, index: int, node: ProgramNode, params: KernelParams) -> NodePlan:
+        shapes, nbytes = tuple(x.static_shape for x in params.outputs), _bytes(params.outputs)
+        if all(layout.count == 0 for layout in params.outputs):
+            return NodePlan(shapes, (), nbytes)
+        choice = _choose(node, params)
+        implementation = node.implementations[choice]
+        launches = tuple((self._kernel_index[index, choice, number], launch)
+                         for number, launch in enumerate(bind(implementation, params))
+                         if 0 not in launch.dispatch.global_size)
+        return NodePlan(shapes, (), nbytes, tuple(implementation.spec.scratch(params)), launches)
+
+
+def _infer(primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
+           values: Values) -> tuple[StaticShape, ...]:
+    found = rule(shapes, values)
+    for shape in found:
+        if not is_static(shape):
+            raise ClinferError("shape inference left a dimension open", values={
+                "inputs": ", ".join(map(show, shapes)), "output": show(shape)})
+    return found  # type: ignore[return-value]
+
+
+def _evaluate(primitive: Primitive, inputs: tuple[np.ndarray, ...],
+              shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
+    return primitive.evaluate(inputs, shapes)
+
+
+def _bytes(layouts: tuple[Layout, ...]) -> tuple[int, ...]:
+    return tuple(layout.byte_size for layout in layouts)
+
+
+def _choose(node: ProgramNode, params: KernelParams) -> int:
+    """The first implementation that accepts these static layouts."""
+    for number, implementation in enumerate(node.implementations):
+        check = implementation.spec.check_shapes
+        if check is None or check(params) is None:
+            return number
+    raise ClinferError("no kernel accepts these shapes",
+                       values={"inputs": ", ".join(map(str, params.inputs)),
+                               "kernels": ", ".join(i.spec.name for i in node.implementations)})

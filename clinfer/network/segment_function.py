@@ -1,0 +1,211 @@
+"""The function of a segment: one straight line from the shapes that come in to the plan.
+
+It hands sizes from node to node as plain local variables, calls the function of each node, and puts shapes, bytes
+and steps together.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.layout import Layout
+from clinfer.base.shape import StaticShape
+from clinfer.base.shape_inference import Values
+from clinfer.base.symbols import array_of
+from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Number, is_small
+from clinfer.network.node_function import NodeFunction
+from clinfer.network.node_planner import NodePlanner
+from clinfer.network.plan import Plan, Upload, run_body
+from clinfer.program.program import Program, ProgramNode
+
+SegmentFunction = Callable[[Mapping[int, StaticShape], Values], Plan]
+_Names = tuple[int | str, ...]
+
+
+def make_segment_function(program: Program, segment: int, planner: NodePlanner,
+                          constant: Callable[[int], np.ndarray | None]) -> SegmentFunction:
+    """The function that plans a segment; `constant` gives the value of a tensor that is one."""
+    return _Writer(program, segment, planner, constant).function()
+
+
+class _Writer:
+    """Writes the function of one segment.
+
+    `_sizes` holds the spelled shape of each tensor, `_values` that of each value on the host: its elements, or
+    the name of an array.
+    """
+
+    def __init__(self, program: Program, segment: int, planner: NodePlanner,
+                 constant: Callable[[int], np.ndarray | None]) -> None:
+        self._program = program
+        self._segment = program.segments[segment]
+        self._number = segment
+        self._planner = planner
+        self._constant = constant
+        self._helpers: dict[str, Any] = {"Plan": Plan}
+        self._lines: list[str] = []
+        self._sizes: dict[int, _Names] = {}
+        self._values: dict[int, _Names | str] = {}
+        self._made: list[int] = []
+        self._steps: list[str] = []
+        self._slots: dict[int, list[int | str]] = {}
+        self._outputs: dict[int, list[int | str]] = {}
+
+    def function(self) -> SegmentFunction:
+        """The finished function."""
+        self._write_incoming()
+        for index in self._segment.nodes:
+            node = self._program.nodes[index]
+            if node.kind == "body":
+                self._write_body(index, node)
+            else:
+                self._write_node(index, node)
+        text = "\n    ".join(["def plan_segment(shapes, values):", *self._lines, f"return {self._plan_text()}"])
+        exec(compile(text, f"<segment {self._number}>", "exec"), self._helpers)
+        return self._helpers["plan_segment"]
+
+    # -- what comes in --------------------------------------------------------------------------
+
+    def _write_incoming(self) -> None:
+        for tensor in self._segment.incoming:
+            self._sizes[tensor] = names = self._new_sizes(tensor)
+            for axis, name in enumerate(names):
+                if isinstance(name, str):
+                    self._lines.append(f"{name} = shapes[{tensor}][{axis}]")
+        for tensor in self._segment.values:
+            elements = self._new_elements(tensor)
+            self._values[tensor] = elements
+            if isinstance(elements, str):
+                self._lines.append(f"{elements} = values[{tensor}]")
+            else:
+                self._lines.append(f"{_targets(elements)} = values[{tensor}].reshape(-1).tolist()")
+
+    def _layout(self, tensor: int) -> Layout:
+        return self._program.tensors[tensor].layout
+
+    def _new_sizes(self, tensor: int) -> _Names:
+        return tuple(size if isinstance(size, int) else f"s{tensor}_{axis}"
+                     for axis, size in enumerate(self._layout(tensor).shape))
+
+    def _new_elements(self, tensor: int) -> _Names | str:
+        layout = self._layout(tensor)
+        return tuple(f"e{tensor}_{i}" for i in range(layout.count)) if is_small(layout) else f"e{tensor}"
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def _write_node(self, index: int, node: ProgramNode) -> None:
+        arguments, names = self._arguments(node)
+        self._helpers[f"node{index}"] = NodeFunction(self._program, self._planner, index, arguments)
+        results: list[str] = []
+        for tensor in node.outputs:
+            self._sizes[tensor] = self._new_sizes(tensor)
+            self._made.append(tensor)
+            results += [name for name in self._sizes[tensor] if isinstance(name, str)]
+        if node.kind == "host":
+            results += self._write_values(node)
+        results += self._write_needs(index, node)
+        self._lines.append(f"{', '.join([*results, f'l{index}'])}, = node{index}.call({', '.join(names)})")
+        if node.kind == "host":
+            self._write_uploads(node)
+        elif node.kind == "kernel":
+            self._steps.append(f"*l{index}")
+
+    def _arguments(self, node: ProgramNode) -> tuple[NodeArguments, tuple[str, ...]]:
+        """How a node's function is called: the form of its arguments, and what is given."""
+        names: dict[str, Argument] = {}
+
+        def numbers(spelled: _Names) -> tuple[Number, ...]:
+            return tuple(item if isinstance(item, int) else names.setdefault(item, Argument(len(names)))
+                         for item in spelled)
+
+        shapes = tuple(numbers(self._size(tensor)) for tensor in node.inputs)
+        values: dict[int, Elements | np.ndarray | Argument] = {}
+        for position in node.read_on_host:
+            tensor = node.inputs[position]
+            constant, layout = self._constant(tensor), self._layout(tensor)
+            if constant is not None:
+                values[position] = constant
+                continue
+            spelled = self._values[tensor]
+            if isinstance(spelled, str):
+                values[position] = names.setdefault(spelled, Argument(len(names)))
+            else:
+                values[position] = Elements(numbers(spelled), layout.static_shape, layout.element_type.numpy)
+        return NodeArguments(shapes, values), tuple(names)
+
+    def _size(self, tensor: int) -> _Names:
+        known = self._sizes.get(tensor)
+        return self._layout(tensor).static_shape if known is None else known
+
+    def _write_values(self, node: ProgramNode) -> Iterator[str]:
+        for tensor in node.outputs:
+            self._values[tensor] = elements = self._new_elements(tensor)
+            yield from (elements,) if isinstance(elements, str) else map(str, elements)
+
+    def _write_needs(self, index: int, node: ProgramNode) -> Iterator[str]:
+        """Names for the bytes of outputs and scratch buffers, noted with the memory that has to hold them."""
+        for tensor in node.outputs:
+            described, name = self._program.tensors[tensor], f"b{tensor}"
+            if described.storage == "slot":
+                self._slots.setdefault(described.slot, []).append(name)
+            elif described.storage == "output":
+                self._outputs.setdefault(described.root, []).append(name)
+            yield name
+        for number, slot in enumerate(node.scratch_slots):
+            self._slots.setdefault(slot, []).append(f"b{index}_{number}")
+            yield f"b{index}_{number}"
+
+    def _write_uploads(self, node: ProgramNode) -> None:
+        for tensor in node.outputs:
+            if self._program.tensors[tensor].storage != "host":
+                self._helpers[f"upload{tensor}"] = self._upload(tensor)
+                self._steps.append(f"upload{tensor}({self._array_text(tensor)})")
+
+    def _upload(self, tensor: int) -> Callable[[np.ndarray], Upload]:
+        layout = self._layout(tensor)
+        return lambda value: Upload(tensor, layout.with_shape(value.shape).pack(value))
+
+    def _write_body(self, index: int, node: ProgramNode) -> None:
+        read = node.read_on_host
+        self._helpers[f"run{index}"] = lambda *values: run_body(index, node.primitive,
+                                                                dict(zip(read, values, strict=True)))
+        given = ", ".join(self._array_text(node.inputs[position]) for position in read)
+        self._steps.append(f"run{index}({given})")
+
+    # -- the plan -------------------------------------------------------------------------------
+
+    def _array_text(self, tensor: int) -> str:
+        """An expression for a host value as an array."""
+        constant = self._constant(tensor)
+        if constant is not None:
+            self._helpers[f"constant{tensor}"] = constant
+            return f"constant{tensor}"
+        spelled, layout = self._values[tensor], self._layout(tensor)
+        if isinstance(spelled, str):
+            return spelled
+        shape, kind = layout.static_shape, layout.element_type.numpy
+        self._helpers[f"array{tensor}"] = lambda numbers: array_of(numbers, shape, kind)
+        return f"array{tensor}({_tuple_text(spelled)})"
+
+    def _plan_text(self) -> str:
+        shapes = ", ".join(f"{tensor}: {_tuple_text(self._sizes[tensor])}" for tensor in self._made)
+        values = ", ".join(f"{tensor}: {self._array_text(tensor)}" for tensor in self._made if tensor in self._values)
+        return (f"Plan(({''.join(step + ', ' for step in self._steps)}), {{{shapes}}}, {{{values}}}, "
+                f"{_largest(self._slots)}, {_largest(self._outputs)})")
+
+
+def _targets(names: _Names) -> str:
+    return f"[{', '.join(map(str, names))}]"
+
+
+def _tuple_text(names: _Names) -> str:
+    return f"({''.join(f'{name}, ' for name in names)})"
+
+
+def _largest(needs: Mapping[int, list[int | str]]) -> str:
+    """An expression for pairs (number, the largest of its needs)."""
+    def largest(names: list[int | str]) -> str:
+        return f"max({', '.join(map(str, names))})" if len(names) > 1 else str(names[0])
+    return f"({''.join(f'({number}, {largest(names)}), ' for number, names in needs.items())})"
