@@ -37,6 +37,7 @@ SHAPES: dict[str, Callable[[np.random.Generator], Shape]] = {
     "ppocr_det": lambda random: (1, 3, 32 * int(random.integers(2, 13)), 32 * int(random.integers(2, 13))),
     "minilm": _tokens,
     "bert_base": _tokens,
+    "resnet50": lambda random: (int(random.integers(1, 33)), 3, 224, 224),
 }
 
 

@@ -1,7 +1,7 @@
 """One engine in a process of its own, which compiles and infers when it is told to.
 
-Both engines see the same CPUs (the process is bound to them before an engine is loaded), get the same
-model, the same inputs, and the same request to compute in f32.
+Every engine sees the same CPUs (the process is bound to them before an engine is loaded), gets the same
+model, the same inputs, and the same request for a precision.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
@@ -31,6 +30,7 @@ class Job:
     device: str
     threads: int
     cache: str
+    precision: str = "f32"
 
 
 class Worker:
@@ -74,7 +74,9 @@ def _serve(job: Job, pipe: Connection) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job.threads])
     try:
-        infer, compile_s, device = _load(job)
+        from bench.engines import load
+
+        infer, compile_s, device = load(job.engine, job.model, job.device, job.threads, job.precision)
         pipe.send(compile_s)
         pipe.send(device)
         _loop(pipe, infer, _input_maker(job.model))
@@ -106,25 +108,3 @@ def _loop(
         results = infer(inputs[shape])
         elapsed_ms = (time.perf_counter() - start) * 1e3
         pipe.send(elapsed_ms if command == "time" else results)
-
-
-def _load(job: Job) -> tuple[Callable[[Arrays], Arrays], float, str]:
-    """(inference function, seconds to compile, the device's full name); reading the model is not timed."""
-    engine = import_module(job.engine)
-    from bench.models import MODELS
-
-    core = engine.Core()
-    model = MODELS[job.model].build() if job.model in MODELS else core.read_model(job.model)
-    config = {"INFERENCE_PRECISION_HINT": "f32"}
-    if job.engine == "openvino":
-        config |= {"INFERENCE_NUM_THREADS": str(job.threads), "PERFORMANCE_HINT": "LATENCY"}
-    start = time.perf_counter()
-    compiled = core.compile_model(model, job.device, config)
-    compile_s = time.perf_counter() - start
-    device = compiled.get_property("EXECUTION_DEVICES")[0]
-    request = compiled.create_infer_request()
-
-    def infer(arrays: Arrays) -> Arrays:
-        return list(request.infer(arrays).values())
-
-    return infer, compile_s, core.get_property(device, "FULL_DEVICE_NAME")

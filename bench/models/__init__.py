@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,13 @@ class BenchModel:
     inputs: Callable[[Shape, np.random.Generator], Inputs] = _normal
 
 
+FILES = {"magika": partial(model_path, "magika"), "ppocr_det": partial(model_path, "detection"),
+         "ppocr_rec": partial(model_path, "recognition"), "ppocr_cls": partial(model_path, "classification")}
+"""The models that are read from a file, and where it is."""
+
+
 def _published(name: str) -> Callable[[], ov.Model]:
-    return lambda: ov.Core().read_model(model_path(name))
+    return lambda: ov.Core().read_model(FILES[name]())
 
 
 MODELS = {
@@ -49,9 +55,9 @@ MODELS = {
     "unet": BenchModel(unet.build, ((1, 3, 256, 256), (1, 3, 192, 320))),
     "whisper_encoder": BenchModel(whisper.build, ((1, 80, 3000),)),
     "magika": BenchModel(_published("magika"), ((1, 2048), (16, 2048)), _bytes),
-    "ppocr_det": BenchModel(_published("detection"), ((1, 3, 640, 640), (1, 3, 480, 736), (1, 3, 960, 960))),
+    "ppocr_det": BenchModel(_published("ppocr_det"), ((1, 3, 640, 640), (1, 3, 480, 736), (1, 3, 960, 960))),
     "ppocr_rec": BenchModel(
-        _published("recognition"), ((1, 3, 48, 96), (1, 3, 48, 320), (1, 3, 48, 517), (1, 3, 48, 1024))
+        _published("ppocr_rec"), ((1, 3, 48, 96), (1, 3, 48, 320), (1, 3, 48, 517), (1, 3, 48, 1024))
     ),
-    "ppocr_cls": BenchModel(_published("classification"), ((1, 3, 48, 192), (6, 3, 48, 192))),
+    "ppocr_cls": BenchModel(_published("ppocr_cls"), ((1, 3, 48, 192), (6, 3, 48, 192))),
 }
