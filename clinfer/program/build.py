@@ -98,7 +98,7 @@ class _Assembly:
         if self.ports[tensor] in self.graph.outputs.values():
             return True
         for node, index in self.graph.readers(self.ports[tensor]):
-            if node.is_view or (not node.on_host and index not in node.primitive.value_inputs):
+            if not node.on_host and index not in node.primitive.value_inputs:
                 return True
             if any(index in body.inputs.values() for body in node.primitive.bodies):
                 return True

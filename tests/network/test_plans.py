@@ -213,3 +213,15 @@ def test_missing_inputs_are_named(engine: Engine) -> None:
     network = network_of(engine, ov.Model([ops.relu(x)], [x]))
     with pytest.raises(ClinferError, match=r"not every input was given[^$]*picture"):
         network.execute()
+
+
+def test_values_that_only_the_host_reads_have_no_memory(engine: Engine, rng: np.random.Generator) -> None:
+    """The pattern of a Reshape, computed from shapes and given by value."""
+    x = ops.parameter([-1, -1, 4], np.float32)
+    pattern = ops.concat([ops.gather(ops.shape_of(x, "i64"), [1], 0), np.array([-1], np.int64)], 0)
+    model = ov.Model([ops.relu(ops.reshape(ops.relu(x), pattern, False))], [x])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    hosts = [tensor for node in network.program.nodes if node.kind == "host" for tensor in node.outputs]
+    assert hosts and {network.program.tensors[t].storage for t in hosts} == {"host"}
+    for size in ((2, 3, 4), (5, 1, 4), (2, 3, 4)):
+        check(network, oracle, [_floats(rng, *size)])
