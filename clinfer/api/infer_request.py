@@ -19,8 +19,10 @@ from clinfer.api.profiling import profiling_info
 from clinfer.api.results import Results
 from clinfer.base.errors import CancelledError, ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.journal import EMPTY_PAGE
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
+from clinfer.network.record import ExecutionRecord
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
@@ -55,6 +57,7 @@ class InferRequest(metaclass=Handle):
         self._on_finish = on_finish
         self._latency_ms = 0.0
         self._profile: tuple[NodeProfile, ...] = ()
+        self._page = EMPTY_PAGE
         self.userdata: Any = None
 
     # -- running --------------------------------------------------------------------------------
@@ -193,9 +196,11 @@ class InferRequest(metaclass=Handle):
     def _execute_on(self, network: Network) -> None:
         stream = network.stream
         network.start_profile()
+        self._page = EMPTY_PAGE
         for slot in self._inputs:
             slot.upload(stream, network)
         results = network.execute(proceed=self._proceed)
+        self._page = network.page
         for name, output in zip(self._compiled.parts.output_names, self._outputs, strict=True):
             output.receive(stream, results[name])
         stream.finish()
@@ -305,6 +310,13 @@ class InferRequest(metaclass=Handle):
         included."""
         self._check_idle()
         return self._latency_ms
+
+    @property
+    def dynamic_record(self) -> ExecutionRecord:
+        """What the last inference did because its shapes were new to its stream; empty where it did nothing of the
+        kind. See docs/dynamic_shapes.md."""
+        self._check_idle()
+        return self._page.tell()
 
     def get_profiling_info(self) -> list[ov.ProfilingInfo]:
         """What each primitive cost in the last inference: `real_time` on the device, `cpu_time` on the host.

@@ -9,6 +9,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.kernels.spec import BufferRef
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.plan import Launch
+from clinfer.network.record import Growth
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
@@ -89,17 +90,23 @@ class Bindings:
             kernel.set_buffer(position, memory)
         self._memories[root] = memory
 
-    def bind_outputs(self, needs: tuple[tuple[int, int], ...], wanted: dict[int, Memory | GrowingBuffer]) -> None:
-        """Give outputs their memory: the caller's, or the network's own, grown as needed."""
+    def bind_outputs(self, needs: tuple[tuple[int, int], ...],
+                     wanted: dict[int, Memory | GrowingBuffer]) -> tuple[Growth, ...]:
+        """Give outputs their memory: the caller's, or the network's own, grown as needed; what grew."""
+        grown: tuple[Growth, ...] = ()
         for root, nbytes in needs:
             memory = wanted.get(root) or self._own_output(root)
             if isinstance(memory, GrowingBuffer):
-                memory = memory.fit(nbytes)
+                buffer, held = memory, memory.nbytes
+                memory = buffer.fit(nbytes)
+                if buffer.nbytes != held:
+                    grown += (Growth("output", root, held, buffer.nbytes),)
             elif memory.capacity < nbytes:
                 raise ClinferError("the memory given for an output is too small", where="network",
                                    values={"output": self._program.tensors[root].port, "needed bytes": nbytes,
                                            "given bytes": memory.capacity})
             self.bind(root, memory)
+        return grown
 
     def _own_output(self, root: int) -> GrowingBuffer:
         own = self._own_outputs.get(root)
@@ -108,8 +115,9 @@ class Bindings:
                 self._program.engine, f"output {self._program.tensors[root].port}")
         return own
 
-    def grow_slots(self, needs: tuple[tuple[int, int], ...]) -> None:
-        """Make every slot at least that large; what a grown slot held is lost."""
+    def grow_slots(self, needs: tuple[tuple[int, int], ...]) -> tuple[Growth, ...]:
+        """Make every slot at least that large, and tell which grew; what a grown slot held is lost."""
+        growths = []
         for slot, nbytes in needs:
             held = self._slots[slot]
             if held is not None and held.capacity >= nbytes:
@@ -119,8 +127,10 @@ class Bindings:
                 held.release()
             grown = self._program.engine.allocate_bytes(nbytes, what=f"memory slot {slot}")
             self._slots[slot] = grown
+            growths.append(Growth("slot", slot, held.capacity if held is not None else 0, grown.capacity))
             for kernel, position in self._slot_uses[slot]:
                 kernel.set_buffer(position, grown)
+        return tuple(growths)
 
     def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
         """What is launched, with its argument block set, unless it is set already."""

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 class Bodies:
-    """Makes the network of a body when it runs first, and runs it. `make`: from a body's program to its network."""
+    """Makes the network of a body when it runs first, and runs it. `make`: from a body's program
+    and its path to its network."""
 
-    def __init__(self, program: Program, make: Callable[[Program], Network]) -> None:
+    def __init__(self, program: Program, make: Callable[[Program, str], Network]) -> None:
         self._program = program
         self._make = make
         self._networks: dict[tuple[int, int], Network] = {}
@@ -52,7 +53,8 @@ class Bodies:
     def _network(self, step: RunBody) -> Network:
         key = step.node, step.body
         if key not in self._networks:
-            self._networks[key] = self._make(self._program.nodes[step.node].bodies[step.body])
+            node = self._program.nodes[step.node]
+            self._networks[key] = self._make(node.bodies[step.body], f"{node.primitive.id}/body{step.body}")
         return self._networks[key]
 
     def _loop(self, step: RunBody) -> Loop:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,16 +18,17 @@ from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
 from clinfer.network.inspection import inspect_launch, inspected
+from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
 from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
+from clinfer.network.plan_cache import PlanCache
 from clinfer.network.planner import Planner
 from clinfer.network.profiling import NodeProfile, Profiler
+from clinfer.network.record import ExecutionRecord
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream, WorkSize
-
-PLAN_CAPACITY = 256
 
 _Replay = list[Upload | RunBody | list[tuple[Kernel, WorkSize]]]
 
@@ -62,19 +62,25 @@ class Network:
     """
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
-                 profiling: bool = False, parametric: bool = True) -> None:
+                 profiling: bool = False, parametric: bool = True, within: Within | None = None) -> None:
         self.program = program
         self.stream = stream
         self._bindings = Bindings(program)
         self._profiler = Profiler(program, self._bindings.kernel_index) if profiling else None
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
                                 self._profiler.add_host_time if self._profiler else None, parametric)
-        self._plans: OrderedDict[tuple[int, PlanKey], Plan] = OrderedDict()
+        self._plans = PlanCache()
         self._current: list[Plan | None] = [None] * len(program.segments)
+        self._keys: list[PlanKey] = [((), ())] * len(program.segments)
         self._replays: list[_Replay] = [[] for _ in program.segments]
         self._given: dict[str, Given] = {}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
-        self._bodies = Bodies(program, lambda body: Network(body, stream, shape_inference, profiling, parametric))
+        journal, path = (Journal(), "") if within is None else (within.journal, within.path)
+        self._journal, self._is_body = journal, within is not None
+        self._site = site = Site(program, self._bindings.kernel_index, path)
+        # A body's network is made without a reference to this one: a cycle would keep device memory for a while.
+        self._bodies = Bodies(program, lambda body, below: Network(
+            body, stream, shape_inference, profiling, parametric, Within(journal, site.below(below))))
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
         self.plans_made = 0
@@ -119,6 +125,8 @@ class Network:
         """
         if dependencies:
             self.stream.barrier(dependencies)
+        if self._journal.notes and not self._is_body:
+            self._journal.clear()
         shapes, values = self._take_inputs()
         self._proceed = proceed
         try:
@@ -130,6 +138,8 @@ class Network:
             self._proceed = None
         if self._profiler is not None:
             self._profiler.add_execution(shapes)
+        if self._journal.notes and not self._is_body:
+            log_record(self._journal.page())
         outputs = {name: self._output(info.tensor, shapes) for name, info in self.program.outputs.items()}
         return {name: self._delivered(name, output) for name, output in outputs.items()}
 
@@ -162,50 +172,55 @@ class Network:
 
     def _run_segment(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
         segment = self.program.segments[number]
+        read: tuple[int, ...] = ()
         for tensor in segment.values:
             if tensor not in values:
                 values[tensor] = self._read(tensor, shapes)
-        plan = self._plan(number, shapes, values)
+                read += (tensor,)
+        key = (tuple([shapes[t] for t in segment.incoming]), tuple([_fingerprint(values[t]) for t in segment.values]))
+        plan, is_new = self._plan(number, key, shapes, values)
         shapes.update(plan.shapes)
         values.update(plan.values)
-        self._prepare(number, plan)
+        self._prepare(number, key, plan, is_new, read)
         if self._inspected or self._profiler is not None:
             self._run_one_by_one(plan, shapes, values)
         else:
             self._replay(number, shapes, values)
 
-    def _plan(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Plan:
-        segment = self.program.segments[number]
-        key = (number, (tuple([shapes[t] for t in segment.incoming]),
-                        tuple([_fingerprint(values[t]) for t in segment.values])))
-        plan = self._plans.get(key)
-        if plan is None:
-            # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
-            plan = self._planner.plan(number, {t: shapes[t] for t in segment.incoming},
-                                      {t: values[t].copy() for t in segment.values})
-            self.plans_made += 1
-            self._plans[key] = plan
-            if len(self._plans) > PLAN_CAPACITY:
-                self._plans.popitem(last=False)
-        else:
-            self._plans.move_to_end(key)
+    def _plan(self, number: int, key: PlanKey, shapes: dict[int, StaticShape],
+              values: dict[int, np.ndarray]) -> tuple[Plan, bool]:
+        """The plan of a segment, and whether it had to be made."""
+        plan = self._plans.get(number, key)
+        if plan is not None:
             self.plans_reused += 1
-        return plan
+            return plan, False
+        segment = self.program.segments[number]
+        # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
+        plan = self._planner.plan(number, {t: shapes[t] for t in segment.incoming},
+                                  {t: values[t].copy() for t in segment.values})
+        self.plans_made += 1
+        self._plans.put(number, key, plan)
+        return plan, True
 
-    def _prepare(self, number: int, plan: Plan) -> None:
+    def _prepare(self, number: int, key: PlanKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""
-        self._bindings.bind_outputs(plan.output_bytes, self._wanted_by_root())
-        if self._current[number] is plan:
+        wanted = self._wanted_by_root()
+        grown = self._bindings.bind_outputs(plan.output_bytes, wanted)
+        before = self._current[number]
+        if before is plan and not grown:
             return
         self._current[number] = None
         try:
-            self._bindings.grow_slots(plan.slot_bytes)
+            grown += self._bindings.grow_slots(plan.slot_bytes)
         except ClinferError:
             # A slot that could not grow is gone, and plans of other segments may count on it.
             self._current = [None] * len(self._current)
             raise
+        self._journal.add(Note(
+            self._site, number, key, plan, is_new, is_new and self._plans.was_evicted(number, key),
+            None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
         self._replays[number] = self._resolve(plan)
-        self._current[number] = plan
+        self._current[number], self._keys[number] = plan, key
 
     def _resolve(self, plan: Plan) -> _Replay:
         """The steps as they are replayed, launches in unbroken runs; sets their argument blocks."""
@@ -270,6 +285,18 @@ class Network:
             raise ClinferError("the network does not measure", where="network",
                                hint="make it with profiling=True, on a profiling stream")
         return self._profiler.profile(self._bodies.profiles())
+
+    # -- what it tells --------------------------------------------------------------------------
+
+    @property
+    def page(self) -> Page:
+        """The notes of the last execution: what it did besides repeating what it knew."""
+        return self._journal.page()
+
+    @property
+    def last_record(self) -> ExecutionRecord:
+        """What the last execution did besides repeating what it knew; empty if nothing."""
+        return self._journal.page().tell()
 
     # -- bodies ---------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ class NodePlanner:
         self._shape_inference = shape_inference
         self._kernel_index = kernel_index
         self._rules: dict[int, ShapeRule] = {}
+        self._planned: list[int] = []
 
     def plan(self, index: int, shapes: tuple[StaticShape, ...], values: Values,
              infer: InferShapes | None = None, evaluate: Evaluate | None = None) -> NodePlan:
@@ -55,6 +56,8 @@ class NodePlanner:
         `infer`, `evaluate`: what stands in for the shape rule and the evaluation on the host.
         """
         node = self._program.nodes[index]
+        if infer is None:
+            self._planned.append(index)
         try:
             if node.kind == "host":
                 return self._plan_host(node, shapes, values, evaluate or _evaluate)
@@ -69,6 +72,11 @@ class NodePlanner:
             return self._plan_kernel(index, node, params)
         except ClinferError as error:
             raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
+
+    def take_planned(self) -> tuple[int, ...]:
+        """The nodes that were planned on plain numbers since this was asked last."""
+        planned, self._planned = tuple(self._planned), []
+        return planned
 
     def first_kernel(self, index: int) -> int:
         """The first of a node's kernels in the network's table, in which the others follow; 0 if it has none."""

@@ -67,7 +67,8 @@ class Plan:
 
     `shapes` and `values`: what is known of every tensor that the segment makes (shapes of outputs of
     bodies are missing: they are known after the run). `slot_bytes` and `output_bytes`: the memory that
-    must be there before the first step, per slot and per output tensor.
+    must be there before the first step, per slot and per output tensor. `planned`: the nodes that were planned
+    one by one; what recordings gave of the others cost next to nothing.
     """
 
     steps: tuple[Step, ...]
@@ -75,3 +76,4 @@ class Plan:
     values: Mapping[int, np.ndarray]
     slot_bytes: tuple[tuple[int, int], ...]
     output_bytes: tuple[tuple[int, int], ...]
+    planned: tuple[int, ...] = ()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,10 +38,14 @@ class Planner:
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
         """The plan of a segment for the shapes and values of what comes in."""
+        self._nodes.take_planned()
         if self._parametric and segment in self._planned:
-            return self._plan_by_function(segment, shapes, values)
-        self._planned.add(segment)
-        return self.plan_by_nodes(segment, shapes, values)
+            plan = self._plan_by_function(segment, shapes, values)
+        else:
+            self._planned.add(segment)
+            plan = self.plan_by_nodes(segment, shapes, values)
+        planned = self._nodes.take_planned()
+        return replace(plan, planned=planned) if planned else plan
 
     def _plan_by_function(self, segment: int, shapes: Mapping[int, StaticShape],
                           values: Mapping[int, np.ndarray]) -> Plan:

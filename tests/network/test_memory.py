@@ -60,7 +60,7 @@ def test_a_network_gives_back_what_it_held(own_engine: Engine) -> None:
 
 def test_plans_are_bounded_and_made_again(engine: Engine, rng: np.random.Generator,
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clinfer.network.network.PLAN_CAPACITY", 3)
+    monkeypatch.setattr("clinfer.network.plan_cache.PLAN_CAPACITY", 3)
     model = _branching_model()
     network, oracle = network_of(engine, model), CpuPlugin(model)
     for rows in (1, 2, 3, 1, 4, 1, 2, 3, 3, 4, 1):
