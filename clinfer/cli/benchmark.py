@@ -1,7 +1,6 @@
 """`clinfer benchmark`: how fast a model runs, what it costs to start, and what new shapes cost."""
 from __future__ import annotations
 
-import statistics
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -21,10 +20,9 @@ from clinfer.cli.measuring import (
 )
 from clinfer.cli.session import ModelOrder, Session, Subject, milliseconds
 from clinfer.cli.shape_stream import read_shape_stream, shuffled
+from clinfer.cli.stream_report import StreamReport, latency_rows, print_stream, report_stream
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.cli.usage import UsageError
-
-_SHAPES_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -38,29 +36,6 @@ class BenchmarkOrder:
     requests: int = 1
     streams: int = 0
     shapes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ShapeTimes:
-    """One shape of a stream, by input: milliseconds at first sight, and the median of `seen` later times."""
-
-    shape: dict[str, str]
-    first_ms: float
-    seen: int
-    seen_ms: float | None
-
-
-@dataclass(frozen=True)
-class StreamReport:
-    """A stream of shapes: times of shapes never seen before and of seen ones, and the median of their ratios,
-    taken shape by shape. `reached` of `shapes` came up. The first shape is the warm-up's and is never new."""
-
-    shapes: int
-    reached: int
-    new: Latency | None
-    seen: Latency | None
-    ratio: float | None
-    times: tuple[ShapeTimes, ...]
 
 
 @dataclass(frozen=True)
@@ -131,33 +106,12 @@ def print_benchmark(report: Benchmark, as_json: bool) -> None:
              ("measured", f"{report.latency.count} inferences in {report.seconds:.2f} s, "
               f"{report.requests} at a time on {report.streams} stream{'s' * (report.streams != 1)}"),
              ("throughput", f"{report.throughput:.2f} inferences/s"),
-             *_latency_rows("latency", report.latency),
+             *latency_rows("latency", report.latency),
              ("device memory", f"{_mib(report.compiled_bytes)} after compiling, {_mib(report.peak_bytes)} at most"),
              ("execution plans", f"{report.plans_made} made, {report.plans_reused} reused")]
     print_table("benchmark", ("what", "value"), rows)
     if report.stream is not None:
-        _print_stream(report.stream)
-
-
-def _print_stream(stream: StreamReport) -> None:
-    rows = [("shapes", f"{stream.reached} of {stream.shapes} came up, in random order")]
-    for name, latency in (("new shape", stream.new), ("seen shape", stream.seen)):
-        rows += _latency_rows(name, latency)
-    rows.append(("new / seen", "-" if stream.ratio is None else f"{stream.ratio:.2f} (median over the shapes)"))
-    print_table("stream of shapes", ("what", "value"), rows)
-    shown = stream.times[:_SHAPES_SHOWN]
-    print_table("shapes", ("shape", "first ms", "seen ms", "times seen"), [
-        (" ".join(f"{name}{shape}" for name, shape in t.shape.items()), f"{t.first_ms:.3f}",
-         "-" if t.seen_ms is None else f"{t.seen_ms:.3f}", str(t.seen)) for t in shown])
-    if len(shown) < len(stream.times):
-        print_line(f"{len(stream.times) - len(shown)} more shapes: --json lists all")
-
-
-def _latency_rows(name: str, latency: Latency | None) -> list[tuple[str, str]]:
-    if latency is None:
-        return [(name, "none measured")]
-    return [(f"{name} p50 / p90 / p99", f"{latency.p50:.3f} / {latency.p90:.3f} / {latency.p99:.3f} ms"),
-            (f"{name} min / mean / max", f"{latency.min:.3f} / {latency.mean:.3f} / {latency.max:.3f} ms")]
+        print_stream(report.stream)
 
 
 def _mib(nbytes: int) -> str:
@@ -206,25 +160,7 @@ def _measure_shapes(session: Session, order: BenchmarkOrder, compiled: CompiledM
     with progress(order.limit, "stream of shapes") as tick:
         samples = measure_stream(request, shuffled(len(steps), random),
                                  lambda index: _inputs_of(session, order, steps[index], random), order.limit, tick)
-    times = tuple(ms for _, ms in samples)
+    times = tuple(sample.ms for sample in samples)
     # One more than the warm-up's own: its single measured inference does not count either.
     loop = Loop(times, sum(times) / 1e3, warm_up.warm_up + 1)
-    return loop, _stream_report(session, steps, samples)
-
-
-def _stream_report(session: Session, steps: list[dict[int, StaticShape]],
-                   samples: list[tuple[int, float]]) -> StreamReport:
-    first: dict[int, float] = {}
-    later: dict[int, list[float]] = {0: []}
-    for index, ms in samples:
-        if index in later:
-            later[index].append(ms)
-        else:
-            first[index], later[index] = ms, []
-    times = tuple(ShapeTimes(
-        {port_name(session.ports.inputs[i]): show(shape) for i, shape in steps[index].items()}, ms,
-        len(later[index]), statistics.median(later[index]) if later[index] else None) for index, ms in first.items())
-    ratios = [t.first_ms / t.seen_ms for t in times if t.seen_ms]
-    return StreamReport(len(steps), len(first) + 1, Latency.of(list(first.values())),
-                        Latency.of([ms for each in later.values() for ms in each]),
-                        statistics.median(ratios) if ratios else None, times)
+    return loop, report_stream(session.ports, steps, samples)

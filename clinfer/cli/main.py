@@ -92,7 +92,8 @@ def benchmark(
     input: Inputs = None,
     shape: Shapes = None,
     shapes: Annotated[list[str] | None, typer.Option(
-        help="[NAME=][1,3,48,96/320/32..512:32], a stream of shapes in random order: new shapes and seen ones.",
+        help="[NAME=][1,3,48,96/320/32..512:32] or 1x3x48x96,1x3x48x320: a stream of shapes in random order, "
+             "new shapes and seen ones.",
     )] = None,
     requests: Annotated[int, typer.Option(help="Inferences in flight.", min=1, max=256)] = 1,
     streams: Annotated[int, typer.Option(help="Inferences that run at a time; 0: as many as suit.",

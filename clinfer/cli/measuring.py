@@ -15,6 +15,7 @@ from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.infer_request import InferRequest
 from clinfer.cli.session import milliseconds
+from clinfer.network.record import ExecutionRecord
 
 Tick = Callable[[int], None]
 WARM_UP_S = 0.3
@@ -75,6 +76,15 @@ class Loop:
     warm_up: int
 
 
+@dataclass(frozen=True)
+class StreamSample:
+    """One inference of a stream of shapes: the index of its shape, its milliseconds, what it did anew."""
+
+    index: int
+    ms: float
+    record: ExecutionRecord
+
+
 def measure_one_by_one(request: InferRequest, inputs: list[np.ndarray], limit: Limit, tick: Tick) -> Loop:
     """One inference after the other, transfers of inputs and outputs included."""
     def infer() -> None:
@@ -111,14 +121,14 @@ def measure_in_parallel(compiled: CompiledModel, inputs: list[np.ndarray], reque
 
 
 def measure_stream(request: InferRequest, order: Iterator[int], make: Callable[[int], list[np.ndarray]],
-                   limit: Limit, tick: Tick) -> list[tuple[int, float]]:
-    """(index, milliseconds) of each inference of a stream of shapes; fresh inputs are made between them."""
-    samples: list[tuple[int, float]] = []
+                   limit: Limit, tick: Tick) -> list[StreamSample]:
+    """Each inference of a stream of shapes; fresh inputs are made between them."""
+    samples: list[StreamSample] = []
     start = time.perf_counter()
     while not limit.reached(len(samples), start):
         index = next(order)
         inputs = make(index)
-        samples.append((index, _time_inference(request, inputs)))
+        samples.append(StreamSample(index, _time_inference(request, inputs), request.dynamic_record))
         tick(len(samples))
     return samples
 

@@ -17,19 +17,21 @@ LARGEST = 1000
 """As many shapes as a stream may have."""
 
 _PART = re.compile(r"(\d{1,9})(?:\.\.(\d{1,9})(?::(\d{1,9}))?)?")
-_HINT = "write a size as 96, as a list 96/320/517, or as a range 32..512:32"
+_SHAPES = re.compile(r"\d{1,9}(x\d{1,9})+(,\d{1,9}(x\d{1,9})+)*")
+_HINT = "write a size as 96, as a list 96/320/517, or as a range 32..512:32; or whole shapes as 1x3x48x96,1x3x48x320"
 
 
 def read_shape_stream(ports: Ports, entries: tuple[str, ...]) -> list[dict[int, StaticShape]]:
     """The shapes of `--shapes [NAME=][1,3,48,96/320/32..512:32]`: for each step, a shape per input index.
 
-    All combinations of the sizes within one entry; several entries (one per input) go through theirs together.
+    All combinations of the sizes within one entry, or the shapes of a list 1x3x48x96,1x3x48x320; several entries (one
+    per input) go through theirs together.
     """
     columns: dict[int, list[StaticShape]] = {}
     for entry in entries:
         index, text = split_entry(ports, entry, "--shapes")
         declared = Declared.of(ports.inputs[index], "input")
-        columns[index] = _combinations(text)
+        columns[index] = _listed(text) if _SHAPES.fullmatch(text.strip()) else _combinations(text)
         for shape in columns[index]:
             with told_as_usage():
                 declared.check_shape(shape)
@@ -56,13 +58,22 @@ def shuffled(count: int, random: np.random.Generator) -> Iterator[int]:
             yield seen[int(random.integers(len(seen)))]
 
 
-def _combinations(text: str) -> list[StaticShape]:
-    body = text.strip().removeprefix("[").removesuffix("]")
-    sizes = [_sizes(part.strip(), text) for part in body.split(",")]
-    count = int(np.prod([len(each) for each in sizes], dtype=object))
+def _listed(text: str) -> list[StaticShape]:
+    shapes = [tuple(map(int, part.split("x"))) for part in text.strip().split(",")]
+    _check_count(len(shapes), text)
+    return shapes
+
+
+def _check_count(count: int, text: str) -> None:
     if count > LARGEST:
         raise UsageError("a stream of shapes is too long", values={"given": text, "shapes": count, "most": LARGEST},
                          hint="give a range a larger step, such as 32..512:32")
+
+
+def _combinations(text: str) -> list[StaticShape]:
+    body = text.strip().removeprefix("[").removesuffix("]")
+    sizes = [_sizes(part.strip(), text) for part in body.split(",")]
+    _check_count(int(np.prod([len(each) for each in sizes], dtype=object)), text)
     return list(itertools.product(*sizes))
 
 

@@ -70,6 +70,10 @@ def test_a_stream_of_shapes(model: Path, device: DeviceInfo) -> None:
                                                                   for t in stream.times)
     # Every new shape is planned once, and never again.
     assert report.plans_made == 10
+    assert all(t.first.plans_made == 1 and t.hits == t.seen for t in stream.times)
+    assert all(sum(t.first.primitives.values()) == sum(stream.times[0].first.primitives.values()) > 0
+               for t in stream.times)
+    assert report.peak_bytes - report.compiled_bytes >= sum(t.first.grown_bytes for t in stream.times)
     assert stream.ratio is not None and stream.ratio > 0
 
 
@@ -82,7 +86,7 @@ def test_what_is_printed_in_a_pipe_and_as_json(model: Path) -> None:
     plain = call("benchmark", model, "--device", "CPU", "--iterations", "5", "--shapes", "[1,16/32/48]")
     assert plain.returncode == 0, plain.stderr
     for word in ("compile", "first inference", "warm-up, not measured", "throughput", "latency p50 / p90 / p99",
-                 "device memory", "execution plans", "new shape", "new / seen"):
+                 "device memory", "execution plans", "new shape", "new / seen", "hits", "bytes grown", "1 plan, "):
         assert word in plain.stdout, word
     assert "\x1b" not in plain.stdout + plain.stderr and not set(plain.stdout) & set("│┃━╭")
     done = call("benchmark", model, "--device", "CPU", "--seconds", "0.05", "--json")
@@ -106,6 +110,22 @@ def test_wrong_streams(model: Path, arguments: list[str], words: str, monkeypatc
     with pytest.raises(SystemExit) as caught:
         main.main()
     assert caught.value.code == 2 and re.search(words, capsys.readouterr().err)
+
+
+def test_shapes_of_a_list() -> None:
+    ports = Ports.of(softmax_model({"x": [1, -1, -1]}))
+    assert read_shape_stream(ports, ("1x2x3,1x40x5,1x2x3",)) == [{0: (1, 2, 3)}, {0: (1, 40, 5)}]
+    assert read_shape_stream(ports, ("x=1x2x3,1x40x5",)) == [{0: (1, 2, 3)}, {0: (1, 40, 5)}]
+    with pytest.raises(UsageError, match="not written so"):
+        read_shape_stream(ports, ("1x2x3,1x40x",))
+    with pytest.raises(UsageError, match="too long"):
+        read_shape_stream(ports, (",".join(["1x2x3"] * 1001),))
+
+
+def test_what_was_done_is_told_as_json(model: Path) -> None:
+    done = call("benchmark", model, "--device", "CPU", "--iterations", "6", "--json", "--shapes", "1x16,2x16,2x40")
+    times = json.loads(done.stdout)["stream"]["times"]
+    assert times and all(t["first"]["plans_made"] == 1 and t["first"]["primitives"] for t in times)
 
 
 def test_streams_of_several_inputs_go_together() -> None:
