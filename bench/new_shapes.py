@@ -46,7 +46,7 @@ class _Timed(Network):
 
     host_s = 0.0
 
-    def _plan(self, *given: Any) -> tuple[Plan, bool]:
+    def _plan(self, *given: Any) -> Plan:
         start = time.thread_time()
         plan = super()._plan(*given)
         self.host_s += time.thread_time() - start

@@ -16,6 +16,7 @@ from clinfer.base.shape import StaticShape, is_static
 from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation
 from clinfer.network.plan import Launch, Plan, PlanKey
+from clinfer.network.plan_cache import SegmentKey
 from clinfer.network.profiling import profiled_name
 from clinfer.network.record import (
     NOTHING,
@@ -52,8 +53,7 @@ class Note:
     segment ran before. `read`: the tensors that the host read first. `external`: outputs in the caller's memory."""
 
     site: Site
-    segment: int
-    key: PlanKey
+    key: SegmentKey
     plan: Plan
     made: bool
     evicted: bool
@@ -151,8 +151,9 @@ class _Teller:
     def __init__(self, note: Note) -> None:
         self._note = note
         self._program = program = note.site.program
-        self._now = _Side(program, note.segment, note.key, note.plan)
-        self._before = _Side(program, note.segment, *note.before) if note.before is not None else None
+        self._segment, self._key = note.key
+        self._now = _Side(program, self._segment, self._key, note.plan)
+        self._before = _Side(program, self._segment, *note.before) if note.before is not None else None
         self._grown = {(growth.kind, growth.number) for growth in note.grown}
         self._planned = frozenset(note.plan.planned)
         self._launched: dict[int, list[int]] = {}
@@ -165,8 +166,8 @@ class _Teller:
     def segment(self) -> SegmentRecord:
         note = self._note
         nodes = tuple(self._node(index, self._program.nodes[index])
-                      for index in self._program.segments[note.segment].nodes)
-        return SegmentRecord(note.site.within, note.segment, self._reason(), self._producers(note.read),
+                      for index in self._program.segments[self._segment].nodes)
+        return SegmentRecord(note.site.within, self._segment, self._reason(), self._producers(note.read),
                              note.grown, nodes)
 
     def _reason(self) -> PlanReason | Literal[""]:
@@ -175,8 +176,8 @@ class _Teller:
             return ""
         if note.evicted:
             return "evicted"
-        same_shapes = note.before is not None and note.before[0][0] == note.key[0]
-        return "other values" if same_shapes and note.key[1] else "first sight"
+        same_shapes = note.before is not None and note.before[0][0] == self._key[0]
+        return "other values" if same_shapes and self._key[1] else "first sight"
 
     def _node(self, index: int, node: ProgramNode) -> NodeRecord:
         shapes = tuple(i for i, t in enumerate(node.inputs) if self._is_new_shape(t))

@@ -20,7 +20,7 @@ from clinfer.network.buffers import Given, GrowingBuffer
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
 from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
-from clinfer.network.plan_cache import PlanCache
+from clinfer.network.plan_cache import PlanCache, SegmentKey
 from clinfer.network.planner import Planner
 from clinfer.network.profiling import NodeProfile, Profiler
 from clinfer.network.record import ExecutionRecord
@@ -177,35 +177,36 @@ class Network:
             if tensor not in values:
                 values[tensor] = self._read(tensor, shapes)
                 read += (tensor,)
-        key = (tuple([shapes[t] for t in segment.incoming]), tuple([_fingerprint(values[t]) for t in segment.values]))
-        plan, is_new = self._plan(number, key, shapes, values)
+        key = (number, (tuple([shapes[t] for t in segment.incoming]),
+                        tuple([_fingerprint(values[t]) for t in segment.values])))
+        plan = self._plans.get(key)
+        is_new = plan is None
+        if plan is None:
+            plan = self._plan(key, shapes, values)
+        else:
+            self.plans_reused += 1
         shapes.update(plan.shapes)
         values.update(plan.values)
-        self._prepare(number, key, plan, is_new, read)
+        self._prepare(key, plan, is_new, read)
         if self._inspected or self._profiler is not None:
             self._run_one_by_one(plan, shapes, values)
         else:
             self._replay(number, shapes, values)
 
-    def _plan(self, number: int, key: PlanKey, shapes: dict[int, StaticShape],
-              values: dict[int, np.ndarray]) -> tuple[Plan, bool]:
-        """The plan of a segment, and whether it had to be made."""
-        plan = self._plans.get(number, key)
-        if plan is not None:
-            self.plans_reused += 1
-            return plan, False
-        segment = self.program.segments[number]
+    def _plan(self, key: SegmentKey, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Plan:
+        segment = self.program.segments[key[0]]
         # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
-        plan = self._planner.plan(number, {t: shapes[t] for t in segment.incoming},
+        plan = self._planner.plan(key[0], {t: shapes[t] for t in segment.incoming},
                                   {t: values[t].copy() for t in segment.values})
         self.plans_made += 1
-        self._plans.put(number, key, plan)
-        return plan, True
+        self._plans.put(key, plan)
+        return plan
 
-    def _prepare(self, number: int, key: PlanKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
+    def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""
         wanted = self._wanted_by_root()
         grown = self._bindings.bind_outputs(plan.output_bytes, wanted)
+        number = key[0]
         before = self._current[number]
         if before is plan and not grown:
             return
@@ -217,10 +218,10 @@ class Network:
             self._current = [None] * len(self._current)
             raise
         self._journal.add(Note(
-            self._site, number, key, plan, is_new, is_new and self._plans.was_evicted(number, key),
+            self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
             None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
         self._replays[number] = self._resolve(plan)
-        self._current[number], self._keys[number] = plan, key
+        self._current[number], self._keys[number] = plan, key[1]
 
     def _resolve(self, plan: Plan) -> _Replay:
         """The steps as they are replayed, launches in unbroken runs; sets their argument blocks."""
