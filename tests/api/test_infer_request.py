@@ -271,3 +271,25 @@ def test_a_value_that_fits_no_shape(reshaping: CompiledModel, rng: np.random.Gen
     with pytest.raises(ClinferError, match=r"Reshape(.|\n)*\[4,6\]"):
         request.infer([x, [5, 5]])
     assert_softmax(request.infer([x, [3, 8]])[0], x.reshape(3, 8))
+
+
+# -- records ------------------------------------------------------------------------------------
+
+
+def test_what_an_inference_did_because_its_shape_was_new(core: Core, device: DeviceInfo) -> None:
+    model = core.compile_model(softmax_model({"x": [-1, 5]}), device.name, {**F32, "NUM_STREAMS": 1})
+    request, other = model.create_infer_request(), model.create_infer_request()
+    assert not request.dynamic_record
+    told = []
+    for rows in (2, 2, 7, 2):
+        request.infer([np.zeros((rows, 5), np.float32)])
+        told.append([segment.reason for segment in request.dynamic_record.segments])
+    assert told == [["first sight"], [], ["first sight"], []]
+    other.infer([np.zeros((9, 5), np.float32)])
+    assert other.dynamic_record.grown_bytes > 0 and not request.dynamic_record
+    with pytest.raises(ClinferError):
+        other.infer([np.zeros((9, 6), np.float32)])
+    other.start_async([np.zeros((4, 5), np.float32)])
+    other.wait()
+    node, = (node for node in other.dynamic_record.nodes if node.launches)
+    assert node.primitive == "Softmax" and node.changed_shapes == (0,) and node.shape in ("inferred", "recorded")
