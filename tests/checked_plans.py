@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.shape import StaticShape
-from clinfer.network.plan import Launch, Plan, RunBody, Step, Upload
+from clinfer.network.plan import Fetch, Launch, Plan, RunBody, Step, Upload
 from clinfer.network.planner import Planner
 
 
@@ -32,6 +32,8 @@ def _step(step: Step) -> Any:
         return step.kernel, step.block, step.work.global_size, step.work.local_size
     if isinstance(step, Upload):
         return step.tensor, _value(step.units)
+    if isinstance(step, Fetch):
+        return step.tensor
     assert isinstance(step, RunBody)
     return step.node, step.body, step.limit
 

@@ -21,7 +21,8 @@ class Knob:
 
 KNOBS = (
     Knob("CLINFER_DEBUG", "0", "how much is printed: 1 device, allocations and what new shapes took, 2 time per "
-         "kernel, 3 chosen and rejected kernels and what new shapes took by primitives, 4 OpenCL source, 5 the graph after each pass, 6 the memory plan"),
+         "kernel, 3 chosen and rejected kernels and what new shapes took by primitives, 4 OpenCL source, 5 the graph "
+         "after each pass, 6 the memory plan"),
     Knob("CLINFER_DUMP", "", "folder that receives the generated OpenCL sources and graphs"),
     Knob("CLINFER_FORCE_KERNEL", "", "comma-separated `primitive=kernel` or `primitive=format:kernel` choices "
          "that replace the selector's"),

@@ -19,7 +19,7 @@ from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
-from clinfer.network.plan import Launch, Plan, PlanKey, RunBody, Upload
+from clinfer.network.plan import Fetch, Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.plan_cache import PlanCache, SegmentKey
 from clinfer.network.planner import Planner
 from clinfer.network.profiling import NodeProfile, Profiler
@@ -30,7 +30,7 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream, WorkSize
 
-_Replay = list[Upload | RunBody | list[tuple[Kernel, WorkSize]]]
+_Replay = list[Upload | RunBody | Fetch | list[tuple[Kernel, WorkSize]]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,19 @@ class NetworkOutput:
         raw = np.empty(self.layout.byte_size, np.uint8)
         if raw.size:
             self.stream.read(self.memory, raw)
+        return self._values(raw)
+
+    def begin_read(self) -> Callable[[], np.ndarray]:
+        """Begin to read; what is returned waits for the logical values, but for nothing that is enqueued later."""
+        raw = np.empty(self.layout.byte_size, np.uint8)
+        event = self.stream.begin_read(self.memory, raw)
+
+        def values() -> np.ndarray:
+            event.wait()
+            return self._values(raw)
+        return values
+
+    def _values(self, raw: np.ndarray) -> np.ndarray:
         return self.layout.unpack(raw).reshape(self.layout.static_shape)
 
 
@@ -74,6 +87,7 @@ class Network:
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
         self._replays: list[_Replay] = [[] for _ in program.segments]
         self._given: dict[str, Given] = {}
+        self._fetched: dict[int, Callable[[], np.ndarray]] = {}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         journal, path = (Journal(), "") if within is None else (within.journal, within.path)
         self._journal, self._is_body = journal, within is not None
@@ -136,6 +150,7 @@ class Network:
                 self._run_segment(number, shapes, values)
         finally:
             self._proceed = None
+            self._fetched.clear()
         if self._profiler is not None:
             self._profiler.add_execution(shapes)
         if self._journal.notes and not self._is_body:
@@ -175,7 +190,7 @@ class Network:
         read: tuple[int, ...] = ()
         for tensor in segment.values:
             if tensor not in values:
-                values[tensor] = self._read(tensor, shapes)
+                values[tensor] = self._fetched.pop(tensor)() if tensor in self._fetched else self._read(tensor, shapes)
                 read += (tensor,)
         key = (number, (tuple([shapes[t] for t in segment.incoming]),
                         tuple([_fingerprint(values[t]) for t in segment.values])))
@@ -246,10 +261,12 @@ class Network:
             else:
                 self._carry_out(step, shapes, values)
 
-    def _carry_out(self, step: Upload | RunBody, shapes: dict[int, StaticShape],
+    def _carry_out(self, step: Upload | RunBody | Fetch, shapes: dict[int, StaticShape],
                    values: dict[int, np.ndarray]) -> None:
         if isinstance(step, Upload):
             self.stream.write(self._bindings.memory(step.tensor), step.units)
+        elif isinstance(step, Fetch):
+            self._fetched[step.tensor] = self._output(step.tensor, shapes).begin_read()
         else:
             self._run_body(step, shapes, values)
 

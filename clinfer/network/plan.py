@@ -11,6 +11,7 @@ import numpy as np
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.kernels.implementation import StageLaunch
+from clinfer.program.program import ProgramNode, Segment
 from clinfer.runtime.stream import WorkSize
 from clinfer.topology import Primitive
 
@@ -42,6 +43,13 @@ class RunBody:
     limit: int | None = None
 
 
+@dataclass(frozen=True)
+class Fetch:
+    """Begin to read a tensor that the host needs for a later segment; what follows does not hold it up."""
+
+    tensor: int
+
+
 @lru_cache(maxsize=4096)
 def work_size(global_size: tuple[int, ...], local_size: tuple[int, ...] | None) -> WorkSize:
     """The work size of a launch; making one costs more than finding it."""
@@ -58,7 +66,12 @@ def run_body(node: int, primitive: Primitive, values: Values) -> RunBody:
     return RunBody(node, primitive.body_to_run(values), primitive.run_limit(values))
 
 
-Step = Launch | Upload | RunBody
+def fetches(segment: Segment, node: ProgramNode) -> tuple[Fetch, ...]:
+    """The steps behind a node of a segment that bring to the host what later segments need."""
+    return tuple(Fetch(tensor) for tensor in node.outputs if tensor in segment.fetched)
+
+
+Step = Launch | Upload | RunBody | Fetch
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from clinfer.base.symbols import array_of
 from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Number, is_small
 from clinfer.network.node_function import NodeFunction
 from clinfer.network.node_planner import NodePlanner
-from clinfer.network.plan import Plan, Upload, run_body
+from clinfer.network.plan import Plan, Upload, fetches, run_body
 from clinfer.program.program import Program, ProgramNode
 
 SegmentFunction = Callable[[Mapping[int, StaticShape], Values], Plan]
@@ -62,6 +62,9 @@ class _Writer:
                 self._write_body(index, node)
             else:
                 self._write_node(index, node)
+            for number, step in enumerate(fetches(self._segment, node)):
+                self._helpers[f"fetch{index}_{number}"] = step
+                self._steps.append(f"fetch{index}_{number}")
         text = "\n    ".join(["def plan_segment(shapes, values):", *self._lines, f"return {self._plan_text()}"])
         exec(compile(text, f"<segment {self._number}>", "exec"), self._helpers)
         return self._helpers["plan_segment"]

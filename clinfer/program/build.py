@@ -12,7 +12,7 @@ from clinfer.program.memory_plan import LiveRange, assign_slots
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
 from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
-from clinfer.program.schedule import assign_segments, value_ports
+from clinfer.program.schedule import assign_segments, order_nodes, value_ports
 from clinfer.topology import Input, Port, Topology
 
 
@@ -63,7 +63,7 @@ class _Assembly:
         self.implementations = implementations
         segments = assign_segments(graph)
         self.segments = segments
-        self.order = sorted((n for n in graph if n.id not in graph.constants), key=lambda n: segments[n.id])
+        self.order = order_nodes([n for n in graph if n.id not in graph.constants], graph, segments)
         self.ports = [Port(n.id, i) for n in graph for i in range(len(n.layouts))]
         self.index = {port: i for i, port in enumerate(self.ports)}
         self.roots = self._find_roots()
@@ -215,9 +215,14 @@ class _Assembly:
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1
-        return tuple(self._segment(nodes, number) for number in range(count))
+        segments: list[Segment] = []
+        awaited: set[int] = set()
+        for number in reversed(range(count)):
+            segments.insert(0, self._segment(nodes, number, awaited))
+            awaited.update(segments[0].values)
+        return tuple(segments)
 
-    def _segment(self, nodes: tuple[ProgramNode, ...], number: int) -> Segment:
+    def _segment(self, nodes: tuple[ProgramNode, ...], number: int, awaited: set[int]) -> Segment:
         members = [i for i, n in enumerate(nodes) if n.segment == number and not isinstance(n.primitive, Input)]
         made = {t for i in members for t in nodes[i].outputs}
         incoming: dict[int, None] = {}
@@ -229,7 +234,8 @@ class _Assembly:
                     incoming[tensor] = None
                     if tensor in needed:
                         values[tensor] = None
-        return Segment(tuple(members), tuple(incoming), tuple(values))
+        fetched = tuple(t for i in members if nodes[i].kind != "host" for t in nodes[i].outputs if t in awaited)
+        return Segment(tuple(members), tuple(incoming), tuple(values), fetched)
 
 
 def _kind(node: Node) -> NodeKind:

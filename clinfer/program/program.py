@@ -70,12 +70,14 @@ class Segment:
     """Nodes that run without the host looking at data in between.
 
     `incoming`: tensors from outside whose shapes belong to the key of a plan; `values`: those whose
-    contents the host reads, which belong to the key too.
+    contents the host reads, which belong to the key too. `fetched`: tensors made here whose contents the host reads
+    for later segments.
     """
 
     nodes: tuple[int, ...]
     incoming: tuple[int, ...]
     values: tuple[int, ...]
+    fetched: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cuts the graph into segments at the points where the host must look at data."""
+"""Cuts the graph into segments at the points where the host must look at data, and orders it."""
 from __future__ import annotations
 
 from clinfer.program.graph import Graph, Node
@@ -21,6 +21,22 @@ def assign_segments(graph: Graph) -> dict[str, int]:
             earliest = max(earliest, segments[port.primitive] + cut)
         segments[node.id] = earliest
     return segments
+
+
+def order_nodes(nodes: list[Node], graph: Graph, segments: dict[str, int]) -> list[Node]:
+    """Nodes in an order in which they can run, by segments; first in each what decides on later segments.
+
+    So the host can read what it needs while the device goes on with the rest. `nodes` are in an order in which they
+    can run.
+    """
+    urgent: set[str] = set()
+    for node in reversed(nodes):
+        mine = segments[node.id]
+        values = value_ports(node)
+        urgent |= {port.primitive for port in node.inputs if (
+            (segments[port.primitive] < mine and port in values)
+            or (segments[port.primitive] == mine and node.id in urgent))}
+    return sorted(nodes, key=lambda node: (segments[node.id], node.id not in urgent))
 
 
 def value_ports(node: Node) -> set[Port]:

@@ -139,6 +139,14 @@ class Stream:
                 self.cl_queue, memory.cl_buffer, into, offset_bytes, None, blocking), blocking)
         return into
 
+    def begin_read(self, memory: Memory, into: np.ndarray) -> Event:
+        """Copy memory into a contiguous array, which is valid once the event is complete, whatever is given later."""
+        self._check_range("read from", memory, 0, into.nbytes)
+        if not into.nbytes:
+            return self.marker()
+        return Event(self._transfer("read from memory", lambda: cl._cl._enqueue_read_buffer(
+            self.cl_queue, memory.cl_buffer, into, 0, None, False), False))
+
     def copy(self, source: Memory, target: Memory, nbytes: int | None = None, source_offset: int = 0,
              target_offset: int = 0) -> None:
         """Copy bytes (None: all of the source after its offset) between memories that do not overlap."""
@@ -195,7 +203,7 @@ class Stream:
         self._guarded("finish a stream", self.cl_queue.finish)
         self._transfers.clear()
 
-    def _transfer(self, doing: str, enqueue: Callable[[], cl.Event], blocking: bool) -> None:
+    def _transfer(self, doing: str, enqueue: Callable[[], cl.Event], blocking: bool) -> cl.Event:
         # The event owns the host array, and collecting it early would wait for the transfer.
         event = self._command(doing, enqueue)
         if not blocking:
@@ -203,6 +211,7 @@ class Stream:
         complete = cl.command_execution_status.COMPLETE
         while self._transfers and self._transfers[0].command_execution_status == complete:
             self._transfers.popleft()
+        return event
 
     def _command(self, doing: str, enqueue: Callable[[], cl.Event]) -> cl.Event:
         if not self.in_order:

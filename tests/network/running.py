@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from clinfer.base.layout import Layout
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.network.record import ExecutionRecord
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology
@@ -21,6 +23,20 @@ def network_of(engine: Engine, what: ov.Model | Topology, options: BuildOptions 
     topology = what if isinstance(what, Topology) else to_topology(what).topology
     program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
     return Network(program, engine.create_stream(), OpenVinoShapeInference())
+
+
+def run_once(network: Network, arrays: Sequence[np.ndarray]) -> ExecutionRecord:
+    """One execution, and what it tells."""
+    engine, stream = network.program.engine, network.stream
+    for (name, declared), array in zip(network.program.inputs.items(), arrays, strict=True):
+        layout = Layout.planar(array.shape, declared.element_type)
+        memory = engine.allocate_memory(layout)
+        if layout.byte_size:
+            stream.write(memory, layout.pack(array), blocking=True)
+        network.set_input(name, memory, array.shape, array)
+    network.execute()
+    stream.finish()
+    return network.last_record
 
 
 def check(network: Network, oracle: CpuPlugin, inputs: Sequence[np.ndarray], tolerance: float = 1e-4) -> None:

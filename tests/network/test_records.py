@@ -10,14 +10,13 @@ import pytest
 from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.layout import Layout
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import journal
 from clinfer.network.network import Network
 from clinfer.network.record import NOTHING, ExecutionRecord, NodeRecord
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import loop_of, running_sums
-from tests.network.running import network_of
+from tests.network.running import network_of, run_once
 from tests.oracle import ov
 
 Arrays = Sequence[np.ndarray]
@@ -41,20 +40,6 @@ def _rows(*counts: int) -> list[np.ndarray]:
 def _named(node: ov.Node, name: str) -> ov.Node:
     node.set_friendly_name(name)
     return node
-
-
-def _run(network: Network, arrays: Arrays) -> ExecutionRecord:
-    """One execution."""
-    engine, stream = network.program.engine, network.stream
-    for (name, declared), array in zip(network.program.inputs.items(), arrays, strict=True):
-        layout = Layout.planar(array.shape, declared.element_type)
-        memory = engine.allocate_memory(layout)
-        if layout.byte_size:
-            stream.write(memory, layout.pack(array), blocking=True)
-        network.set_input(name, memory, array.shape, array)
-    network.execute()
-    stream.finish()
-    return network.last_record
 
 
 def _node(record: ExecutionRecord, layer: str) -> NodeRecord:
@@ -139,15 +124,15 @@ def test_what_becomes_of_shapes(engine: Engine, rule: str) -> None:
     build, steps = RULES[rule]
     network = network_of(engine, build())
     for arrays, expected in steps:
-        record = _run(network, arrays)
+        record = run_once(network, arrays)
         for layer, updates in expected.items():
             node = _node(record, layer)
             assert node.shape in updates, f"{[a.shape for a in arrays]}: {node}"
             assert node.shape == "static output" or (node.shape in SKIPPED) != bool(
                 node.changed_shapes or node.changed_values)
-        assert _run(network, arrays) is NOTHING, "a repeated shape"
+        assert run_once(network, arrays) is NOTHING, "a repeated shape"
     for arrays, _ in steps:
-        assert _run(network, arrays) is NOTHING, "shapes that were seen before"
+        assert run_once(network, arrays) is NOTHING, "shapes that were seen before"
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -158,14 +143,14 @@ def test_plans_made_node_by_node_tell_the_same(engine: Engine, rule: str) -> Non
     for arrays, _ in steps:
         recorded, by_nodes = ([
             (n.name, n.changed_shapes, n.changed_values, n.kernel, n.launches, n.shape if n.shape in SKIPPED else "")
-            for n in _run(each, arrays).nodes] for each in (network, other))
+            for n in run_once(each, arrays).nodes] for each in (network, other))
         assert recorded == by_nodes
 
 
 def test_a_tail_s_input_counts_as_its_host_s(engine: Engine) -> None:
     network = network_of(engine, _tail())
     for rows in (4, 9):
-        product = _node(_run(network, _rows(rows)), "product")
+        product = _node(run_once(network, _rows(rows)), "product")
         assert product.changed_shapes == (0, 2) and product.shape in NEW
     assert len(network.last_record.nodes) == 2
 
@@ -175,41 +160,9 @@ def test_values_that_shapes_depend_on(engine: Engine) -> None:
     network = network_of(engine, ov.Model([ops.relu(_named(ops.reshape(x, pattern, False), "reshape"))], [x, pattern]))
     told = []
     for shape in ([4, 8], [4, 8], [2, 16], [4, 8], [-1, 2]):
-        record = _run(network, [_zeros(4, 8), np.array(shape, np.int64)])
+        record = run_once(network, [_zeros(4, 8), np.array(shape, np.int64)])
         told.append([(s.reason, _node(record, "reshape").changed_values) for s in record.segments])
     assert told == [[("first sight", (1,))], [], [("other values", (1,))], [], [("other values", (1,))]]
-
-
-# -- memory_deps: what the host waits for ------------------------------------------------------------------------
-
-
-def test_the_host_waits_for_what_decides_a_shape(engine: Engine, rng: np.random.Generator) -> None:
-    x = ops.parameter([-1], np.float32)
-    where = _named(ops.non_zero(ops.greater(x, np.float32(0)), "i64"), "where")
-    network = network_of(engine, ov.Model([where, ops.exp(x)], [x]))
-    array = rng.permutation(np.linspace(-1, 1, 10)).astype(np.float32)
-    first, second = _run(network, [array]).segments
-    assert first.waited_for == () and second.waited_for == ("where/count",)
-    assert [n.waited_for for n in second.nodes if n.layer == "where"][-1] == ("where/count",)
-    assert not any(node.waited_for for node in first.nodes)
-    assert _run(network, [rng.permutation(array)]) is NOTHING, "as many elements are not zero"
-    told = _run(network, [np.ones(10, np.float32)]).segments
-    assert [(s.segment, s.reason) for s in told] == [(1, "other values")], "the first segment ran as it did before"
-    longer = _run(network, [np.ones(11, np.float32)]).segments
-    assert [(s.segment, s.reason) for s in longer] == [(0, "first sight"), (1, "first sight")]
-
-
-def test_a_value_that_the_caller_gives_is_not_waited_for(engine: Engine) -> None:
-    x, pattern = ops.parameter([-1, 8], np.float32), ops.parameter([2], np.int64)
-    network = network_of(engine, ov.Model([ops.relu(ops.reshape(x, pattern, False))], [x, pattern]))
-    given = [_zeros(4, 8), np.array([2, 16], np.int64)]
-    assert [s.waited_for for s in _run(network, given).segments] == [()]
-    name = list(network.program.inputs)[1]
-    memory = engine.allocate_bytes(16)
-    network.stream.write(memory, np.array([16, 2], np.int64), blocking=True)
-    network.set_input(name, memory, (2,))
-    network.execute()
-    assert [s.waited_for for s in network.last_record.segments] == [(name,)]
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------
@@ -224,18 +177,18 @@ def _loop() -> ov.Model:
 
 def test_bodies_tell_by_their_path(engine: Engine) -> None:
     network = network_of(engine, _loop())
-    record = _run(network, [_zeros(3, 5), _zeros(1, 5)])
+    record = run_once(network, [_zeros(3, 5), _zeros(1, 5)])
     outer = [node for node in record.nodes if node.memory == "body"]
     assert len(outer) == 1 and outer[0].shape == "after the run"
     inner = [segment for segment in record.segments if segment.within]
     assert {segment.within for segment in inner} == {f"{outer[0].name}/body0"}
     assert [segment.reason for segment in inner].count("first sight") == 1, "one plan for all runs"
     assert all(node.name.startswith(f"{outer[0].name}/body0/") for segment in inner for node in segment.nodes)
-    assert _run(network, [_zeros(3, 5), _zeros(1, 5)]) is NOTHING
-    longer = _run(network, [_zeros(9, 5), _zeros(1, 5)])
+    assert run_once(network, [_zeros(3, 5), _zeros(1, 5)]) is NOTHING
+    longer = run_once(network, [_zeros(9, 5), _zeros(1, 5)])
     assert not any(segment.reason for segment in longer.segments if segment.within), "a known slice"
     assert longer.plans_made >= 1
-    assert _run(network, [_zeros(3, 5), _zeros(1, 5)]) is NOTHING
+    assert run_once(network, [_zeros(3, 5), _zeros(1, 5)]) is NOTHING
 
 
 def test_a_loop_whose_runs_all_differ(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,9 +200,9 @@ def test_a_loop_whose_runs_all_differ(engine: Engine, monkeypatch: pytest.Monkey
     loop = loop_of(ops.constant(np.array(9, np.int64)), ops.constant(np.array(True)), body, 0)
     loop.set_merged_input(state, x.output(0), longer.output(0))
     network = network_of(engine, ov.Model([loop.get_iter_value(longer.output(0), -1)], [x]))
-    record = _run(network, [np.ones(2, np.float32)])
+    record = run_once(network, [np.ones(2, np.float32)])
     assert len(record.segments) == 4 and record.left_out >= 6
-    assert _run(network, [np.ones(2, np.float32)]) is NOTHING
+    assert run_once(network, [np.ones(2, np.float32)]) is NOTHING
 
 
 # -- memory ------------------------------------------------------------------------------------------------------
@@ -278,25 +231,25 @@ def test_where_outputs_lie(engine: Engine) -> None:
     network = network_of(engine, _chain())
     told = []
     for rows in (4, 9, 6):
-        record = _run(network, _rows(rows))
+        record = run_once(network, _rows(rows))
         told.append([(node.layer == "middle", node.memory) for node in record.nodes])
     assert told == [[(True, "grown"), (False, "grown")]] * 2 + [[(True, "reused"), (False, "reused")]]
     network.set_output(next(iter(network.program.outputs)), engine.allocate_bytes(7 * 32))
-    assert [node.memory for node in _run(network, _rows(7)).nodes] == ["reused", "external"]
+    assert [node.memory for node in run_once(network, _rows(7)).nodes] == ["reused", "external"]
 
 
 def test_what_the_host_holds_and_what_is_only_seen_otherwise(engine: Engine) -> None:
     x = ops.parameter([-1, 8], np.float32)
     flat = _named(ops.reshape(x, ops.concat([ops.shape_of(x, "i64"), np.array([1], np.int64)], 0), False), "flat")
-    record = _run(network_of(engine, ov.Model([ops.relu(flat)], [x])), _rows(3))
+    record = run_once(network_of(engine, ov.Model([ops.relu(flat)], [x])), _rows(3))
     assert _node(record, "flat").memory == "view" and _node(record, "flat").launches == 0
     assert {node.memory for node in record.nodes} == {"view", "host", "grown"}
 
 
 def test_empty_tensors_launch_nothing(engine: Engine) -> None:
     network = network_of(engine, _chain())
-    assert _run(network, _rows(3)).segments[0].launches >= 2
-    empty = _run(network, _rows(0))
+    assert run_once(network, _rows(3)).segments[0].launches >= 2
+    empty = run_once(network, _rows(0))
     assert empty.segments[0].launches == 0 and {node.kernel for node in empty.nodes} == {""}
 
 
@@ -306,11 +259,11 @@ def test_empty_tensors_launch_nothing(engine: Engine) -> None:
 def test_a_plan_that_had_to_be_given_up(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clinfer.network.plan_cache.PLAN_CAPACITY", 2)
     network = network_of(engine, _chain())
-    told = [[segment.reason for segment in _run(network, _rows(rows)).segments] for rows in (1, 2, 3, 1, 1, 3, 2)]
+    told = [[segment.reason for segment in run_once(network, _rows(rows)).segments] for rows in (1, 2, 3, 1, 1, 3, 2)]
     assert told == [["first sight"]] * 3 + [["evicted"], [], [], ["evicted"]]
 
 
-def test_kernels_and_launches_are_those_that_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_and_launches_are_those_thatrun_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     network = network_of(engine, _branches())
     launched: list[str] = []
     enqueue_all = network.stream.enqueue_all
@@ -320,7 +273,7 @@ def test_kernels_and_launches_are_those_that_run(engine: Engine, monkeypatch: py
         enqueue_all(launches)  # type: ignore[arg-type]
     monkeypatch.setattr(network.stream, "enqueue_all", counted)
     for rows in ((2, 3), (40, 3), (0, 5)):
-        record = _run(network, _rows(*rows))
+        record = run_once(network, _rows(*rows))
         assert sum(node.launches for node in record.nodes) == len(launched)
         names = [node.kernel for node in record.nodes for _ in range(node.launches)]
         assert all(entry.startswith(name) for entry, name in zip(launched, names, strict=True)), (launched, names)
@@ -330,12 +283,12 @@ def test_kernels_and_launches_are_those_that_run(engine: Engine, monkeypatch: py
 
 def test_kernels_for_the_only_shape_that_there_is(engine: Engine) -> None:
     x = ops.parameter([3, 8], np.float32)
-    record = _run(network_of(engine, ov.Model([ops.softmax(x, 1)], [x])), _rows(3))
+    record = run_once(network_of(engine, ov.Model([ops.softmax(x, 1)], [x])), _rows(3))
     assert {(node.form, node.shape) for node in record.nodes} == {("static", "static output")}
 
 
 def test_a_record_is_plain_data(engine: Engine) -> None:
-    record = _run(network_of(engine, _shapes_of()), _rows(2, 3))
+    record = run_once(network_of(engine, _shapes_of()), _rows(2, 3))
     assert json.loads(json.dumps(asdict(record)))["segments"][0]["reason"] == "first sight"
     assert record and not NOTHING and record.plans_made == 1
 
@@ -343,26 +296,26 @@ def test_a_record_is_plain_data(engine: Engine) -> None:
 def test_an_inference_that_failed_leaves_true_records_behind(engine: Engine) -> None:
     x, y = ops.parameter([-1, 8], np.float32), ops.parameter([-1, 8], np.float32)
     network = network_of(engine, ov.Model([ops.softmax(ops.add(x, y), 1)], [x, y]))
-    _run(network, _rows(2, 2))
+    run_once(network, _rows(2, 2))
     with pytest.raises(ClinferError):
-        _run(network, _rows(2, 3))
-    assert _run(network, _rows(2, 2)) is NOTHING
-    assert _node(_run(network, _rows(5, 5)), network.program.nodes[-1].primitive.origin).changed_shapes
+        run_once(network, _rows(2, 3))
+    assert run_once(network, _rows(2, 2)) is NOTHING
+    assert _node(run_once(network, _rows(5, 5)), network.program.nodes[-1].primitive.origin).changed_shapes
 
 
 def test_lines_of_the_ladder(engine: Engine, monkeypatch: pytest.MonkeyPatch,
                              capsys: pytest.CaptureFixture[str]) -> None:
     network = network_of(engine, _branches())
-    _run(network, _rows(2, 3))
+    run_once(network, _rows(2, 3))
     capsys.readouterr()
     monkeypatch.setenv("CLINFER_DEBUG", "1")
-    _run(network, _rows(4, 3))
+    run_once(network, _rows(4, 3))
     lines = [line for line in capsys.readouterr().err.splitlines() if "segment" in line]
     assert len(lines) == 1 and "planned (first sight), 2 of 4 primitives changed, 4 launches, " in lines[0]
-    _run(network, _rows(4, 3))
+    run_once(network, _rows(4, 3))
     assert "segment" not in capsys.readouterr().err
     monkeypatch.setenv("CLINFER_DEBUG", "3")
-    _run(network, _rows(4, 5))
+    run_once(network, _rows(4, 5))
     told = capsys.readouterr().err
     assert "Softmax left; shape not changed; inputs: changed nothing; memory " in told
     assert "inputs: changed shape of 0; memory " in told
