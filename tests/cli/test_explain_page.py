@@ -88,7 +88,8 @@ def test_a_click_shows_details(report: Report, page: Page) -> None:
 @needs_browser
 def test_search_finds_and_dims(report: Report, page: Page) -> None:
     page.evaluate("document.querySelector('#search').focus()")
-    page.type("convolution")
+    kernel = next(n.kernels[0].name for n in report.explanation.nodes if n.type == "Convolution")
+    page.type(kernel)
     dim = page.evaluate("[...document.querySelectorAll('.node.dim')].map(n => n.dataset.id)")
     expected = [n.primitive for n in report.explanation.nodes if n.type != "Convolution"]
     assert sorted(dim) == sorted(expected)
