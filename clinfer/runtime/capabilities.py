@@ -16,12 +16,13 @@ import pyopencl as cl
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
-from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.device import DeviceInfo, shares_host_memory
 from clinfer.runtime.helper import Helper, HelperFailure
+from clinfer.runtime.memory_types import physical_memory
 from clinfer.runtime.probes import PROBES, Bench, run_probe
 from clinfer.runtime.status import driver_error
 
-_REVISION = 1
+_REVISION = 2
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 
@@ -39,6 +40,9 @@ class Capabilities:
     global_mem_size: int
     max_alloc_size: int
     buffer_alignment: int
+    unified_memory: bool
+    """The device computes in the host's memory."""
+    host_mem_size: int
     usable_local_mem: int
     """Largest static `__local` array that runs; at least `local_mem_size`."""
     fp16: bool
@@ -62,7 +66,15 @@ class Capabilities:
     int64_atomics: bool
     out_of_order_queue: bool
     profiling_queue: bool
-    usm: bool
+    usm_types: tuple[str, ...]
+    """Of usm_host, usm_device, usm_shared, by Intel's extension."""
+    svm: bool
+    """Fine-grain buffers of OpenCL's shared virtual memory."""
+
+    @property
+    def usm(self) -> bool:
+        """Whether there is unified shared memory."""
+        return bool(self.usm_types)
 
     @property
     def large_local_mem(self) -> bool:
@@ -91,7 +103,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     dot = answers["integer_dot_product"]
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics",
-        "out_of_order_queue", "profiling_queue", "usm")}
+        "out_of_order_queue", "profiling_queue", "svm")}
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),
@@ -102,6 +114,8 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         global_mem_size=unit.global_mem_size,
         max_alloc_size=unit.max_mem_alloc_size,
         buffer_alignment=max(unit.mem_base_addr_align // 8, 1),
+        unified_memory=shares_host_memory(unit),
+        host_mem_size=physical_memory() or unit.global_mem_size,
         usable_local_mem=max(int(answers["usable_local_mem"] or 0), unit.local_mem_size),
         subgroup_size=natural,
         subgroup_sizes=tuple(sorted({*map(int, subgroups["required"]), natural} - {0})),
@@ -109,6 +123,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         subgroup_option=str(subgroups["option"]),
         integer_dot_product=bool(dot),
         integer_dot_product_option=str(dot["option"]) if dot else "",
+        usm_types=tuple(map(str, answers["usm"] or ())),
         **flags)
 
 

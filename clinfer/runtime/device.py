@@ -75,10 +75,11 @@ def device_type(device: cl.Device) -> str:
 
 def _rank(kind: str, platform: PlatformDevices, device: cl.Device) -> tuple[int, bool, bool]:
     intel = kind == "CPU" and platform.name.startswith("Intel")
-    return ("GPU", "CPU", "ACC").index(kind), not intel, kind == "GPU" and _shares_host_memory(device)
+    return ("GPU", "CPU", "ACC").index(kind), not intel, kind == "GPU" and shares_host_memory(device)
 
 
-def _shares_host_memory(device: cl.Device) -> bool:
+def shares_host_memory(device: cl.Device) -> bool:
+    """Whether a device computes in the host's memory."""
     try:
         return bool(device.host_unified_memory)
     except cl.Error:

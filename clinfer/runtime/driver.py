@@ -25,6 +25,20 @@ from clinfer.base.errors import ClinferError
 HANDLE = ctypes.c_void_p
 
 
+class StatusError(Exception):
+    """A function of the driver returned this status."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def check(status: int) -> None:
+    """Raise StatusError unless the status means success."""
+    if status:
+        raise StatusError(status)
+
+
 def _libraries() -> Iterator[ctypes.CDLL]:
     """Where OpenCL's symbols are looked up, in the order in which the linker did it for pyopencl itself."""
     if os.name != "nt":
@@ -34,7 +48,8 @@ def _libraries() -> Iterator[ctypes.CDLL]:
         yield ctypes.CDLL("OpenCL.dll")
 
 
-def _resolve(name: str, result: Any, arguments: list[Any] | None) -> Callable[..., Any]:
+def optional_function(name: str, result: Any, arguments: list[Any] | None) -> Callable[..., Any] | None:
+    """A function of the OpenCL library, or None where it lacks it."""
     for library in _libraries():
         if hasattr(library, name):
             function = library[name]
@@ -42,6 +57,13 @@ def _resolve(name: str, result: Any, arguments: list[Any] | None) -> Callable[..
             if arguments is not None:
                 function.argtypes = arguments
             return function
+    return None
+
+
+def _resolve(name: str, result: Any, arguments: list[Any] | None) -> Callable[..., Any]:
+    function = optional_function(name, result, arguments)
+    if function is not None:
+        return function
     raise ClinferError(f"the OpenCL library does not offer {name}", where="import of clinfer.runtime",
                        values={"pyopencl": cl.VERSION_TEXT}, hint="reinstall pyopencl")
 
@@ -63,6 +85,24 @@ size_of = lru_cache(maxsize=1024)(ctypes.c_size_t)
 
 release_kernel = _resolve("clReleaseKernel", ctypes.c_int, [HANDLE])
 """(kernel) -> status."""
+
+_OFFSETS = ctypes.c_size_t * 3
+_TRANSFER = [HANDLE, HANDLE, ctypes.c_uint, ctypes.c_size_t, ctypes.c_size_t, HANDLE, ctypes.c_uint, HANDLE, HANDLE]
+_RECTANGLE = [HANDLE, HANDLE, ctypes.c_uint, _OFFSETS, _OFFSETS, _OFFSETS, *[ctypes.c_size_t] * 4, HANDLE,
+              ctypes.c_uint, HANDLE, HANDLE]
+
+read_buffer = _resolve("clEnqueueReadBuffer", ctypes.c_int, _TRANSFER)
+"""(queue, buffer, blocking, offset, byte count, host address, 0, None, None) -> status."""
+
+write_buffer = _resolve("clEnqueueWriteBuffer", ctypes.c_int, _TRANSFER)
+"""The same, the other way."""
+
+read_rectangle = _resolve("clEnqueueReadBufferRect", ctypes.c_int, _RECTANGLE)
+"""(queue, buffer, blocking, buffer's, host's origin, region, row and slice pitch of the buffer, of the host, host
+address, 0, None, None) -> status."""
+
+write_rectangle = _resolve("clEnqueueWriteBufferRect", ctypes.c_int, _RECTANGLE)
+"""The same, the other way."""
 
 get_device_info = _resolve("clGetDeviceInfo", ctypes.c_int, [HANDLE, ctypes.c_uint, ctypes.c_size_t, HANDLE, HANDLE])
 """(device, key, byte count, buffer, None) -> status; for keys that pyopencl does not know."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 import pyopencl as cl
@@ -11,23 +12,33 @@ from clinfer.base.tracing import log
 from clinfer.runtime import program as programs
 from clinfer.runtime.capabilities import Capabilities, probe_capabilities
 from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.driver import StatusError
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.ledger import MemoryLedger
-from clinfer.runtime.memory import Allocation, Memory
+from clinfer.runtime.memory import Allocation, Memory, NativeBuffer, NativePointer
+from clinfer.runtime.memory_types import (
+    AllocationType,
+    MemoryLimits,
+    NativeType,
+    check_allocation_type,
+    choose_allocation_type,
+    native_types,
+)
+from clinfer.runtime.pointers import Pointers, svm_calls, usm_calls
 from clinfer.runtime.program import BuildFailure, Program
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.stream import Stream
-
-_ALLOCATION_TYPE = "cl_mem"
 
 
 class Engine:
     """Owns one OpenCL context. Allocating and building are safe from several threads.
 
-    `build_workers`: how many helper processes may build at a time; 0 means one per core.
+    `build_workers`: how many helper processes may build at a time; 0 means one per core. `memory_limit`: bytes of
+    memory of all types that may be held; None: what the device and the host have.
     """
 
-    def __init__(self, device: DeviceInfo, capabilities: Capabilities | None = None, build_workers: int = 0) -> None:
+    def __init__(self, device: DeviceInfo, capabilities: Capabilities | None = None, build_workers: int = 0,
+                 memory_limit: int | None = None) -> None:
         self.device = device
         self.build_workers = build_workers
         self.capabilities = capabilities or probe_capabilities(device)
@@ -35,8 +46,12 @@ class Engine:
             self.cl_context = cl.Context([device.cl_device])
         except cl.Error as error:
             raise driver_error(error, "open the device", where=f"device {device}") from None
-        self.ledger = MemoryLedger(str(device), self.capabilities.global_mem_size,
-                                   self.capabilities.max_alloc_size)
+        able = self.capabilities
+        self.ledger = MemoryLedger(str(device), MemoryLimits(
+            able.global_mem_size, able.host_mem_size, able.max_alloc_size, able.unified_memory, memory_limit))
+        self.native_types: Mapping[AllocationType, NativeType] = native_types(
+            able.usm_types, able.svm, able.unified_memory)
+        self.pointers = self._open_pointers()
         self._service_lock = threading.Lock()
         log(1, f"Open {device}: {self.capabilities}")
 
@@ -52,26 +67,66 @@ class Engine:
                                values={"in order": in_order, "profiling": profiling}) from None
         return Stream(self, queue)
 
-    def allocate_memory(self, layout: Layout, zero: bool = False, what: str = "tensor") -> Memory:
-        """Memory for a static layout; its contents are undefined unless `zero`."""
-        allocation = self._allocate(layout.byte_size, f"{what} {layout}")
+    def allocate_memory(self, layout: Layout, zero: bool = False, what: str = "tensor",
+                        allocation_type: AllocationType | None = None) -> Memory:
+        """Memory for a static layout; its contents are undefined unless `zero`. Types: see `allocate_bytes`."""
+        allocation = self._allocate(layout.byte_size, f"{what} {layout}", allocation_type)
         return self._zeroed(Memory(self, allocation, layout), zero)
 
-    def allocate_bytes(self, nbytes: int, what: str = "buffer", zero: bool = False) -> Memory:
-        """Memory without a layout; `what` names it in errors."""
-        return self._zeroed(Memory(self, self._allocate(nbytes, what)), zero)
+    def allocate_bytes(self, nbytes: int, what: str = "buffer", zero: bool = False,
+                       allocation_type: AllocationType | None = None) -> Memory:
+        """Memory without a layout; `what` names it in errors.
 
-    def _allocate(self, nbytes: int, what: str) -> Allocation:
+        Without a type it goes to the device, or to the host where the device is full (`choose_allocation_type`).
+        What stands behind a type on this device: `native_types`.
+        """
+        return self._zeroed(Memory(self, self._allocate(nbytes, what, allocation_type)), zero)
+
+    def choose_allocation_type(self, nbytes: int, inputs: Sequence[AllocationType] = ()) -> AllocationType:
+        """Where memory of that size would go now; see `memory_types.choose_allocation_type`."""
+        return choose_allocation_type(nbytes, self.ledger.held(), self.ledger.limits, inputs)
+
+    def memory_statistics(self) -> dict[str, int]:
+        """Bytes held now, of each type that is or was in use."""
+        most = self.ledger.most()
+        return {kind: size for kind, size in self.ledger.held().items() if most[kind]}
+
+    def _open_pointers(self) -> Pointers | None:
+        natives = set(self.native_types.values())
+        calls = None
+        if natives & {"usm_host", "usm_shared", "usm_device"}:
+            calls = usm_calls(self.cl_context, self.device.cl_device)
+        elif "svm" in natives:
+            calls = svm_calls(self.cl_context)
+        return Pointers(calls) if calls else None
+
+    def _allocate(self, nbytes: int, what: str, wanted: AllocationType | None) -> Allocation:
         # OpenCL knows no empty buffers; an empty tensor still needs something to set as an argument.
         size = max(nbytes, 1)
-        self.ledger.reserve(size, what, _ALLOCATION_TYPE)
+        if wanted is not None:
+            check_allocation_type(wanted)
+        with self.ledger.lock:
+            kind = wanted or self.choose_allocation_type(size)
+            self.ledger.reserve(size, what, kind)
+        give_back = partial(self.ledger.give_back, size, kind)
+        native_type = self.native_types[kind]
         try:
-            buffer = cl.Buffer(self.cl_context, cl.mem_flags.READ_WRITE, size)
-        except cl.Error as error:
-            self.ledger.give_back(size, _ALLOCATION_TYPE)
+            if native_type in ("cl_mem", "host_cl_mem"):
+                return Allocation(self._buffer(native_type, size), nbytes, kind, give_back)
+            pointers = self.pointers
+            assert pointers is not None
+            address = pointers.allocate(native_type, size)
+        except (cl.Error, StatusError) as error:
+            give_back()
             raise driver_error(error, f"allocate {what}", where=f"device {self.device}", values={
-                "bytes": nbytes, "in use by this engine": self.ledger.current}) from None
-        return Allocation(buffer, nbytes, partial(self.ledger.give_back, size, _ALLOCATION_TYPE))
+                "bytes": nbytes, "allocation type": kind, "native type": native_type,
+                "in use by this engine": self.ledger.current}) from None
+        return Allocation(NativePointer(address, native_type, pointers.calls), nbytes, kind,
+                          partial(_free, pointers, address, give_back))
+
+    def _buffer(self, kind: NativeType, size: int) -> NativeBuffer:
+        flags = cl.mem_flags.READ_WRITE | (cl.mem_flags.ALLOC_HOST_PTR if kind == "host_cl_mem" else 0)
+        return NativeBuffer(cl.Buffer(self.cl_context, flags, size), kind)
 
     def _zeroed(self, memory: Memory, zero: bool) -> Memory:
         if zero:
@@ -104,3 +159,8 @@ class Engine:
     def create_kernel(self, program: Program, entry: str) -> Kernel:
         """A new kernel object with no argument set."""
         return Kernel(program, entry)
+
+
+def _free(pointers: Pointers, address: int, give_back: Callable[[], None]) -> None:
+    pointers.free(address)
+    give_back()

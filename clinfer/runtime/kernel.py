@@ -36,7 +36,9 @@ class Kernel:
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument; the kernel refers to `memory` until another one takes its place."""
-        self.set_bytes(index, memory.argument)
+        status = memory.native.set_argument(self.handle, index)
+        if status:
+            raise self._refused(status, index, memory.nbytes)
         self._memories[index] = memory
 
     def set_local(self, index: int, nbytes: int) -> None:

@@ -1,58 +1,82 @@
-"""How many bytes of device memory an engine holds, and the limits checked before it takes more."""
+"""How many bytes of each type of memory an engine holds, and the limits checked before it takes more."""
 from __future__ import annotations
 
 import threading
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
+from clinfer.runtime.memory_types import ALLOCATION_TYPES, AllocationType, MemoryLimits
 
 
 class MemoryLedger:
-    """Bytes held now and at most, of one engine; safe to use from several threads."""
+    """Bytes held now and at most, of one engine; safe to use from several threads.
 
-    def __init__(self, device: str, global_limit: int, single_limit: int) -> None:
-        self._device = device
-        self._global_limit = global_limit
-        self._single_limit = single_limit
+    `limits` may be replaced at any time; they hold for allocations from then on. `lock` is held while one is
+    checked and counted.
+    """
+
+    def __init__(self, device: str, limits: MemoryLimits) -> None:
+        self.limits = limits
         # Garbage collection may give memory back while this thread already holds the lock.
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.current = 0
         self.peak = 0
+        self._device = device
+        self._held: dict[AllocationType, int] = dict.fromkeys(ALLOCATION_TYPES, 0)
+        self._most: dict[AllocationType, int] = dict.fromkeys(ALLOCATION_TYPES, 0)
 
-    def reserve(self, nbytes: int, what: str, allocation_type: str) -> None:
+    def held(self) -> dict[AllocationType, int]:
+        """Bytes held now, of each type."""
+        with self.lock:
+            return dict(self._held)
+
+    def most(self) -> dict[AllocationType, int]:
+        """The most bytes held at any time, of each type by itself."""
+        with self.lock:
+            return dict(self._most)
+
+    def reserve(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
         """Count an allocation that is about to be made; an error, and nothing counted, beyond a limit."""
-        with self._lock:
-            self._check(nbytes, what)
+        with self.lock:
+            self._check(nbytes, what, allocation_type)
             self.current += nbytes
             self.peak = max(self.peak, self.current)
-            current, peak = self.current, self.peak
-        self._tell("Allocate", nbytes, allocation_type, current, peak)
+            self._held[allocation_type] += nbytes
+            self._most[allocation_type] = max(self._most[allocation_type], self._held[allocation_type])
+            self._tell("Allocate", nbytes, allocation_type)
 
-    def give_back(self, nbytes: int, allocation_type: str) -> None:
+    def give_back(self, nbytes: int, allocation_type: AllocationType) -> None:
         """Count an allocation that was freed."""
-        with self._lock:
+        with self.lock:
             self.current -= nbytes
-            current, peak = self.current, self.peak
-        self._tell("Free", nbytes, allocation_type, current, peak)
+            self._held[allocation_type] -= nbytes
+            self._tell("Free", nbytes, allocation_type)
 
-    @staticmethod
-    def _tell(verb: str, nbytes: int, allocation_type: str, current: int, peak: int) -> None:
-        log(1, f"{verb} {nbytes} bytes of {allocation_type} allocation type (current={current}; max={peak})")
+    def _tell(self, verb: str, nbytes: int, allocation_type: AllocationType) -> None:
+        log(1, f"{verb} {nbytes} bytes of {allocation_type} allocation type "
+               f"(current={self._held[allocation_type]}; max={self._most[allocation_type]})")
 
-    def _check(self, nbytes: int, what: str) -> None:
-        if nbytes > self._global_limit:
-            raise self._error("is larger than the device's whole memory", nbytes, what,
-                              {"device memory": self._global_limit},
-                              "use a smaller input or batch, or a device with more memory")
-        if nbytes > self._single_limit:
-            raise self._error("is larger than one allocation may be on this device", nbytes, what,
-                              {"limit of one allocation": self._single_limit},
+    def _check(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
+        limits = self.limits
+        place = limits.place(allocation_type)
+        capacity = limits.capacity[place]
+        asked: dict[str, object] = {"bytes asked for": nbytes, "allocation type": allocation_type}
+        if nbytes > capacity:
+            raise self._error(f"{what} is larger than the {place.split()[0]}'s whole memory",
+                              {**asked, place: capacity}, "use a smaller input or batch, or a device with more memory")
+        if nbytes > limits.single:
+            raise self._error(f"{what} is larger than one allocation may be on this device",
+                              {**asked, "limit of one allocation": limits.single},
                               "use a smaller input or batch, or split the tensor")
-        if self.current + nbytes > self._global_limit:
-            raise self._error("does not fit beside the memory already in use", nbytes, what,
-                              {"in use by this engine": self.current, "device memory": self._global_limit},
+        there = sum(size for kind, size in self._held.items() if limits.place(kind) == place)
+        if there + nbytes > capacity:
+            raise self._error(f"{what} does not fit beside the memory already in use",
+                              {**asked, "in use by this engine": there, place: capacity},
                               "release models or tensors that are not needed, or use a smaller batch")
+        if limits.total is not None and self.current + nbytes > limits.total:
+            raise self._error(f"{what} does not fit into the limit that was set for the engine",
+                              {**asked, "in use by this engine": self.current, "limit": limits.total},
+                              "raise the limit, or release models or tensors that are not needed")
 
-    def _error(self, problem: str, nbytes: int, what: str, values: dict[str, int], hint: str) -> ClinferError:
-        return ClinferError(f"{what} {problem}", where=f"memory of {self._device}",
-                            values={"bytes asked for": nbytes, **values}, hint=hint)
+    def _error(self, problem: str, values: dict[str, object], hint: str) -> ClinferError:
+        return ClinferError(problem, where=f"memory of {self._device}", values=values, hint=hint)

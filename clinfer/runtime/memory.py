@@ -6,36 +6,81 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
+from clinfer.runtime import driver
+from clinfer.runtime.memory_types import HOST_VISIBLE, AllocationType, NativeType
+from clinfer.runtime.pointers import PointerCalls, view_of
 
 if TYPE_CHECKING:
     from clinfer.runtime.engine import Engine
 
+_POINTER_SIZE = driver.size_of(struct.calcsize("P"))
+
+
+class NativeBuffer:
+    """An OpenCL buffer."""
+
+    __slots__ = ("_raw", "cl_buffer", "kind")
+
+    def __init__(self, cl_buffer: cl.Buffer, kind: NativeType = "cl_mem") -> None:
+        self.cl_buffer = cl_buffer
+        self.kind = kind
+        self._raw = struct.pack("P", cl_buffer.int_ptr)
+
+    def set_argument(self, kernel: driver.HANDLE, index: int) -> int:
+        """Make it a kernel's argument; the status."""
+        return int(driver.set_kernel_arg(kernel, index, _POINTER_SIZE, self._raw))
+
+    def release(self) -> None:
+        """Let go of the buffer; commands that were given before keep it."""
+        self.cl_buffer.release()
+
+
+class NativePointer:
+    """Memory at an address that both host and kernels may hold, and what deals with it."""
+
+    __slots__ = ("address", "calls", "kind")
+
+    def __init__(self, address: int, kind: NativeType, calls: PointerCalls) -> None:
+        self.address = address
+        self.kind = kind
+        self.calls = calls
+
+    def set_argument(self, kernel: driver.HANDLE, index: int) -> int:
+        """Make it a kernel's argument; the status."""
+        return self.calls.set_argument(kernel, index, self.address)
+
+    def release(self) -> None:
+        """Nothing: whoever made the pointer frees it."""
+
 
 class Allocation:
-    """One buffer. `on_free` runs once: when the buffer is freed, or when nobody refers to it any more.
+    """One buffer or pointer. `on_free` runs once: when it is freed, or when nobody refers to it any more.
 
-    A buffer that somebody else owns comes without `on_free` and is only let go of.
+    What somebody else owns comes without `on_free` and is only let go of.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "argument", "cl_buffer", "nbytes")
+    __slots__ = ("__weakref__", "_finalizer", "allocation_type", "native", "native_type", "nbytes")
 
-    def __init__(self, cl_buffer: cl.Buffer, nbytes: int, on_free: Callable[[], None] | None = None) -> None:
-        self.cl_buffer: cl.Buffer | None = cl_buffer
+    def __init__(self, native: NativeBuffer | NativePointer, nbytes: int, allocation_type: AllocationType = "cl_mem",
+                 on_free: Callable[[], None] | None = None) -> None:
+        self.native: NativeBuffer | NativePointer | None = native
+        self.native_type = native.kind
         self.nbytes = nbytes
-        self.argument: bytes | None = struct.pack("P", cl_buffer.int_ptr)
+        self.allocation_type = allocation_type
         self._finalizer = weakref.finalize(self, on_free) if on_free else None
         if self._finalizer:
             self._finalizer.atexit = False
 
     def free(self) -> None:
-        """Give the buffer back now; again is harmless."""
-        buffer, self.cl_buffer, self.argument = self.cl_buffer, None, None
-        if buffer is not None and self._finalizer:
-            buffer.release()
+        """Give the memory back now; again is harmless."""
+        native, self.native = self.native, None
+        if native is not None and self._finalizer:
+            native.release()
             self._finalizer()
 
 
@@ -64,28 +109,64 @@ class Memory:
         return self._allocation.nbytes
 
     @property
-    def allocation_type(self) -> str:
-        return "cl_mem"
+    def allocation_type(self) -> AllocationType:
+        """What was asked for."""
+        return self._allocation.allocation_type
+
+    @property
+    def native_type(self) -> NativeType:
+        """What stands behind it on this device, see `Engine.native_types`."""
+        return self._allocation.native_type
+
+    @property
+    def is_host_visible(self) -> bool:
+        """Whether there is a `host_view`."""
+        return self.native_type in HOST_VISIBLE
 
     @property
     def is_released(self) -> bool:
-        return self._allocation.cl_buffer is None
+        return self._allocation.native is None
+
+    @property
+    def native(self) -> NativeBuffer | NativePointer:
+        """What commands and kernels work on; an error once it was released."""
+        native = self._allocation.native
+        if native is None:
+            raise ClinferError("this memory was released", values={"layout": self.layout, "bytes": self.nbytes})
+        return native
 
     @property
     def cl_buffer(self) -> cl.Buffer:
-        """The OpenCL buffer; an error once it was released."""
-        buffer = self._allocation.cl_buffer
-        if buffer is None:
-            raise self._released()
-        return buffer
+        """The OpenCL buffer; an error for a pointer, and once it was released."""
+        native = self.native
+        if isinstance(native, NativePointer):
+            raise ClinferError("this memory is a pointer, no OpenCL buffer", where="memory", values={
+                "allocation type": self.allocation_type, "native type": self.native_type},
+                hint="use its `address`, or allocate it as cl_mem")
+        return native.cl_buffer
 
     @property
-    def argument(self) -> bytes:
-        """The raw kernel argument that stands for this buffer; an error once it was released."""
-        raw = self._allocation.argument
-        if raw is None:
-            raise self._released()
-        return raw
+    def address(self) -> int:
+        """The pointer; an error for a buffer, and once it was released."""
+        native = self.native
+        if isinstance(native, NativeBuffer):
+            raise ClinferError("this memory is an OpenCL buffer, no pointer", where="memory", values={
+                "allocation type": self.allocation_type, "native type": self.native_type},
+                hint="use its `cl_buffer`, or `Stream.mapped` to see its contents")
+        return native.address
+
+    def host_view(self) -> np.ndarray:
+        """The bytes themselves (uint8, `nbytes` of them), without a copy; an error unless `is_host_visible`.
+
+        The host may touch them while no command that uses the memory is unfinished: after `Stream.finish()`, before
+        the next launch. The view keeps the memory, but after `release()` it must not be touched any more.
+        """
+        if not self.is_host_visible:
+            raise ClinferError("the host does not see this memory", where="memory", values={
+                "allocation type": self.allocation_type, "native type": self.native_type},
+                hint="use `Stream.mapped`, or memory of type usm_host or usm_shared on a device where "
+                     "`Engine.native_types` has a pointer for it")
+        return view_of(self.address, self.nbytes, self._allocation)
 
     def reinterpret(self, layout: Layout) -> Memory:
         """The same bytes seen as another layout, which must fit in `capacity`."""
@@ -96,12 +177,9 @@ class Memory:
         return self._allocation is other._allocation
 
     def release(self) -> None:
-        """Free the buffer now, for every memory that shares it.
+        """Free the memory now, for every memory that shares it.
 
-        Work already enqueued is unharmed. Kernels that had it as an argument must be given another before
-        their next launch.
+        Work already enqueued is unharmed: a pointer waits for it. Kernels that had it as an argument must be given
+        another before their next launch.
         """
         self._allocation.free()
-
-    def _released(self) -> ClinferError:
-        return ClinferError("this memory was released", values={"layout": self.layout, "bytes": self.nbytes})

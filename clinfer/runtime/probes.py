@@ -4,7 +4,6 @@ A probe answers with a JSON value, falsy for "does not work". The kernels are in
 """
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver
+from clinfer.runtime.memory_types import HOST_VISIBLE, NativeType
+from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
 from clinfer.runtime.program import BuildFailure, compile_source
 
 INPUT = (3, 5, -7, 11, 0x01020304, 0x7FFF0201, 2, 40)
@@ -124,36 +125,40 @@ def _subgroup_size(bench: Bench, section: str, options: str) -> int:
     return int(out[0]) if out is not None and out[0] > 1 and bool((out == out[0]).all()) else 0
 
 
-def _unified_shared_memory(bench: Bench) -> bool:
-    """Whether a kernel can write to shared memory that the host then reads."""
-    platform, handle = bench.device.platform, driver.HANDLE
-    allocate = driver.extension_function(platform, "clSharedMemAllocINTEL", handle, [
-        handle, handle, handle, ctypes.c_size_t, ctypes.c_uint, ctypes.POINTER(ctypes.c_int)])
-    free = driver.extension_function(platform, "clMemBlockingFreeINTEL", ctypes.c_int, [handle, handle])
-    set_pointer = driver.extension_function(platform, "clSetKernelArgMemPointerINTEL", ctypes.c_int, [
-        handle, ctypes.c_uint, handle])
-    if not (allocate and free and set_pointer):
+def _unified_shared_memory(bench: Bench) -> list[str] | None:
+    """The types of Intel's unified shared memory that a kernel can work in; none unless the host sees one."""
+    calls = usm_calls(bench.context, bench.device)
+    works = [kind for kind in ("usm_host", "usm_shared", "usm_device") if calls and _works_in(bench, calls, kind)]
+    return works if set(works) - {"usm_device"} else None
+
+
+def _shared_virtual_memory(bench: Bench) -> bool:
+    """Whether a kernel can work in fine-grain shared virtual memory that the host then reads."""
+    if not bench.device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_BUFFER:
         return False
-    status = ctypes.c_int()
-    pointer = allocate(bench.context.int_ptr, bench.device.int_ptr, None, 4096, 64, ctypes.byref(status))
-    if not pointer:
+    calls = svm_calls(bench.context)
+    return calls is not None and _works_in(bench, calls, "svm")
+
+
+def _works_in(bench: Bench, calls: PointerCalls, kind: NativeType) -> bool:
+    """Whether kernel and copies find there what the other wrote, and the host as well, if it may look."""
+    kernel, queue = bench.build("usm"), cl.CommandQueue(bench.context, bench.device)
+    given, found = np.array([20, _POISON], np.int32), np.zeros(2, np.int32)
+    try:
+        address = calls.allocate[kind](given.nbytes)
+    except driver.StatusError:
         return False
     try:
-        return _writes_through(bench, pointer, set_pointer)
+        wrong = calls.copy(queue.int_ptr, True, address, given.ctypes.data, given.nbytes, 0, None, None)
+        wrong = wrong or calls.set_argument(kernel.int_ptr, 0, address)
+        cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
+        wrong = wrong or calls.copy(queue.int_ptr, True, found.ctypes.data, address, found.nbytes, 0, None, None)
+        queue.finish()
+        seen = view_of(address, found.nbytes, None).view(np.int32) if kind in HOST_VISIBLE else found
+        return not wrong and found.tolist() == seen.tolist() == [20, 21]
     finally:
-        free(bench.context.int_ptr, pointer)
-
-
-def _writes_through(bench: Bench, pointer: int, set_pointer: Callable[..., int]) -> bool:
-    data = (ctypes.c_int * 2).from_address(pointer)
-    data[0], data[1] = 20, _POISON
-    kernel = bench.build("usm")
-    queue = cl.CommandQueue(bench.context, bench.device)
-    if set_pointer(kernel.int_ptr, 0, pointer):
-        return False
-    cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
-    queue.finish()
-    return data[1] == 21
+        queue.finish()
+        calls.free(address)
 
 
 _MODES = cl.command_queue_properties
@@ -172,6 +177,7 @@ PROBES: Mapping[str, Probe] = {
     "usable_local_mem": _usable_local_memory,
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
+    "svm": _shared_virtual_memory,
 }
 """Every probe by name; `runs` must work on any device."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
+from clinfer.runtime.driver import StatusError
 
 _HINTS = {
     "OUT_OF_RESOURCES": "the kernel needs more registers or local memory than the device has, or an earlier "
@@ -29,9 +30,9 @@ def status_name(status: int) -> str:
     return cl.status_code.to_string(status, "status %d")
 
 
-def driver_error(error: cl.Error | int, doing: str, *, where: str = "",
+def driver_error(error: cl.Error | StatusError | int, doing: str, *, where: str = "",
                  values: Mapping[str, object] | None = None) -> ClinferError:
-    """The error for a status code (or pyopencl's exception) met while `doing` something (a verb phrase)."""
+    """The error for a status code (or an exception that holds one) met while `doing` something (a verb phrase)."""
     name = status_name(error if isinstance(error, int) else error.code)
     return ClinferError(f"the OpenCL driver could not {doing}: {name}", where=where, values=values,
                         hint=_HINTS.get(name, ""))

@@ -3,17 +3,19 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
-from clinfer.runtime import driver
+from clinfer.runtime import driver, transfers
+from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory import Memory, NativePointer
 from clinfer.runtime.status import driver_error
 
 if TYPE_CHECKING:
@@ -65,7 +67,9 @@ class Stream:
         self.profiling = bool(cl_queue.properties & modes.PROFILING_ENABLE)
         self._handle = driver.HANDLE(cl_queue.int_ptr)
         self._launch = driver.enqueue_nd_range_kernel
-        self._transfers: deque[cl.Event] = deque()
+        self._transfers: deque[tuple[cl.Event, object]] = deque()
+        if engine.pointers is not None:
+            engine.pointers.watch(self, cl_queue)
 
     def enqueue(self, kernel: Kernel, work: WorkSize | Sequence[int],
                 local: Sequence[int] | None = None) -> None:
@@ -120,8 +124,8 @@ class Stream:
         source = np.ascontiguousarray(array)
         self._check_range("write to", memory, offset_bytes, source.nbytes)
         if source.nbytes:
-            self._transfer("write to memory", lambda: cl._cl._enqueue_write_buffer(
-                self.cl_queue, memory.cl_buffer, source, offset_bytes, None, blocking), blocking)
+            self._transfer("write to memory", lambda: transfers.write(
+                self.cl_queue, memory, offset_bytes, source, blocking), source, blocking)
 
     def read(self, memory: Memory, into: np.ndarray | int | None = None, blocking: bool = True,
              offset_bytes: int = 0) -> np.ndarray:
@@ -133,19 +137,45 @@ class Stream:
             into = np.empty(memory.nbytes - offset_bytes if into is None else into, np.uint8)
         elif not into.flags.c_contiguous or not into.flags.writeable:
             raise ClinferError("reading needs a contiguous, writable array", values={"strides": into.strides})
-        self._check_range("read from", memory, offset_bytes, into.nbytes)
-        if into.nbytes:
-            self._transfer("read from memory", lambda: cl._cl._enqueue_read_buffer(
-                self.cl_queue, memory.cl_buffer, into, offset_bytes, None, blocking), blocking)
-        return into
+        target = into
+        self._check_range("read from", memory, offset_bytes, target.nbytes)
+        if target.nbytes:
+            self._transfer("read from memory", lambda: transfers.read(
+                self.cl_queue, memory, offset_bytes, target, blocking), target, blocking)
+        return target
+
+    @contextmanager
+    def mapped(self, memory: Memory) -> Iterator[np.ndarray]:
+        """The bytes of any memory (uint8, `nbytes` of them) for the host to read and write, inside of a `with`.
+
+        Waits for all that was given before. Without a copy where the device works in the host's memory, or the host
+        sees the memory anyway; else the bytes are moved at the beginning and at the end.
+        """
+        self._check_range("map", memory, 0, memory.nbytes)
+        self.finish()
+        if not memory.nbytes or (isinstance(memory.native, NativePointer) and not memory.is_host_visible):
+            array = self.read(memory)
+            yield array
+            self.write(memory, array, blocking=True)
+        elif memory.is_host_visible:
+            yield memory.host_view()
+        else:
+            flags = cl.map_flags.READ | cl.map_flags.WRITE
+            array, _ = self._guarded("map memory", lambda: cl.enqueue_map_buffer(
+                self.cl_queue, memory.cl_buffer, flags, 0, (memory.nbytes,), np.uint8))
+            try:
+                yield array
+            finally:
+                self._guarded("unmap memory", lambda: array.base.release(self.cl_queue))
+                self.finish()
 
     def begin_read(self, memory: Memory, into: np.ndarray) -> Event:
         """Copy memory into a contiguous array, which is valid once the event is complete, whatever is given later."""
         self._check_range("read from", memory, 0, into.nbytes)
         if not into.nbytes:
             return self.marker()
-        return Event(self._transfer("read from memory", lambda: cl._cl._enqueue_read_buffer(
-            self.cl_queue, memory.cl_buffer, into, 0, None, False), False))
+        return Event(self._transfer("read from memory", lambda: transfers.read(
+            self.cl_queue, memory, 0, into, False), into, False))
 
     def copy(self, source: Memory, target: Memory, nbytes: int | None = None, source_offset: int = 0,
              target_offset: int = 0) -> None:
@@ -153,9 +183,15 @@ class Stream:
         count = source.nbytes - source_offset if nbytes is None else nbytes
         self._check_range("copy from", source, source_offset, count)
         self._check_range("copy to", target, target_offset, count)
-        if count:
-            self._command("copy memory", lambda: cl._cl._enqueue_copy_buffer(
-                self.cl_queue, source.cl_buffer, target.cl_buffer, count, source_offset, target_offset))
+        if not count:
+            return
+        if transfers.needs_staging(source, target):
+            with self._staging(count) as staging:
+                self.copy(source, staging, count, source_offset)
+                self.copy(staging, target, count, 0, target_offset)
+        else:
+            self._command("copy memory", lambda: transfers.copy(
+                self.cl_queue, source, source_offset, target, target_offset, count))
 
     def copy_rows(self, source: Memory, target: Memory, rows: int, nbytes: int, *, source_pitch: int,
                   target_pitch: int, source_offset: int = 0, target_offset: int = 0) -> None:
@@ -165,10 +201,24 @@ class Stream:
             return
         self._check_range("copy from", source, source_offset, max(rows - 1, 0) * source_pitch + nbytes)
         self._check_range("copy to", target, target_offset, max(rows - 1, 0) * target_pitch + nbytes)
-        if rows and nbytes:
-            self._command("copy rows of memory", lambda: cl._cl._enqueue_copy_buffer_rect(
-                self.cl_queue, source.cl_buffer, target.cl_buffer, (source_offset, 0, 0), (target_offset, 0, 0),
-                (nbytes, rows, 1), (source_pitch,), (target_pitch,)))
+        if not (rows and nbytes):
+            return
+        if transfers.needs_staging(source, target):
+            with self._staging(rows * nbytes) as staging:
+                self.copy_rows(source, staging, rows, nbytes, source_pitch=source_pitch, target_pitch=nbytes,
+                               source_offset=source_offset)
+                self.copy_rows(staging, target, rows, nbytes, source_pitch=nbytes, target_pitch=target_pitch,
+                               target_offset=target_offset)
+        else:
+            self._command("copy rows of memory", lambda: transfers.copy_rows(
+                self.cl_queue, source, source_offset, source_pitch, target, target_offset, target_pitch, rows, nbytes))
+
+    @contextmanager
+    def _staging(self, nbytes: int) -> Iterator[Memory]:
+        """Memory between a buffer and a pointer, kept until what is enqueued inside is done."""
+        staging = self.engine.allocate_bytes(nbytes, what="memory between two types", allocation_type="usm_host")
+        yield staging
+        self._transfers.append((self.marker().cl_event, staging))
 
     def fill(self, memory: Memory, pattern: int | bytes = 0, nbytes: int | None = None,
              offset_bytes: int = 0) -> None:
@@ -177,8 +227,7 @@ class Stream:
         self._check_range("fill", memory, offset_bytes, count)
         raw = bytes([pattern]) if isinstance(pattern, int) else pattern
         if count:
-            self._command("fill memory", lambda: cl._cl._enqueue_fill_buffer(
-                self.cl_queue, memory.cl_buffer, np.frombuffer(raw, np.uint8), offset_bytes, count))
+            self._command("fill memory", lambda: transfers.fill(self.cl_queue, memory, raw, offset_bytes, count))
 
     def marker(self, wait_for: Iterable[Event] = ()) -> Event:
         """An event that is complete when `wait_for`, or else everything given so far, is."""
@@ -203,17 +252,17 @@ class Stream:
         self._guarded("finish a stream", self.cl_queue.finish)
         self._transfers.clear()
 
-    def _transfer(self, doing: str, enqueue: Callable[[], cl.Event], blocking: bool) -> cl.Event:
-        # The event owns the host array, and collecting it early would wait for the transfer.
+    def _transfer(self, doing: str, enqueue: Callable[[], cl.Event], array: np.ndarray, blocking: bool) -> cl.Event:
         event = self._command(doing, enqueue)
+        # pyopencl's event owns the host array as well, and collecting it early would wait for the transfer.
         if not blocking:
-            self._transfers.append(event)
+            self._transfers.append((event, array))
         complete = cl.command_execution_status.COMPLETE
-        while self._transfers and self._transfers[0].command_execution_status == complete:
+        while self._transfers and self._transfers[0][0].command_execution_status == complete:
             self._transfers.popleft()
         return event
 
-    def _command(self, doing: str, enqueue: Callable[[], cl.Event]) -> cl.Event:
+    def _command(self, doing: str, enqueue: Callable[[], Any]) -> Any:
         if not self.in_order:
             self.barrier()
         return self._guarded(doing, enqueue)
@@ -221,7 +270,7 @@ class Stream:
     def _guarded(self, doing: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
-        except cl.Error as error:
+        except (cl.Error, StatusError) as error:
             raise driver_error(error, doing, where=f"device {self.engine.device}") from None
 
     def _check_range(self, doing: str, memory: Memory, offset: int, nbytes: int) -> None:

@@ -1,0 +1,290 @@
+"""Every allocation type, alone and in every combination: transfers, kernels, views, lifetime, limits, accounting."""
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory_types import (
+    ALLOCATION_TYPES,
+    AllocationType,
+    MemoryLimits,
+    choose_allocation_type,
+    native_types,
+)
+from clinfer.runtime.stream import Stream, WorkSize
+
+PAIRS = list(product(ALLOCATION_TYPES, repeat=2))
+SOURCE = """
+kernel void add(global const int* a, global int* b) {
+    b[get_global_id(0)] += a[get_global_id(0)];
+}
+kernel void count_up(global int* x) {
+    for (int i = 0; i < 3000; ++i) { x[get_global_id(0)] = x[get_global_id(0)] * 3 + 1; }
+}
+"""
+
+
+@pytest.fixture
+def own(engine: Engine) -> Engine:
+    """An engine of this test alone."""
+    return Engine(engine.device, engine.capabilities)
+
+
+@pytest.fixture(params=["in_order", "out_of_order"])
+def any_stream(request: pytest.FixtureRequest, engine: Engine) -> Stream:
+    if request.param == "out_of_order" and not engine.capabilities.out_of_order_queue:
+        pytest.skip("the device has no out-of-order queues")
+    return engine.create_stream(in_order=request.param == "in_order")
+
+
+def poisoned(engine: Engine, stream: Stream, nbytes: int, kind: AllocationType) -> Memory:
+    memory = engine.allocate_bytes(nbytes, allocation_type=kind)
+    stream.fill(memory, 0xA5)
+    return memory
+
+
+def test_every_device_tells_what_stands_behind_each_type(engine: Engine) -> None:
+    assert tuple(engine.native_types) == ALLOCATION_TYPES
+    for kind, native in engine.native_types.items():
+        memory = engine.allocate_bytes(8, allocation_type=kind)
+        assert (memory.allocation_type, memory.native_type) == (kind, native)
+    able = engine.capabilities
+    if {"usm_host", "usm_shared", "usm_device"} <= set(able.usm_types):
+        assert all(kind == native for kind, native in engine.native_types.items())
+    assert able.usm == bool(able.usm_types)
+
+
+@pytest.mark.parametrize(("usm", "svm", "is_unified", "expected"), [
+    ((), False, False, "cl_mem host_cl_mem cl_mem cl_mem"),
+    ((), False, True, "cl_mem host_cl_mem host_cl_mem cl_mem"),
+    ((), True, False, "cl_mem svm svm cl_mem"),
+    (("usm_host",), True, False, "cl_mem usm_host usm_host cl_mem"),
+    (("usm_shared",), False, True, "cl_mem usm_shared usm_shared cl_mem"),
+    (("usm_host", "usm_device"), False, False, "cl_mem usm_host usm_host usm_device"),
+    (("usm_host", "usm_shared", "usm_device"), True, True, "cl_mem usm_host usm_shared usm_device"),
+])
+def test_nearest_equivalents(usm: tuple[str, ...], svm: bool, is_unified: bool, expected: str) -> None:
+    assert " ".join(native_types(usm, svm, is_unified).values()) == expected
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_write_copy_read(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
+                         other: AllocationType, blocking: bool) -> None:
+    data = rng.integers(0, 256, 1000, np.uint8)
+    source, target = poisoned(engine, any_stream, 1100, one), poisoned(engine, any_stream, 1200, other)
+    any_stream.write(source, data, blocking=blocking, offset_bytes=40)
+    any_stream.copy(source, target, 500, source_offset=140, target_offset=300)
+    any_stream.fill(target, b"\1\2\3\4", nbytes=8, offset_bytes=1192)
+    got = any_stream.read(target, blocking=blocking)
+    any_stream.finish()
+    expected = np.full(1200, 0xA5, np.uint8)
+    expected[300:800], expected[1192:] = data[100:600], [1, 2, 3, 4] * 2
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("rows", [5, 1, 0])
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_rows(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
+              other: AllocationType, rows: int) -> None:
+    data = rng.integers(0, 256, (6, 20), np.uint8)
+    source, target = poisoned(engine, any_stream, data.size, one), poisoned(engine, any_stream, 5 * 32, other)
+    any_stream.write(source, data)
+    any_stream.copy_rows(source, target, rows, 7, source_pitch=20, target_pitch=32, source_offset=11, target_offset=3)
+    expected = np.full((5, 32), 0xA5, np.uint8)
+    expected[:rows, 3:10] = data[:rows, 11:18]
+    np.testing.assert_array_equal(any_stream.read(target).reshape(5, 32), expected)
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_kernels_take_every_type(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
+                                 other: AllocationType) -> None:
+    kernel = engine.create_kernel(engine.build_program(SOURCE), "add")
+    a, b = rng.integers(-9, 9, (2, 256), np.int32)
+    for first, second in ((one, other), (other, one)):
+        left, right = (engine.allocate_bytes(a.nbytes, allocation_type=kind) for kind in (first, second))
+        any_stream.write(left, a)
+        any_stream.write(right, b)
+        kernel.set_buffer(0, left)
+        kernel.set_buffer(1, right)
+        any_stream.enqueue(kernel, WorkSize((256,), (64,)))
+        any_stream.enqueue(kernel, WorkSize((256,), (64,)))
+        np.testing.assert_array_equal(any_stream.read(right, np.empty_like(b)), b + 2 * a)
+
+
+@pytest.mark.parametrize("kind", ALLOCATION_TYPES)
+def test_the_host_sees_memory_while_it_is_mapped(engine: Engine, any_stream: Stream, rng: np.random.Generator,
+                                                 kind: AllocationType) -> None:
+    data = rng.integers(0, 256, 300, np.uint8)
+    memory = poisoned(engine, any_stream, 300, kind)
+    with any_stream.mapped(memory) as seen:
+        assert seen.dtype == np.uint8 and seen.shape == (300,) and (seen == 0xA5).all()
+        seen[100:] = data[100:]
+    any_stream.fill(memory, 7, nbytes=50)
+    with any_stream.mapped(memory) as seen:
+        assert (seen[:50] == 7).all() and (seen[50:100] == 0xA5).all()
+        np.testing.assert_array_equal(seen[100:], data[100:])
+    with any_stream.mapped(engine.allocate_bytes(0, allocation_type=kind)) as seen:
+        assert seen.size == 0
+
+
+@pytest.mark.parametrize("kind", ALLOCATION_TYPES)
+def test_a_host_view_is_the_memory_itself(engine: Engine, stream: Stream, kind: AllocationType) -> None:
+    memory = poisoned(engine, stream, 256, kind)
+    if engine.native_types[kind] not in ("usm_host", "usm_shared", "svm"):
+        assert not memory.is_host_visible
+        with pytest.raises(ClinferError, match=r"does not see.*|mapped"):
+            memory.host_view()
+        return
+    kernel = engine.create_kernel(engine.build_program(SOURCE), "add")
+    stream.finish()
+    view = memory.host_view().view(np.int32)
+    view[:] = np.arange(64)
+    kernel.set_buffer(0, memory)
+    kernel.set_buffer(1, memory)
+    stream.enqueue(kernel, WorkSize((64,), (64,)))
+    stream.finish()
+    np.testing.assert_array_equal(view, 2 * np.arange(64))
+    with stream.mapped(memory) as seen:
+        assert np.shares_memory(seen, view)
+
+
+@pytest.mark.parametrize("kind", ALLOCATION_TYPES)
+def test_a_pointer_or_a_buffer_but_not_both(engine: Engine, kind: AllocationType) -> None:
+    memory = engine.allocate_bytes(64, allocation_type=kind)
+    if memory.native_type in ("cl_mem", "host_cl_mem"):
+        assert memory.cl_buffer.size >= 64
+        with pytest.raises(ClinferError, match="no pointer"):
+            _ = memory.address
+    else:
+        assert memory.address % 64 == 0
+        with pytest.raises(ClinferError, match="no OpenCL buffer"):
+            _ = memory.cl_buffer
+
+
+@pytest.mark.parametrize("kind", ALLOCATION_TYPES)
+def test_a_view_outlives_the_memory_object(own: Engine, kind: AllocationType) -> None:
+    if own.native_types[kind] not in ("usm_host", "usm_shared", "svm"):
+        pytest.skip("the host does not see it")
+    view = own.allocate_bytes(4096, allocation_type=kind).host_view()
+    gc.collect()
+    assert own.ledger.held()[kind] == 4096
+    view[:] = 3
+    assert (view == 3).all()
+    del view
+    assert own.ledger.held()[kind] == 0
+
+
+@pytest.mark.parametrize("drop_stream_first", [False, True])
+@pytest.mark.parametrize("how", ["release", "drop"])
+@pytest.mark.parametrize("kind", ALLOCATION_TYPES)
+def test_memory_given_back_waits_for_its_kernels(own: Engine, kind: AllocationType, how: str,
+                                                 drop_stream_first: bool) -> None:
+    """What comes to lie at the same place must not be written to by kernels of before."""
+    count = 1 << 12
+    program = own.build_program(SOURCE)
+    for _ in range(3):
+        stream, kernel = own.create_stream(), own.create_kernel(program, "count_up")
+        memory = own.allocate_bytes(4 * count, zero=True, allocation_type=kind)
+        kernel.set_buffer(0, memory)
+        stream.enqueue(kernel, WorkSize((count,), (64,)))
+        if drop_stream_first:
+            stream.flush()
+            del stream
+        if how == "release":
+            memory.release()
+        del memory, kernel
+        later = own.create_stream()
+        following = own.allocate_bytes(4 * count, allocation_type=kind)
+        later.fill(following, 0x11)
+        later.finish()
+        assert (later.read(following) == 0x11).all()
+
+
+def test_each_type_is_counted_by_itself(own: Engine, monkeypatch: pytest.MonkeyPatch,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CLINFER_DEBUG", "1")
+    assert own.memory_statistics() == {}
+    kept = [own.allocate_bytes(size, allocation_type=kind)
+            for size, kind in zip((100, 200, 300, 400), ALLOCATION_TYPES, strict=True)]
+    again = own.allocate_bytes(58, allocation_type="usm_host")
+    again.release()
+    lines = capsys.readouterr().err
+    assert own.memory_statistics() == dict(zip(ALLOCATION_TYPES, (100, 200, 300, 400), strict=True))
+    assert "Allocate 300 bytes of usm_shared allocation type (current=300; max=300)" in lines
+    assert "Allocate 58 bytes of usm_host allocation type (current=258; max=258)" in lines
+    assert "Free 58 bytes of usm_host allocation type (current=200; max=258)" in lines
+    assert (own.ledger.current, own.ledger.peak, own.ledger.most()["usm_host"]) == (1000, 1058, 258)
+    kept.clear()
+    assert own.memory_statistics() == dict.fromkeys(ALLOCATION_TYPES, 0)
+
+
+def test_unknown_types_are_refused(engine: Engine) -> None:
+    with pytest.raises(ClinferError, match="no allocation type usm"):
+        engine.allocate_bytes(8, allocation_type="usm")  # type: ignore[arg-type]
+
+
+LIMITS = MemoryLimits(device=1000, host=3000, single=800, is_unified=False)
+
+
+@pytest.mark.parametrize(("nbytes", "held", "unified", "inputs", "expected"), [
+    (1000, {}, False, (), "cl_mem"),
+    (1001, {}, False, (), "usm_host"),
+    (500, {"cl_mem": 500}, False, (), "cl_mem"),
+    (501, {"cl_mem": 500}, False, (), "usm_host"),
+    (501, {"cl_mem": 200, "usm_device": 200, "usm_shared": 100}, False, (), "usm_host"),
+    (500, {"usm_host": 2900, "cl_mem": 1}, False, (), "cl_mem"),
+    (10, {}, False, ("usm_host",), "usm_host"),
+    (10, {}, False, ("usm_host", "cl_mem"), "cl_mem"),
+    (10, {}, False, ("usm_device",), "cl_mem"),
+    (999, {"cl_mem": 999}, False, ("usm_device",), "usm_host"),
+    (1001, {}, True, (), "cl_mem"),
+    (10, {}, True, ("usm_host",), "cl_mem"),
+])
+def test_device_or_host(nbytes: int, held: Mapping[AllocationType, int], unified: bool,
+                        inputs: tuple[AllocationType, ...], expected: str) -> None:
+    assert choose_allocation_type(nbytes, held, replace(LIMITS, is_unified=unified), inputs) == expected
+
+
+def test_a_full_device_leaves_the_rest_to_the_host(own: Engine) -> None:
+    own.ledger.limits = LIMITS
+    kept = [own.allocate_bytes(600) for _ in range(5)]
+    assert [memory.allocation_type for memory in kept] == ["cl_mem", *["usm_host"] * 4]
+    assert {kind: size for kind, size in own.memory_statistics().items() if size} == {"cl_mem": 600, "usm_host": 2400}
+    with pytest.raises(ClinferError, match="relu:0 does not fit beside") as caught:
+        own.allocate_bytes(601, what="relu:0")
+    for part in ("601", "usm_host", "2400", "host memory: 3000"):
+        assert part in str(caught.value)
+    with pytest.raises(ClinferError, match="does not fit beside") as caught:
+        own.allocate_bytes(500, allocation_type="cl_mem")
+    assert "device memory: 1000" in str(caught.value)
+    assert sum(own.memory_statistics().values()) == 3000
+    with pytest.raises(ClinferError, match="larger than one allocation"):
+        own.allocate_bytes(801)
+
+
+def test_where_host_and_device_are_one_the_limit_is_one(own: Engine) -> None:
+    own.ledger.limits = replace(LIMITS, is_unified=True)
+    kept = [own.allocate_bytes(400), own.allocate_bytes(400, allocation_type="usm_host")]
+    for kind in (None, *ALLOCATION_TYPES):
+        with pytest.raises(ClinferError, match="does not fit beside"):
+            own.allocate_bytes(201, allocation_type=kind)
+    assert len(kept) == 2 and own.allocate_bytes(200).allocation_type == "cl_mem"
+
+
+def test_an_engine_may_be_given_a_limit(engine: Engine) -> None:
+    small = Engine(engine.device, engine.capabilities, memory_limit=1000)
+    kept = [small.allocate_bytes(600), small.allocate_bytes(300, allocation_type="usm_host")]
+    with pytest.raises(ClinferError, match="slot 3 does not fit into the limit that was set") as caught:
+        small.allocate_bytes(101, what="slot 3")
+    assert "limit: 1000" in str(caught.value) and "900" in str(caught.value)
+    kept.pop()
+    assert small.allocate_bytes(101).nbytes == 101
