@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -166,12 +167,21 @@ class Core:
         config = self._config_of(device).properties()
         if property in config:
             return config[property]
-        own = properties_of(device)
+        own = {**properties_of(device), "GPU_MEMORY_STATISTICS": lambda: self._memory_statistics(device)}
         if property == "SUPPORTED_PROPERTIES":
             return dict.fromkeys(["SUPPORTED_PROPERTIES", *own], "RO") | dict.fromkeys(SETTABLE, "RW")
         if property not in own:
             raise _unknown_property(property, f"device {device.name}", [*SETTABLE, "SUPPORTED_PROPERTIES", *own])
         return own[property]()
+
+    def _memory_statistics(self, device: DeviceInfo) -> dict[str, int]:
+        """Bytes that this Core holds on a device now, by allocation type; of types that were never in use nothing."""
+        with self._lock:
+            opened = [engine for (name, _), engine in self._engines.items() if name == device.name]
+        found: Counter[str] = Counter()
+        for engine in opened:
+            found.update(engine.memory_statistics())
+        return dict(found)
 
     def set_property(self, device_name: Any = None, properties: Any = None) -> None:
         """`set_property(settings)` for all devices, or `set_property(device, settings)` for one.

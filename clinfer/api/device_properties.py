@@ -47,6 +47,7 @@ _ALWAYS: dict[str, Callable[[DeviceInfo], Any]] = {
     "RANGE_FOR_ASYNC_INFER_REQUESTS": lambda _: (1, MAX_STREAMS, 1),
     "GPU_DEVICE_TOTAL_MEM_SIZE": lambda device: probe_capabilities(device).global_mem_size,
     "GPU_DEVICE_MAX_ALLOC_MEM_SIZE": lambda device: probe_capabilities(device).max_alloc_size,
+    "native_memory_types": lambda device: dict(probe_capabilities(device).native_types),
     "GPU_EXECUTION_UNITS_COUNT": lambda device: probe_capabilities(device).compute_units,
 }
 

@@ -8,7 +8,7 @@ from clinfer.cli.table import print_json, print_table
 from clinfer.runtime.capabilities import Capabilities, probe_capabilities
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 
-_ABILITIES = ("fp16", "fp64", "usm", "integer_dot_product", "int64_atomics")
+_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "int64_atomics")
 
 
 def print_devices(as_json: bool) -> None:
@@ -25,7 +25,8 @@ def print_devices(as_json: bool) -> None:
 def _describe(device: DeviceInfo, able: Capabilities) -> dict[str, Any]:
     return {"name": device.name, "type": device.type, "full_name": device.full_name,
             "platform": device.platform_name, "platform_version": device.platform_version,
-            "vendor": device.vendor, "driver_version": device.driver_version, "capabilities": asdict(able)}
+            "vendor": device.vendor, "driver_version": device.driver_version,
+            "native_memory_types": dict(able.native_types), "capabilities": asdict(able)}
 
 
 def _row(device: DeviceInfo, able: Capabilities) -> tuple[str, ...]:

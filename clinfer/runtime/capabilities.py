@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.runtime.device import DeviceInfo, shares_host_memory
 from clinfer.runtime.helper import Helper, HelperFailure
-from clinfer.runtime.memory_types import physical_memory
+from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
 from clinfer.runtime.probes import PROBES, Bench, run_probe
 from clinfer.runtime.status import driver_error
 
@@ -75,6 +76,11 @@ class Capabilities:
     def usm(self) -> bool:
         """Whether there is unified shared memory."""
         return bool(self.usm_types)
+
+    @property
+    def native_types(self) -> Mapping[AllocationType, NativeType]:
+        """What stands behind each type of memory that can be asked for."""
+        return native_types(self.usm_types, self.svm, self.unified_memory)
 
     @property
     def large_local_mem(self) -> bool:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 import pyopencl as cl
@@ -22,7 +22,6 @@ from clinfer.runtime.memory_types import (
     NativeType,
     check_allocation_type,
     choose_allocation_type,
-    native_types,
 )
 from clinfer.runtime.pointers import Pointers, svm_calls, usm_calls
 from clinfer.runtime.program import BuildFailure, Program
@@ -49,8 +48,7 @@ class Engine:
         able = self.capabilities
         self.ledger = MemoryLedger(str(device), MemoryLimits(
             able.global_mem_size, able.host_mem_size, able.max_alloc_size, able.unified_memory, memory_limit))
-        self.native_types: Mapping[AllocationType, NativeType] = native_types(
-            able.usm_types, able.svm, able.unified_memory)
+        self.native_types = able.native_types
         self.pointers = self._open_pointers()
         self._service_lock = threading.Lock()
         log(1, f"Open {device}: {self.capabilities}")

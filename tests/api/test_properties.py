@@ -34,7 +34,8 @@ props, hint = ov.properties, ov.properties.hint
     (hint.scheduling_core_type, hint.SchedulingCoreType), (hint.enable_cpu_pinning, bool),
     (props.enable_profiling, bool), (props.enable_mmap, bool), (props.cache_dir, str),
     (props.log.level, props.log.Level),
-    (props.intel_gpu.device_total_mem_size, int), (props.compilation_num_threads, int),
+    (props.intel_gpu.device_total_mem_size, int), (props.intel_gpu.memory_statistics, dict),
+    ("native_memory_types", dict), (props.compilation_num_threads, int),
 ])
 def test_types_are_openvino_s(core: Core, device: DeviceInfo, key: str, kind: type) -> None:
     assert isinstance(core.get_property(device.name, key), kind)
@@ -49,6 +50,18 @@ def test_what_a_device_tells(core: Core, device: DeviceInfo) -> None:
     total = core.get_property(device.name, "GPU_DEVICE_TOTAL_MEM_SIZE")
     assert total >= core.get_property(device.name, "GPU_DEVICE_MAX_ALLOC_MEM_SIZE") > 1 << 20
     assert core.get_property(device.name, "GPU_EXECUTION_UNITS_COUNT") >= 1
+
+
+def test_memory_statistics_follow_what_is_held(device: DeviceInfo, rng: np.random.Generator) -> None:
+    core, key = Core(), props.intel_gpu.memory_statistics
+    assert core.get_property(device.name, key) == {}
+    compiled = core.compile_model(softmax_model({"x": [64, 32]}), device.name)
+    before = core.get_property(device.name, key())
+    compiled(rng.standard_normal((64, 32), np.float32))
+    during = core.get_property(device.name, "GPU_MEMORY_STATISTICS")
+    assert during["cl_mem"] - before.get("cl_mem", 0) >= 2 * 64 * 32
+    assert sum(during.values()) == core.engine(device.name).ledger.current
+    assert Core().get_property(device.name, key) == {}
 
 
 def test_uuid_is_there_where_the_driver_tells_it(core: Core, device: DeviceInfo,
