@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from clinfer.base.layout import Layout
 from clinfer.base.shape import upper_estimate
 from clinfer.kernels.implementation import Implementation, generate
+from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.memory_plan import LiveRange, assign_slots
@@ -13,7 +14,8 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
 from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
 from clinfer.program.schedule import assign_segments, order_nodes, value_ports
-from clinfer.topology import Input, Port, Topology
+from clinfer.runtime.memory import Memory
+from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
 
 def build_program(topology: Topology, context: BuildContext) -> Program:
@@ -76,7 +78,7 @@ class _Assembly:
         """The program of the graph."""
         nodes = tuple(self._node(node) for node in self.order)
         constants = {self.index[Port(id)]: data for id, data in self.graph.constants.items()}
-        memory = {t: data.on_device(self.context.stream) for t, data in constants.items() if self._needs_memory(t)}
+        memory = self._settle(constants)
         return Program(
             engine=self.context.engine, kernels=self.context.kernels, nodes=nodes,
             tensors=tuple(self._tensor(i) for i in range(len(self.ports))),
@@ -87,6 +89,21 @@ class _Assembly:
                      for name, port in self.graph.outputs.items()},
             constants=constants, constant_memory=memory, slot_count=self.slot_count,
             removed=self.graph.history.removals(self.graph))
+
+    def _settle(self, constants: dict[int, ConstantData]) -> dict[int, Memory]:
+        """Let constants be where they are read, and only there; the memory of those on the device."""
+        memory = {}
+        for tensor, data in constants.items():
+            on_device = self._needs_memory(tensor)
+            # What was given is read by another program, too.
+            if self.ports[tensor].primitive not in self.context.given:
+                data.settle(self.context.stream, on_device, self._is_read_on_host(tensor))
+            if on_device:
+                memory[tensor] = data.on_device(self.context.stream)
+        return memory
+
+    def _is_read_on_host(self, tensor: int) -> bool:
+        return any(self.ports[tensor] in value_ports(node) for node, _ in self.graph.readers(self.ports[tensor]))
 
     def _input(self, name: str) -> Input:
         primitive = self.graph[name].primitive
@@ -205,9 +222,9 @@ class _Assembly:
 
     def _node(self, node: Node) -> ProgramNode:
         bodies = tuple(build_program(body.topology, replace(self.context, options=replace(
-            self.context.options, force_implementations={}))) for body in node.primitive.bodies)
+            self.context.options, force_implementations={}), given={})) for body in node.primitive.bodies)
         return ProgramNode(
-            node.primitive, tuple(self.index[p] for p in node.inputs),
+            _without_topologies(node.primitive), tuple(self.index[p] for p in node.inputs),
             tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),
             self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
             node.selection.rejected if node.selection else (), bodies,
@@ -236,6 +253,13 @@ class _Assembly:
                         values[tensor] = None
         fetched = tuple(t for i in members if nodes[i].kind != "host" for t in nodes[i].outputs if t in awaited)
         return Segment(tuple(members), tuple(incoming), tuple(values), fetched)
+
+
+def _without_topologies(primitive: Primitive) -> Primitive:
+    """The primitive with bodies that are built: without what they were built from, above all their constants."""
+    built = {name: replace(body, topology=Topology()) for name, body in vars(primitive).items()
+             if isinstance(body, SourceBody)}
+    return replace(primitive, **built) if built else primitive  # type: ignore[arg-type]
 
 
 def _kind(node: Node) -> NodeKind:

@@ -32,10 +32,23 @@ class ConstantData:
     def on_device(self, stream: Stream) -> Memory:
         """The device memory, written on first use; the host values are let go of then."""
         if self.memory is None:
-            if self.array is None:
-                raise ClinferError("a constant has no values", values={"layout": self.layout})
-            self.memory = stream.engine.allocate_memory(self.layout)
-            if self.layout.byte_size:
-                stream.write(self.memory, self.layout.pack(self.array), blocking=True)
+            self.memory = self._upload(stream)
             self.array = None
         return self.memory
+
+    def settle(self, stream: Stream, on_device: bool, on_host: bool) -> None:
+        """Have the values where they are read and nowhere else; on the host if nobody reads them."""
+        array = self.on_host(stream) if on_host or not on_device else None
+        if on_device and self.memory is None:
+            self.memory = self._upload(stream)
+        elif not on_device:
+            self.memory = None
+        self.array = array
+
+    def _upload(self, stream: Stream) -> Memory:
+        if self.array is None:
+            raise ClinferError("a constant has no values", values={"layout": self.layout})
+        memory = stream.engine.allocate_memory(self.layout, what="constant")
+        if self.layout.byte_size:
+            stream.write(memory, self.layout.pack(self.array), blocking=True)
+        return memory

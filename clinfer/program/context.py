@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -28,7 +28,8 @@ class BuildContext:
     """The device and the means of a build.
 
     `execute_constants` computes all outputs of a topology without inputs on the device, by an
-    internal network. `stream` moves constants.
+    internal network. `stream` moves constants. `given`: contents of the topology's constants, by id, that are
+    there already; they are shared, not copied.
     """
 
     engine: Engine
@@ -37,6 +38,7 @@ class BuildContext:
     shape_inference: ShapeInference
     options: BuildOptions
     execute_constants: Callable[[Topology, BuildContext], dict[str, ConstantData]]
+    given: Mapping[str, ConstantData] = field(default_factory=dict)
 
     def known_value(self, graph: Graph, port: Port, found: Mapping[Port, np.ndarray] = NOTHING) -> np.ndarray | None:
         """A tensor's value, if it is a constant or among those `found` otherwise."""

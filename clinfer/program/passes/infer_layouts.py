@@ -19,6 +19,11 @@ def infer_layouts(graph: Graph, context: BuildContext) -> None:
     """
     values: dict[Port, np.ndarray] = {}
     for node in graph:
+        given = context.given.get(node.id)
+        if given is not None:
+            node.layouts = (given.layout,)
+            graph.constants[node.id] = given
+            continue
         node.layouts = context.infer(graph, node, values)
         if isinstance(node.primitive, Constant):
             graph.constants[node.id] = ConstantData(node.layouts[0], array=node.primitive.value)

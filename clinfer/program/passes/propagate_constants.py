@@ -4,13 +4,15 @@ Small arithmetic is done with NumPy; everything else runs once on the device, in
 """
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.topology import Constant, Input, Port, Primitive, Topology
+from clinfer.topology import Constant, Input, Port, Topology
 
 HOST_ELEMENTS = 4096
 
@@ -23,8 +25,11 @@ def propagate_constants(graph: Graph, context: BuildContext) -> None:
     if not wanted:
         return
     outputs = {str(Port(node.id, i)): Port(node.id, i) for node in wanted for i in range(len(node.layouts))}
-    topology = Topology(*_closure(graph, wanted, context), outputs=outputs)
-    results = context.execute_constants(topology, context)
+    needed = _closure(graph, wanted)
+    given = {node.id: graph.constants[node.id] for node in needed if node.id in graph.constants}
+    topology = Topology(*(_as_constant(node, given[node.id]) if node.id in given else node.primitive
+                          for node in needed), outputs=outputs)
+    results = context.execute_constants(topology, replace(context, given=given))
     for node in wanted:
         for index in range(len(node.layouts)):
             port = Port(node.id, index)
@@ -66,8 +71,8 @@ def _is_read_outside(graph: Graph, node: Node, foldable: dict[str, Node]) -> boo
     return graph.is_output(node.id) or any(user.id not in foldable for user in graph.users(node.id))
 
 
-def _closure(graph: Graph, wanted: list[Node], context: BuildContext) -> list[Primitive]:
-    """The primitives that the wanted nodes depend on, constants first, in graph order."""
+def _closure(graph: Graph, wanted: list[Node]) -> list[Node]:
+    """The nodes that the wanted ones depend on, and these, in graph order."""
     needed: set[str] = set()
     waiting = [node.id for node in wanted]
     while waiting:
@@ -75,16 +80,12 @@ def _closure(graph: Graph, wanted: list[Node], context: BuildContext) -> list[Pr
         if id not in needed:
             needed.add(id)
             waiting += [port.primitive for port in graph[id].inputs]
-    primitives: list[Primitive] = []
-    for node in graph:
-        if node.id in needed:
-            primitives.append(_as_constant(graph, node, context) if node.id in graph.constants else node.primitive)
-    return primitives
+    return [node for node in graph if node.id in needed]
 
 
-def _as_constant(graph: Graph, node: Node, context: BuildContext) -> Constant:
-    data = graph.constants[node.id]
-    return Constant(node.id, value=data.on_host(context.stream), element_type=data.layout.element_type)
+def _as_constant(node: Node, data: ConstantData) -> Constant:
+    """A constant whose contents are given to the build."""
+    return Constant(node.id, value=np.empty(0), element_type=data.layout.element_type)
 
 
 def _replace_port(graph: Graph, port: Port, data: ConstantData) -> None:
