@@ -14,6 +14,7 @@ from clinfer.base.layout import Layout
 from clinfer.runtime import driver
 from clinfer.runtime.memory_types import HOST_VISIBLE, AllocationType, NativeType
 from clinfer.runtime.pointers import PointerCalls, view_of
+from clinfer.runtime.status import driver_error
 
 if TYPE_CHECKING:
     from clinfer.runtime.engine import Engine
@@ -61,14 +62,17 @@ class NativePointer:
 class Allocation:
     """One buffer or pointer. `on_free` runs once: when it is freed, or when nobody refers to it any more.
 
-    What somebody else owns comes without `on_free` and is only let go of.
+    What somebody else owns comes without `on_free` and is only let go of. A part of an allocation keeps the `whole`
+    (which is part of no other), in which it begins at `offset`.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "allocation_type", "native", "native_type", "nbytes")
+    __slots__ = ("__weakref__", "_finalizer", "allocation_type", "native", "native_type", "nbytes", "offset", "whole")
 
     def __init__(self, native: NativeBuffer | NativePointer, nbytes: int, allocation_type: AllocationType = "cl_mem",
-                 on_free: Callable[[], None] | None = None) -> None:
+                 on_free: Callable[[], None] | None = None, whole: Allocation | None = None, offset: int = 0) -> None:
         self.native: NativeBuffer | NativePointer | None = native
+        self.whole = whole
+        self.offset = offset
         self.native_type = native.kind
         self.nbytes = nbytes
         self.allocation_type = allocation_type
@@ -79,9 +83,18 @@ class Allocation:
     def free(self) -> None:
         """Give the memory back now; again is harmless."""
         native, self.native = self.native, None
-        if native is not None and self._finalizer:
+        if native is not None and (self._finalizer or self.whole):
             native.release()
+        if self._finalizer:
             self._finalizer()
+
+
+def _sub_buffer(whole: cl.Buffer, start: int, nbytes: int) -> cl.Buffer:
+    try:
+        return whole.get_sub_region(start, max(nbytes, 1))
+    except cl.Error as error:
+        raise driver_error(error, "use a part of a memory", where="memory",
+                           values={"start": start, "bytes": nbytes}) from None
 
 
 class Memory:
@@ -125,13 +138,20 @@ class Memory:
 
     @property
     def is_released(self) -> bool:
-        return self._allocation.native is None
+        """Whether it, or what it is a part of, was given back."""
+        allocation, whole = self._allocation, self._allocation.whole
+        return allocation.native is None or (whole is not None and whole.native is None)
+
+    @property
+    def origin(self) -> tuple[Allocation, int]:
+        """The allocation in which it lies and that is part of no other, and where it begins there."""
+        return self._allocation.whole or self._allocation, self._allocation.offset
 
     @property
     def native(self) -> NativeBuffer | NativePointer:
         """What commands and kernels work on; an error once it was released."""
         native = self._allocation.native
-        if native is None:
+        if native is None or self.is_released:
             raise ClinferError("this memory was released", values={"layout": self.layout, "bytes": self.nbytes})
         return native
 
@@ -171,6 +191,27 @@ class Memory:
     def reinterpret(self, layout: Layout) -> Memory:
         """The same bytes seen as another layout, which must fit in `capacity`."""
         return Memory(self.engine, self._allocation, layout)
+
+    def part(self, offset: int, nbytes: int | None = None) -> Memory:
+        """Some of the bytes (None: all behind `offset`, of `capacity`) as a memory of its own.
+
+        `offset` is a multiple of the device's `buffer_alignment`. Parts that overlap must not be in use at the same
+        time, unless they are only read. The whole is freed once its parts are gone, too; when it is released, so are
+        they. Errors: ClinferError beyond the end, and where the driver refuses.
+        """
+        size = self.capacity - offset if nbytes is None else nbytes
+        if offset < 0 or size < 0 or offset + size > self.capacity:
+            raise ClinferError("a part of a memory must lie within it", where="memory", values={
+                "offset": offset, "bytes": size, "bytes of memory": self.capacity})
+        native, (whole, before) = self.native, self.origin
+        start = before + offset
+        part: NativeBuffer | NativePointer
+        if isinstance(native, NativePointer):
+            part = NativePointer(native.address + offset, native.kind, native.calls)
+        else:
+            assert isinstance(whole.native, NativeBuffer)
+            part = NativeBuffer(_sub_buffer(whole.native.cl_buffer, start, size), native.kind)
+        return Memory(self.engine, Allocation(part, size, self.allocation_type, whole=whole, offset=start))
 
     def shares_buffer(self, other: Memory) -> bool:
         """Whether both see the same allocation."""

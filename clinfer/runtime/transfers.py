@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from clinfer.runtime import driver
 from clinfer.runtime.driver import HANDLE, check
-from clinfer.runtime.memory import Memory, NativePointer
+from clinfer.runtime.memory import Memory, NativeBuffer, NativePointer
 
 
 def write(queue: cl.CommandQueue, memory: Memory, offset: int, source: np.ndarray, blocking: bool) -> cl.Event:
@@ -70,21 +70,23 @@ def copy_rows(queue: cl.CommandQueue, source: Memory, source_offset: int, source
         for row in range(rows):
             copy(queue, source, source_offset + row * source_pitch, target, target_offset + row * target_pitch, nbytes)
         return
-    if not isinstance(one, NativePointer) and not isinstance(other, NativePointer):
-        cl._cl._enqueue_copy_buffer_rect(
-            queue, one.cl_buffer, other.cl_buffer, (source_offset, 0, 0), (target_offset, 0, 0), (nbytes, rows, 1),
-            (source_pitch,), (target_pitch,))
-        return
+    # PoCL crashes on rows of sub-buffers.
+    (whole, begin), (goal, first) = source.origin, target.origin
+    begin, first = begin + source_offset, first + target_offset
     sizes = ctypes.c_size_t * 3
     region = sizes(nbytes, rows, 1)
-    if isinstance(one, NativePointer):
+    if isinstance(whole.native, NativeBuffer) and isinstance(goal.native, NativeBuffer):
+        cl._cl._enqueue_copy_buffer_rect(
+            queue, whole.native.cl_buffer, goal.native.cl_buffer, (begin, 0, 0), (first, 0, 0), (nbytes, rows, 1),
+            (source_pitch,), (target_pitch,))
+    elif isinstance(whole.native, NativePointer) and isinstance(goal.native, NativeBuffer):
         check(driver.write_rectangle(
-            queue.int_ptr, target.cl_buffer.int_ptr, False, sizes(target_offset, 0, 0), sizes(source_offset, 0, 0),
-            region, target_pitch, 0, source_pitch, 0, one.address, 0, None, None))
-    else:
+            queue.int_ptr, goal.native.cl_buffer.int_ptr, False, sizes(first, 0, 0), sizes(begin, 0, 0), region,
+            target_pitch, 0, source_pitch, 0, whole.native.address, 0, None, None))
+    elif isinstance(whole.native, NativeBuffer) and isinstance(goal.native, NativePointer):
         check(driver.read_rectangle(
-            queue.int_ptr, source.cl_buffer.int_ptr, False, sizes(source_offset, 0, 0), sizes(target_offset, 0, 0),
-            region, source_pitch, 0, target_pitch, 0, target.address, 0, None, None))
+            queue.int_ptr, whole.native.cl_buffer.int_ptr, False, sizes(begin, 0, 0), sizes(first, 0, 0), region,
+            source_pitch, 0, target_pitch, 0, goal.native.address, 0, None, None))
 
 
 def fill(queue: cl.CommandQueue, memory: Memory, pattern: bytes, offset: int, nbytes: int) -> None:

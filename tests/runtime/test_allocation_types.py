@@ -105,6 +105,52 @@ def test_rows(engine: Engine, any_stream: Stream, rng: np.random.Generator, one:
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_parts(own: Engine, rng: np.random.Generator, one: AllocationType, other: AllocationType) -> None:
+    """A part of a part is where it says it is, for transfers, rows, kernels and views."""
+    stream, unit = own.create_stream(), own.capabilities.buffer_alignment
+    kernel = own.create_kernel(own.build_program(SOURCE), "add")
+    data = rng.integers(-9, 9, (2, 4 * unit // 4), np.int32)
+    wholes = [own.allocate_bytes(row.nbytes, allocation_type=kind)
+              for row, kind in zip(data, (one, other), strict=True)]
+    for whole, row in zip(wholes, data, strict=True):
+        stream.write(whole, row)
+    left, right = (whole.part(unit).part(unit, unit) for whole in wholes)
+    assert left.origin == (wholes[0].origin[0], 2 * unit) and left.capacity == unit == left.nbytes
+    assert (left.allocation_type, left.native_type) == (one, wholes[0].native_type)
+    expected = data[1].copy()
+    middle = slice(2 * unit // 4, 3 * unit // 4)
+    expected[middle] += data[0, middle]
+    kernel.set_buffer(0, left)
+    kernel.set_buffer(1, right)
+    stream.enqueue(kernel, WorkSize((unit // 4,), (1,)))
+    stream.copy_rows(left, right, 2, 4, source_pitch=8, target_pitch=12, source_offset=4, target_offset=8)
+    expected[middle][[2, 5]] = data[0, middle][[1, 3]]
+    np.testing.assert_array_equal(stream.read(wholes[1], np.empty_like(expected)), expected)
+    with stream.mapped(right) as seen:
+        np.testing.assert_array_equal(seen.view(np.int32), expected[middle])
+        seen[:4] = 0
+    expected[middle][0] = 0
+    del wholes
+    gc.collect()
+    np.testing.assert_array_equal(stream.read(right, np.empty(unit // 4, np.int32)), expected[middle])
+    assert own.ledger.current == 8 * unit
+    with pytest.raises(ClinferError, match="within it"):
+        right.part(0, unit + 1)
+
+
+@pytest.mark.parametrize("kind", ALLOCATION_TYPES)
+def test_parts_go_with_the_whole(own: Engine, kind: AllocationType) -> None:
+    whole = own.allocate_bytes(4 * own.capabilities.buffer_alignment, allocation_type=kind)
+    first, second = whole.part(0), whole.part(own.capabilities.buffer_alignment)
+    first.release()
+    assert first.is_released and not second.is_released and not whole.is_released
+    whole.release()
+    assert second.is_released and own.ledger.current == 0
+    with pytest.raises(ClinferError, match="was released"):
+        _ = second.native
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_kernels_take_every_type(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
                                  other: AllocationType) -> None:
     kernel = engine.create_kernel(engine.build_program(SOURCE), "add")
