@@ -1,40 +1,26 @@
 """The page of `clinfer explain --html`: one file with everything in it, which asks nothing of a network."""
 from __future__ import annotations
 
-import html
-import json
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from clinfer.base.errors import ClinferError
 from clinfer.cli.explain import Report, summary, time_key
 from clinfer.cli.graph_layout import draw_graph
+from clinfer.cli.page_file import fill_page, write_file
 from clinfer.kernels.jitter import kernel_source
 from clinfer.program.explanation import ExplainedNode, Explanation
 
 
 def write_page(report: Report, target: Path) -> None:
     """Write the page of a report. Errors: ClinferError if the file cannot be written."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(make_page(report), encoding="utf-8")
-    except OSError as error:
-        raise ClinferError("the page cannot be written", where="command line",
-                           values={"to": target, "reason": error}) from None
+    write_file(make_page(report), target)
 
 
 def make_page(report: Report) -> str:
     """The text of the page."""
-    data = json.dumps(page_data(report), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")
-    parts = {"@TITLE@": html.escape(f"{Path(report.subject.model).name} on {report.subject.device}"),
-             "@STYLE@": _part("page.css"), "@SCRIPT@": _part("page.js"), "@DATA@": data}
-    page = _part("page.html")
-    # Data comes last: nothing in it is taken for another part.
-    for name, text in parts.items():
-        page = page.replace(name, text, 1)
-    return page
+    title = f"{Path(report.subject.model).name} on {report.subject.device}"
+    return fill_page("page.html", ("page.css",), "page.js", title, page_data(report))
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -121,7 +107,3 @@ def _chips(report: Report) -> list[tuple[str, str]]:
     if report.times:
         chips.append((f"{report.total_us / 1e3:.2f} ms", "device time, one inference"))
     return [*chips, (f"{report.compile_s:.2f} s", "to compile")]
-
-
-def _part(name: str) -> str:
-    return resources.files("clinfer.cli").joinpath("page", name).read_text(encoding="utf-8")

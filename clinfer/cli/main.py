@@ -8,9 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 
@@ -20,6 +21,7 @@ from clinfer.cli.usage import UsageError
 
 _IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
 _OUTPUT_FAILURES = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+Report = TypeVar("Report")
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   rich_markup_mode="rich" if _IS_DRAWN else None,
                   help="Runs any model that OpenVINO can read on any OpenCL device.",
@@ -130,22 +132,36 @@ def explain(
     seed: Seed = 0,
     time: Annotated[bool, typer.Option(help="Run the model and show each primitive's time.")] = True,
     layer: Annotated[str, typer.Option(help="Only what became of this layer or primitive, in full.")] = "",
+    memory: Annotated[bool, typer.Option(
+        "--memory", help="Run the model and show what lies where in device memory, and when, instead.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write one page with the graph, its times and reasons.")] = None,
     json: Json = False,
 ) -> None:
     """Tell what each layer of a model became: primitive, kernel and why, layout; fused, folded or removed."""
     from clinfer.cli.explain import explain_model, print_report
+    from clinfer.cli.explain_memory import explain_memory, print_memory
     from clinfer.cli.explain_page import write_page
     from clinfer.cli.inputs import InputOrder
+    from clinfer.cli.memory_page import write_memory_page
     from clinfer.cli.session import ModelOrder
 
-    report = explain_model(ModelOrder(model, device, _text(precision)),
-                           InputOrder(tuple(input or ()), tuple(shape or ()), seed), timed=time)
+    order, inputs = (ModelOrder(model, device, _text(precision)),
+                     InputOrder(tuple(input or ()), tuple(shape or ()), seed))
+    if memory:
+        _tell(explain_memory(order, inputs), html, json, write_memory_page, print_memory)
+    else:
+        _tell(explain_model(order, inputs, timed=time), html, json or bool(layer), write_page,
+              lambda report, _: print_report(report, as_json=json, layer=layer))
+
+
+def _tell(report: Report, html: Path | None, and_print: bool, write: Callable[[Report, Path], None],
+          show: Callable[[Report, bool], None]) -> None:
+    """Write a report's page if one is wanted, and print it if none is, or nevertheless."""
     if html is not None:
-        write_page(report, html)
+        write(report, html)
         print(f"clinfer: wrote {html}", file=sys.stderr)
-    if html is None or json or layer:
-        print_report(report, as_json=json, layer=layer)
+    if html is None or and_print:
+        show(report, and_print)
 
 
 @app.command()

@@ -76,6 +76,10 @@ class Bindings:
                                values={"tensor": described.port, "storage": described.storage})
         return memory
 
+    def slot_memory(self, slot: int) -> Memory | None:
+        """The memory of a slot at present."""
+        return self._slots[slot]
+
     def bind(self, tensor: int, memory: Memory) -> None:
         """Let a tensor that lies outside the slots (an input, constant, output, body's result) lie here."""
         root = self._program.tensors[tensor].root

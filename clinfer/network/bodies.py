@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clinfer.base.errors import ClinferError
 from clinfer.network.buffers import Given
 from clinfer.network.loops import Loop
+from clinfer.network.memory_picture import MemoryPicture
 from clinfer.network.plan import RunBody
 from clinfer.network.profiling import NodeProfile
 from clinfer.program.program import Program
@@ -49,6 +50,12 @@ class Bodies:
     def profiles(self) -> dict[tuple[int, int], tuple[NodeProfile, ...]]:
         """What the runs of each body cost, by (node, number of the body)."""
         return {key: network.profile() for key, network in self._networks.items()}
+
+    def memory_pictures(self) -> tuple[tuple[str, MemoryPicture], ...]:
+        """What the network of each body that ran holds, by names as in `<primitive>/body<n>`."""
+        pictures = ((f"{self._program.nodes[node].primitive.id}/body{body}", network.memory_picture())
+                    for (node, body), network in self._networks.items())
+        return tuple((name, picture) for name, picture in pictures if picture is not None)
 
     def _network(self, step: RunBody) -> Network:
         key = step.node, step.body

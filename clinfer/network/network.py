@@ -19,6 +19,7 @@ from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
+from clinfer.network.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.plan import Fetch, Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.plan_cache import PlanCache, SegmentKey
 from clinfer.network.planner import Planner
@@ -97,6 +98,7 @@ class Network:
             body, stream, shape_inference, profiling, parametric, Within(journal, site.below(below))))
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
+        self._known: tuple[dict[int, StaticShape], dict[int, np.ndarray]] | None = None
         self.plans_made = 0
         self.plans_reused = 0
 
@@ -142,7 +144,7 @@ class Network:
         if self._journal.notes and not self._is_body:
             self._journal.clear()
         shapes, values = self._take_inputs()
-        self._proceed = proceed
+        self._proceed, self._known = proceed, None
         try:
             for number in range(len(self.program.segments)):
                 if proceed is not None:
@@ -151,6 +153,7 @@ class Network:
         finally:
             self._proceed = None
             self._fetched.clear()
+        self._known = shapes, values
         if self._profiler is not None:
             self._profiler.add_execution(shapes)
         if self._journal.notes and not self._is_body:
@@ -315,6 +318,15 @@ class Network:
     def last_record(self) -> ExecutionRecord:
         """What the last execution did besides repeating what it knew; empty if nothing."""
         return self._journal.page().tell()
+
+    def memory_picture(self) -> MemoryPicture | None:
+        """What lay where in the last execution, while its memory is still there; None if there was none."""
+        if self._known is None:
+            return None
+        shapes, values = self._known
+        return picture_memory(self.program, shapes, self._bindings.memory, self._bindings.slot_memory,
+                              lambda index: self._planner.scratch_bytes(index, shapes, values),
+                              self._bodies.memory_pictures())
 
     # -- bodies ---------------------------------------------------------------------------------
 
