@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from clinfer.base.errors import ClinferError
+from clinfer.runtime.capabilities import probe_capabilities
+from clinfer.runtime.device import available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.memory_types import (
@@ -30,6 +32,28 @@ kernel void count_up(global int* x) {
     for (int i = 0; i < 3000; ++i) { x[get_global_id(0)] = x[get_global_id(0)] * 3 + 1; }
 }
 """
+
+
+def _variants() -> list[tuple[str, str]]:
+    """Every device with all that it has, and as if it lacked USM, SVM, and memory in common with the host."""
+    found = []
+    for device in available_devices():
+        able = probe_capabilities(device)
+        variants = {"as it is": True, "without USM": able.usm and able.svm, "buffers alone": able.usm or able.svm}
+        found += [(device.name, name) for name, is_another in variants.items() if is_another]
+    return found
+
+
+@pytest.fixture(scope="module", params=_variants(), ids=" ".join)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    name, variant = request.param
+    device = find_device(name)
+    able = probe_capabilities(device)
+    if variant != "as it is":
+        able = replace(able, usm_types=())
+    if variant == "buffers alone":
+        able = replace(able, svm=False, unified_memory=False)
+    return Engine(device, able)
 
 
 @pytest.fixture
