@@ -82,7 +82,7 @@ class Engine:
 
     def choose_allocation_type(self, nbytes: int, inputs: Sequence[AllocationType] = ()) -> AllocationType:
         """Where memory of that size would go now; see `memory_types.choose_allocation_type`."""
-        return choose_allocation_type(nbytes, self.ledger.held(), self.ledger.limits, inputs)
+        return choose_allocation_type(nbytes, self.ledger.on_device, self.ledger.limits, inputs)
 
     def memory_statistics(self) -> dict[str, int]:
         """Bytes held now, of each type that is or was in use."""

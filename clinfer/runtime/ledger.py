@@ -5,7 +5,7 @@ import threading
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
-from clinfer.runtime.memory_types import ALLOCATION_TYPES, AllocationType, MemoryLimits
+from clinfer.runtime.memory_types import ALLOCATION_TYPES, HOST_TYPE, AllocationType, MemoryLimits
 
 
 class MemoryLedger:
@@ -35,6 +35,11 @@ class MemoryLedger:
         with self.lock:
             return dict(self._most)
 
+    @property
+    def on_device(self) -> int:
+        """Bytes held now that count for the device's limit."""
+        return self.current if self.limits.is_unified else self.current - self._held[HOST_TYPE]
+
     def reserve(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
         """Count an allocation that is about to be made; an error, and nothing counted, beyond a limit."""
         with self.lock:
@@ -58,8 +63,9 @@ class MemoryLedger:
 
     def _check(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
         limits = self.limits
-        place = limits.place(allocation_type)
-        capacity = limits.capacity[place]
+        on_host = limits.is_on_host(allocation_type)
+        place, capacity = ("host memory", limits.host) if on_host else ("device memory", limits.device)
+        there = self._held[HOST_TYPE] if on_host else self.on_device
         asked: dict[str, object] = {"bytes asked for": nbytes, "allocation type": allocation_type}
         if nbytes > capacity:
             raise self._error(f"{what} is larger than the {place.split()[0]}'s whole memory",
@@ -68,7 +74,6 @@ class MemoryLedger:
             raise self._error(f"{what} is larger than one allocation may be on this device",
                               {**asked, "limit of one allocation": limits.single},
                               "use a smaller input or batch, or split the tensor")
-        there = sum(size for kind, size in self._held.items() if limits.place(kind) == place)
         if there + nbytes > capacity:
             raise self._error(f"{what} does not fit beside the memory already in use",
                               {**asked, "in use by this engine": there, place: capacity},

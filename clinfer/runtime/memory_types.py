@@ -56,20 +56,15 @@ class MemoryLimits:
     is_unified: bool
     total: int | None = None
 
-    @property
-    def capacity(self) -> Mapping[str, int]:
-        """Bytes of each place: `device memory` and, where it is another one, `host memory`."""
-        places = {"device memory": self.device}
-        return places if self.is_unified else {**places, "host memory": self.host}
-
-    def place(self, allocation_type: AllocationType) -> str:
-        """Where memory of a type counts."""
-        return "host memory" if allocation_type == HOST_TYPE and not self.is_unified else "device memory"
+    def is_on_host(self, allocation_type: AllocationType) -> bool:
+        """Whether memory of a type counts for the host's limit, not the device's."""
+        return allocation_type == HOST_TYPE and not self.is_unified
 
 
-def choose_allocation_type(nbytes: int, held: Mapping[AllocationType, int], limits: MemoryLimits,
+def choose_allocation_type(nbytes: int, on_device: int, limits: MemoryLimits,
                            inputs: Sequence[AllocationType] = ()) -> AllocationType:
-    """Where a new memory object goes: to the device where it fits beside all that is held there, else to the host.
+    """Where a new memory object goes: to the device where it fits beside all that is held there (`on_device`
+    bytes), else to the host.
 
     All that a kernel needs is among what is held or about to be asked for, so that the sum of its memory objects
     stays within the device's memory. `inputs`: types of the memory that its kernel reads; where none of it lies on
@@ -79,7 +74,6 @@ def choose_allocation_type(nbytes: int, held: Mapping[AllocationType, int], limi
         return DEVICE_TYPE
     if inputs and all(kind == HOST_TYPE for kind in inputs):
         return HOST_TYPE
-    on_device = sum(size for kind, size in held.items() if kind != HOST_TYPE)
     return DEVICE_TYPE if on_device + nbytes <= limits.device else HOST_TYPE
 
 

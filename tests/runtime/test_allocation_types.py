@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -305,23 +304,30 @@ def test_unknown_types_are_refused(engine: Engine) -> None:
 LIMITS = MemoryLimits(device=1000, host=3000, single=800, is_unified=False)
 
 
-@pytest.mark.parametrize(("nbytes", "held", "unified", "inputs", "expected"), [
-    (1000, {}, False, (), "cl_mem"),
-    (1001, {}, False, (), "usm_host"),
-    (500, {"cl_mem": 500}, False, (), "cl_mem"),
-    (501, {"cl_mem": 500}, False, (), "usm_host"),
-    (501, {"cl_mem": 200, "usm_device": 200, "usm_shared": 100}, False, (), "usm_host"),
-    (500, {"usm_host": 2900, "cl_mem": 1}, False, (), "cl_mem"),
-    (10, {}, False, ("usm_host",), "usm_host"),
-    (10, {}, False, ("usm_host", "cl_mem"), "cl_mem"),
-    (10, {}, False, ("usm_device",), "cl_mem"),
-    (999, {"cl_mem": 999}, False, ("usm_device",), "usm_host"),
-    (1001, {}, True, (), "cl_mem"),
-    (10, {}, True, ("usm_host",), "cl_mem"),
+@pytest.mark.parametrize(("nbytes", "on_device", "unified", "inputs", "expected"), [
+    (1000, 0, False, (), "cl_mem"),
+    (1001, 0, False, (), "usm_host"),
+    (500, 500, False, (), "cl_mem"),
+    (501, 500, False, (), "usm_host"),
+    (10, 0, False, ("usm_host",), "usm_host"),
+    (10, 0, False, ("usm_host", "cl_mem"), "cl_mem"),
+    (10, 0, False, ("usm_device",), "cl_mem"),
+    (999, 999, False, ("usm_device",), "usm_host"),
+    (1001, 0, True, (), "cl_mem"),
+    (10, 0, True, ("usm_host",), "cl_mem"),
 ])
-def test_device_or_host(nbytes: int, held: Mapping[AllocationType, int], unified: bool,
-                        inputs: tuple[AllocationType, ...], expected: str) -> None:
-    assert choose_allocation_type(nbytes, held, replace(LIMITS, is_unified=unified), inputs) == expected
+def test_device_or_host(nbytes: int, on_device: int, unified: bool, inputs: tuple[AllocationType, ...],
+                        expected: str) -> None:
+    assert choose_allocation_type(nbytes, on_device, replace(LIMITS, is_unified=unified), inputs) == expected
+
+
+def test_only_the_host_s_type_leaves_the_device_room(own: Engine) -> None:
+    own.ledger.limits = LIMITS
+    kept = [own.allocate_bytes(200, allocation_type=kind) for kind in ALLOCATION_TYPES]
+    assert own.ledger.on_device == 600 and own.choose_allocation_type(400) == "cl_mem"
+    assert own.choose_allocation_type(401) == "usm_host" and len(kept) == 4
+    own.ledger.limits = replace(LIMITS, is_unified=True)
+    assert own.ledger.on_device == 800
 
 
 def test_a_full_device_leaves_the_rest_to_the_host(own: Engine) -> None:
