@@ -2,15 +2,17 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from clinfer.api.absent import NO_STATES
-from clinfer.api.config import pairs_of
+from clinfer.api.config import CompileConfig, pairs_of
 from clinfer.api.handles import Handle
 from clinfer.api.infer_request import InferRequest
-from clinfer.api.ports import PortKey, describe_all
+from clinfer.api.input_slot import InputSlot
+from clinfer.api.ports import PortKey, Ports, describe_all
 from clinfer.api.results import Results
 from clinfer.api.runtime_model import runtime_model
 from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
@@ -20,6 +22,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
+from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 
 
@@ -33,20 +36,46 @@ class CompiledModel(metaclass=Handle):
     query_state = reset_state = NO_STATES
 
     def __init__(self, parts: ModelParts, loaded_from_cache: bool = False) -> None:
-        self.parts = parts
-        self.program = parts.program
-        self.ports = parts.ports
+        self._set_up(parts.name, parts.program.engine, parts.ports, parts.config)
+        self._parts = parts
         self._loaded_from_cache = loaded_from_cache
+        self._pool = StreamPool(partial(_make_network, parts), parts.config.num_streams)
+
+    def _set_up(self, name: str, engine: Engine, ports: Ports, config: CompileConfig) -> None:
+        """Take what is known of a model before its program is."""
+        self._name = name
+        self._engine = engine
+        self.ports = ports
+        self._config = config
+        self._loaded_from_cache = False
         self._request: InferRequest | None = None
         self._profile: tuple[NodeProfile, ...] = ()
-        self.pool = StreamPool(partial(_make_network, parts), parts.config.num_streams)
         # It starts its threads with the first background inferences, one per stream.
-        self.executor = ThreadPoolExecutor(self.pool.size, "clinfer")
+        self.executor = ThreadPoolExecutor(config.num_streams, "clinfer")
 
     @property
     def engine(self) -> Engine:
         """The device that runs the model."""
-        return self.program.engine
+        return self._engine
+
+    @property
+    def parts(self) -> ModelParts:
+        """What the model is made of."""
+        return self._parts
+
+    @property
+    def program(self) -> Program:
+        """What is run."""
+        return self.parts.program
+
+    @property
+    def pool(self) -> StreamPool:
+        """The streams that run it."""
+        return self._pool
+
+    def for_inputs(self, inputs: Sequence[InputSlot]) -> CompiledModel:
+        """The model that runs prepared inputs: this one, unless their ranks decide which."""
+        return self
 
     # -- ports ----------------------------------------------------------------------------------
 
@@ -107,7 +136,7 @@ class CompiledModel(metaclass=Handle):
     @property
     def profiles(self) -> bool:
         """Whether inferences measure what each primitive costs (PERF_COUNT)."""
-        return self.parts.config.profiling
+        return self._config.profiling
 
     @property
     def profile(self) -> tuple[NodeProfile, ...]:
@@ -121,17 +150,17 @@ class CompiledModel(metaclass=Handle):
     def get_runtime_model(self) -> ov.Model:
         """The executed graph, see `clinfer.api.runtime_model`; with times once a profiled inference ran."""
         results = [port.get_node().get_friendly_name() for port in self.ports.outputs]
-        return runtime_model(self.parts.name, self.program, self.profile,
+        return runtime_model(self._name, self.program, self.profile,
                              list(zip(self.parts.output_names, results, strict=True)))
 
     def get_property(self, property: str) -> Any:
         """One of SUPPORTED_PROPERTIES; they cannot be changed any more."""
         values = {
-            "NETWORK_NAME": self.parts.name,
+            "NETWORK_NAME": self._name,
             "EXECUTION_DEVICES": [self.engine.device.name],
-            "OPTIMAL_NUMBER_OF_INFER_REQUESTS": self.pool.size,
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS": self._config.num_streams,
             "LOADED_FROM_CACHE": self._loaded_from_cache,
-            **self.parts.config.properties(),
+            **self._config.properties(),
         }
         values["SUPPORTED_PROPERTIES"] = dict.fromkeys(["SUPPORTED_PROPERTIES", *values], "RO")
         if property not in values:
@@ -149,10 +178,10 @@ class CompiledModel(metaclass=Handle):
 
     @property
     def _where(self) -> str:
-        return f"model {self.parts.name!r} on {self.engine.device.name}"
+        return f"model {self._name!r} on {self.engine.device.name}"
 
     def __repr__(self) -> str:
-        return (f"<CompiledModel: {self.parts.name!r} on {self.engine.device.name}; "
+        return (f"<CompiledModel: {self._name!r} on {self.engine.device.name}; "
                 f"inputs {describe_all(self.ports.inputs)}; outputs {describe_all(self.ports.outputs)}>")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 from clinfer.api.absent import NO_PLUGINS, NO_REMOTE
@@ -12,11 +13,12 @@ from clinfer.api.config import SETTABLE, CompileConfig
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
 from clinfer.api.device_properties import properties_of
 from clinfer.api.model_cache import ModelCache, identify_files
+from clinfer.api.open_ranks import OpenRankModel, check_ranks_follow, is_open
 from clinfer.api.ports import Ports
 from clinfer.api.query import supported_layers
 from clinfer.api.saved_model import ModelParts, blob_contents, check_imported, load_model_parts
 from clinfer.base import knobs
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.reading import OpenVinoCore, read_model
@@ -84,26 +86,20 @@ class Core:
         settings = self._config_of(device).updated(settings_for(device, config or {}))
         engine = self._open(device, settings)
         settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine))
-        if settings.cache_dir and knobs.cache_enabled():
-            return self._compile_with_cache(engine, model, weights, settings)
-        source = self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files})
-        return CompiledModel(compile_parts(engine, source, settings))
 
-    def _compile_with_cache(self, engine: Engine, model: Any, weights: Any, settings: CompileConfig) -> CompiledModel:
-        """A model in files that is in the cache is not even read."""
+        @cache
         def read() -> ov.Model:
             return self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files})
 
-        cache = ModelCache(engine, settings)
-        # What extensions make of a file, the file does not tell.
-        source = None if self._is_extended else identify_files(model, weights)
-        if source is not None:
-            return CompiledModel(*cache.load_or_compile(source, None, lambda: compile_parts(engine, read(), settings)))
-        given = read()
-        source = cache.identify(given)
-        if source is None:
-            return CompiledModel(compile_parts(engine, given, settings))
-        return CompiledModel(*cache.load_or_compile(source, given, lambda: compile_parts(engine, given, settings)))
+        try:
+            # What extensions make of a file, the file does not tell.
+            source = None if self._is_extended else identify_files(model, weights)
+            if source is not None and keeps_blobs(settings):
+                return CompiledModel(*ModelCache(engine, settings).load_or_compile(
+                    source, None, lambda: compile_parts(engine, read(), settings)))
+            return compile_read_model(engine, settings, read())
+        except OpenRankError:
+            return OpenRankModel(read(), engine, settings, partial(compile_read_model, engine, settings))
 
     def import_model(self, model_stream: Any, device_name: str, config: dict[str, Any] | None = None) -> CompiledModel:
         """The compiled model of a blob that `CompiledModel.export_model` made: bytes, a binary stream, a tensor,
@@ -211,11 +207,36 @@ class Core:
         return f"<Core: {', '.join(self.available_devices) or 'no device'}>"
 
 
+def keeps_blobs(config: CompileConfig) -> bool:
+    """Whether compiled models go to a cache."""
+    return bool(config.cache_dir) and knobs.cache_enabled()
+
+
+def compile_read_model(engine: Engine, config: CompileConfig, model: ov.Model) -> CompiledModel:
+    """Compile a model in memory for an opened device, or take it from the cache."""
+    if not keeps_blobs(config):
+        return CompiledModel(compile_parts(engine, model, config))
+    blobs = ModelCache(engine, config)
+    source = blobs.identify(model)
+    if source is None:
+        return CompiledModel(compile_parts(engine, model, config))
+    return CompiledModel(*blobs.load_or_compile(source, model, lambda: compile_parts(engine, model, config)))
+
+
 def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> ModelParts:
-    """Compile a model for an opened device; `config.precision` is decided."""
+    """Compile a model for an opened device; `config.precision` is decided.
+
+    Errors: ClinferError; OpenRankError if ranks do not follow from what the model declares, but would from shapes.
+    """
+    if is_open(model):
+        raise OpenRankError("ranks of the model's inputs are open", where=f"model {model.friendly_name!r}")
     source = to_topology(prepare(model, config.precision))
-    program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
-                               BuildOptions(force_implementations=config.force_implementations))
+    try:
+        program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
+                                   BuildOptions(force_implementations=config.force_implementations))
+    except OpenRankError:
+        check_ranks_follow(engine, model, config.precision)
+        raise
     return ModelParts(model.friendly_name, program, Ports.of(model), tuple(source.inputs), tuple(source.outputs),
                       config)
 

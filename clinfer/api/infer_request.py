@@ -44,8 +44,7 @@ class InferRequest(metaclass=Handle):
         self._compiled = compiled_model
         self._ports = compiled_model.ports
         engine = compiled_model.engine
-        self._inputs = [InputSlot(Declared.of(port, "input"), name, engine)
-                        for port, name in zip(self._ports.inputs, compiled_model.parts.input_names, strict=True)]
+        self._inputs = [InputSlot(Declared.of(port, "input"), engine) for port in self._ports.inputs]
         self._outputs = [OutputSlot(Declared.of(port, "output")) for port in self._ports.outputs]
         self._busy = threading.Lock()
         self._run: Future[None] | None = None
@@ -180,9 +179,10 @@ class InferRequest(metaclass=Handle):
             self._proceed()
             for slot in self._inputs:
                 slot.prepare()
-            with self._compiled.pool.borrow() as network:
+            model = self._compiled.for_inputs(self._inputs)
+            with model.pool.borrow() as network:
                 try:
-                    self._execute_on(network)
+                    self._execute_on(network, model)
                 except BaseException:
                     # The caller's arrays must be out of use before the error reaches the caller.
                     with suppress(ClinferError):
@@ -193,21 +193,21 @@ class InferRequest(metaclass=Handle):
                 slot.settle()
         self._latency_ms = (time.perf_counter() - start) * 1e3
 
-    def _execute_on(self, network: Network) -> None:
+    def _execute_on(self, network: Network, model: CompiledModel) -> None:
         stream = network.stream
         network.start_profile()
         self._page = EMPTY_PAGE
-        for slot in self._inputs:
-            slot.upload(stream, network)
+        for name, slot in zip(model.parts.input_names, self._inputs, strict=True):
+            slot.upload(stream, network, name)
         results = network.execute(proceed=self._proceed)
         self._page = network.page
-        for name, output in zip(self._compiled.parts.output_names, self._outputs, strict=True):
+        for name, output in zip(model.parts.output_names, self._outputs, strict=True):
             output.receive(stream, results[name])
         stream.finish()
         self._proceed()
         if self._compiled.profiles:
             self._profile = network.profile()
-            self._compiled.keep_profile(self._profile)
+            model.keep_profile(self._profile)
 
     # -- inputs ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 from clinfer.api.arrays import Declared, HostData, check_tensor_type, from_tensor, raw_bytes, tensor_shape
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Dim
+from clinfer.base.shape import Dim, StaticShape
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
@@ -25,9 +25,8 @@ class InputSlot:
     have written to it. Else in device memory, where the last given array went: it needs no second transfer.
     """
 
-    def __init__(self, declared: Declared, name: str, engine: Engine) -> None:
+    def __init__(self, declared: Declared, engine: Engine) -> None:
         self.declared = declared
-        self.name = name
         self._engine = engine
         self._tensor: ov.Tensor | None = None
         self._is_shared = False
@@ -39,6 +38,14 @@ class InputSlot:
     def layout(self) -> Layout | None:
         """Shape and type of what the device memory holds; None before the first transfer."""
         return self._memory.layout if self._memory is not None else None
+
+    @property
+    def shape(self) -> StaticShape:
+        """The shape of what `prepare` found."""
+        if self._data is not None:
+            return self._data.shape
+        assert self.layout is not None
+        return self.layout.static_shape
 
     def give(self, data: HostData, share: bool, keep: bool) -> None:
         """Take an array as the contents of the next inferences.
@@ -97,8 +104,9 @@ class InputSlot:
             raise ClinferError(f"{self.declared.label} was never given", where="infer request",
                                hint="pass it to infer(), or set or fill its tensor before")
 
-    def upload(self, stream: Stream, network: Network) -> None:
-        """Enqueue the transfer, if one is needed, and tell the network; the caller finishes the stream."""
+    def upload(self, stream: Stream, network: Network, name: str) -> None:
+        """Enqueue the transfer, if one is needed, and tell the network, which has that name for the input; the
+        caller finishes the stream."""
         data = self._data
         if data is not None:
             memory = self._fit(data)
@@ -107,7 +115,7 @@ class InputSlot:
             is_kept = data.units.nbytes <= _KEPT_BYTES
             self._value = data.logical(self.declared.element_type).copy() if is_kept else None
         assert self._memory is not None and self._memory.layout is not None
-        network.set_input(self.name, self._memory, self._memory.layout.static_shape, self._value)
+        network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
 
     def settle(self) -> None:
         """Let go of the caller's array once the inference is over or has failed."""

@@ -37,5 +37,9 @@ class UnsupportedError(ClinferError):
     """The model has an operation or an element type that clinfer does not have."""
 
 
+class OpenRankError(ClinferError):
+    """The rank of a tensor does not follow from what is known of the inputs."""
+
+
 class CancelledError(ClinferError):
     """The inference was ended by `InferRequest.cancel`."""

@@ -120,6 +120,7 @@ class NodePlanner:
         shapes, nbytes = tuple(x.static_shape for x in params.outputs), _bytes(params.outputs)
         if all(layout.count == 0 for layout in params.outputs):
             return NodePlan(shapes, (), nbytes)
+        node.primitive.check_inputs(tuple(x.static_shape for x in params.inputs), params.values)
         choice = _choose(node, params)
         implementation = node.implementations[choice]
         launches = tuple((self._kernel_index[index, choice, number], launch)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import ShapeInference, Values
@@ -75,8 +75,8 @@ class BuildContext:
     @staticmethod
     def _layout(node: Node, shape: Shape | None, element_type: ElementType) -> Layout:
         if shape is None:
-            raise ClinferError("a tensor of dynamic rank is not supported", where=node.primitive.where,
-                               hint="give the model's inputs a static rank, for instance with model.reshape")
+            raise OpenRankError("a tensor of dynamic rank is not supported", where=node.primitive.where,
+                                hint="give the model's inputs a static rank, for instance with model.reshape")
         layout = Layout.planar(shape, element_type)
         padding = node.primitive.output_padding
         return Layout(layout.shape, layout.element_type, layout.format, padding) if padding else layout

@@ -170,6 +170,12 @@ class Primitive:
         """
         return None
 
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        """Raise ClinferError for inputs that the shape rule takes although no result can be computed from them.
+
+        It is asked only where the outputs have elements, and runs on symbols as well; see `static_shapes`.
+        """
+
     def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
         """What the shapes of the inputs alone tell of the output shapes, where the shape rule leaves a rank open."""
         return (None,) * self.output_count

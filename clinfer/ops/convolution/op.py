@@ -7,7 +7,7 @@ from typing import ClassVar
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_windows, shown
+from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_windows, reach, shown
 from clinfer.topology import Primitive
 
 
@@ -57,7 +57,8 @@ class Convolution(Primitive):
         check_channels(self, data, weights, count((weights[0], weights[2])) if self.is_grouped else weights[1])
         channels = weights[0] if not self.is_grouped else count(weights[:2])
         spatial = tuple(self._output_size(axis, data[2 + axis], filters[axis]) for axis in range(len(filters)))
-        if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
+        least = 0 if self.auto_pad.startswith("same") else 1
+        if any((size if isinstance(size, int) else size.high) < least for size in spatial):
             raise ClinferError("the filter is larger than the padded data", where=self.where,
                                values=shown(data, weights))
         return ((data[0], channels, *spatial),)
@@ -66,8 +67,7 @@ class Convolution(Primitive):
         """Elements put before and after a spatial axis of that size."""
         if self.auto_pad in ("same_upper", "same_lower"):
             stride = self.strides[axis]
-            reach = (filter_size - 1) * self.dilations[axis] + 1
-            total = max((-(-size // stride) - 1) * stride + reach - size, 0)
+            total = max((-(-size // stride) - 1) * stride + reach(filter_size, self.dilations[axis]) - size, 0)
             less, more = total // 2, total - total // 2
             return (less, more) if self.auto_pad == "same_upper" else (more, less)
         if self.auto_pad == "valid":
@@ -82,12 +82,11 @@ class Convolution(Primitive):
         assert isinstance(size, Dim)
         pads = None if self.auto_pad.startswith("same") else self.pads(axis, size.low, filter_size)
         return map_windows(size, lambda bound: self._static_output_size(axis, bound, filter_size), pads,
-                           (filter_size - 1) * self.dilations[axis] + 1, self.strides[axis])
+                           reach(filter_size, self.dilations[axis]), self.strides[axis])
 
     def _static_output_size(self, axis: int, size: int, filter_size: int) -> int:
         before, after = self.pads(axis, size, filter_size)
-        reach = (filter_size - 1) * self.dilations[axis] + 1
-        return (size + before + after - reach) // self.strides[axis] + 1
+        return (size + before + after - reach(filter_size, self.dilations[axis])) // self.strides[axis] + 1
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.room import by_attributes
-from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, shown
+from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, reach, shown
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -78,8 +78,8 @@ class ConvolutionBackpropData(Primitive):
         check_channels(self, data, weights, count(weights[:2]) if self.is_grouped else weights[0])
         channels = count((weights[0], weights[2])) if self.is_grouped else weights[1]
         spatial = self._output_sizes(data[2:], filters, values)
-        if any((size if isinstance(size, int) else size.high) < 1 for size in spatial):
-            raise ClinferError("the pads leave no output", where=self.where,
+        if any((size if isinstance(size, int) else size.high) < 0 for size in spatial):
+            raise ClinferError("the pads are larger than the output", where=self.where,
                                values={**shown(data, weights), "output": show(spatial)})
         return ((data[0], channels, *spatial),)
 
@@ -93,7 +93,7 @@ class ConvolutionBackpropData(Primitive):
         return total // 2 if self.auto_pad == "same_lower" else total - total // 2
 
     def _full_size(self, axis: int, size: int, filter_size: int) -> int:
-        return (size - 1) * self.strides[axis] + (filter_size - 1) * self.dilations[axis] + 1
+        return (size - 1) * self.strides[axis] + reach(filter_size, self.dilations[axis])
 
     def _output_sizes(self, sizes: Shape, filters: Shape, values: Values) -> Shape:
         if not self.has_output_shape:

@@ -50,8 +50,8 @@ class FourierTransform(Primitive):
         if data is None:
             return (None,)
         length = self.length(data[self.axis], values)
-        if isinstance(length, int) and length < 1:
-            raise ClinferError("a signal needs one element at least", where=self.where,
+        if isinstance(length, int) and length < 0:
+            raise ClinferError("a real signal needs one element at least", where=self.where,
                                values={"axis": self.axis, "shape": data, "length": length})
         sizes = list(data if self.reads_real else data[:-1])
         sizes[self.axis] = length // 2 + 1 if self.reads_real and isinstance(length, int) else length

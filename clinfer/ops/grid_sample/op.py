@@ -4,6 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape, show
+from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -21,3 +24,8 @@ class GridSample(Primitive):
     padding_mode: str = "zeros"
     op_type: ClassVar[str] = "GridSample"
     opset: ClassVar[str] = "opset9"
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        if self.padding_mode != "zeros" and 0 in shapes[0]:
+            raise ClinferError("pictures without pixels have no border", where=self.where,
+                               values={"pictures": show(shapes[0])})

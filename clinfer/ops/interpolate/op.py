@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape
+from clinfer.base.shape import StaticShape, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Constant, Port, Primitive, SourceNode
@@ -79,6 +79,11 @@ class Interpolate(Primitive):
         if by_scales:
             sizes = {axis: data[axis] * int(scale) for axis, scale in sizes.items()}
         return (tuple(sizes.get(axis, size) for axis, size in enumerate(data)),)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        if 0 in shapes[0]:
+            raise ClinferError("data without elements cannot be interpolated", where=self.where,
+                               values={"data": show(shapes[0])})
 
     def pads(self, axis: int) -> tuple[int, int]:
         """Zeros before and after an axis of the data."""

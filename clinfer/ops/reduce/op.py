@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.open_ranks import without_axes
@@ -30,9 +31,17 @@ class Reduction:
     finish: str = "(x)"
     opset: str = "opset1"
 
-    def initial_for(self, compute: str) -> str:
-        """The initial value in an arithmetic type."""
-        return self.initial if isinstance(self.initial, str) else self.initial[compute]
+    def initial_for(self, kind: ElementType) -> str:
+        """The initial value for inputs of that type, in its arithmetic type."""
+        if isinstance(self.initial, str):
+            return self.initial
+        narrow = not kind.is_float and kind.storage.itemsize < 4
+        return str(self.ends(kind.storage)) if narrow else self.initial[kind.cl_compute]
+
+    def ends(self, storage: np.dtype) -> int:
+        """The initial value that is an end of an integer type."""
+        limits = np.iinfo(storage)
+        return int(limits.min if self.initial is LOWEST else limits.max)
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:

@@ -4,6 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape, show
+from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -27,3 +30,8 @@ class ROIAlign(Primitive):
     aligned_mode: str = "asymmetric"
     op_type: ClassVar[str] = "ROIAlign"
     opset: ClassVar[str] = "opset9"
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        if 0 in shapes[0]:
+            raise ClinferError("pictures without pixels cannot be pooled", where=self.where,
+                               values={"pictures": show(shapes[0])})

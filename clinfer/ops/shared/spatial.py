@@ -53,22 +53,27 @@ def count(sizes: Shape) -> Size:
     return total
 
 
+def reach(filter_size: int, dilation: int) -> int:
+    """Over how many elements a filter stretches; one without elements over 1, as OpenVINO's shape rules have it."""
+    return (max(filter_size, 1) - 1) * dilation + 1
+
+
 def map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
-    """The bounds, at least 1, of a monotonous function of a dimension."""
-    low = max(grow(size.low), 1)
+    """The bounds, at least 0, of a monotonous function of a dimension."""
+    low = max(grow(size.low), 0)
     high = UNBOUNDED if size.high >= UNBOUNDED else grow(size.high)
     return low if low == high else Dim(low, high)
 
 
-def map_windows(size: Dim, grow: Callable[[int], int], pads: tuple[int, int] | None, reach: int, stride: int) -> Size:
-    """`map_bounds` for the number of windows of `reach` elements in a padded dimension; its name follows from them.
+def map_windows(size: Dim, grow: Callable[[int], int], pads: tuple[int, int] | None, window: int, stride: int) -> Size:
+    """`map_bounds` for the number of windows of `window` elements in a padded dimension; its name follows from them.
 
     `pads` None: as many as give every step of the stride a window.
     """
     mapped = map_bounds(size, grow)
     if not isinstance(size, NamedDim) or isinstance(mapped, int):
         return mapped
-    surplus = sum(pads) - reach + 1 if pads is not None else None
+    surplus = sum(pads) - window + 1 if pads is not None else None
     kept = stride == 1 and not surplus
     return NamedDim(mapped.low, mapped.high, size.name if kept else (size.name, "windows", stride, surplus))
 

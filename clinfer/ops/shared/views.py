@@ -31,8 +31,9 @@ def at_least_one_axis(view: TensorView) -> TensorView:
 def index_view(view: TensorView, index: Index) -> TensorView:
     """The part of a view that NumPy's basic indexing selects; `index` has an entry for every axis.
 
-    None inserts an axis of size 1, a number removes an axis. Numbers that depend on sizes which are
-    not known yet are open. A blocked axis must have a static size and be cut with step 1.
+    None inserts an axis of size 1, a number removes an axis; one beyond its ends means the nearest end. Numbers
+    that depend on sizes which are not known yet are open. A blocked axis must have a static size and be cut with
+    step 1.
     """
     sizes: list[Size] = []
     pitches: list[Pitch] = []
@@ -59,12 +60,19 @@ def _cut_axis(view: TensorView, axis: int, entry: slice | int) -> tuple[Size, Pi
     if not isinstance(size, int):
         assert blocks is None, "a blocked axis of unknown size cannot be cut"
         return ANY, None, None, None
-    wanted = entry if isinstance(entry, slice) else slice(entry, entry + 1 or None)
-    start, count, step = cut(size, wanted.start, wanted.stop, wanted.step)
+    if isinstance(entry, slice):
+        start, count, step = cut(size, entry.start, entry.stop, entry.step)
+    else:
+        start, count, step = nearest(size, entry), 1, 1
     if blocks is not None:
         assert step == 1 and isinstance(entry, slice), "a blocked axis can only be cut with step 1"
         return count, pitch, replace(blocks, lower=blocks.lower + start), 0
     return count, None if pitch is None else pitch * step, None, None if pitch is None else start * pitch
+
+
+def nearest(size: int, place: int) -> int:
+    """The place within an axis of that size, which has one, that is nearest to `place`; -1 is the last."""
+    return min(max(place if place >= 0 else place + size, 0), size - 1)
 
 
 def can_cut_blocks(layout: Layout, index: Index) -> bool:

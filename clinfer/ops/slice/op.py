@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.static_shapes import cut
-from clinfer.ops.shared.views import Index
+from clinfer.ops.shared.views import Index, nearest
 from clinfer.topology import Primitive
 
 
@@ -32,7 +33,10 @@ class Cut(Primitive, ABC):
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         index = self.index_of(dict(enumerate(values)), values[0].ndim)
         assert index is not None
-        return (np.array(values[0][index], order="C"),)
+        self.check_inputs((values[0].shape,), dict(enumerate(values)))
+        sizes = iter(values[0].shape)
+        within = tuple(entry if entry is None else _within(next(sizes), entry) for entry in index)
+        return (np.array(values[0][within], order="C"),)
 
     @abstractmethod
     def index_of(self, values: Values, rank: int) -> Index | None:
@@ -92,9 +96,19 @@ class StridedSlice(Cut):
         return slice(None if self._marks(self.begin_mask, i) else begin,
                      None if self._marks(self.end_mask, i) else end, stride)
 
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        entries = [entry for entry in self.index_of(values, len(shapes[0])) or () if entry is not None]
+        if any(size == 0 and not isinstance(entry, slice) for size, entry in zip(shapes[0], entries, strict=False)):
+            raise ClinferError("of an axis without elements none can be taken", where=self.where,
+                               values={"data": show(shapes[0]), "begin": values[1], "shrink": self.shrink_axis_mask})
+
     @staticmethod
     def _marks(mask: tuple[int, ...], i: int) -> bool:
         return i < len(mask) and bool(mask[i])
+
+
+def _within(size: int, entry: slice | int) -> slice | int:
+    return entry if isinstance(entry, slice) else nearest(size, entry)
 
 
 def sliced(shape: StaticShape, index: Index | None) -> tuple[StaticShape, ...] | None:

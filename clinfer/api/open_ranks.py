@@ -1,0 +1,193 @@
+"""Models whose ranks are known only when inputs are given: compiled for ranks when they are first seen."""
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from clinfer.api.compiled_model import CompiledModel
+from clinfer.api.config import CompileConfig
+from clinfer.api.input_slot import InputSlot
+from clinfer.api.ports import Ports, describe_all
+from clinfer.api.saved_model import ModelParts
+from clinfer.api.stream_pool import StreamPool
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError, OpenRankError
+from clinfer.base.shape import ANY, Dim, Shape, Size, StaticShape, show
+from clinfer.frontend.conversions import element_type_of, partial_shape_of, reason_of, shape_of
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.frontend.transformations import prepare
+from clinfer.network.compile import refusals
+from clinfer.network.profiling import NodeProfile
+from clinfer.runtime.engine import Engine
+
+MODELS_KEPT = 16
+"""How many compiled forms of a model are kept, least recently used out first."""
+_MOST_AXES = 8
+"""An integer vector longer than that names no axes or sizes."""
+
+_Key = tuple[Shape, ...]
+_Fix = Callable[[Shape | None, ElementType, StaticShape], Shape]
+
+
+def fix_rank(declared: Shape | None, kind: ElementType, shape: StaticShape) -> Shape:
+    """What is declared, with the rank of a shape."""
+    return (ANY,) * len(shape) if declared is None else declared
+
+
+def fix_length(declared: Shape | None, kind: ElementType, shape: StaticShape) -> Shape:
+    """The same, and the length of an integer vector: it may list the sizes or axes of a tensor."""
+    names_axes = len(shape) == 1 and not kind.is_float and shape[0] <= _MOST_AXES
+    return shape if names_axes else fix_rank(declared, kind, shape)
+
+
+def fix_ones(declared: Shape | None, kind: ElementType, shape: StaticShape) -> Shape:
+    """The same, and which sizes are 1 (or 0): they may be squeezed out."""
+    fixed = fix_length(declared, kind, shape)
+    return tuple(_at_least_two(size, given) for size, given in zip(fixed, shape, strict=True))
+
+
+FIXES: tuple[_Fix, ...] = (fix_rank, fix_length, fix_ones)
+"""How much of the inputs' shapes a program is compiled for: as little as lets every rank follow."""
+
+
+def _at_least_two(size: Size, given: int) -> Size:
+    if isinstance(size, int) or given < 2:
+        return given
+    return given if size.high <= 2 else Dim(max(size.low, 2), size.high)
+
+
+class OpenRankModel(CompiledModel):
+    """A compiled model in several forms, each for certain ranks. The inference that sees ranks for the first time
+    compiles; others that have a form of theirs go on meanwhile.
+
+    What it tells of its program is that of the form that ran last.
+    """
+
+    def __init__(self, model: ov.Model, engine: Engine, config: CompileConfig,
+                 compile_model: Callable[[ov.Model], CompiledModel]) -> None:
+        self._set_up(model.get_friendly_name(), engine, Ports.of(model), config)
+        self._model = model.clone()
+        self._compile_model = compile_model
+        self._declared = [(shape_of(port.get_partial_shape()),
+                           element_type_of(port.get_element_type(), f"input {number}"))
+                          for number, port in enumerate(model.inputs)]
+        self._fix = 0
+        self._forms: OrderedDict[_Key, Future[CompiledModel]] = OrderedDict()
+        self._last: CompiledModel | None = None
+        self._lock = threading.Lock()
+
+    def for_inputs(self, inputs: Sequence[InputSlot]) -> CompiledModel:
+        """The form for prepared inputs, compiled now if there is none yet."""
+        shapes = tuple(slot.shape for slot in inputs)
+        while True:
+            fix = self._fix
+            try:
+                self._last = found = self._form(self._key(fix, shapes))
+                return found
+            except OpenRankError:
+                if fix + 1 == len(FIXES):
+                    raise
+                self._fix = max(self._fix, fix + 1)
+
+    def _key(self, fix: int, shapes: tuple[StaticShape, ...]) -> _Key:
+        return tuple(FIXES[fix](declared, kind, shape)
+                     for (declared, kind), shape in zip(self._declared, shapes, strict=True))
+
+    def _form(self, key: _Key) -> CompiledModel:
+        with self._lock:
+            form = self._forms.get(key)
+            if form is not None:
+                self._forms.move_to_end(key)
+            else:
+                own = self._forms[key] = Future()
+                if len(self._forms) > MODELS_KEPT:
+                    self._forms.popitem(last=False)
+        if form is not None:
+            return form.result()
+        try:
+            own.set_result(self._compile_model(self._reshaped(key)))
+        except BaseException as error:
+            with self._lock:
+                self._forms.pop(key, None)
+            own.set_exception(error)
+        return own.result()
+
+    def _reshaped(self, key: _Key) -> ov.Model:
+        with self._lock:
+            model = self._model.clone()
+        try:
+            model.reshape({number: partial_shape_of(shape) for number, shape in enumerate(key)})
+        except RuntimeError as error:
+            raise ClinferError("the model does not take inputs of these ranks", where=self._where, values={
+                "inputs": describe_all(self.ports.inputs), "given": ", ".join(map(show, key)),
+                "OpenVINO says": reason_of(error)}) from None
+        return model
+
+    # -- what the form that ran last tells ------------------------------------------------------
+
+    @property
+    def _latest(self) -> CompiledModel:
+        if self._last is None:
+            raise ClinferError("what the model becomes depends on the ranks of its inputs, and none were given yet",
+                               where=self._where, values={"inputs": describe_all(self.ports.inputs)},
+                               hint="run an inference first, or give the inputs static ranks with model.reshape")
+        return self._last
+
+    @property
+    def parts(self) -> ModelParts:
+        return self._latest.parts
+
+    @property
+    def pool(self) -> StreamPool:
+        return self._latest.pool
+
+    @property
+    def profile(self) -> tuple[NodeProfile, ...]:
+        return self._latest.profile
+
+    def export_model(self, model_stream: Any = None) -> bytes | None:
+        """Always an error: what the model becomes is not settled."""
+        raise ClinferError("a model whose ranks are open cannot be exported", where=self._where,
+                           values={"inputs": describe_all(self.ports.inputs)},
+                           hint="give the inputs static ranks with model.reshape before compiling it")
+
+    def release_memory(self) -> None:
+        """See CompiledModel; of every form."""
+        with self._lock:
+            forms = [form for form in self._forms.values() if form.done() and form.exception() is None]
+        for form in forms:
+            form.result().release_memory()
+
+
+def is_open(model: ov.Model) -> bool:
+    """Whether an input's rank is known only at run time."""
+    return any(port.get_partial_shape().rank.is_dynamic for port in model.inputs)
+
+
+def check_ranks_follow(engine: Engine, model: ov.Model, precision: str) -> None:
+    """Raise ClinferError where tensors of a model, whose inputs have ranks, would have none for any shapes.
+
+    It is tried with one set of shapes: vectors of integers of one element, and no other size 1.
+    """
+    sample = model.clone()
+    try:
+        sample.reshape({number: partial_shape_of(_sample(port)) for number, port in enumerate(model.inputs)})
+        topology = to_topology(prepare(sample, precision)).topology
+    except (ClinferError, RuntimeError):
+        return
+    refused = refusals(engine, [("", topology)], OpenVinoShapeInference()).get("")
+    if isinstance(refused, OpenRankError):
+        raise ClinferError("the rank of a tensor depends on data", where=refused.where,
+                           hint="export the model with a fixed rank there")
+
+
+def _sample(port: ov.Output) -> Shape:
+    declared, kind = shape_of(port.get_partial_shape()), element_type_of(port.get_element_type(), "input")
+    assert declared is not None
+    given = tuple(2 if isinstance(size, Dim) else size for size in declared)
+    return fix_ones(declared, kind, (1,) if len(given) == 1 and not kind.is_float and given != declared else given)
