@@ -230,8 +230,8 @@ def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> Mod
     """
     if is_open(model):
         raise OpenRankError("ranks of the model's inputs are open", where=f"model {model.friendly_name!r}")
-    source = to_topology(prepare(model, config.precision))
     try:
+        source = to_topology(prepare(model, config.precision))
         program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
                                    BuildOptions(force_implementations=config.force_implementations))
     except OpenRankError:

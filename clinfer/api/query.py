@@ -1,7 +1,8 @@
 """Which layers of a model a device can run."""
 from __future__ import annotations
 
-from clinfer.base.errors import ClinferError
+from clinfer.api.open_ranks import is_open
+from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.frontend.conversions import element_type_of, layer_of
 from clinfer.frontend.layers import trace_layers
 from clinfer.frontend.openvino_import import openvino as ov
@@ -17,13 +18,16 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str) -> list[st
 
     Each operation of the transformed model is tried alone: its converter, its shapes and types, its kernels.
     What was fused into it shares its fate; what folds away or is not needed is supported. Parameters and
-    constants are where one of their readers is (or where there is none), results where what they read is.
+    constants are where one of their readers is (or where there is none), results where what they read is. In a
+    model with inputs of dynamic rank, layers of which nothing but a rank is missing count as supported.
     """
     if not isinstance(model, ov.Model):
         raise ClinferError("query_model needs an openvino.Model", where="core",
                            values={"given": type(model).__name__}, hint="read the file with read_model first")
     prepared = prepare(model, precision)
     refused = refusals(engine, single_layers(prepared), OpenVinoShapeInference())
+    if is_open(model):
+        refused = {name: error for name, error in refused.items() if not isinstance(error, OpenRankError)}
     traced = {layer.name: layer.into not in refused for layer in trace_layers(model, prepared)}
     nodes = model.get_ordered_ops()
     for node in nodes:

@@ -1,6 +1,7 @@
 """Plans one node: output shapes, host arithmetic, kernel choice, arguments and work sizes."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import StaticShape, admits, is_static, show
+from clinfer.base.shape import Shape, StaticShape, admits, is_static, show
 from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
 from clinfer.kernels.implementation import StageLaunch, bind
 from clinfer.kernels.spec import KernelParams
@@ -113,6 +114,8 @@ class NodePlanner:
             own = node.inputs[:node.primitive.own_input_count]
             types = tuple(self._program.tensors[t].layout.element_type for t in own)
             rule = node.primitive.infer_shapes if signature is None else self._shape_inference.rule(signature, types)
+            if node.primitive.reinterprets_input:
+                rule = _keeping_count(rule)
             self._rules[index] = rule
         return rule
 
@@ -127,6 +130,18 @@ class NodePlanner:
                          for number, launch in enumerate(bind(implementation, params))
                          if 0 not in launch.dispatch.global_size)
         return NodePlan(shapes, (), nbytes, tuple(implementation.spec.scratch(params)), launches)
+
+
+def _keeping_count(rule: ShapeRule) -> ShapeRule:
+    """The rule, with an error where the output has another number of elements than input 0: OpenVINO's rule of
+    Reshape lets that pass for data without elements."""
+    def checked(shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        found = rule(shapes, values)
+        if math.prod(found[0] or ()) != math.prod(shapes[0] or ()):  # type: ignore[arg-type]
+            raise ClinferError("the data does not have as many elements as its new shape", values={
+                "data": show(shapes[0]), "new shape": show(found[0])})
+        return found
+    return checked
 
 
 def _infer(primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],

@@ -120,9 +120,8 @@ def test_a_dynamic_rank(core: Core, device: DeviceInfo) -> None:
     op = ov.opset13
     x = op.parameter(ov.PartialShape.dynamic(), np.float32, name="x")
     model = ov.Model([op.result(op.softmax(x, 1, name="soft"), name="y")], [x], "open")
-    assert unsupported(core, model, device) == {"x", "soft", "y"}
-    with pytest.raises(ClinferError, match="rank"):
-        core.compile_model(model, device.name, F32)
+    assert not unsupported(core, model, device)
+    core.compile_model(model, device.name, F32)
 
 
 def test_nothing_is_built(core: Core, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import ANY, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.room import constant_input
@@ -62,8 +62,8 @@ def convert_dft(node: SourceNode) -> tuple[Primitive, ...]:
     """One primitive per axis: a real input's last axis comes first, a real output's last axis last."""
     shape = node.input_shapes[0]
     if shape is None:
-        raise ClinferError(f"{node.type_name} needs an input of known rank", where=f"layer {node.name!r}",
-                           hint="give the model's inputs a rank")
+        raise OpenRankError(f"{node.type_name} needs an input of known rank", where=f"layer {node.name!r}",
+                            hint="give the model's inputs a rank")
     reads_real, writes_real = node.type_name == "RDFT", node.type_name == "IRDFT"
     rank = len(shape) if reads_real else len(shape) - 1
     axes = [int(axis) % rank for axis in constant_input(node, 1).reshape(-1)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import OpenRankError
 from clinfer.base.shape import Shape
 from clinfer.ops.einsum.op import Einsum, read_equation
 from clinfer.ops.eltwise import Eltwise
@@ -63,8 +63,8 @@ def convert_einsum(node: SourceNode) -> tuple[Primitive, ...]:
     """Pair by pair from the left; the last primitive has the node's id."""
     shapes = [shape for shape in node.input_shapes if shape is not None]
     if len(shapes) < len(node.inputs):
-        raise ClinferError("Einsum needs inputs of known rank", where=f"layer {node.name!r}",
-                           values={"equation": node.attributes["equation"]}, hint="give the model's inputs a rank")
+        raise OpenRankError("Einsum needs inputs of known rank", where=f"layer {node.name!r}",
+                            values={"equation": node.attributes["equation"]}, hint="give the model's inputs a rank")
     labels, result = read_equation(str(node.attributes["equation"]), tuple(map(len, shapes)), f"layer {node.name!r}")
     terms = [_Term(*term) for term in zip(node.inputs, labels, shapes, strict=True)]
     writer = _Writer(node)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.reduction import check_given_axes
@@ -64,8 +64,8 @@ def convert_mvn(node: SourceNode) -> MVN | Sequence[Primitive]:
                    eps_mode=attributes["eps_mode"])
     shape = node.input_shapes[0]
     if shape is None:
-        raise ClinferError("MVN needs data of a known rank", where=f"layer {node.name!r}",
-                           hint="give the model's inputs a static rank, for instance with model.reshape")
+        raise OpenRankError("MVN needs data of a known rank", where=f"layer {node.name!r}",
+                            hint="give the model's inputs a static rank, for instance with model.reshape")
     first = 1 if attributes["across_channels"] else 2
     axes = Constant(f"{node.id}/axes", origin=node.name, value=np.arange(first, len(shape), dtype=np.int64),
                     element_type=ElementType.of("i64"))
