@@ -93,7 +93,8 @@ class ConvolutionBackpropData(Primitive):
         return total // 2 if self.auto_pad == "same_lower" else total - total // 2
 
     def _full_size(self, axis: int, size: int, filter_size: int) -> int:
-        return (size - 1) * self.strides[axis] + reach(filter_size, self.dilations[axis])
+        """One element's worth for data without elements, as OpenVINO's shape rule has it."""
+        return (max(size, 1) - 1) * self.strides[axis] + reach(filter_size, self.dilations[axis])
 
     def _output_sizes(self, sizes: Shape, filters: Shape, values: Values) -> Shape:
         if not self.has_output_shape:

@@ -54,7 +54,7 @@ class FourierTransform(Primitive):
             raise ClinferError("a real signal needs one element at least", where=self.where,
                                values={"axis": self.axis, "shape": data, "length": length})
         sizes = list(data if self.reads_real else data[:-1])
-        sizes[self.axis] = length // 2 + 1 if self.reads_real and isinstance(length, int) else length
+        sizes[self.axis] = length // 2 + 1 if self.reads_real and isinstance(length, int) and length > 0 else length
         return (tuple(sizes) if self.writes_real else (*sizes, 2),)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clinfer.base.shape import StaticShape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.static_shapes import stretches_to
 from clinfer.topology import Primitive
@@ -34,3 +35,8 @@ class ScaledDotProductAttention(Primitive):
         if depth != key[-1] or key[-2] != value[-2] or not stretches_to(mask, (*batch, length, key[-2])):
             return None
         return ((*batch, length, value[-1]),)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        if shapes[0][-1] == 0 and self.own_input_count < 5:
+            raise ClinferError("queries and keys without features have no scale", where=self.where, values={
+                "query": show(shapes[0]), "key": show(shapes[1])}, hint="give the scale as an input")
