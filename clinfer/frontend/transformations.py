@@ -7,6 +7,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.bodies import give_types
 from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
 from clinfer.frontend.layers import name_after_layers
+from clinfer.frontend.older_operations import renew_operations
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.precision import narrow_to_f16
 
@@ -49,13 +50,20 @@ def _transformed(model: ov.Model) -> ov.Model:
     They make every input's dimensions dynamic for their time, which the shape rules of some
     operations (Col2Im) do not bear.
     """
-    clone = model.clone()
-    give_types(clone)
+    clone = _clone(model)
     _protect_weights(clone)
     try:
         _apply_common_transformations(clone)
     except RuntimeError:
-        return model.clone()
+        return _clone(model)
+    return clone
+
+
+def _clone(model: ov.Model) -> ov.Model:
+    """A clone in which nothing is missing or misstated."""
+    clone = model.clone()
+    give_types(clone)
+    renew_operations(clone)
     return clone
 
 

@@ -1,0 +1,30 @@
+"""Older versions of operations, replaced by later ones that mean the same and declare it rightly."""
+from __future__ import annotations
+
+from clinfer.frontend.conversions import bodies_of
+from clinfer.frontend.openvino_import import openvino as ov
+
+_SELECTIONS = ("opset1", "opset3", "opset4")
+"""Versions of NonMaxSuppression that declare as many boxes as there may be, of which some are found."""
+
+
+def renew_operations(model: ov.Model) -> None:
+    """Replace older operations in a model and its bodies; what reads them sees their true, dynamic shapes."""
+    for node in model.get_ordered_ops():
+        for body in bodies_of(node):
+            renew_operations(body)
+        if node.get_type_name() == "NonMaxSuppression" and node.get_type_info().version_id in _SELECTIONS:
+            _renew_selection(node)
+    model.validate_nodes_and_infer_types()
+
+
+def _renew_selection(node: ov.Node) -> None:
+    from openvino.utils.node_factory import NodeFactory
+    attributes = {"output_type": "i64", **node.get_attributes()}
+    renewed = NodeFactory("opset9").create("NonMaxSuppression", node.input_values(), attributes)
+    renewed.set_friendly_name(node.get_friendly_name())
+    old, new = node.output(0), renewed.output(0)
+    names = old.get_names()
+    for target in old.get_target_inputs():
+        target.replace_source_output(new)
+    new.set_names(names)
