@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.shape import StaticShape
-from clinfer.network.plan import Fetch, Launch, Plan, RunBody, Step, Upload
+from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Step, Upload
 from clinfer.network.planner import Planner
 
 
@@ -34,6 +34,8 @@ def _step(step: Step) -> Any:
         return step.tensor, _value(step.units)
     if isinstance(step, Fetch):
         return step.tensor
+    if isinstance(step, CallHost):
+        return step.node
     assert isinstance(step, RunBody)
     return step.node, step.body, step.limit
 

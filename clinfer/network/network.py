@@ -17,10 +17,11 @@ from clinfer.base.shape_inference import ShapeInference
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
+from clinfer.network.host_calls import HostCalls
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
-from clinfer.network.plan import Fetch, Launch, Plan, PlanKey, RunBody, Upload
+from clinfer.network.plan import CallHost, Fetch, Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.plan_cache import PlanCache, SegmentKey
 from clinfer.network.planner import Planner
 from clinfer.network.profiling import NodeProfile, Profiler
@@ -31,7 +32,7 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream, WorkSize
 
-_Replay = list[Upload | RunBody | Fetch | list[tuple[Kernel, WorkSize]]]
+_Replay = list[Upload | RunBody | Fetch | CallHost | list[tuple[Kernel, WorkSize]]]
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class Network:
         # A body's network is made without a reference to this one: a cycle would keep device memory for a while.
         self._bodies = Bodies(program, lambda body, below: Network(
             body, stream, shape_inference, profiling, parametric, Within(journal, site.below(below))))
+        self._host_calls = HostCalls(program, stream)
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
         self._known: tuple[dict[int, StaticShape], dict[int, np.ndarray]] | None = None
@@ -264,14 +266,26 @@ class Network:
             else:
                 self._carry_out(step, shapes, values)
 
-    def _carry_out(self, step: Upload | RunBody | Fetch, shapes: dict[int, StaticShape],
+    def _carry_out(self, step: Upload | RunBody | Fetch | CallHost, shapes: dict[int, StaticShape],
                    values: dict[int, np.ndarray]) -> None:
         if isinstance(step, Upload):
             self.stream.write(self._bindings.memory(step.tensor), step.units)
         elif isinstance(step, Fetch):
             self._fetched[step.tensor] = self._output(step.tensor, shapes).begin_read()
+        elif isinstance(step, CallHost):
+            self._call_host(step, shapes, values)
         else:
             self._run_body(step, shapes, values)
+
+    def _call_host(self, step: CallHost, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        start, node = time.perf_counter_ns(), self.program.nodes[step.node]
+        inputs = [values[t] if t in values else self._read(t, shapes) for t in node.inputs]
+        for tensor, result in zip(node.outputs, self._host_calls.run(step.node, inputs), strict=True):
+            assert result.host_value is not None
+            shapes[tensor], values[tensor] = result.shape, result.host_value
+            self._bindings.bind(tensor, result.memory)
+        if self._profiler is not None:
+            self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
 
     def _run_one_by_one(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
         for step, following in zip_longest(plan.steps, plan.steps[1:]):

@@ -50,6 +50,13 @@ class Fetch:
     tensor: int
 
 
+@dataclass(frozen=True)
+class CallHost:
+    """Compute a node on the host, from what its inputs hold."""
+
+    node: int
+
+
 @lru_cache(maxsize=4096)
 def work_size(global_size: tuple[int, ...], local_size: tuple[int, ...] | None) -> WorkSize:
     """The work size of a launch; making one costs more than finding it."""
@@ -71,7 +78,7 @@ def fetches(segment: Segment, node: ProgramNode) -> tuple[Fetch, ...]:
     return tuple(Fetch(tensor) for tensor in node.outputs if tensor in segment.fetched)
 
 
-Step = Launch | Upload | RunBody | Fetch
+Step = Launch | Upload | RunBody | Fetch | CallHost
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +86,9 @@ class Plan:
     """The steps of one segment for one key, and what they need and yield.
 
     `shapes` and `values`: what is known of every tensor that the segment makes (shapes of outputs of
-    bodies are missing: they are known after the run). `slot_bytes` and `output_bytes`: the memory that
-    must be there before the first step, per slot and per output tensor. `planned`: the nodes that were planned
-    one by one; what recordings gave of the others cost next to nothing.
+    bodies and of host calls are missing: they are known after the run). `slot_bytes` and `output_bytes`:
+    the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
+    were planned one by one; what recordings gave of the others cost next to nothing.
     """
 
     steps: tuple[Step, ...]

@@ -10,7 +10,7 @@ import numpy as np
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import ShapeInference, Values
 from clinfer.network.node_planner import NodePlan, NodePlanner
-from clinfer.network.plan import Plan, Step, Upload, fetches, launch_of, run_body
+from clinfer.network.plan import CallHost, Plan, Step, Upload, fetches, launch_of, run_body
 from clinfer.network.segment_function import SegmentFunction, make_segment_function
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
@@ -72,6 +72,8 @@ class Planner:
             known = self._values(draft, node)
             if node.kind == "body":
                 draft.steps.append(run_body(index, node.primitive, known))
+            elif node.kind == "call":
+                draft.steps.append(CallHost(index))
             else:
                 draft.add(node, self._nodes.plan(index, tuple(map(draft.shape, node.inputs)), known))
             draft.steps += fetches(self._program.segments[segment], node)

@@ -104,7 +104,7 @@ class Profiler:
     def _status(self, node: ProgramNode, record: _Record) -> Status:
         if node.kind == "view":
             return "optimized_out"
-        ran = node.kind in ("host", "body") or (node.kind == "kernel" and record.events)
+        ran = node.kind in ("host", "body", "call") or (node.kind == "kernel" and record.events)
         return "executed" if ran and self._shapes is not None else "not_run"
 
 

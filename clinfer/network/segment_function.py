@@ -17,7 +17,7 @@ from clinfer.base.symbols import array_of
 from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Number, is_small
 from clinfer.network.node_function import NodeFunction
 from clinfer.network.node_planner import NodePlanner
-from clinfer.network.plan import Plan, Upload, fetches, run_body
+from clinfer.network.plan import CallHost, Plan, Upload, fetches, run_body
 from clinfer.program.program import Program, ProgramNode
 
 SegmentFunction = Callable[[Mapping[int, StaticShape], Values], Plan]
@@ -60,6 +60,9 @@ class _Writer:
             node = self._program.nodes[index]
             if node.kind == "body":
                 self._write_body(index, node)
+            elif node.kind == "call":
+                self._helpers[f"call{index}"] = CallHost(index)
+                self._steps.append(f"call{index}")
             else:
                 self._write_node(index, node)
             for number, step in enumerate(fetches(self._segment, node)):

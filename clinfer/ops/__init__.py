@@ -17,6 +17,7 @@ _ROOM_NAMES = (
     "cum_sum",
     "deconvolution",
     "depth_space",
+    "detection",
     "dft",
     "einsum",
     "eltwise",

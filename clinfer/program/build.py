@@ -251,7 +251,8 @@ class _Assembly:
                     incoming[tensor] = None
                     if tensor in needed:
                         values[tensor] = None
-        fetched = tuple(t for i in members if nodes[i].kind != "host" for t in nodes[i].outputs if t in awaited)
+        on_device = [i for i in members if nodes[i].kind not in ("host", "call")]
+        fetched = tuple(t for i in on_device for t in nodes[i].outputs if t in awaited)
         return Segment(tuple(members), tuple(incoming), tuple(values), fetched)
 
 
@@ -269,6 +270,8 @@ def _kind(node: Node) -> NodeKind:
         return "host"
     if node.is_view:
         return "view"
+    if node.primitive.computed_on_host:
+        return "call"
     return "body" if node.primitive.bodies else "kernel"
 
 

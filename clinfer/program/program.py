@@ -16,7 +16,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive
 
-NodeKind = Literal["input", "host", "view", "body", "kernel"]
+NodeKind = Literal["input", "host", "view", "body", "call", "kernel"]
 Storage = Literal["input", "constant", "slot", "output", "body", "host"]
 
 
@@ -26,7 +26,7 @@ class Tensor:
 
     `layout` may be dynamic. `root` is the index of the tensor whose memory this one is (its own index
     unless it is a view). `storage` says where the root's memory comes from: an input of the execution,
-    a constant, a slot of the pool, an output of the execution, a body's network, or nowhere (a host
+    a constant, a slot of the pool, an output of the execution, a body's network or a host call, or nowhere (a host
     value that no kernel reads). `slot` is the slot's number, or -1.
     """
 

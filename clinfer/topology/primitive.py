@@ -80,6 +80,14 @@ class Primitive:
     @property
     def data_dependent_output(self) -> bool:
         """Whether the output shapes are known only after the primitive has run."""
+        return self.computed_on_host
+
+    @property
+    def computed_on_host(self) -> bool:
+        """Whether `evaluate` computes the primitive whenever it runs, from data that is read from the device.
+
+        It is for long lists of decisions about little data, whose results have shapes that data decides.
+        """
         return False
 
     @property

@@ -111,7 +111,7 @@ def _gathered(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
 EXPECTED: dict[str, Callable[[Case, Arrays, Shapes], list[np.ndarray]]] = {
     **dict.fromkeys(("Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
                      "DFT", "IDFT", "RDFT", "IRDFT", "Einsum", "Gather", "GatherElements", "GridSample", "MatMul",
-                     "NonMaxSuppression"), _zeros),
+                     "MatrixNms", "MulticlassNms", "NonMaxSuppression"), _zeros),
     "GatherND": _gathered,
     **dict.fromkeys(("MaxPool", "AdaptiveMaxPool"), _filled(-np.inf)),
     **dict.fromkeys(("AvgPool",), _zeros),

@@ -247,7 +247,7 @@ function details() {
   if (state.chosen === null || !graph().index.has(state.chosen)) return [h("p", { class: "muted" }, "Click a node of the graph, a bar above it, or a layer in the list.")];
   const n = node(state.chosen);
   const readers = graph().edges.filter((e) => graph().nodes[e.from].id === n.id).map((e) => graph().nodes[e.to]);
-  const kinds = { kernel: "computed on the device", host: "computed on the host with NumPy", view: "no work: another view of its input's memory", input: "given by the caller", body: "runs one of its bodies" };
+  const kinds = { kernel: "computed on the device", host: "computed on the host with NumPy", view: "no work: another view of its input's memory", input: "given by the caller", body: "runs one of its bodies", call: "computed on the host, from data that is read from the device" };
   return [
     h("h2", { id: "chosen" }, n.id), h("p", { class: "muted" }, `${n.type}, ${kinds[n.kind]}`),
     n.us === null ? null : row("device time", `${duration(n.us)}${n.us ? ", " + share(n.us) : ""}`),

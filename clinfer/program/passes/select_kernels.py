@@ -24,8 +24,10 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
 
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
     """Select for one node; views, host nodes, inputs and nodes with bodies keep planar layouts."""
-    table = kernels_of(node.primitive)
-    if node.on_host or node.id in graph.constants or isinstance(node.primitive, Input) or node.primitive.bodies:
+    primitive, table = node.primitive, kernels_of(node.primitive)
+    if node.on_host or node.id in graph.constants or isinstance(primitive, Input):
+        return
+    if primitive.bodies or primitive.computed_on_host:
         return
     if not table:
         raise ClinferError("no kernel computes this primitive", where=node.primitive.where,
