@@ -20,7 +20,7 @@ MULTICLASS = ({}, {"nms_eta": 0.9, "iou_threshold": 0.8}, {"nms_top_k": 9, "keep
 SIZES = ((2, 3, 30), (2, 3, 1), (2, 3, 0), (1, 3, 100), (2, 3, 30))
 
 
-def _boxes(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
+def boxes_around_centres(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
     """Boxes around few centres."""
     centres = rng.integers(1, 4, (*shape, 2)) / 4 + rng.normal(0, 0.03, (*shape, 2))
     sides = rng.uniform(0.1, 0.3, (*shape, 2))
@@ -36,7 +36,8 @@ def _model(op: str, opset: str, **attributes: object) -> ov.Model:
 def _compare(engine: Engine, model: ov.Model, rng: np.random.Generator, scale: float) -> None:
     network, oracle = network_of(engine, model), CpuPlugin(model)
     for pictures, classes, boxes in SIZES:
-        given = [_boxes(rng, pictures, boxes, scale=scale), rng.random((pictures, classes, boxes), np.float32)]
+        given = [boxes_around_centres(rng, pictures, boxes, scale=scale),
+                 rng.random((pictures, classes, boxes), np.float32)]
         found = execute(network, given)
         if not boxes:
             assert [a.shape for a in found] == [(0, 6), (0, 1), (pictures,)]
@@ -73,6 +74,6 @@ def test_multiclass_nms_of_pictures_behind_each_other(engine: Engine, rng: np.ra
     network, oracle = network_of(engine, model), CpuPlugin(model)
     for counts in ((20, 30), (7,), (1, 40, 9)):
         total = sum(counts)
-        given = [_boxes(rng, 3, total), rng.random((3, total), np.float32), np.array(counts)]
+        given = [boxes_around_centres(rng, 3, total), rng.random((3, total), np.float32), np.array(counts)]
         for number, (actual, expected) in enumerate(zip(execute(network, given), oracle(given), strict=True)):
             assert_close(actual, expected, 1e-4, f"output {number} of {counts} boxes")
