@@ -23,11 +23,13 @@ class HostCalls:
     def run(self, index: int, inputs: Sequence[np.ndarray]) -> list[Given]:
         """The outputs of a node in their order, for the values of its inputs."""
         node = self._program.nodes[index]
+        shapes = tuple(a.shape for a in inputs)
+        node.primitive.check_inputs(shapes, dict(enumerate(inputs)))
         try:
-            results = node.primitive.evaluate(tuple(inputs), tuple(a.shape for a in inputs))
+            results = node.primitive.evaluate(tuple(inputs), shapes)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise ClinferError("the host cannot compute this primitive", where=node.primitive.where, values={
-                "reason": error, "shapes": ", ".join(show(a.shape) for a in inputs)}) from None
+                "reason": error, "shapes": ", ".join(map(show, shapes))}) from None
         return [self._hand_over(tensor, value) for tensor, value in zip(node.outputs, results, strict=True)]
 
     def _hand_over(self, tensor: int, value: np.ndarray) -> Given:

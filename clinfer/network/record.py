@@ -7,7 +7,7 @@ from typing import Literal
 PlanReason = Literal["first sight", "other values", "evicted"]
 ShapeUpdate = Literal["inferred", "recorded", "known", "static output", "not changed", "shape_of not changed",
                       "shape_of subgraph not changed", "after the run"]
-MemoryUse = Literal["reused", "grown", "external", "view", "host", "body"]
+MemoryUse = Literal["reused", "grown", "external", "view", "host", "body", "call"]
 
 
 @dataclass(frozen=True)

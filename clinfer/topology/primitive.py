@@ -181,7 +181,8 @@ class Primitive:
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
         """Raise ClinferError for inputs that the shape rule takes although no result can be computed from them.
 
-        It is asked only where the outputs have elements, and runs on symbols as well; see `static_shapes`.
+        Of kernels it is asked where an output has elements, and runs on symbols as well, see `static_shapes`; of
+        what is `computed_on_host` before each evaluation.
         """
 
     def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, StaticShape, show
+from clinfer.base.shape_inference import Values
 from clinfer.ops.detection.boxes import best_first, overlaps
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Primitive, SourceNode
@@ -52,6 +54,18 @@ class DetectionOutput(Primitive):
     @property
     def computed_on_host(self) -> bool:
         return True
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        offsets, scores, priors = shapes[:3]
+        count, rest = divmod(priors[2], 4 if self.normalized else 5)
+        classes = scores[1] // max(count, 1)
+        numbers = count * 4 * (1 if self.share_location else classes)
+        parts = 1 if self.variance_encoded_in_target else 2
+        wanted = ((scores[0], numbers), (scores[0], count * classes), (priors[0], parts, priors[2]),
+                  (scores[0], count * 2), (scores[0], numbers))
+        if rest or priors[0] not in (1, scores[0]) or shapes != wanted[:len(shapes)]:
+            raise ClinferError("offsets, scores and priors do not belong together", where=self.where, values={
+                "offsets": show(offsets), "scores": show(scores), "priors": show(priors)})
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         offsets, scores, priors, *refined = (np.asarray(value, np.float32) for value in values)

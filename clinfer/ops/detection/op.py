@@ -4,12 +4,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import Shape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, StaticShape, show
+from clinfer.base.shape_inference import Values
 from clinfer.ops.detection.boxes import Kept, best_first, overlaps
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Primitive, SourceNode
@@ -47,6 +49,15 @@ class Selection(Primitive):
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         places = ElementType.of(self.output_type)
         return input_types[0], places, places
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        boxes, scores = shapes[:2]
+        if boxes != (scores[0], scores[-1], 4):
+            self._refuse(shapes, "[n, b, 4] and [n, c, b]")
+
+    def _refuse(self, shapes: tuple[StaticShape, ...], expected: str) -> NoReturn:
+        raise ClinferError("boxes and scores do not belong together", where=self.where, values={
+            "boxes": show(shapes[0]), "scores": show(shapes[1]), "expected": expected})
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         pictures = [kept.take(best_first(kept.scores, self.keep_top_k)) for kept in self.pictures(values)]
@@ -133,6 +144,12 @@ class MulticlassNms(Selection):
     nms_eta: float = 1.0
     op_type: ClassVar[str] = "MulticlassNms"
     opset: ClassVar[str] = "opset9"
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+        if len(shapes) < 3:
+            super().check_inputs(shapes, values)
+        elif shapes[0] != (*shapes[1], 4) or values[2].sum() != shapes[0][1]:
+            self._refuse(shapes, f"[c, b, 4] and [c, b], with {values[2].sum()} boxes")
 
     def pictures(self, values: tuple[np.ndarray, ...]) -> list[Kept]:
         if len(values) < 3:
