@@ -8,14 +8,21 @@ _SELECTIONS = ("opset1", "opset3", "opset4")
 """Versions of NonMaxSuppression that declare as many boxes as there may be, of which some are found."""
 
 
-def renew_operations(model: ov.Model) -> None:
-    """Replace older operations in a model and its bodies; what reads them sees their true, dynamic shapes."""
+def renew_operations(model: ov.Model) -> bool:
+    """Replace older operations in a model and its bodies; what reads them sees their true, dynamic shapes.
+
+    Whether there were any.
+    """
+    changed = False
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
-            renew_operations(body)
+            changed |= renew_operations(body)
         if node.get_type_name() == "NonMaxSuppression" and node.get_type_info().version_id in _SELECTIONS:
             _renew_selection(node)
-    model.validate_nodes_and_infer_types()
+            changed = True
+    if changed:
+        model.validate_nodes_and_infer_types()
+    return changed
 
 
 def _renew_selection(node: ov.Node) -> None:

@@ -1,14 +1,20 @@
-"""Test rows of the detection room; boxes as they come from networks are in tests/rooms/test_detection.py."""
+"""Test rows of the detection room, on given boxes; more of them are in tests/rooms/test_detection.py."""
 from __future__ import annotations
+
+import numpy as np
 
 from clinfer.ops.room import Case
 
-_SEQUENCE = (((1, 3, 4), (1, 2, 3)), ((2, 40, 4), (2, 2, 40)))
+
+def _grid() -> np.ndarray:
+    """Boxes [2, 20, 4] that overlap their neighbours."""
+    first = np.linspace(0, 1, 2 * 20 * 2, dtype=np.float32).reshape(2, 20, 2)
+    return np.concatenate([first, first + np.float32(0.06)], -1)
 
 
 def _row(op: str, opset: str, **attributes: object) -> Case:
-    return Case(op, opset, (((2, 20, 4), "f32"), ((2, 2, 20), "f32")), attributes, sequence=_SEQUENCE, low=0.0,
-                high=1.0, ordered=True)
+    return Case(op, opset, (_grid(), ((2, 2, 20), "f32")), attributes, sequence=(((2, 5, 20),), ((2, 1, 20),)),
+                low=0.0, high=1.0, ordered=True)
 
 
 CASES = (
