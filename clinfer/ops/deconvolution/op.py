@@ -114,7 +114,7 @@ class ConvolutionBackpropData(Primitive):
         def grow(bound: int) -> int:
             pads = self.pads_begin[axis] + self.pads_end[axis] if self.auto_pad == "explicit" else 0
             return self._full_size(axis, bound, filter_size) - pads + self.output_extension[axis]
-        return grow(size) if isinstance(size, int) else map_bounds(size, grow)
+        return grow(size) if isinstance(size, int) else map_bounds(size, grow, 0)
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,9 @@ def reach(filter_size: int, dilation: int) -> int:
     return (max(filter_size, 1) - 1) * dilation + 1
 
 
-def map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
-    """The bounds, at least 0, of a monotonous function of a dimension."""
-    low = max(grow(size.low), 0)
+def map_bounds(size: Dim, grow: Callable[[int], int], least: int) -> Size:
+    """The bounds, none below `least`, of a monotonous function of a dimension."""
+    low = max(grow(size.low), least)
     high = UNBOUNDED if size.high >= UNBOUNDED else grow(size.high)
     return low if low == high else Dim(low, high)
 
@@ -68,9 +68,9 @@ def map_bounds(size: Dim, grow: Callable[[int], int]) -> Size:
 def map_windows(size: Dim, grow: Callable[[int], int], pads: tuple[int, int] | None, window: int, stride: int) -> Size:
     """`map_bounds` for the number of windows of `window` elements in a padded dimension; its name follows from them.
 
-    `pads` None: as many as give every step of the stride a window.
+    `pads` None: as many as give every step of the stride a window; else there is one at least.
     """
-    mapped = map_bounds(size, grow)
+    mapped = map_bounds(size, grow, 0 if pads is None else 1)
     if not isinstance(size, NamedDim) or isinstance(mapped, int):
         return mapped
     surplus = sum(pads) - window + 1 if pads is not None else None
