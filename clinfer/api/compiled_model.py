@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 from clinfer.api.absent import NO_STATES
 from clinfer.api.config import CompileConfig, pairs_of
@@ -49,6 +50,7 @@ class CompiledModel(metaclass=Handle):
         self._config = config
         self._loaded_from_cache = False
         self._request: InferRequest | None = None
+        self.requests: WeakSet[InferRequest] = WeakSet()
         self._profile: tuple[NodeProfile, ...] = ()
         # It starts its threads with the first background inferences, one per stream.
         self.executor = ThreadPoolExecutor(config.num_streams, "clinfer")
@@ -128,8 +130,14 @@ class CompiledModel(metaclass=Handle):
         return None
 
     def release_memory(self) -> None:
-        """Free the device memory of intermediate results until the next inference; plans are made anew then."""
-        self.pool.drop_idle()
+        """Give back all device memory but constants, and the plans, until the next inference.
+
+        The inputs of requests wait for it on the host. Inferences that are running keep what they use.
+        """
+        self.pool.release_memory()
+        stream = self.engine.create_stream()
+        for request in list(self.requests):
+            request.move_to_host(stream)
 
     # -- what it tells --------------------------------------------------------------------------
 
@@ -186,6 +194,6 @@ class CompiledModel(metaclass=Handle):
 
 
 def _make_network(parts: ModelParts) -> Network:
-    profiling = parts.config.profiling
-    return Network(parts.program, parts.program.engine.create_stream(profiling=profiling), OpenVinoShapeInference(),
-                   profiling)
+    profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
+    return Network(parts.program, parts.program.engine.create_stream(in_order, profiling), OpenVinoShapeInference(),
+                   profiling, preallocation=parts.config.preallocation)

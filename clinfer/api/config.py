@@ -11,13 +11,17 @@ from clinfer.api.property_values import (
     read_count,
     read_folder,
     read_forced,
+    read_order,
     read_precision,
+    read_ratio,
     read_streams,
     read_switch,
 )
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.preallocation import AHEAD, Preallocation
+from clinfer.program.memory_dependencies import ExecutionOrder
 
 PerformanceMode: TypeAlias = ov.properties.hint.PerformanceMode
 ExecutionMode: TypeAlias = ov.properties.hint.ExecutionMode
@@ -35,6 +39,8 @@ class CompileConfig:
     weights are mapped from their file instead of read.
     `profiling`: whether every inference measures what each primitive costs.
     `cache_dir`: the folder of compiled blobs; empty: none are kept.
+    `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
+    `BuildOptions`.
     `without_effect`: what was set of the properties that change nothing here.
     """
 
@@ -48,6 +54,9 @@ class CompileConfig:
     profiling: bool = False
     cache_dir: str = ""
     force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    preallocation_iterations: int = AHEAD.iterations
+    preallocation_ratio: float = AHEAD.ratio
+    execution_order: ExecutionOrder = "in_order"
     without_effect: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -63,6 +72,11 @@ class CompileConfig:
         """The type that floats are computed in; empty: the device decides."""
         return self.precision or ("f32" if self.execution_mode == ExecutionMode.ACCURACY else "")
 
+    @property
+    def preallocation(self) -> Preallocation:
+        """How much memory is taken ahead of need."""
+        return Preallocation(self.preallocation_iterations, self.preallocation_ratio)
+
     def properties(self) -> dict[str, Any]:
         """The values under OpenVINO's names and in its types."""
         return {
@@ -76,6 +90,9 @@ class CompileConfig:
             "PERF_COUNT": self.profiling,
             "CACHE_DIR": self.cache_dir,
             "force_implementations": dict(self.force_implementations),
+            "preallocation_iterations": self.preallocation_iterations,
+            "preallocation_ratio": self.preallocation_ratio,
+            "execution_order": self.execution_order,
             **{name: self.without_effect.get(name, default) for name, (default, _) in WITHOUT_EFFECT.items()},
         }
 
@@ -121,6 +138,9 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "PERF_COUNT": ("profiling", read_switch),
     "CACHE_DIR": ("cache_dir", read_folder),
     "force_implementations": ("force_implementations", read_forced),
+    "preallocation_iterations": ("preallocation_iterations", read_count),
+    "preallocation_ratio": ("preallocation_ratio", read_ratio),
+    "execution_order": ("execution_order", read_order),
 }
 
 WITHOUT_EFFECT: dict[str, tuple[Any, Reader]] = {

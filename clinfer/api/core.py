@@ -233,7 +233,8 @@ def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> Mod
     try:
         source = to_topology(prepare(model, config.precision))
         program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
-                                   BuildOptions(force_implementations=config.force_implementations))
+                                   BuildOptions(force_implementations=config.force_implementations,
+                                                execution_order=config.execution_order))
     except OpenRankError:
         check_ranks_follow(engine, model, config.precision)
         raise

@@ -23,6 +23,7 @@ from clinfer.network.journal import EMPTY_PAGE
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.network.record import ExecutionRecord
+from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
@@ -58,6 +59,7 @@ class InferRequest(metaclass=Handle):
         self._profile: tuple[NodeProfile, ...] = ()
         self._page = EMPTY_PAGE
         self.userdata: Any = None
+        compiled_model.requests.add(self)
 
     # -- running --------------------------------------------------------------------------------
 
@@ -351,6 +353,15 @@ class InferRequest(metaclass=Handle):
     def __repr__(self) -> str:
         return (f"<InferRequest: inputs {describe_all(self._ports.inputs)}; "
                 f"outputs {describe_all(self._ports.outputs)}>")
+
+    def move_to_host(self, stream: Stream) -> None:
+        """Keep the inputs on the host until the next inference, unless one is running."""
+        if self._busy.acquire(blocking=False):
+            try:
+                for slot in self._inputs:
+                    slot.move_to_host(stream)
+            finally:
+                self._busy.release()
 
     # -- helpers --------------------------------------------------------------------------------
 

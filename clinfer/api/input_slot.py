@@ -117,6 +117,16 @@ class InputSlot:
         assert self._memory is not None and self._memory.layout is not None
         network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
 
+    def move_to_host(self, stream: Stream) -> None:
+        """Give the device memory back; what is there only is read into memory of the host first (blocking)."""
+        memory, self._memory = self._memory, None
+        if memory is None:
+            return
+        if self._tensor is None and self._data is None and memory.layout is not None:
+            units = stream.read(memory).view(self.declared.element_type.storage)
+            self._data = HostData(units, memory.layout.static_shape, is_private=True)
+        memory.release()
+
     def settle(self) -> None:
         """Let go of the caller's array once the inference is over or has failed."""
         if self._tensor is not None:

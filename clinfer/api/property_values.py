@@ -1,14 +1,16 @@
 """Values of properties in the forms that OpenVINO's clients write: enums, their names, numbers and texts."""
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast, get_args
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.transformations import PRECISIONS
+from clinfer.program.memory_dependencies import ExecutionOrder
 
 Reader: TypeAlias = Callable[[str, Any], Any]
 """(name of the property, the user's value) -> the value that clinfer keeps; ClinferError for another."""
@@ -39,6 +41,24 @@ def read_count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).isdecimal():
         raise wrong_value(name, value, "a whole number; 0 lets clinfer decide")
     return int(value)
+
+
+def read_ratio(name: str, value: Any) -> float:
+    """A number from 1 to 10, also as a text."""
+    try:
+        ratio = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        ratio = math.nan
+    if not 1 <= ratio <= 10:
+        raise wrong_value(name, value, "a number from 1 to 10")
+    return ratio
+
+
+def read_order(name: str, value: Any) -> ExecutionOrder:
+    """An order of execution."""
+    if value not in get_args(ExecutionOrder):
+        raise wrong_value(name, value, " or ".join(get_args(ExecutionOrder)))
+    return cast(ExecutionOrder, value)
 
 
 def read_folder(name: str, value: Any) -> str:

@@ -81,8 +81,10 @@ def load_model_parts(content: memoryview, engine: Engine,
 
 def check_imported(compiled_with: CompileConfig, wanted: CompileConfig) -> None:
     """Raise if settings ask for what only compiling could give."""
+    order = "" if wanted.execution_order == "in_order" else wanted.execution_order
     asked = {"INFERENCE_PRECISION_HINT": (wanted.wanted_precision, compiled_with.precision),
-             "force_implementations": (dict(wanted.force_implementations), dict(compiled_with.force_implementations))}
+             "force_implementations": (dict(wanted.force_implementations), dict(compiled_with.force_implementations)),
+             "execution_order": (order, compiled_with.execution_order)}
     different = {name: f"{here} is wanted, compiled with {there}" for name, (here, there) in asked.items()
                  if here and here != there}
     if different:

@@ -29,11 +29,11 @@ class StreamPool:
                 self._idle.append(network)
                 self._changed.notify()
 
-    def drop_idle(self) -> None:
-        """Give up the networks that are not lent, with their memory and plans; new ones are made when needed."""
+    def release_memory(self) -> None:
+        """Give back the memory of the networks that are not lent, see `Network.release_memory`."""
         with self._changed:
-            self._made -= len(self._idle)
-            self._idle.clear()
+            for network in self._idle:
+                network.release_memory()
 
     def plan_counts(self) -> tuple[int, int]:
         """How many plans the idle networks made, and how often they ran one again (bodies left out)."""

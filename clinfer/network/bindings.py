@@ -5,9 +5,12 @@ and only then, the arguments that use it are set again.
 """
 from __future__ import annotations
 
+from collections.abc import Container
+
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.spec import BufferRef
 from clinfer.network.buffers import GrowingBuffer
+from clinfer.network.memory_pool import MemoryPool, Needs
 from clinfer.network.plan import Launch
 from clinfer.network.record import Growth
 from clinfer.program.program import Program, ProgramNode
@@ -21,18 +24,17 @@ _Uses = list[tuple[Kernel, int]]
 class Bindings:
     """One kernel object per stage of each implementation of each node, and their buffers."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, pool: MemoryPool) -> None:
         self._program = program
+        self._pool = pool
         self.kernels: list[Kernel] = []
         self.kernel_nodes: list[int] = []
         self.kernel_index: dict[tuple[int, int, int], int] = {}
         self._block_position: list[int] = []
         self._blocks: list[bytes] = []
         self._tensor_uses: dict[int, _Uses] = {}
-        self._slot_uses: list[_Uses] = [[] for _ in range(program.slot_count)]
+        self._slot_uses: list[_Uses] = [[] for _ in program.dependencies]
         self._memories: dict[int, Memory] = {}
-        self._own_outputs: dict[int, GrowingBuffer] = {}
-        self._slots: list[Memory | None] = [None] * program.slot_count
         for index, node in enumerate(program.nodes):
             self._create_kernels(index, node)
         for tensor, memory in program.constant_memory.items():
@@ -68,17 +70,13 @@ class Bindings:
         """The memory in which a tensor lies at present."""
         described = self._program.tensors[tensor]
         if described.storage == "slot":
-            memory = self._slots[described.slot]
+            memory = self._pool.memory(described.slot)
         else:
             memory = self._memories.get(described.root)
         if memory is None:
             raise ClinferError("a tensor has no memory yet", where="network",
                                values={"tensor": described.port, "storage": described.storage})
         return memory
-
-    def slot_memory(self, slot: int) -> Memory | None:
-        """The memory of a slot at present."""
-        return self._slots[slot]
 
     def bind(self, tensor: int, memory: Memory) -> None:
         """Let a tensor that lies outside the slots (an input, constant, output, body's result) lie here."""
@@ -94,47 +92,57 @@ class Bindings:
             kernel.set_buffer(position, memory)
         self._memories[root] = memory
 
-    def bind_outputs(self, needs: tuple[tuple[int, int], ...],
-                     wanted: dict[int, Memory | GrowingBuffer]) -> tuple[Growth, ...]:
-        """Give outputs their memory: the caller's, or the network's own, grown as needed; what grew."""
-        grown: tuple[Growth, ...] = ()
+    def bind_given(self, needs: Needs, wanted: dict[int, Memory | GrowingBuffer],
+                   ) -> tuple[list[tuple[int, int]], tuple[Growth, ...]]:
+        """Give outputs (root, bytes) the caller's memory; (slot, bytes) of those for which there is none, and what
+        grew of the caller's."""
+        own, grown = [], []
         for root, nbytes in needs:
-            memory = wanted.get(root) or self._own_output(root)
+            memory = wanted.get(root)
+            if memory is None:
+                own.append((self._program.tensors[root].slot, nbytes))
+                continue
             if isinstance(memory, GrowingBuffer):
                 buffer, held = memory, memory.nbytes
                 memory = buffer.fit(nbytes)
                 if buffer.nbytes != held:
-                    grown += (Growth("output", root, held, buffer.nbytes),)
+                    grown.append(Growth("output", root, held, buffer.nbytes))
             elif memory.capacity < nbytes:
                 raise ClinferError("the memory given for an output is too small", where="network",
                                    values={"output": self._program.tensors[root].port, "needed bytes": nbytes,
                                            "given bytes": memory.capacity})
             self.bind(root, memory)
-        return grown
+        return own, tuple(grown)
 
-    def _own_output(self, root: int) -> GrowingBuffer:
-        own = self._own_outputs.get(root)
-        if own is None:
-            own = self._own_outputs[root] = GrowingBuffer(
-                self._program.engine, f"output {self._program.tensors[root].port}")
-        return own
+    def bind_own(self, needs: Needs, wanted: Container[int]) -> None:
+        """Give outputs (root, bytes) that are not wanted elsewhere their slots."""
+        for root, _ in needs:
+            if root not in wanted:
+                memory = self._pool.memory(self._program.tensors[root].slot)
+                assert memory is not None
+                self.bind(root, memory)
 
-    def grow_slots(self, needs: tuple[tuple[int, int], ...]) -> tuple[Growth, ...]:
-        """Make every slot at least that large, and tell which grew; what a grown slot held is lost."""
-        growths = []
-        for slot, nbytes in needs:
-            held = self._slots[slot]
-            if held is not None and held.capacity >= nbytes:
-                continue
-            if held is not None:
-                self._slots[slot] = None
-                held.release()
-            grown = self._program.engine.allocate_bytes(nbytes, what=f"memory slot {slot}")
-            self._slots[slot] = grown
-            growths.append(Growth("slot", slot, held.capacity if held is not None else 0, grown.capacity))
+    def release(self) -> None:
+        """Let go of all memory but constants."""
+        self._memories = dict(self._program.constant_memory)
+        for kernel in self.kernels:
+            kernel.forget_buffers()
+
+    def fit_slots(self, needs: Needs, held: tuple[int, ...]) -> tuple[bool, tuple[Growth, ...]]:
+        """Make slots large enough, see `MemoryPool.fit`; whether any of them lies elsewhere now, and what grew."""
+        before = self._pool.nbytes
+        moved = self._pool.fit(needs, held)
+        grown = []
+        for slot, had in moved.items():
+            memory = self._pool.memory(slot)
+            assert memory is not None
             for kernel, position in self._slot_uses[slot]:
-                kernel.set_buffer(position, grown)
-        return tuple(growths)
+                kernel.set_buffer(position, memory)
+            if memory.capacity > had:
+                grown.append(Growth("slot", slot, had, memory.capacity))
+        if self._pool.nbytes <= before:
+            return bool(moved), ()
+        return bool(moved), (*grown, Growth("pool", 0, before, self._pool.nbytes))
 
     def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
         """What is launched, with its argument block set, unless it is set already."""

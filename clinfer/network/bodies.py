@@ -9,6 +9,7 @@ from clinfer.network.buffers import Given
 from clinfer.network.loops import Loop
 from clinfer.network.memory_picture import MemoryPicture
 from clinfer.network.plan import RunBody
+from clinfer.network.preallocation import Preallocation
 from clinfer.network.profiling import NodeProfile
 from clinfer.program.program import Program
 
@@ -20,8 +21,10 @@ class Bodies:
     """Makes the network of a body when it runs first, and runs it. `make`: from a body's program
     and its path to its network."""
 
-    def __init__(self, program: Program, make: Callable[[Program, str], Network]) -> None:
+    def __init__(self, program: Program, preallocation: Preallocation,
+                 make: Callable[[Program, str], Network]) -> None:
         self._program = program
+        self._preallocation = preallocation
         self._make = make
         self._networks: dict[tuple[int, int], Network] = {}
         self._loops: dict[tuple[int, int], Loop] = {}
@@ -41,6 +44,11 @@ class Bodies:
         except ClinferError as error:
             raise error.at(node.primitive.where) from None
         return [Given(results[name].memory, results[name].layout.static_shape) for name in source.outputs]
+
+    def release(self) -> None:
+        """Give up the networks and what loops keep."""
+        self._loops.clear()
+        self._networks.clear()
 
     def start_profile(self) -> None:
         """See `Network.start_profile`."""
@@ -67,5 +75,6 @@ class Bodies:
     def _loop(self, step: RunBody) -> Loop:
         key = step.node, step.body
         if key not in self._loops:
-            self._loops[key] = Loop(self._network(step), self._program.nodes[step.node].primitive.bodies[step.body])
+            source = self._program.nodes[step.node].primitive.bodies[step.body]
+            self._loops[key] = Loop(self._network(step), source, self._preallocation)
         return self._loops[key]

@@ -1,11 +1,15 @@
 """What a network keeps tensors in."""
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
+from clinfer.network.preallocation import EXACT, Preallocation
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 
@@ -20,24 +24,36 @@ class Given:
 
 
 class GrowingBuffer:
-    """Memory that is made anew where more is needed; what it held is lost then. `what` names it in errors.
+    """Memory that is made anew where more is needed, with room ahead for sizes that grow; what it held is lost then.
 
-    `nbytes`: how much there is at present.
+    `what` names it in errors. `nbytes`: how much there is at present.
     """
 
-    def __init__(self, engine: Engine, what: str) -> None:
+    def __init__(self, engine: Engine, what: str, preallocation: Preallocation = EXACT) -> None:
         self._engine = engine
         self._what = what
+        self._preallocation = preallocation
+        self._sizes: deque[int] = deque(maxlen=3)
         self._memory: Memory | None = None
         self.nbytes = 0
 
     def fit(self, nbytes: int) -> Memory:
         """The memory, at least that large."""
+        if not self._sizes or self._sizes[-1] != nbytes:
+            self._sizes.append(nbytes)
         held = self._memory
         if held is None or held.capacity < nbytes:
             if held is not None:
                 self._memory, self.nbytes = None, 0
                 held.release()
-            held = self._memory = self._engine.allocate_bytes(nbytes, what=self._what)
+            held = self._memory = self._allocated(nbytes)
             self.nbytes = held.capacity
         return held
+
+    def _allocated(self, nbytes: int) -> Memory:
+        ahead = self._preallocation.expected(tuple(self._sizes))
+        if ahead > nbytes:
+            # Room ahead of need is no reason to fail.
+            with suppress(ClinferError):
+                return self._engine.allocate_bytes(ahead, what=self._what)
+        return self._engine.allocate_bytes(nbytes, what=self._what)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape_inference import ShapeInference
 from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.network import Network
 from clinfer.program.build import build_program, check_topology
 from clinfer.program.constants import ConstantData
@@ -46,6 +47,9 @@ def _context(engine: Engine, shape_inference: ShapeInference, options: BuildOpti
 def execute_constants(topology: Topology, context: BuildContext) -> dict[str, ConstantData]:
     """Run a topology without inputs once, as an internal network; its outputs stay on the device."""
     program = build_program(topology, replace(context, options=BuildOptions(is_internal=True)))
-    outputs = Network(program, context.stream, context.shape_inference).execute()
+    network = Network(program, context.stream, context.shape_inference)
+    for name in program.outputs:
+        network.set_output(name, GrowingBuffer(context.engine, f"constant {name}"))
+    outputs = network.execute()
     context.stream.finish()
     return {name: ConstantData(output.layout, memory=output.memory) for name, output in outputs.items()}

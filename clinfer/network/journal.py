@@ -220,7 +220,7 @@ class _Teller:
         outputs = [self._program.tensors[t] for t in node.outputs]
         if any(tensor.root in self._note.external for tensor in outputs):
             return "external"
-        places = {("slot", t.slot) if t.storage == "slot" else ("output", t.root) for t in outputs}
+        places = {("slot", t.slot) for t in outputs}
         places |= {("slot", slot) for slot in node.scratch_slots}
         if places & self._grown:
             return "grown"

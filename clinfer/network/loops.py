@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.network.buffers import Given, GrowingBuffer
+from clinfer.network.preallocation import Preallocation
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -28,17 +30,18 @@ if TYPE_CHECKING:
 class Loop:
     """Runs the network of one body; the memory of its results is its own until it runs again."""
 
-    def __init__(self, network: Network, source: SourceBody) -> None:
+    def __init__(self, network: Network, source: SourceBody, preallocation: Preallocation) -> None:
         assert source.loop is not None
         self._network = network
         self._source = source
         self._ports = source.loop
         program, stream = network.program, network.stream
-        self._slices = {name: _Slice(stream, slicing, program.inputs[name].element_type, name)
+        make = partial(GrowingBuffer, stream.engine, preallocation=preallocation)
+        self._slices = {name: _Slice(stream, slicing, program.inputs[name].element_type, name, make)
                         for name, slicing in self._ports.sliced.items()}
-        self._states = {name: tuple(GrowingBuffer(stream.engine, f"state {name}") for _ in range(2))
+        self._states = {name: tuple(make(f"state {name}") for _ in range(2))
                         for name in self._ports.carried.values()}
-        self._joined = {index: _Joined(stream, joining, program.outputs[source.outputs[index]].layout)
+        self._joined = {index: _Joined(stream, joining, program.outputs[source.outputs[index]].layout, make)
                         for index, joining in self._ports.joined.items()}
         self._counter = _Counter(stream, program, self._ports.counter) if self._ports.counter else None
         self._condition = _Condition(stream, program, self._ports)
@@ -121,12 +124,13 @@ class Loop:
 class _Slice:
     """The slices of one input, cut out into memory of their own."""
 
-    def __init__(self, stream: Stream, slicing: Slicing, element_type: ElementType, name: str) -> None:
+    def __init__(self, stream: Stream, slicing: Slicing, element_type: ElementType, name: str,
+                 make: Callable[[str], GrowingBuffer]) -> None:
         self._stream = stream
         self._slicing = slicing
         self._type = element_type
         self._name = name
-        self._buffer = GrowingBuffer(stream.engine, f"slice {name}")
+        self._buffer = make(f"slice {name}")
 
     def count(self, shape: StaticShape) -> int:
         """How many slices a tensor of that shape has."""
@@ -150,13 +154,14 @@ class _Slice:
 class _Joined:
     """One tensor made of the results of all runs."""
 
-    def __init__(self, stream: Stream, joining: Joining, declared: Layout) -> None:
+    def __init__(self, stream: Stream, joining: Joining, declared: Layout,
+                 make: Callable[[str], GrowingBuffer]) -> None:
         self._stream = stream
         self._type = declared.element_type
         self._declared = declared.shape or (1,)
         self._axis = joining.axis % len(self._declared)
         self._backwards = joining.backwards
-        self._buffers = [GrowingBuffer(stream.engine, "joined results") for _ in range(2)]
+        self._buffers = [make("joined results") for _ in range(2)]
         self._memory: Memory | None = None
         self.begin(None)
 

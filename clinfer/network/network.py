@@ -4,9 +4,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
+from weakref import WeakSet
 
 import numpy as np
 
@@ -21,18 +22,19 @@ from clinfer.network.host_calls import HostCalls
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
+from clinfer.network.memory_pool import MemoryPool
 from clinfer.network.plan import CallHost, Fetch, Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.plan_cache import PlanCache, SegmentKey
 from clinfer.network.planner import Planner
+from clinfer.network.preallocation import AHEAD, Preallocation
 from clinfer.network.profiling import NodeProfile, Profiler
-from clinfer.network.record import ExecutionRecord
+from clinfer.network.record import ExecutionRecord, Growth
+from clinfer.network.replay import Replay, WaitingLaunches, resolve
+from clinfer.network.waits import WaitFinder
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
-from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import Stream, WorkSize
-
-_Replay = list[Upload | RunBody | Fetch | CallHost | list[tuple[Kernel, WorkSize]]]
+from clinfer.runtime.stream import Stream
 
 
 @dataclass(frozen=True)
@@ -77,17 +79,22 @@ class Network:
     """
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
-                 profiling: bool = False, parametric: bool = True, within: Within | None = None) -> None:
+                 profiling: bool = False, parametric: bool = True, within: Within | None = None,
+                 preallocation: Preallocation = AHEAD) -> None:
         self.program = program
         self.stream = stream
-        self._bindings = Bindings(program)
+        self._pool = MemoryPool(program, preallocation)
+        self._bindings = Bindings(program, self._pool)
+        waiting = program.execution_order == "out_of_order" and not stream.in_order
+        self._waits = WaitFinder(program, self._bindings.kernel_nodes) if waiting else None
         self._profiler = Profiler(program, self._bindings.kernel_index) if profiling else None
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
                                 self._profiler.add_host_time if self._profiler else None, parametric)
         self._plans = PlanCache()
+        self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
-        self._replays: list[_Replay] = [[] for _ in program.segments]
+        self._replays: list[Replay] = [[] for _ in program.segments]
         self._given: dict[str, Given] = {}
         self._fetched: dict[int, Callable[[], np.ndarray]] = {}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
@@ -95,8 +102,8 @@ class Network:
         self._journal, self._is_body = journal, within is not None
         self._site = site = Site(program, self._bindings.kernel_index, path)
         # A body's network is made without a reference to this one: a cycle would keep device memory for a while.
-        self._bodies = Bodies(program, lambda body, below: Network(
-            body, stream, shape_inference, profiling, parametric, Within(journal, site.below(below))))
+        self._bodies = Bodies(program, preallocation, lambda body, below: Network(
+            body, stream, shape_inference, profiling, parametric, Within(journal, site.below(below)), preallocation))
         self._host_calls = HostCalls(program, stream)
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
@@ -132,6 +139,15 @@ class Network:
             self._wanted.pop(name, None)
         else:
             self._wanted[name] = memory
+
+    def release_memory(self) -> None:
+        """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next
+        execution. Inputs stay given. The stream must be finished."""
+        self._forget_plans()
+        self._plans.clear()
+        self._bodies.release()
+        self._bindings.release()
+        self._pool.release()
 
     # -- execution ------------------------------------------------------------------------------
 
@@ -218,6 +234,8 @@ class Network:
         # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
         plan = self._planner.plan(key[0], {t: shapes[t] for t in segment.incoming},
                                   {t: values[t].copy() for t in segment.values})
+        if self._waits is not None:
+            plan = replace(plan, waits=self._waits.waits(plan.steps))
         self.plans_made += 1
         self._plans.put(key, plan)
         return plan
@@ -225,44 +243,47 @@ class Network:
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""
         wanted = self._wanted_by_root()
-        grown = self._bindings.bind_outputs(plan.output_bytes, wanted)
+        own, grown = self._bindings.bind_given(plan.output_bytes, wanted)
         number = key[0]
-        before = self._current[number]
-        if before is plan and not grown:
-            return
-        self._current[number] = None
-        try:
-            grown += self._bindings.grow_slots(plan.slot_bytes)
-        except ClinferError:
-            # A slot that could not grow is gone, and plans of other segments may count on it.
-            self._current = [None] * len(self._current)
-            raise
-        self._journal.add(Note(
-            self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
-            None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
-        self._replays[number] = self._resolve(plan)
-        self._current[number], self._keys[number] = plan, key[1]
+        before, has_outputs = self._current[number], self._pool.holds(own)
+        if before is not plan or grown or not has_outputs or self._pool.is_split:
+            self._current[number] = None
+            if plan not in self._fitted or not has_outputs:
+                grown += self._fit_slots(number, plan, own)
+            self._journal.add(Note(
+                self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
+                None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
+            self._replays[number] = resolve(plan, self._bindings.ready)
+            self._current[number], self._keys[number] = plan, key[1]
+        self._bindings.bind_own(plan.output_bytes, wanted)
 
-    def _resolve(self, plan: Plan) -> _Replay:
-        """The steps as they are replayed, launches in unbroken runs; sets their argument blocks."""
-        resolved: _Replay = []
-        launches: list[tuple[Kernel, WorkSize]] | None = None
-        ready = self._bindings.ready
-        for step in plan.steps:
-            if not isinstance(step, Launch):
-                resolved.append(step)
-                launches = None
-                continue
-            if launches is None:
-                launches = []
-                resolved.append(launches)
-            launches.append(ready(step))
-        return resolved
+    def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]]) -> tuple[Growth, ...]:
+        """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
+        held = self.program.segments[number].held
+        try:
+            is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held)
+        except ClinferError:
+            # Slots that could not grow are gone, and plans of other segments may count on them.
+            self._forget_plans()
+            raise
+        if is_moved:
+            self._fitted.clear()
+        if not self._pool.is_split:
+            self._fitted.add(plan)
+        return grown
+
+    def _forget_plans(self) -> None:
+        """Let every plan ask for its memory again."""
+        self._current = [None] * len(self._current)
+        self._replays = [[] for _ in self._replays]
+        self._fitted.clear()
 
     def _replay(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
         for step in self._replays[number]:
             if isinstance(step, list):
                 self.stream.enqueue_all(step)
+            elif isinstance(step, WaitingLaunches):
+                self.stream.enqueue_waiting(step.launches, step.waits)
             else:
                 self._carry_out(step, shapes, values)
 
@@ -338,7 +359,7 @@ class Network:
         if self._known is None:
             return None
         shapes, values = self._known
-        return picture_memory(self.program, shapes, self._bindings.memory, self._bindings.slot_memory,
+        return picture_memory(self.program, shapes, self._bindings.memory, self._pool.memory,
                               lambda index: self._planner.scratch_bytes(index, shapes, values),
                               self._bodies.memory_pictures())
 

@@ -88,7 +88,8 @@ class Plan:
     `shapes` and `values`: what is known of every tensor that the segment makes (shapes of outputs of
     bodies and of host calls are missing: they are known after the run). `slot_bytes` and `output_bytes`:
     the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
-    were planned one by one; what recordings gave of the others cost next to nothing.
+    were planned one by one; what recordings gave of the others cost next to nothing. `waits`: for each step the
+    numbers of the steps that it waits for, where they may run out of order; else empty.
     """
 
     steps: tuple[Step, ...]
@@ -97,3 +98,4 @@ class Plan:
     slot_bytes: tuple[tuple[int, int], ...]
     output_bytes: tuple[tuple[int, int], ...]
     planned: tuple[int, ...] = ()
+    waits: tuple[tuple[int, ...], ...] = ()

@@ -39,6 +39,11 @@ class PlanCache:
             if len(self._gone) > _REMEMBERED:
                 self._gone.popitem(last=False)
 
+    def clear(self) -> None:
+        """Give up all plans, and forget which ones there were."""
+        self._plans.clear()
+        self._gone.clear()
+
     def was_evicted(self, key: SegmentKey) -> bool:
         """Whether the plan was here and had to be given up."""
         return hash(key) in self._gone

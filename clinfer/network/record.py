@@ -12,12 +12,13 @@ MemoryUse = Literal["reused", "grown", "external", "view", "host", "body", "call
 
 @dataclass(frozen=True)
 class Growth:
-    """Memory that was made anew because more was needed: a slot by its number, or an output by its tensor.
+    """Memory that was made anew because more was needed: a slot by its number, an output of the caller's by its
+    tensor, or the whole pool in which slots lie (0).
 
     Bytes that it had (0: there was none) and has.
     """
 
-    kind: Literal["slot", "output"]
+    kind: Literal["slot", "output", "pool"]
     number: int
     before: int
     after: int
@@ -75,8 +76,8 @@ class SegmentRecord:
 
     @property
     def grown_bytes(self) -> int:
-        """How much larger its memory became."""
-        return sum(growth.after - growth.before for growth in self.grown)
+        """How much larger its memory became: slots count as the pool in which they lie."""
+        return sum(growth.after - growth.before for growth in self.grown if growth.kind != "slot")
 
     @property
     def changed_nodes(self) -> int:

@@ -5,11 +5,18 @@ from dataclasses import dataclass, replace
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import upper_estimate
+from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation, generate
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.memory_plan import LiveRange, assign_slots
+from clinfer.program.memory_dependencies import (
+    Buffer,
+    Dependencies,
+    in_order_dependencies,
+    out_of_order_dependencies,
+    steps_before,
+)
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
 from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
@@ -45,12 +52,11 @@ def _generate(graph: Graph) -> dict[str, tuple[Implementation, ...]]:
 
 
 @dataclass
-class _Buffer:
-    """A tensor's memory while the program is laid out."""
+class _Home:
+    """Where a tensor and its views lie, while the program is laid out; see `memory_dependencies.Buffer`."""
 
-    first: int
-    last: int
-    size: int
+    made: int
+    touched: set[int]
     storage: Storage
     slot: int = -1
 
@@ -69,10 +75,10 @@ class _Assembly:
         self.ports = [Port(n.id, i) for n in graph for i in range(len(n.layouts))]
         self.index = {port: i for i, port in enumerate(self.ports)}
         self.roots = self._find_roots()
-        self.buffers = self._find_buffers()
+        self.homes = self._find_homes()
         self._keep_what_bodies_return()
         self.scratch: dict[str, tuple[int, ...]] = {}
-        self.slot_count = self._share_slots()
+        self.slots = self._number_slots()
 
     def program(self) -> Program:
         """The program of the graph."""
@@ -87,8 +93,9 @@ class _Assembly:
             input_tensors={name: self.index[Port(name)] for name in self.graph.input_names},
             outputs={name: OutputInfo(self.index[port], self.graph.layout(port))
                      for name, port in self.graph.outputs.items()},
-            constants=constants, constant_memory=memory, slot_count=self.slot_count,
-            removed=self.graph.history.removals(self.graph))
+            constants=constants, constant_memory=memory, dependencies=self._dependencies(),
+            first_scratch=sum(home.slot >= 0 for home in self.homes.values()),
+            execution_order=self.context.options.execution_order, removed=self.graph.history.removals(self.graph))
 
     def _settle(self, constants: dict[int, ConstantData]) -> dict[int, Memory]:
         """Let constants be where they are read, and only there; the memory of those on the device."""
@@ -130,43 +137,41 @@ class _Assembly:
                 roots[self.index[Port(node.id)]] = roots[self.index[node.inputs[0]]]
         return roots
 
-    def _find_buffers(self) -> dict[int, _Buffer]:
+    def _find_homes(self) -> dict[int, _Home]:
         step = {node.id: i for i, node in enumerate(self.order)}
         outputs = {self.roots[self.index[port]] for port in self.graph.outputs.values()}
-        buffers: dict[int, _Buffer] = {}
+        homes: dict[int, _Home] = {}
         for i, port in enumerate(self.ports):
-            root, last = self.roots[i], self._last_use(port, step)
+            root = self.roots[i]
             if root == i:
-                buffers[i] = _Buffer(step.get(port.primitive, 0), last, 0, self._storage(port, i in outputs))
-            buffers[root].last = max(buffers[root].last, last)
-            buffers[root].size = max(buffers[root].size, _estimate(self.graph.layout(port)))
-        return buffers
+                made = step.get(port.primitive, 0)
+                homes[i] = _Home(made, {made}, self._storage(port, i in outputs))
+            homes[root].touched |= self._touches(port, step)
+        for root in outputs:
+            homes[root].touched.add(len(self.order))
+        return homes
 
     def _keep_what_bodies_return(self) -> None:
         """A body may return what it was given: the inputs of its node live as long as the outputs."""
-        returned = {self.roots[self.index[port]] for port in self.graph.outputs.values()}
         for node in reversed(self.order):
-            if not node.primitive.bodies:
-                continue
-            outputs = {self.roots[self.index[Port(node.id, i)]] for i in range(len(node.layouts))}
-            last = len(self.order) if outputs & returned else max(self.buffers[i].last for i in outputs)
-            for root in {self.roots[self.index[port]] for port in node.inputs}:
-                self.buffers[root].last = max(self.buffers[root].last, last)
-                if last == len(self.order):
-                    returned.add(root)
+            if node.primitive.bodies:
+                outputs = {self.roots[self.index[Port(node.id, i)]] for i in range(len(node.layouts))}
+                touched = set().union(*(self.homes[i].touched for i in outputs))
+                for root in {self.roots[self.index[port]] for port in node.inputs}:
+                    self.homes[root].touched |= touched
 
-    def _last_use(self, port: Port, step: dict[str, int]) -> int:
-        """The last step that needs a port. What a later segment reads lives to the end of that segment,
-        because a segment grows its slots, which loses their contents, before its first step."""
+    def _touches(self, port: Port, step: dict[str, int]) -> set[int]:
+        """The steps that need a port. What a later segment reads is needed by all of that segment,
+        because memory is arranged anew, for what that segment makes, before its first step."""
         born = self.segments[port.primitive]
-        last = step.get(port.primitive, 0)
+        touched = {step.get(port.primitive, 0)}
         for reader, _ in self.graph.readers(port):
             segment = self.segments[reader.id]
             if segment == born:
-                last = max(last, step.get(reader.id, 0))
+                touched.add(step.get(reader.id, 0))
             else:
-                last = max([last, *(step[n.id] for n in self.order if self.segments[n.id] == segment)])
-        return last
+                touched |= {step[n.id] for n in self.order if self.segments[n.id] == segment}
+        return touched
 
     def _storage(self, port: Port, is_output: bool) -> Storage:
         node = self.graph[port.primitive]
@@ -182,43 +187,37 @@ class _Assembly:
             return "host"
         return "slot"
 
-    def _share_slots(self) -> int:
-        owners: list[tuple[str, int]] = []
-        ranges: list[LiveRange] = []
-        for root, buffer in self.buffers.items():
-            if buffer.storage == "slot":
-                owners.append(("", root))
-                ranges.append(LiveRange(str(self.ports[root]), buffer.first, buffer.last, buffer.size))
+    def _number_slots(self) -> list[Buffer]:
+        """Give every tensor of the pool and every scratch buffer a slot, tensors first; the slots as buffers."""
+        slots: list[Buffer] = []
+        for root, home in self.homes.items():
+            if home.storage in ("slot", "output"):
+                home.slot = len(slots)
+                slots.append(Buffer(str(self.ports[root]), home.made, frozenset(home.touched)))
         for step, node in enumerate(self.order):
-            for n, size in enumerate(self._scratch_sizes(node)):
-                owners.append((node.id, n))
-                ranges.append(LiveRange(f"{node.id}/scratch{n}", step, step, size))
-        slots, count = assign_slots(ranges)
-        for (owner, number), slot in zip(owners, slots, strict=True):
-            if owner:
-                self.scratch[owner] = (*self.scratch.get(owner, ()), slot)
-            else:
-                self.buffers[number].slot = slot
-        return count
+            numbers = range(len(slots), len(slots) + _scratch_count(node))
+            self.scratch[node.id] = tuple(numbers)
+            slots += [Buffer(f"{node.id}/scratch{n}", step, frozenset([step])) for n in range(len(numbers))]
+        return slots
 
-    def _scratch_sizes(self, node: Node) -> tuple[int, ...]:
-        """Estimated bytes of each scratch buffer, the largest over the node's kernels."""
-        if node.selection is None:
-            return ()
-        params = node.selection.params
-        guess = replace(params, inputs=tuple(_static(x) for x in params.inputs),
-                        outputs=tuple(_static(x) for x in params.outputs),
-                        tail_inputs=tuple(_static(x) for x in params.tail_inputs))
-        needs = [spec.scratch(guess) for spec in node.selection.specs]
-        return tuple(max(need[i] if i < len(need) else 0 for need in needs)
-                     for i in range(max(map(len, needs), default=0)))
+    def _dependencies(self) -> Dependencies:
+        if self.context.options.execution_order == "in_order":
+            found = in_order_dependencies(self.slots)
+        else:
+            step = {node.id: i for i, node in enumerate(self.order)}
+            sources = [[step[p.primitive] for p in node.inputs if p.primitive in step] for node in self.order]
+            before = steps_before(sources, [self.segments[node.id] for node in self.order])
+            found = out_of_order_dependencies(self.slots, dict(enumerate(before)))
+        for number, (slot, others) in enumerate(zip(self.slots, found, strict=True)):
+            log(6, f"slot {number}: {slot.name}, steps {slot.made} to {slot.last}, apart from {sorted(others)}")
+        return found
 
     # -- parts ----------------------------------------------------------------------------------
 
     def _tensor(self, index: int) -> Tensor:
         root = self.roots[index]
-        buffer = self.buffers[root]
-        return Tensor(self.ports[index], self.graph.layout(self.ports[index]), root, buffer.storage, buffer.slot)
+        home = self.homes[root]
+        return Tensor(self.ports[index], self.graph.layout(self.ports[index]), root, home.storage, home.slot)
 
     def _node(self, node: Node) -> ProgramNode:
         bodies = tuple(build_program(body.topology, replace(self.context, options=replace(
@@ -253,7 +252,9 @@ class _Assembly:
                         values[tensor] = None
         on_device = [i for i in members if nodes[i].kind not in ("host", "call")]
         fetched = tuple(t for i in on_device for t in nodes[i].outputs if t in awaited)
-        return Segment(tuple(members), tuple(incoming), tuple(values), fetched)
+        first = next(i for i, node in enumerate(nodes) if node.segment == number)
+        held = tuple(i for i, slot in enumerate(self.slots) if slot.made < first <= slot.last)
+        return Segment(tuple(members), tuple(incoming), tuple(values), held, fetched)
 
 
 def _without_topologies(primitive: Primitive) -> Primitive:
@@ -275,11 +276,15 @@ def _kind(node: Node) -> NodeKind:
     return "body" if node.primitive.bodies else "kernel"
 
 
+def _scratch_count(node: Node) -> int:
+    """How many scratch buffers the node's kernels need at most."""
+    if node.selection is None:
+        return 0
+    params = node.selection.params
+    guess = replace(params, inputs=tuple(map(_static, params.inputs)), outputs=tuple(map(_static, params.outputs)),
+                    tail_inputs=tuple(map(_static, params.tail_inputs)))
+    return max((len(spec.scratch(guess)) for spec in node.selection.specs), default=0)
+
+
 def _static(layout: Layout) -> Layout:
     return layout.with_shape(upper_estimate(layout.shape))
-
-
-def _estimate(layout: Layout) -> int:
-    return _static(layout).byte_size
-
-

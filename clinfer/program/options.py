@@ -8,6 +8,7 @@ from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.kernels.selector import ANYTHING, Forced
+from clinfer.program.memory_dependencies import ExecutionOrder
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,14 @@ class BuildOptions:
 
     `skipped_passes` names passes to leave out, of `clinfer.program.passes.OPTIONAL`. `is_internal` marks a program
     that computes constants for another: its outputs keep the layouts of their producers, and nothing in it is
-    folded.
+    folded. `execution_order`: whether steps that do not depend on each other may run at the same time on an
+    out-of-order queue; their tensors then share no memory.
     """
 
     force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     skipped_passes: frozenset[str] = frozenset()
     is_internal: bool = False
+    execution_order: ExecutionOrder = "in_order"
 
     def forced(self, primitive_id: str) -> Forced:
         """The demand on the selector for one primitive; the compile option wins over the knob."""

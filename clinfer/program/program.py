@@ -12,6 +12,7 @@ from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
+from clinfer.program.memory_dependencies import Dependencies, ExecutionOrder
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive
@@ -26,8 +27,8 @@ class Tensor:
 
     `layout` may be dynamic. `root` is the index of the tensor whose memory this one is (its own index
     unless it is a view). `storage` says where the root's memory comes from: an input of the execution,
-    a constant, a slot of the pool, an output of the execution, a body's network or a host call, or nowhere (a host
-    value that no kernel reads). `slot` is the slot's number, or -1.
+    a constant, a slot of the pool, an output of the execution (the caller's memory, or else a slot), a body's
+    network or a host call, or nowhere (a host value that no kernel reads). `slot` is the slot's number, or -1.
     """
 
     port: Port
@@ -70,13 +71,14 @@ class Segment:
     """Nodes that run without the host looking at data in between.
 
     `incoming`: tensors from outside whose shapes belong to the key of a plan; `values`: those whose
-    contents the host reads, which belong to the key too. `fetched`: tensors made here whose contents the host reads
-    for later segments.
+    contents the host reads, which belong to the key too. `held`: slots with contents of earlier segments that
+    this one or a later one needs. `fetched`: tensors made here whose contents the host reads for later segments.
     """
 
     nodes: tuple[int, ...]
     incoming: tuple[int, ...]
     values: tuple[int, ...]
+    held: tuple[int, ...]
     fetched: tuple[int, ...] = ()
 
 
@@ -96,8 +98,9 @@ class OutputInfo:
 class Program:
     """Everything that is decided before the first inference.
 
-    `constants` by tensor index; `constant_memory` holds those that kernels read. `slot_count` slots
-    are grown per shape by each network. `removed`: what passes took out of the topology's graph.
+    `constants` by tensor index; `constant_memory` holds those that kernels read. `dependencies`: for each slot those
+    with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
+    hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
     `recordings` is a memory of its networks: what they recorded of planning nodes.
     """
 
@@ -111,7 +114,9 @@ class Program:
     outputs: Mapping[str, OutputInfo]
     constants: Mapping[int, ConstantData]
     constant_memory: Mapping[int, Memory]
-    slot_count: int
+    dependencies: Dependencies
+    first_scratch: int
+    execution_order: ExecutionOrder = "in_order"
     removed: tuple[Removal, ...] = ()
     recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
 

@@ -69,7 +69,7 @@ def _resolve(name: str, result: Any, arguments: list[Any] | None) -> Callable[..
 
 
 enqueue_nd_range_kernel = _resolve("clEnqueueNDRangeKernel", ctypes.c_int, None)
-"""(queue, kernel, dims, None, global sizes, local sizes, 0, None, event or None) -> status.
+"""(queue, kernel, dims, None, global sizes, local sizes, count of events, events or None, event or None) -> status.
 
 Declares no argument types, which saves 0.4 us a call: every pointer must come as a ctypes object or None.
 """
@@ -103,6 +103,8 @@ address, 0, None, None) -> status."""
 
 write_rectangle = _resolve("clEnqueueWriteBufferRect", ctypes.c_int, _RECTANGLE)
 """The same, the other way."""
+release_event = _resolve("clReleaseEvent", ctypes.c_int, [HANDLE])
+"""(event) -> status."""
 
 get_device_info = _resolve("clGetDeviceInfo", ctypes.c_int, [HANDLE, ctypes.c_uint, ctypes.c_size_t, HANDLE, HANDLE])
 """(device, key, byte count, buffer, None) -> status; for keys that pyopencl does not know."""

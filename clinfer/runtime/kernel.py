@@ -41,6 +41,11 @@ class Kernel:
             raise self._refused(status, index, memory.nbytes)
         self._memories[index] = memory
 
+    def forget_buffers(self) -> None:
+        """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
+        next launch."""
+        self._memories.clear()
+
     def set_local(self, index: int, nbytes: int) -> None:
         """Set the size of a `__local` argument."""
         status = driver.set_kernel_arg(self.handle, index, driver.size_of(nbytes), None)

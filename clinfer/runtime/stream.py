@@ -99,6 +99,37 @@ class Stream:
             if status:
                 raise self._refused(status, kernel, work)
 
+    def enqueue_waiting(self, launches: Sequence[tuple[Kernel, WorkSize]], waits: Sequence[Sequence[int]]) -> None:
+        """Launch kernels, each of which waits for the earlier ones of those numbers only; the first ones begin when
+        all that came before is done. On an in-order queue they run one behind the other."""
+        if self.in_order:
+            self.enqueue_all(launches)
+            return
+        self.barrier()
+        events: list[tuple[int, ...]] = []
+        made: list[int] = []
+        try:
+            for (kernel, work), numbers in zip(launches, waits, strict=True):
+                waiting = tuple(event for number in numbers for event in events[number])
+                if not work.is_empty:
+                    made.append(self._launch_behind(kernel, work, waiting))
+                    waiting = (made[-1],)
+                events.append(waiting)
+        finally:
+            for event in made:
+                driver.release_event(event)
+
+    def _launch_behind(self, kernel: Kernel, work: WorkSize, waiting: tuple[int, ...]) -> int:
+        """Launch a kernel that waits for those events; the handle of its own."""
+        pointer = driver.HANDLE()
+        events = (driver.HANDLE * len(waiting))(*waiting) if waiting else None
+        status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array, work.local_array,
+                              len(waiting), events, ctypes.byref(pointer))
+        if status:
+            raise self._refused(status, kernel, work)
+        assert pointer.value is not None
+        return pointer.value
+
     def enqueue_with_event(self, kernel: Kernel, work: WorkSize | Sequence[int],
                            local: Sequence[int] | None = None) -> Event:
         """Launch a kernel; the event tells when it is done (an empty launch: when what came before is)."""

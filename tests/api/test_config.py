@@ -27,6 +27,9 @@ hint, streams = ov.properties.hint, ov.properties.streams
     (streams.num(streams.Num.AUTO), "NUM_STREAMS", 1),
     ({"force_implementations": {"conv1": ["b_fs_yx_fsv16", ""]}}, "force_implementations",
      {"conv1": ("b_fs_yx_fsv16", "")}),
+    ({"preallocation_ratio": "1.5"}, "preallocation_ratio", 1.5),
+    ({"preallocation_iterations": 0}, "preallocation_iterations", 0),
+    ({"execution_order": "out_of_order"}, "execution_order", "out_of_order"),
 ])
 def test_settings_are_read(settings: Any, name: str, value: Any) -> None:
     assert CompileConfig().updated(settings).properties()[name] == value
@@ -50,6 +53,10 @@ def test_later_settings_win_and_others_stay() -> None:
     ({"force_implementations": {"conv1": "bfyx"}}, ["conv1", "bfyx"]),
     ({"force_implementations": {"conv1": ("nchw", "")}}, ["unknown format 'nchw'", "bfyx"]),
     ({"force_implementations": "conv1"}, ["dictionary"]),
+    ({"preallocation_ratio": 0.9}, ["preallocation_ratio", "1 to 10"]),
+    ({"preallocation_ratio": "nan"}, ["1 to 10"]),
+    ({"preallocation_iterations": -1}, ["whole number"]),
+    ({"execution_order": "any"}, ["in_order or out_of_order"]),
     ("NUM_STREAMS", ["dictionary", "str"]),
     (3, ["dictionary", "int"]),
 ])

@@ -250,4 +250,7 @@ def test_intermediate_memory_is_released_when_asked(core: Core, device: DeviceIn
         np.testing.assert_allclose(request.infer(x)[0], expected, rtol=0, atol=1e-7)
         held = ledger.current
         compiled.release_memory()
-        assert ledger.current <= held - x.nbytes
+        assert ledger.current <= held - 3 * x.nbytes
+    assert ledger.current == sum(memory.capacity for memory in compiled.program.constant_memory.values())
+    np.testing.assert_allclose(request.infer()[0], expected, rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(request.get_input_tensor().data, x)
