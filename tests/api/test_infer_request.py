@@ -285,7 +285,7 @@ def test_what_an_inference_did_because_its_shape_was_new(core: Core, device: Dev
         request.infer([np.zeros((rows, 5), np.float32)])
         told.append([segment.reason for segment in request.dynamic_record.segments])
     assert told == [["first sight"], [], ["first sight"], []]
-    other.infer([np.zeros((9, 5), np.float32)])
+    other.infer([np.zeros((900, 5), np.float32)])
     assert other.dynamic_record.grown_bytes > 0 and not request.dynamic_record
     with pytest.raises(ClinferError):
         other.infer([np.zeros((9, 6), np.float32)])
