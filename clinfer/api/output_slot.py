@@ -10,7 +10,7 @@ from clinfer.api.input_slot import blank_shape
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.network import NetworkOutput
+from clinfer.network.output import NetworkOutput
 from clinfer.runtime.stream import Stream
 
 

@@ -24,7 +24,8 @@ from clinfer.runtime.stream import Stream
 from clinfer.topology import Joining, LoopPorts, Slicing, SourceBody
 
 if TYPE_CHECKING:
-    from clinfer.network.network import Network, NetworkOutput
+    from clinfer.network.network import Network
+    from clinfer.network.output import NetworkOutput
 
 
 class Loop:

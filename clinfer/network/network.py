@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from weakref import WeakSet
@@ -23,6 +23,7 @@ from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.memory_pool import MemoryPool
+from clinfer.network.output import NetworkOutput
 from clinfer.network.plan import CallHost, Fetch, Launch, Plan, PlanKey, RunBody, Upload
 from clinfer.network.plan_cache import PlanCache, SegmentKey
 from clinfer.network.planner import Planner
@@ -35,40 +36,6 @@ from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
-
-
-@dataclass(frozen=True)
-class NetworkOutput:
-    """An output of one execution. `memory` holds it until the network's next execution."""
-
-    layout: Layout
-    memory: Memory
-    stream: Stream
-
-    @property
-    def event(self) -> Event:
-        """Complete when the output may be read; made on request, because events cost time."""
-        return self.stream.marker()
-
-    def to_numpy(self) -> np.ndarray:
-        """The logical values (blocking)."""
-        raw = np.empty(self.layout.byte_size, np.uint8)
-        if raw.size:
-            self.stream.read(self.memory, raw)
-        return self._values(raw)
-
-    def begin_read(self) -> Callable[[], np.ndarray]:
-        """Begin to read; what is returned waits for the logical values, but for nothing that is enqueued later."""
-        raw = np.empty(self.layout.byte_size, np.uint8)
-        event = self.stream.begin_read(self.memory, raw)
-
-        def values() -> np.ndarray:
-            event.wait()
-            return self._values(raw)
-        return values
-
-    def _values(self, raw: np.ndarray) -> np.ndarray:
-        return self.layout.unpack(raw).reshape(self.layout.static_shape)
 
 
 class Network:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_room_ahead_of_need_is_no_reason_to_fail(own_engine: Engine, monkeypatch
     buffer = GrowingBuffer(own_engine, "a buffer", Preallocation(ratio=3.0))
     pool.fit([(0, 1000)], ())
     buffer.fit(1000)
-    monkeypatch.setattr(own_engine.ledger, "_single_limit", 5000)
+    monkeypatch.setattr(own_engine.ledger, "limits", replace(own_engine.ledger.limits, single=5000))
     pool.fit([(0, 2000)], ())
     assert pool.nbytes == 2048
     assert buffer.fit(2000).capacity == 2000
