@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage, pack_block
 from clinfer.kernels.spec import BufferRef, Dispatch, KernelParams, KernelSpec, Stage, stages_of
 from clinfer.kernels.tails import tail_operands
@@ -41,10 +42,12 @@ class StageLaunch:
         return pack_block(self.arguments, self.kernel_id)
 
 
-def generate(spec: KernelSpec, params: KernelParams) -> Implementation:
-    """The code of every stage for these parameters (layouts may be dynamic)."""
+def generate(spec: KernelSpec, params: KernelParams, bake: bool = False) -> Implementation:
+    """The code of every stage for these parameters (layouts may be dynamic); with `bake` every size, pitch and
+    offset that they fix is a constant in it."""
     stages = []
     for stage in stages_of(spec, params):
+        stage = replace(stage, bake=stage.bake or bake)
         buffers = tuple(operand.buffer for operand in stage.operands(params) + tail_operands(stage, params))
         stages.append(StageImpl(stage, generate_stage(stage, params), buffers))
     return Implementation(spec, params, tuple(stages))
@@ -63,6 +66,31 @@ def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLau
         except ClinferError as error:
             raise error.at(params.primitive.where) from None
     return tuple(launches)
+
+
+def holds_for(implementation: Implementation, params: KernelParams) -> bool:
+    """Whether the numbers that are constants in the code are those of static layouts."""
+    for part in implementation.stages:
+        stage, built = part.stage, implementation.params
+        if not stage.bake:
+            continue
+        pairs = zip(stage.operands(built) + tail_operands(stage, built),
+                    stage.operands(params) + tail_operands(stage, params), strict=True)
+        if not all(_is_instance(one.view, other.view) for one, other in pairs):
+            return False
+        if built.is_static and dict(stage.arguments(built)) != dict(stage.arguments(params)):
+            return False
+    return True
+
+
+def _is_instance(built: TensorView, view: TensorView) -> bool:
+    """Whether a view is what another one becomes once its open numbers are known. The pitch of an axis of size 1
+    does not count."""
+    return (built.blocks == view.blocks and built.offset in (None, view.offset)
+            and all(not isinstance(have, int) or have == want
+                    for have, want in zip(built.sizes, view.sizes, strict=True))
+            and all(have is None or have == want or size == 1
+                    for have, want, size in zip(built.pitches, view.pitches, view.sizes, strict=True)))
 
 
 def _check_sizes(params: KernelParams) -> None:

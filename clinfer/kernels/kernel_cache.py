@@ -2,6 +2,7 @@
 
 On disk, per device, driver and way of building, `batches/<name>` holds one sealed program binary, and
 `index/<kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
+`verdicts/<question>` holds the number of the implementation that was fastest when several were timed.
 """
 from __future__ import annotations
 
@@ -60,6 +61,41 @@ class KernelCache:
                 program = self._engine.load_binary(binary, what="a kernel binary of a compiled blob")
                 for kernel_id in program.kernel_names:
                     self._programs.setdefault(kernel_id, program)
+
+    # -- kernels built elsewhere ----------------------------------------------------------------
+
+    def source(self, batch: Sequence[StageCode]) -> str:
+        """The text of a program with these kernels."""
+        return _source(self._engine, batch)
+
+    def missing(self, codes: Iterable[StageCode]) -> list[StageCode]:
+        """Those of the kernels that are neither in memory nor on disk; what was on disk is loaded."""
+        with self._lock:
+            return [code for code in codes if not self._load(code.kernel_id)]
+
+    def keep(self, batch: Sequence[StageCode], binary: bytes) -> None:
+        """Take over a program that a helper process built of `source(batch)`; ClinferError if it is unusable."""
+        program = self._engine.load_binary(binary)
+        with self._lock:
+            self._keep(batch, program, binary)
+
+    def verdict(self, question: str) -> int | None:
+        """Which contestant won when a question (a digest) was decided before; None: it was not, or not kept."""
+        if not knobs.cache_enabled():
+            return None
+        try:
+            return int((self._folder() / "verdicts" / question).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+
+    def keep_verdict(self, question: str, winner: int) -> None:
+        """Remember on disk which contestant won."""
+        if not knobs.cache_enabled():
+            return
+        try:
+            write_whole(self._folder() / "verdicts" / question, [str(winner).encode()])
+        except OSError as error:
+            log(1, f"the kernel cache on disk cannot be written: {error}")
 
     # -- building -------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from clinfer.base.errors import ClinferError
+from clinfer.kernels.implementation import Implementation, StageImpl
 from clinfer.kernels.spec import BufferRef
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.memory_pool import MemoryPool, Needs
@@ -29,29 +30,58 @@ class Bindings:
         self._pool = pool
         self.kernels: list[Kernel] = []
         self.kernel_nodes: list[int] = []
+        self.implementations: list[Implementation] = []
         self.kernel_index: dict[tuple[int, int, int], int] = {}
         self._block_position: list[int] = []
         self._blocks: list[bytes] = []
         self._tensor_uses: dict[int, _Uses] = {}
         self._slot_uses: list[_Uses] = [[] for _ in program.dependencies]
         self._memories: dict[int, Memory] = {}
+        self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
         for index, node in enumerate(program.nodes):
             self._create_kernels(index, node)
         for tensor, memory in program.constant_memory.items():
             self.bind(tensor, memory)
 
     def _create_kernels(self, index: int, node: ProgramNode) -> None:
-        engine, cache = self._program.engine, self._program.kernels
         for choice, implementation in enumerate(node.implementations):
             for number, stage in enumerate(implementation.stages):
-                kernel = engine.create_kernel(cache.program(stage.code.kernel_id), stage.code.kernel_id)
-                self.kernel_index[index, choice, number] = len(self.kernels)
-                self.kernels.append(kernel)
-                self.kernel_nodes.append(index)
-                self._block_position.append(len(stage.buffers))
-                self._blocks.append(b"")
+                self.kernel_index[index, choice, number] = self._create_kernel(index, node, implementation, stage)
+
+    def _create_kernel(self, index: int, node: ProgramNode, implementation: Implementation, stage: StageImpl) -> int:
+        """The number of a new kernel object, whose arguments are those of its node."""
+        kernel_id = stage.code.kernel_id
+        kernel = self._program.engine.create_kernel(self._program.kernels.program(kernel_id), kernel_id)
+        self.kernels.append(kernel)
+        self.kernel_nodes.append(index)
+        self.implementations.append(implementation)
+        self._block_position.append(len(stage.buffers))
+        self._blocks.append(b"")
+        for position, buffer in enumerate(stage.buffers):
+            self._uses(node, buffer).append((kernel, position))
+        return len(self.kernels) - 1
+
+    def specialised(self, index: int, implementation: Implementation) -> tuple[int, ...]:
+        """The numbers of the kernels of a specialised implementation of a node; made when first asked for."""
+        identity = (index, tuple(stage.code.kernel_id for stage in implementation.stages))
+        found = self._specialised.get(identity)
+        if found is None:
+            node = self._program.nodes[index]
+            found = tuple(self._create_kernel(index, node, implementation, stage) for stage in implementation.stages)
+            for kernel, stage in zip(found, implementation.stages, strict=True):
                 for position, buffer in enumerate(stage.buffers):
-                    self._uses(node, buffer).append((kernel, position))
+                    memory = self._present(node, buffer)
+                    if memory is not None:
+                        self.kernels[kernel].set_buffer(position, memory)
+            self._specialised[identity] = found
+        return found
+
+    def _present(self, node: ProgramNode, buffer: BufferRef) -> Memory | None:
+        """The memory that a kernel's buffer has at present, if it has any."""
+        if buffer.kind == "scratch":
+            return self._slots[node.scratch_slots[buffer.index]]
+        described = self._program.tensors[(node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]]
+        return self._slots[described.slot] if described.storage == "slot" else self._memories.get(described.root)
 
     def _uses(self, node: ProgramNode, buffer: BufferRef) -> _Uses:
         if buffer.kind == "scratch":

@@ -5,7 +5,7 @@ It only refers to plans; all else is worked out when somebody asks.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,10 +36,12 @@ MOST_NOTES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A network in which notes are taken: `within` is the path of its body, empty for the outermost."""
+    """A network in which notes are taken: `within` is the path of its body, empty for the outermost. `nodes`,
+    `implementations`: of its kernels, by number."""
 
     program: Program
-    kernel_index: Mapping[tuple[int, int, int], int]
+    nodes: Sequence[int]
+    implementations: Sequence[Implementation]
     within: str = ""
 
     def below(self, path: str) -> str:
@@ -156,12 +158,11 @@ class _Teller:
         self._before = _Side(program, self._segment, *note.before) if note.before is not None else None
         self._grown = {(growth.kind, growth.number) for growth in note.grown}
         self._planned = frozenset(note.plan.planned)
-        self._launched: dict[int, list[int]] = {}
-        choices = {kernel: (node, choice) for (node, choice, _), kernel in note.site.kernel_index.items()}
+        self._launched: dict[int, list[Implementation]] = {}
         for step in note.plan.steps:
             if isinstance(step, Launch):
-                node, choice = choices[step.kernel]
-                self._launched.setdefault(node, []).append(choice)
+                self._launched.setdefault(note.site.nodes[step.kernel], []).append(
+                    note.site.implementations[step.kernel])
 
     def segment(self) -> SegmentRecord:
         note = self._note
@@ -182,14 +183,14 @@ class _Teller:
     def _node(self, index: int, node: ProgramNode) -> NodeRecord:
         shapes = tuple(i for i, t in enumerate(node.inputs) if self._is_new_shape(t))
         values = tuple(i for i in node.read_on_host if self._is_new_value(node.inputs[i]))
-        choices = self._launched.get(index, [])
-        chosen = node.implementations[choices[0]] if choices else None
+        launched = self._launched.get(index, [])
+        chosen = launched[0] if launched else None
         name = profiled_name(node)
         return NodeRecord(
             f"{self._note.site.within}/{name}" if self._note.site.within else name, type(node.primitive).__name__,
             node.primitive.origin, shapes, values, self._shape_update(index, node, bool(shapes or values)),
-            chosen.spec.name if chosen else "", _form(chosen) if chosen else "", self._memory(node),
-            self._producers(tuple(node.inputs[i] for i in node.read_on_host)), len(choices))
+            chosen.spec.name if chosen else "", _form(node, chosen) if chosen else "", self._memory(node),
+            self._producers(tuple(node.inputs[i] for i in node.read_on_host)), len(launched))
 
     def _is_new_shape(self, tensor: int) -> bool:
         if tensor in self._program.constants:
@@ -232,6 +233,8 @@ class _Teller:
         return tuple(read)
 
 
-def _form(implementation: Implementation) -> Literal["static", "agnostic"]:
+def _form(node: ProgramNode, implementation: Implementation) -> Literal["static", "agnostic", "specialised"]:
+    if implementation not in node.implementations:
+        return "specialised"
     params = implementation.params
     return "static" if all(is_static(x.shape) for x in (*params.inputs, *params.outputs)) else "agnostic"

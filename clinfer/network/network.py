@@ -25,12 +25,13 @@ from clinfer.network.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.memory_pool import MemoryPool
 from clinfer.network.output import NetworkOutput
 from clinfer.network.plan import CallHost, Fetch, Launch, Plan, PlanKey, RunBody, Upload
-from clinfer.network.plan_cache import PlanCache, SegmentKey
+from clinfer.network.plan_cache import PlanCache, SeenPlan, SegmentKey
 from clinfer.network.planner import Planner
 from clinfer.network.preallocation import AHEAD, Preallocation
 from clinfer.network.profiling import NodeProfile, Profiler
 from clinfer.network.record import ExecutionRecord, Growth
 from clinfer.network.replay import Replay, WaitingLaunches, resolve
+from clinfer.network.special_plans import SpecialPlans
 from clinfer.network.waits import WaitFinder
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
@@ -42,22 +43,26 @@ class Network:
     """Executes a program. One thread at a time; any number of networks share a program.
 
     With `profiling` (on a profiling stream) every execution measures what each node costs. Without `parametric`
-    every new shape is planned node by node.
+    every new shape is planned node by node. A shape that came again `specialise_after` times is specialised in the
+    background (`special_plans.py`); 0: never.
     """
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
-                 profiling: bool = False, parametric: bool = True, within: Within | None = None,
-                 preallocation: Preallocation = AHEAD) -> None:
+                 profiling: bool = False, parametric: bool = True, specialise_after: int = 0,
+                 within: Within | None = None, preallocation: Preallocation = AHEAD) -> None:
         self.program = program
         self.stream = stream
         self._pool = MemoryPool(program, preallocation)
         self._bindings = Bindings(program, self._pool)
         waiting = program.execution_order == "out_of_order" and not stream.in_order
         self._waits = WaitFinder(program, self._bindings.kernel_nodes) if waiting else None
-        self._profiler = Profiler(program, self._bindings.kernel_index) if profiling else None
+        self._profiler = Profiler(program, self._bindings.kernel_nodes,
+                                  self._bindings.implementations) if profiling else None
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
                                 self._profiler.add_host_time if self._profiler else None, parametric)
         self._plans = PlanCache()
+        self._special = SpecialPlans(program, self._bindings, self._planner.nodes) if specialise_after else None
+        self._specialise_after = specialise_after
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
@@ -67,10 +72,11 @@ class Network:
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         journal, path = (Journal(), "") if within is None else (within.journal, within.path)
         self._journal, self._is_body = journal, within is not None
-        self._site = site = Site(program, self._bindings.kernel_index, path)
+        self._site = site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations, path)
         # A body's network is made without a reference to this one: a cycle would keep device memory for a while.
         self._bodies = Bodies(program, preallocation, lambda body, below: Network(
-            body, stream, shape_inference, profiling, parametric, Within(journal, site.below(below)), preallocation))
+            body, stream, shape_inference, profiling, parametric, specialise_after,
+            Within(journal, site.below(below)), preallocation))
         self._host_calls = HostCalls(program, stream)
         self._inspected = inspected()
         self._proceed: Callable[[], None] | None = None
@@ -182,12 +188,15 @@ class Network:
                 read += (tensor,)
         key = (number, (tuple([shapes[t] for t in segment.incoming]),
                         tuple([_fingerprint(values[t]) for t in segment.values])))
-        plan = self._plans.get(key)
-        is_new = plan is None
-        if plan is None:
-            plan = self._plan(key, shapes, values)
+        seen = self._plans.get(key)
+        is_new = seen is None
+        if seen is None:
+            seen = self._plan(key, shapes, values)
         else:
             self.plans_reused += 1
+            if seen.countdown:
+                self._specialise(seen, shapes, values)
+        plan = seen.plan
         shapes.update(plan.shapes)
         values.update(plan.values)
         self._prepare(key, plan, is_new, read)
@@ -196,7 +205,7 @@ class Network:
         else:
             self._replay(number, shapes, values)
 
-    def _plan(self, key: SegmentKey, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Plan:
+    def _plan(self, key: SegmentKey, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> SeenPlan:
         segment = self.program.segments[key[0]]
         # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
         plan = self._planner.plan(key[0], {t: shapes[t] for t in segment.incoming},
@@ -204,8 +213,15 @@ class Network:
         if self._waits is not None:
             plan = replace(plan, waits=self._waits.waits(plan.steps))
         self.plans_made += 1
-        self._plans.put(key, plan)
-        return plan
+        seen = SeenPlan(plan, self._specialise_after)
+        self._plans.put(key, seen)
+        return seen
+
+    def _specialise(self, seen: SeenPlan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+        """Count one more run of a plan, and look at it when its time has come."""
+        seen.countdown -= 1
+        if not seen.countdown and self._special is not None:
+            self._special.look(seen, shapes, values)
 
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""

@@ -67,10 +67,7 @@ class NodePlanner:
             outputs = self._layouts(node, found)
             if node.kind == "view":
                 return NodePlan(found, (), _bytes(outputs))
-            inputs = tuple(self._program.tensors[t].layout.with_shape(s)
-                           for t, s in zip(node.inputs, shapes, strict=True))
-            params = KernelParams.of(node.primitive, inputs, outputs, self._program.engine.capabilities, values)
-            return self._plan_kernel(index, node, params)
+            return self._plan_kernel(index, node, self._params(node, shapes, outputs, values))
         except ClinferError as error:
             raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
 
@@ -78,6 +75,21 @@ class NodePlanner:
         """The nodes that were planned on plain numbers since this was asked last."""
         planned, self._planned = tuple(self._planned), []
         return planned
+
+    def params(self, index: int, shapes: tuple[StaticShape, ...], values: Values,
+               outputs: tuple[StaticShape, ...]) -> KernelParams:
+        """The parameters of a kernel node for the shapes of its inputs and outputs."""
+        node = self._program.nodes[index]
+        return self._params(node, shapes, self._layouts(node, outputs), values)
+
+    def choice(self, index: int, params: KernelParams) -> int:
+        """The number of the implementation that a node's plan launches for these parameters."""
+        return _choose(self._program.nodes[index], params)
+
+    def _params(self, node: ProgramNode, shapes: tuple[StaticShape, ...], outputs: tuple[Layout, ...],
+                values: Values) -> KernelParams:
+        inputs = tuple(self._program.tensors[t].layout.with_shape(s) for t, s in zip(node.inputs, shapes, strict=True))
+        return KernelParams.of(node.primitive, inputs, outputs, self._program.engine.capabilities, values)
 
     def first_kernel(self, index: int) -> int:
         """The first of a node's kernels in the network's table, in which the others follow; 0 if it has none."""

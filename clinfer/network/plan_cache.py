@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from clinfer.kernels.implementation_cache import Answer
 from clinfer.network.plan import Plan, PlanKey
 
+FIRST_INTERVAL = 4
 PLAN_CAPACITY = 256
 _REMEMBERED = 16 * PLAN_CAPACITY
 
@@ -13,24 +15,38 @@ SegmentKey = tuple[int, PlanKey]
 """A segment's number and the key of one of its plans."""
 
 
+class SeenPlan:
+    """A plan that is kept, and what `special_plans.py` notes of it: how often it must run until it is looked at
+    (0: never), how often then, and by node the answers to what was asked and those taken over."""
+
+    __slots__ = ("answers", "countdown", "interval", "plan", "used")
+
+    def __init__(self, plan: Plan, countdown: int) -> None:
+        self.plan = plan
+        self.countdown = countdown
+        self.interval = FIRST_INTERVAL
+        self.answers: dict[int, Answer] | None = None
+        self.used: set[int] = set()
+
+
 class PlanCache:
     """The plans of all segments. It remembers for a while which ones it gave up."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[SegmentKey, Plan] = OrderedDict()
+        self._plans: OrderedDict[SegmentKey, SeenPlan] = OrderedDict()
         self._gone: OrderedDict[int, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._plans)
 
-    def get(self, key: SegmentKey) -> Plan | None:
+    def get(self, key: SegmentKey) -> SeenPlan | None:
         """The plan, if it is there; it counts as used."""
         plan = self._plans.get(key)
         if plan is not None:
             self._plans.move_to_end(key)
         return plan
 
-    def put(self, key: SegmentKey, plan: Plan) -> None:
+    def put(self, key: SegmentKey, plan: SeenPlan) -> None:
         """Keep a plan that is not there yet."""
         self._plans[key] = plan
         if len(self._plans) > PLAN_CAPACITY:

@@ -30,7 +30,7 @@ class Planner:
         once in equal shares. Without `parametric` every plan is made node by node."""
         self._program = program
         self._stream = stream
-        self._nodes = NodePlanner(program, shape_inference, kernel_index)
+        self.nodes = NodePlanner(program, shape_inference, kernel_index)
         self._observe = observe
         self._parametric = parametric
         self._functions: dict[int, SegmentFunction] = {}
@@ -38,13 +38,13 @@ class Planner:
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
         """The plan of a segment for the shapes and values of what comes in."""
-        self._nodes.take_planned()
+        self.nodes.take_planned()
         if self._parametric and segment in self._planned:
             plan = self._plan_by_function(segment, shapes, values)
         else:
             self._planned.add(segment)
             plan = self.plan_by_nodes(segment, shapes, values)
-        planned = self._nodes.take_planned()
+        planned = self.nodes.take_planned()
         return replace(plan, planned=planned) if planned else plan
 
     def _plan_by_function(self, segment: int, shapes: Mapping[int, StaticShape],
@@ -52,7 +52,7 @@ class Planner:
         function = self._functions.get(segment)
         if function is None:
             function = self._functions[segment] = make_segment_function(
-                self._program, segment, self._nodes, self._constant)
+                self._program, segment, self.nodes, self._constant)
         start = time.perf_counter_ns()
         plan = function(shapes, values)
         if self._observe is not None:
@@ -75,7 +75,7 @@ class Planner:
             elif node.kind == "call":
                 draft.steps.append(CallHost(index))
             else:
-                draft.add(node, self._nodes.plan(index, tuple(map(draft.shape, node.inputs)), known))
+                draft.add(node, self.nodes.plan(index, tuple(map(draft.shape, node.inputs)), known))
             draft.steps += fetches(self._program.segments[segment], node)
             if self._observe is not None:
                 self._observe(index, time.perf_counter_ns() - start)

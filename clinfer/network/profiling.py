@@ -1,11 +1,12 @@
 """What each primitive cost in one execution, on the device and on the host."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from clinfer.base.shape import StaticShape
+from clinfer.kernels.implementation import Implementation
 from clinfer.program.history import Removal
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.event import Event
@@ -43,16 +44,18 @@ class _Record:
     """What was measured of one node so far."""
 
     host_ns: int = 0
-    implementation: int = 0
+    kernel: str = ""
     events: list[Event] = field(default_factory=list)
 
 
 class Profiler:
     """Measures the executions of one network on a profiling stream. One thread at a time."""
 
-    def __init__(self, program: Program, kernel_index: Mapping[tuple[int, int, int], int]) -> None:
+    def __init__(self, program: Program, kernel_nodes: Sequence[int] = (), implementations: Sequence[Implementation] = ()) -> None:
+        """`kernel_nodes`, `implementations`: of the network's kernels, by number; they may grow."""
         self._program = program
-        self._choices = {kernel: (node, choice) for (node, choice, _), kernel in kernel_index.items()}
+        self._nodes = kernel_nodes
+        self._implementations = implementations
         self._fused = fused_primitives(program)
         self._records: dict[int, _Record] = {}
         self._shapes: Mapping[int, StaticShape] | None = None
@@ -71,10 +74,9 @@ class Profiler:
 
     def add_launch(self, kernel: int, event: Event, host_ns: int) -> None:
         """Note a launch of a kernel of the network's table."""
-        node, choice = self._choices[kernel]
-        record = self._record(node)
+        record = self._record(self._nodes[kernel])
         record.host_ns += host_ns
-        record.implementation = choice
+        record.kernel = self._implementations[kernel].spec.name
         record.events.append(event)
 
     def profile(self, bodies: Mapping[tuple[int, int], tuple[NodeProfile, ...]]) -> tuple[NodeProfile, ...]:
@@ -110,7 +112,7 @@ class Profiler:
 
 def unexecuted(program: Program) -> tuple[NodeProfile, ...]:
     """The rows of a program that did not run."""
-    return Profiler(program, {}).profile({})
+    return Profiler(program).profile({})
 
 
 def fused_primitives(program: Program) -> dict[str, list[Removal]]:
@@ -129,4 +131,4 @@ def profiled_name(node: ProgramNode) -> str:
 
 
 def _kernel(node: ProgramNode, record: _Record) -> str:
-    return node.implementations[record.implementation].spec.name if node.kind == "kernel" else node.kind
+    return record.kernel or node.implementations[0].spec.name if node.kind == "kernel" else node.kind

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape
 from clinfer.kernels.implementation import Implementation
+from clinfer.kernels.implementation_cache import ImplementationCache
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
@@ -101,7 +102,8 @@ class Program:
     `constants` by tensor index; `constant_memory` holds those that kernels read. `dependencies`: for each slot those
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
-    `recordings` is a memory of its networks: what they recorded of planning nodes.
+    Two memories of its networks: `recordings`, what they recorded of planning nodes, and `implementations`, which
+    specialised ones are faster for which shapes.
     """
 
     engine: Engine
@@ -119,6 +121,7 @@ class Program:
     execution_order: ExecutionOrder = "in_order"
     removed: tuple[Removal, ...] = ()
     recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
+    implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
 
     def explain(self) -> Explanation:
         """What each node became and why, and what passes removed."""

@@ -1,7 +1,8 @@
-"""The main program of a helper process: `python -m clinfer.runtime.build_worker`.
+"""The main program of a helper process: `python -m clinfer.runtime.build_worker [NICENESS]`.
 
 Reads the device's identity, answers None (ready) or the reason why not, then serves messages:
-("build", source, options) -> (binary or None, compiler's log or None); ("probe", name) -> its answer.
+("build", source, options) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
+("trial", Trial) -> its Outcome, or None where the device had no room for it.
 """
 from __future__ import annotations
 
@@ -18,10 +19,14 @@ from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.helper import receive, send
 from clinfer.runtime.probes import Bench, run_probe
 from clinfer.runtime.program import BuildFailure, binary_of, compile_source
+from clinfer.runtime.trial import Outcome, Trial, TrialBench
 
 
 def main() -> None:
     """Serve standard input until it ends; leave at once then, even in the middle of a build."""
+    # Threads of the driver inherit the priority only if they start later.
+    if len(sys.argv) > 1 and hasattr(os, "nice"):
+        os.nice(int(sys.argv[1]))
     answers = _take_standard_output()
     messages = _read_in_background(sys.stdin.buffer)
     try:
@@ -31,8 +36,9 @@ def main() -> None:
         send(answers, f"the helper process cannot open the device: {error}")
         return
     send(answers, None)
+    trials = TrialBench(bench.context, bench.device)
     for message in messages:
-        send(answers, _serve(device, bench, message))
+        send(answers, _try(trials, message[1]) if message[0] == "trial" else _serve(device, bench, message))
 
 
 def _take_standard_output() -> IO[bytes]:
@@ -72,6 +78,13 @@ def _serve(device: DeviceInfo, bench: Bench, message: tuple[str, ...]) -> Any:
         return binary_of(program, device), None
     except (BuildFailure, cl.Error) as failure:
         return None, str(failure)
+
+
+def _try(trials: TrialBench, trial: Trial) -> Outcome | None:
+    try:
+        return trials.run(trial)
+    except cl.Error:
+        return None
 
 
 if __name__ == "__main__":

@@ -27,13 +27,16 @@ class HelperFailure(Exception):
 
 
 class Helper:
-    """A process serving one device; it ends with `close()`, or by itself when this process ends."""
+    """A process serving one device; it ends with `close()`, or by itself when this process ends.
 
-    def __init__(self, device: DeviceInfo) -> None:
+    `niceness`: by how much its priority is lower than this process's, where the system has priorities.
+    """
+
+    def __init__(self, device: DeviceInfo, niceness: int = 0) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "clinfer.runtime.build_worker"], stdin=subprocess.PIPE,
+                [sys.executable, "-m", "clinfer.runtime.build_worker", str(niceness)], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=self._errors, env=_environment())
         except OSError as error:
             self._errors.close()

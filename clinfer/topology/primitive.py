@@ -118,6 +118,17 @@ class Primitive:
         return None
 
     @property
+    def is_heavy(self) -> bool:
+        """Whether it takes so much of a model's time that kernels made for the shapes at hand are worth a trial."""
+        return False
+
+    @property
+    def aligned_axis(self) -> int | None:
+        """An axis, from the end, of input 0 and output 0 along which neighbouring sizes are best served by the
+        same kernels; None: there is none."""
+        return None
+
+    @property
     def bodies(self) -> tuple[Any, ...]:
         """The topologies that the primitive may run inside (`SourceBody`), for If and loops."""
         return ()

@@ -38,6 +38,10 @@ class Convolution(Primitive):
         return 2 if self.own_input_count > 2 else None
 
     @property
+    def is_heavy(self) -> bool:
+        return True
+
+    @property
     def takes_tails(self) -> bool:
         return True
 

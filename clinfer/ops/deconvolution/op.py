@@ -59,6 +59,10 @@ class ConvolutionBackpropData(Primitive):
         return first if self.own_input_count > first else None
 
     @property
+    def is_heavy(self) -> bool:
+        return True
+
+    @property
     def takes_tails(self) -> bool:
         return True
 

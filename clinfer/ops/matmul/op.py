@@ -34,6 +34,14 @@ class MatMul(Primitive):
         return 2 if self.own_input_count > 2 else None
 
     @property
+    def is_heavy(self) -> bool:
+        return True
+
+    @property
+    def aligned_axis(self) -> int | None:
+        return None if self.transpose_a or not self.has_columns else -2
+
+    @property
     def takes_tails(self) -> bool:
         return True
 

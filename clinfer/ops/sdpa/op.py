@@ -25,6 +25,10 @@ class ScaledDotProductAttention(Primitive):
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
 
+    @property
+    def is_heavy(self) -> bool:
+        return True
+
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         (*batch, length, depth), key, value, *others = shapes
         if len(others) > 2 or any(scale not in ((), (1,)) for scale in others[1:]):

@@ -15,6 +15,10 @@ class _AlongAxis(Primitive):
 
     axis: int = 1
 
+    @property
+    def is_heavy(self) -> bool:
+        return True
+
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         rank = len(shapes[0])
         return (shapes[0],) if -rank <= self.axis < rank else None

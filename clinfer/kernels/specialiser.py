@@ -1,0 +1,254 @@
+"""Specialisation in the background: a thread that has kernels built and timed by a helper process.
+
+Drivers serialise builds within a process, so nothing is built here. What is faster by a clear margin is loaded and
+becomes the answer to its question; whatever goes wrong, the answer is that the present implementation stays.
+"""
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.tracing import log
+from clinfer.kernels.implementation import Implementation, StageLaunch, bind
+from clinfer.kernels.implementation_cache import Answer
+from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
+from clinfer.kernels.spec import BufferRef, KernelParams
+from clinfer.kernels.specialisation import Question, contestants
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.helper import Helper, HelperFailure
+from clinfer.runtime.trial import Contestant, Outcome, Trial, TrialLaunch
+
+QUEUE_CAPACITY = 256
+BATCH = 12
+MARGIN = 0.97
+"""The part of the present time that a faster implementation may take at most."""
+NICENESS = 10
+IDLE_S = 5.0
+TIMEOUT_S = 120.0
+MOST_FAILURES = 3
+"""Helpers that fail one after the other before specialisation gives up."""
+LARGEST_TRIAL = 1 << 30
+
+
+@dataclass(frozen=True)
+class Job:
+    """A question, and where its answer goes."""
+
+    question: Question
+    answer: weakref.ref[Answer]
+
+
+class Specialiser:
+    """Answers questions of one engine, one batch after the other. Safe for use by several threads.
+
+    The thread and the helper process end when nothing was asked for a while, and on `close`.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._device = engine.device
+        self._kernels = kernel_cache_of(engine)
+        self._waiting: deque[Job] = deque()
+        self._working = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._helper: Helper | None = None
+        self._failures = 0
+        self._closed = False
+
+    def ask(self, question: Question, answer: Answer) -> bool:
+        """Have a question answered later; False where the queue is full or closed, then it may be asked again."""
+        with self._changed:
+            if self._closed or len(self._waiting) >= QUEUE_CAPACITY:
+                return False
+            self._waiting.append(Job(question, weakref.ref(answer)))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="clinfer specialiser", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+            return True
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until everything asked so far is answered; False where that takes longer than `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._closed or (not self._waiting and not self._working), timeout)
+
+    def close(self) -> None:
+        """End the thread and the helper, whatever they do; open questions stay unanswered. Again is harmless."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            self._changed.notify_all()
+            helper, thread = self._helper, self._thread
+        if helper is not None:
+            helper.close()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(TIMEOUT_S)
+
+    # -- the thread -----------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while batch := self._take():
+            try:
+                self._answer_all(batch)
+            finally:
+                with self._changed:
+                    self._working = 0
+                    self._changed.notify_all()
+
+    def _take(self) -> list[Job]:
+        """The next questions; none: the thread shall end."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._closed or self._waiting, IDLE_S) or self._closed:
+                self._thread = None
+                self._drop_helper()
+                return []
+            batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            self._working = len(batch)
+            return batch
+
+    def _drop_helper(self) -> None:
+        helper, self._helper = self._helper, None
+        if helper is not None:
+            helper.close()
+
+    def _answer_all(self, batch: Sequence[Job]) -> None:
+        """Answer a batch; what is faster is built at once, so that it shares one program."""
+        faster: list[tuple[Job, Implementation]] = []
+        for job in batch:
+            if job.answer() is None or self._closed:
+                continue
+            if self._failures >= MOST_FAILURES:
+                _settle(job, None)
+                continue
+            try:
+                winner = self._winner(job.question)
+            except (ClinferError, HelperFailure) as failure:
+                self._tell(job.question, failure)
+                winner = None
+            if winner is None:
+                _settle(job, None)
+            else:
+                faster.append((job, winner))
+        ready = self._build([implementation for _, implementation in faster])
+        for job, winner in faster:
+            _settle(job, winner if ready else None)
+
+    @staticmethod
+    def _tell(question: Question, failure: Exception) -> None:
+        log(1, f"{question.params.primitive.where} keeps its kernel, specialising it failed: {failure}")
+
+    # -- choosing -------------------------------------------------------------------------------
+
+    def _winner(self, question: Question) -> Implementation | None:
+        """The faster implementation, if there is one."""
+        candidates = contestants(question)
+        if len(candidates) < 2:
+            return None
+        trial = _trial(candidates, question.params, self._kernels)
+        if sum(trial.buffer_bytes) > LARGEST_TRIAL:
+            return None
+        number = self._kernels.verdict(_digest(trial))
+        if number is None or number >= len(candidates):
+            outcome = self._request(("trial", trial))
+            if outcome is None:
+                raise ClinferError("the device has no room to time kernels")
+            for error in outcome.errors:
+                self._tell(question, HelperFailure(error))
+            number = choose(outcome)
+            self._kernels.keep_verdict(_digest(trial), number)
+        return candidates[number] if number else None
+
+    def _build(self, implementations: Sequence[Implementation]) -> bool:
+        """Have the kernels of implementations ready, built by the helper; whether they are."""
+        codes = {stage.code.kernel_id: stage.code for each in implementations for stage in each.stages}
+        try:
+            missing = self._kernels.missing(codes.values())
+            if missing:
+                binary, error = self._request(("build", self._kernels.source(missing), BUILD_OPTIONS))
+                if binary is None:
+                    raise HelperFailure(str(error))
+                self._kernels.keep(missing, binary)
+        except (ClinferError, HelperFailure) as failure:
+            log(1, f"specialised kernels cannot be had: {failure}")
+            return False
+        return True
+
+    def _request(self, message: tuple[object, ...]) -> Outcome | tuple[bytes | None, str | None] | None:
+        """The helper's answer; a helper that fails is replaced by the next request."""
+        try:
+            if self._helper is None:
+                helper = Helper(self._device, NICENESS)
+                with self._changed:
+                    self._helper = helper
+                if self._closed:
+                    raise HelperFailure("specialisation was closed")
+            answer = self._helper.request(message, TIMEOUT_S)
+        except HelperFailure:
+            self._failures += 1
+            self._drop_helper()
+            if self._failures == MOST_FAILURES:
+                log(1, f"nothing is specialised any more, {MOST_FAILURES} helper processes failed in a row")
+            raise
+        self._failures = 0
+        return answer
+
+
+def choose(outcome: Outcome) -> int:
+    """The number of the contestant to use: each must beat the best before it by a clear margin."""
+    best = 0
+    for number, times in enumerate(outcome.times):
+        held = outcome.times[best]
+        if times and held and (min(times) <= MARGIN * min(held) and median(times) <= MARGIN * median(held)):
+            best = number
+    return best
+
+
+def _settle(job: Job, faster: Implementation | None) -> None:
+    answer = job.answer()
+    if answer is not None:
+        answer.settle(faster)
+
+
+def _trial(candidates: Sequence[Implementation], params: KernelParams, kernels: KernelCache) -> Trial:
+    """The trial of implementations on static layouts."""
+    numbers: dict[BufferRef, int] = {}
+    scratch: dict[int, int] = {}
+    ways = []
+    for implementation in candidates:
+        for index, nbytes in enumerate(implementation.spec.scratch(params)):
+            scratch[index] = max(nbytes, scratch.get(index, 0))
+        launches = tuple(_trial_launch(part.buffers, launch, numbers)
+                         for part, launch in zip(implementation.stages, bind(implementation, params), strict=True)
+                         if 0 not in launch.dispatch.global_size)
+        ways.append(Contestant(kernels.source([stage.code for stage in implementation.stages]), launches))
+    layouts = {"input": params.all_inputs, "output": params.outputs}
+    sizes = [scratch[ref.index] if ref.kind == "scratch" else layouts[ref.kind][ref.index].byte_size
+             for ref in numbers]
+    return Trial(tuple(ways), tuple(sizes), BUILD_OPTIONS)
+
+
+def _trial_launch(buffers: Sequence[BufferRef], launch: StageLaunch, numbers: dict[BufferRef, int]) -> TrialLaunch:
+    return TrialLaunch(launch.kernel_id, tuple(numbers.setdefault(ref, len(numbers)) for ref in buffers),
+                       launch.block, launch.dispatch.global_size, launch.dispatch.local_size)
+
+
+def _digest(trial: Trial) -> str:
+    return hashlib.sha256(repr(trial).encode()).hexdigest()[:32]
+
+
+_SPECIALISERS: weakref.WeakKeyDictionary[Engine, Specialiser] = weakref.WeakKeyDictionary()
+
+
+def specialiser_of(engine: Engine) -> Specialiser:
+    """The one specialiser of an engine; it is closed with the engine, or when the interpreter ends."""
+    found = _SPECIALISERS.get(engine)
+    if found is None:
+        found = _SPECIALISERS.setdefault(engine, Specialiser(engine))
+        weakref.finalize(engine, found.close)
+    return found

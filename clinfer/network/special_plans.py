@@ -1,0 +1,120 @@
+"""Plans of shapes that come again and again: their launches exchanged for specialised ones once these are ready.
+
+A shape that was seen often enough has questions asked about its heavy primitives. The answers come from the
+background (`kernels/specialiser.py`); the plan is looked at again after 4, 8, 16, ... further inferences.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from clinfer.base.shape import StaticShape
+from clinfer.kernels.implementation import Implementation, bind, holds_for
+from clinfer.kernels.implementation_cache import Answer
+from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.specialisation import Question, key_of
+from clinfer.kernels.specialiser import specialiser_of
+from clinfer.network.bindings import Bindings
+from clinfer.network.node_planner import NodePlanner
+from clinfer.network.plan import Launch, Plan, Step, launch_of
+from clinfer.network.plan_cache import SeenPlan
+from clinfer.ops import kernels_of
+from clinfer.program.program import Program
+
+LONGEST_INTERVAL = 64
+
+
+class SpecialPlans:
+    """Specialises the plans of one network."""
+
+    def __init__(self, program: Program, bindings: Bindings, nodes: NodePlanner) -> None:
+        self._program = program
+        self._bindings = bindings
+        self._nodes = nodes
+        self._specialiser = specialiser_of(program.engine)
+
+    def look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
+        """Ask about a plan what was not asked yet, and take over what was answered since.
+
+        `shapes`, `values`: of everything that comes into the segment.
+        """
+        shapes, values = {**shapes, **seen.plan.shapes}, {**values, **seen.plan.values}
+        wanted = self._heavy(seen.plan)
+        answers = seen.answers = seen.answers or {}
+        for index in wanted - answers.keys():
+            answer = self._ask(index, self._params(index, shapes, values))
+            if answer is not None:
+                answers[index] = answer
+        ready = {index: answer.faster for index, answer in answers.items()
+                 if answer.settled and answer.faster is not None and index not in seen.used}
+        if ready:
+            seen.plan = self._exchanged(seen.plan, {
+                index: (implementation, self._params(index, shapes, values)) for index, implementation in ready.items()})
+            seen.used |= ready.keys()
+        if wanted == answers.keys() and all(answer.settled for answer in answers.values()):
+            seen.countdown = 0
+        else:
+            seen.countdown = seen.interval
+            seen.interval = min(2 * seen.interval, LONGEST_INTERVAL)
+
+    def _heavy(self, plan: Plan) -> set[int]:
+        """The nodes of a plan that are worth specialising."""
+        nodes = {self._bindings.kernel_nodes[step.kernel] for step in plan.steps if isinstance(step, Launch)}
+        return {index for index in nodes if self._program.nodes[index].primitive.is_heavy}
+
+    def _params(self, index: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> KernelParams:
+        node, tensors = self._program.nodes[index], self._program.tensors
+
+        def shape(tensor: int) -> StaticShape:
+            return shapes[tensor] if tensor in shapes else tensors[tensor].layout.static_shape
+
+        known = {i: values[node.inputs[i]] for i in node.read_on_host if node.inputs[i] in values}
+        return self._nodes.params(index, tuple(map(shape, node.inputs)), known, tuple(map(shape, node.outputs)))
+
+    def _ask(self, index: int, params: KernelParams) -> Answer | None:
+        """The answer, given or to come, to which implementation a node should have; None: ask again later."""
+        node, cache = self._program.nodes[index], self._program.implementations
+        present = node.implementations[self._nodes.choice(index, params)]
+        key = _hashable(key_of(present, params), index)
+        answer, is_new = cache.add(key)
+        if is_new and not self._specialiser.ask(
+                Question(present, params, kernels_of(node.primitive), len(node.scratch_slots)), answer):
+            cache.forget(key)
+            return None
+        return answer
+
+    def _exchanged(self, plan: Plan, faster: Mapping[int, tuple[Implementation, KernelParams]]) -> Plan:
+        """The plan with other launches for some of its nodes."""
+        launches: dict[int, list[Step]] = {}
+        slots = dict(plan.slot_bytes)
+        for index, (implementation, params) in faster.items():
+            check = implementation.spec.check_shapes
+            if not holds_for(implementation, params) or (check is not None and check(params) is not None):
+                continue
+            kernels = self._bindings.specialised(index, implementation)
+            launches[index] = [launch_of(kernel, launch)
+                               for kernel, launch in zip(kernels, bind(implementation, params), strict=True)
+                               if 0 not in launch.dispatch.global_size]
+            for slot, nbytes in zip(self._program.nodes[index].scratch_slots, implementation.spec.scratch(params),
+                                    strict=False):
+                slots[slot] = max(nbytes, slots.get(slot, 0))
+        steps: list[Step] = []
+        for step in plan.steps:
+            index = self._bindings.kernel_nodes[step.kernel] if isinstance(step, Launch) else -1
+            if index not in launches:
+                steps.append(step)
+            else:
+                steps += launches[index]
+                launches[index] = []
+        return replace(plan, steps=tuple(steps), slot_bytes=tuple(slots.items()))
+
+
+def _hashable(key: object, index: int) -> object:
+    """The key, or a key of this node alone where its attributes cannot be hashed."""
+    try:
+        hash(key)
+    except TypeError:
+        return index, repr(key)
+    return key
