@@ -196,4 +196,5 @@ class CompiledModel(metaclass=Handle):
 def _make_network(parts: ModelParts) -> Network:
     profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
     return Network(parts.program, parts.program.engine.create_stream(in_order, profiling), OpenVinoShapeInference(),
-                   profiling, preallocation=parts.config.preallocation)
+                   profiling, specialise_after=parts.config.specialise_after,
+                   preallocation=parts.config.preallocation)

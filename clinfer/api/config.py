@@ -38,6 +38,7 @@ class CompileConfig:
     (0: no such limit). `build_threads`: kernels are built in that many processes (0: one per core). `map_files`:
     weights are mapped from their file instead of read.
     `profiling`: whether every inference measures what each primitive costs.
+    `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept.
     `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
     `BuildOptions`.
@@ -52,6 +53,7 @@ class CompileConfig:
     build_threads: int = 0
     map_files: bool = True
     profiling: bool = False
+    specialise_after: int = 16
     cache_dir: str = ""
     force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     preallocation_iterations: int = AHEAD.iterations
@@ -88,6 +90,7 @@ class CompileConfig:
             "COMPILATION_NUM_THREADS": self.build_threads,
             "ENABLE_MMAP": self.map_files,
             "PERF_COUNT": self.profiling,
+            "SPECIALIZE_AFTER": self.specialise_after,
             "CACHE_DIR": self.cache_dir,
             "force_implementations": dict(self.force_implementations),
             "preallocation_iterations": self.preallocation_iterations,
@@ -136,6 +139,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "COMPILATION_NUM_THREADS": ("build_threads", read_count),
     "ENABLE_MMAP": ("map_files", read_switch),
     "PERF_COUNT": ("profiling", read_switch),
+    "SPECIALIZE_AFTER": ("specialise_after", read_count),
     "CACHE_DIR": ("cache_dir", read_folder),
     "force_implementations": ("force_implementations", read_forced),
     "preallocation_iterations": ("preallocation_iterations", read_count),

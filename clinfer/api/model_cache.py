@@ -30,7 +30,8 @@ from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
 
 _RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
-                      "profiling", "without_effect", "cache_dir", "preallocation_iterations", "preallocation_ratio")
+                      "profiling", "specialise_after", "without_effect", "cache_dir", "preallocation_iterations",
+                      "preallocation_ratio")
 """Fields of CompileConfig that do not reach the program; every other one belongs to a blob's name."""
 
 _WEIGHTS_BESIDE = {".xml": ".bin", ".pdmodel": ".pdiparams", ".onnx": "", ".tflite": ""}

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
@@ -128,7 +129,7 @@ class Specialiser:
                 continue
             try:
                 winner = self._winner(job.question)
-            except (ClinferError, HelperFailure) as failure:
+            except Exception as failure:
                 self._tell(job.question, failure)
                 winner = None
             if winner is None:
@@ -155,7 +156,7 @@ class Specialiser:
             return None
         number = self._kernels.verdict(_digest(trial))
         if number is None or number >= len(candidates):
-            outcome = self._request(("trial", trial))
+            outcome: Outcome | None = self._request("trial", trial)
             if outcome is None:
                 raise ClinferError("the device has no room to time kernels")
             for error in outcome.errors:
@@ -170,24 +171,22 @@ class Specialiser:
         try:
             missing = self._kernels.missing(codes.values())
             if missing:
-                binary, error = self._request(("build", self._kernels.source(missing), BUILD_OPTIONS))
+                binary, error = self._request("build", self._kernels.source(missing), BUILD_OPTIONS)
                 if binary is None:
                     raise HelperFailure(str(error))
                 self._kernels.keep(missing, binary)
-        except (ClinferError, HelperFailure) as failure:
+        except Exception as failure:
             log(1, f"specialised kernels cannot be had: {failure}")
             return False
         return True
 
-    def _request(self, message: tuple[object, ...]) -> Outcome | tuple[bytes | None, str | None] | None:
+    def _request(self, *message: object) -> Any:
         """The helper's answer; a helper that fails is replaced by the next request."""
         try:
             if self._helper is None:
-                helper = Helper(self._device, NICENESS)
-                with self._changed:
-                    self._helper = helper
-                if self._closed:
-                    raise HelperFailure("specialisation was closed")
+                self._helper = Helper(self._device, NICENESS)
+            if self._closed:
+                raise HelperFailure("specialisation was closed")
             answer = self._helper.request(message, TIMEOUT_S)
         except HelperFailure:
             self._failures += 1

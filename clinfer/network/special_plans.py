@@ -50,8 +50,8 @@ class SpecialPlans:
         ready = {index: answer.faster for index, answer in answers.items()
                  if answer.settled and answer.faster is not None and index not in seen.used}
         if ready:
-            seen.plan = self._exchanged(seen.plan, {
-                index: (implementation, self._params(index, shapes, values)) for index, implementation in ready.items()})
+            seen.plan = self._exchanged(seen.plan, {index: (implementation, self._params(index, shapes, values))
+                                                    for index, implementation in ready.items()})
             seen.used |= ready.keys()
         if wanted == answers.keys() and all(answer.settled for answer in answers.values()):
             seen.countdown = 0

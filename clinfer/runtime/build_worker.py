@@ -1,6 +1,6 @@
-"""The main program of a helper process: `python -m clinfer.runtime.build_worker [NICENESS]`.
+"""The main program of a helper process: `python -m clinfer.runtime.build_worker`.
 
-Reads the device's identity, answers None (ready) or the reason why not, then serves messages:
+Reads the device's identity and its own niceness, answers None (ready) or the reason why not, then serves messages:
 ("build", source, options) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
 ("trial", Trial) -> its Outcome, or None where the device had no room for it.
 """
@@ -24,13 +24,14 @@ from clinfer.runtime.trial import Outcome, Trial, TrialBench
 
 def main() -> None:
     """Serve standard input until it ends; leave at once then, even in the middle of a build."""
-    # Threads of the driver inherit the priority only if they start later.
-    if len(sys.argv) > 1 and hasattr(os, "nice"):
-        os.nice(int(sys.argv[1]))
     answers = _take_standard_output()
     messages = _read_in_background(sys.stdin.buffer)
+    identity, niceness = next(messages)
+    # Before the driver starts threads, because these inherit it.
+    if hasattr(os, "nice"):
+        os.nice(niceness)
     try:
-        device = _find(next(messages))
+        device = _find(identity)
         bench = Bench(cl.Context([device.cl_device]), device.cl_device)
     except (LookupError, cl.Error) as error:
         send(answers, f"the helper process cannot open the device: {error}")

@@ -36,19 +36,19 @@ class Helper:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "clinfer.runtime.build_worker", str(niceness)], stdin=subprocess.PIPE,
+                [sys.executable, "-m", "clinfer.runtime.build_worker"], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=self._errors, env=_environment())
         except OSError as error:
             self._errors.close()
             raise HelperFailure(f"no helper process could be started: {error}") from None
         try:
-            self._greet(device)
+            self._greet(device, niceness)
         except HelperFailure:
             self.close()
             raise
 
-    def _greet(self, device: DeviceInfo) -> None:
-        problem = self.request(device.identity, _START_TIMEOUT_S)
+    def _greet(self, device: DeviceInfo, niceness: int) -> None:
+        problem = self.request((device.identity, niceness), _START_TIMEOUT_S)
         if problem is not None:
             raise HelperFailure(str(problem))
 

@@ -118,6 +118,7 @@ def test_values_are_read_and_handed_back(device: DeviceInfo, name: Any, given: A
     ("PERFORMANCE_HINT_NUM_REQUESTS", -1, ["-1", "whole number"]),
     ("PERFORMANCE_HINT_NUM_REQUESTS", True, ["whole number"]),
     ("COMPILATION_NUM_THREADS", "all", ["'all'", "whole number"]),
+    ("SPECIALIZE_AFTER", -1, ["-1", "whole number"]),
     ("PERF_COUNT", 1.5, ["1.5", "True or False"]),
     ("ENABLE_MMAP", "maybe", ["'maybe'", "True or False"]),
     ("MODEL_PRIORITY", "URGENT", ["'URGENT'", "LOW, MEDIUM, HIGH"]),
