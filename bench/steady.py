@@ -1,7 +1,8 @@
 """A shape of a dynamic model that was seen before, beside the same model compiled for that shape alone.
 
-Both run in one process, by turns, on one stream each. `--profile` adds device time by kernel, where they differ.
-`python -m bench.steady [MODEL...] [--device CPU.0] [--rounds 15] [--profile]`
+Both run in one process, by turns, on one stream each. `--specialised` lets the dynamic one settle first, and adds
+the dynamic one without. `--profile` adds device time by kernel, those first that cost the dynamic one more.
+`python -m bench.steady [MODEL...] [--device CPU.0] [--rounds 15] [--specialised] [--profile]`
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from clinfer.base.layout import Layout
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
+from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.network.special_plans import LONGEST_INTERVAL
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 
@@ -59,11 +62,11 @@ class Subject:
         return {name: (sum(times), len(times)) for name, times in spent.items()}
 
 
-def subject(engine: Engine, model: ov.Model, profiling: bool) -> Subject:
+def subject(engine: Engine, model: ov.Model, profiling: bool = False, specialise_after: int = 0) -> Subject:
     """A network of a model."""
     program = compile_topology(engine, to_topology(prepare(model)).topology, OpenVinoShapeInference())
     stream = engine.create_stream(profiling=profiling)
-    return Subject(Network(program, stream, OpenVinoShapeInference(), profiling=profiling))
+    return Subject(Network(program, stream, OpenVinoShapeInference(), profiling, specialise_after=specialise_after))
 
 
 def give(network: Network, arrays: list[np.ndarray]) -> None:
@@ -89,13 +92,27 @@ def dynamic_model(name: str, arrays: list[np.ndarray]) -> ov.Model:
     return model
 
 
-def measure(engine: Engine, name: str, shape: Shape, rounds: int, profile: bool) -> str:
+def settle(each: Subject) -> None:
+    """Run until all that is asked about the shape is answered and taken over."""
+    for _ in range(3):
+        each.seconds()
+    specialiser_of(each.network.stream.engine).wait(600)
+    for _ in range(2 * LONGEST_INTERVAL):
+        each.seconds()
+
+
+def measure(engine: Engine, name: str, shape: Shape, rounds: int, profile: bool, specialised: bool) -> str:
     """The lines of one model and shape."""
     arrays = MODELS[name].inputs(shape, np.random.default_rng(sum(shape)))
     models = {"dynamic": dynamic_model(name, arrays), "static": static_model(name, arrays)}
-    pair = {kind: subject(engine, model, False) for kind, model in models.items()}
-    for each in pair.values():
+    pair = {kind: subject(engine, model) for kind, model in models.items()}
+    if specialised:
+        pair = {"dynamic": subject(engine, models["dynamic"], specialise_after=1), "static": pair["static"],
+                "unspecialised": pair["dynamic"]}
+    for kind, each in pair.items():
         give(each.network, arrays)
+        if specialised and kind == "dynamic":
+            settle(each)
         for _ in range(3):
             each.seconds()
     times: dict[str, list[float]] = {kind: [] for kind in pair}
@@ -106,7 +123,8 @@ def measure(engine: Engine, name: str, shape: Shape, rounds: int, profile: bool)
     ratio = statistics.median(a / b for a, b in zip(dynamic, static, strict=True))
     lines = [f"{name:10} {'x'.join(map(str, shape)):12} dynamic {min(dynamic) * 1e3:8.2f} ms  static "
              f"{min(static) * 1e3:8.2f} ms  ratio of minima {min(dynamic) / min(static):5.2f}  "
-             f"median ratio {ratio:5.2f}"]
+             f"median ratio {ratio:5.2f}"
+             + (f"  unspecialised {min(times['unspecialised']) * 1e3:8.2f} ms" if specialised else "")]
     if profile:
         lines += differences(engine, models, arrays)
     return "\n".join(lines)
@@ -133,12 +151,13 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=list(SHAPES))
     parser.add_argument("--device", default="AUTO")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--specialised", action="store_true", help="let the dynamic model be specialised first")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     engine = Engine(find_device(options.device))
     for name in options.models:
         for shape in SHAPES[name]:
-            print(measure(engine, name, shape, options.rounds, options.profile), flush=True)
+            print(measure(engine, name, shape, options.rounds, options.profile, options.specialised), flush=True)
 
 
 if __name__ == "__main__":

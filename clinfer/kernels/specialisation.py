@@ -6,9 +6,10 @@ Sizes that vary stay arguments, so one build serves all shapes for which it is t
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from clinfer.base.layout import Layout
 from clinfer.kernels.implementation import Implementation, generate, holds_for
 from clinfer.kernels.selector import in_formats
 from clinfer.kernels.spec import KernelParams, KernelSpec, stages_of
@@ -26,13 +27,15 @@ class Question:
     """Which implementation is fastest for these static layouts?
 
     `present`: the one that serves every shape, made for `present.params`. `table`: the room's kernels. `scratch`: how
-    many scratch buffers the program has for the primitive.
+    many scratch buffers the program has for the primitive. `repack`: gives what brings the weights into another
+    layout (None: nothing need be done); without it they stay in the one that they have.
     """
 
     present: Implementation
     params: KernelParams
     table: Sequence[KernelSpec]
     scratch: int
+    repack: Callable[[Layout], Implementation | None] | None = None
 
 
 def key_of(present: Implementation, params: KernelParams) -> object:
@@ -70,12 +73,11 @@ def contestants(question: Question) -> tuple[Implementation, ...]:
     present = question.present
     chosen = [spec for spec in _ranked(question) if spec is not present.spec][:MOST_KERNELS - 1]
     built_for = present.params
-    others = [generate(spec, in_formats(built_for, spec.formats(built_for))) for spec in chosen]
-    baked = [generate(spec, in_formats(built_for, spec.formats(built_for)), bake=True)
-             for spec in (present.spec, *chosen)]
+    others = [generate(spec, params_of(spec, built_for)) for spec in chosen]
+    baked = [generate(spec, params_of(spec, built_for), bake=True) for spec in (present.spec, *chosen)]
     found: dict[tuple[str, ...], Implementation] = {}
     for implementation in (present, *others, *baked):
-        if holds_for(implementation, question.params):
+        if holds_for(implementation, params_of(implementation.spec, question.params)):
             found.setdefault(tuple(stage.code.kernel_id for stage in implementation.stages), implementation)
     return tuple(found.values())
 
@@ -84,17 +86,35 @@ def _ranked(question: Question) -> list[KernelSpec]:
     """The kernels that work on the tensors as they lie, best first for these sizes."""
     scored = []
     for spec in question.table:
-        if serves(spec, question.params, question.present.params, question.scratch):
-            scored.append((spec.score(question.params), spec))
+        if _serves(spec, question):
+            scored.append((spec.score(params_of(spec, question.params)), spec))
     return [spec for _, spec in sorted(scored, key=lambda entry: -entry[0])]
 
 
-def serves(spec: KernelSpec, params: KernelParams, built_for: KernelParams, scratch: int) -> bool:
+def params_of(spec: KernelSpec, params: KernelParams) -> KernelParams:
+    """The parameters with the weights in the format that a kernel wants."""
+    return in_formats(params, spec.formats(params))
+
+
+def _serves(spec: KernelSpec, question: Question) -> bool:
     """Whether a kernel can compute static layouts in their present formats, by code made for open ones."""
-    for given in (params, built_for):
-        wanted = in_formats(given, spec.formats(given))
-        if (wanted.all_inputs, wanted.outputs) != (given.all_inputs, given.outputs) or spec.supports(given) is not None:
+    for given in (question.params, question.present.params):
+        wanted = params_of(spec, given)
+        if not _is_as_given(given, wanted, question.repack is not None) or spec.supports(wanted) is not None:
             return False
-    return (tails_refusal(params.primitive, stages_of(spec, params)) is None
-            and (spec.check_shapes is None or spec.check_shapes(params) is None)
-            and len(spec.scratch(params)) <= scratch)
+    scratch = spec.scratch(params_of(spec, question.params))
+    return (tails_refusal(wanted.primitive, stages_of(spec, wanted)) is None
+            and accepts(spec, question.params) and len(scratch) <= question.scratch)
+
+
+def _is_as_given(given: KernelParams, wanted: KernelParams, any_weights: bool) -> bool:
+    """Whether all tensors lie as wanted; the weights may lie elsewhere, if so said."""
+    free = given.primitive.weights_input if any_weights else None
+    return given.outputs == wanted.outputs and all(
+        have == want or index == free
+        for index, (have, want) in enumerate(zip(given.all_inputs, wanted.all_inputs, strict=True)))
+
+
+def accepts(spec: KernelSpec, params: KernelParams) -> bool:
+    """Whether a kernel accepts these static layouts."""
+    return spec.check_shapes is None or spec.check_shapes(params_of(spec, params)) is None

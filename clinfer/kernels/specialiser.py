@@ -15,12 +15,13 @@ from statistics import median
 from typing import Any
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
-from clinfer.kernels.implementation import Implementation, StageLaunch, bind
+from clinfer.kernels.implementation import Implementation, bind
 from clinfer.kernels.implementation_cache import Answer
 from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
 from clinfer.kernels.spec import BufferRef, KernelParams
-from clinfer.kernels.specialisation import Question, contestants
+from clinfer.kernels.specialisation import Question, contestants, params_of
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.trial import Contestant, Outcome, Trial, TrialLaunch
@@ -136,7 +137,7 @@ class Specialiser:
                 _settle(job, None)
             else:
                 faster.append((job, winner))
-        ready = self._build([implementation for _, implementation in faster])
+        ready = self._build([each for job, winner in faster for each in _needed(job.question, winner)])
         for job, winner in faster:
             _settle(job, winner if ready else None)
 
@@ -214,27 +215,46 @@ def _settle(job: Job, faster: Implementation | None) -> None:
         answer.settle(faster)
 
 
+def _needed(question: Question, winner: Implementation) -> list[Implementation]:
+    """The implementation, with the one that brings the weights into its format."""
+    wanted, present = _weights(winner), _weights(question.present)
+    repack = question.repack(wanted) if question.repack and wanted is not None and wanted != present else None
+    return [winner] if repack is None else [winner, repack]
+
+
+def _weights(implementation: Implementation) -> Layout | None:
+    """The layout in which an implementation wants the weights, if there are any."""
+    index, inputs = implementation.params.primitive.weights_input, implementation.params.inputs
+    return None if index is None else inputs[index]
+
+
 def _trial(candidates: Sequence[Implementation], params: KernelParams, kernels: KernelCache) -> Trial:
     """The trial of implementations on static layouts."""
-    numbers: dict[BufferRef, int] = {}
-    scratch: dict[int, int] = {}
+    sizes: dict[tuple[BufferRef, Layout | None], int] = {}
     ways = []
     for implementation in candidates:
-        for index, nbytes in enumerate(implementation.spec.scratch(params)):
-            scratch[index] = max(nbytes, scratch.get(index, 0))
-        launches = tuple(_trial_launch(part.buffers, launch, numbers)
-                         for part, launch in zip(implementation.stages, bind(implementation, params), strict=True)
-                         if 0 not in launch.dispatch.global_size)
-        ways.append(Contestant(kernels.source([stage.code for stage in implementation.stages]), launches))
-    layouts = {"input": params.all_inputs, "output": params.outputs}
-    sizes = [scratch[ref.index] if ref.kind == "scratch" else layouts[ref.kind][ref.index].byte_size
-             for ref in numbers]
-    return Trial(tuple(ways), tuple(sizes), BUILD_OPTIONS)
+        spec, own = implementation.spec, params_of(implementation.spec, params)
+        scratch = spec.scratch(own)
+        launches = []
+        for part, launch in zip(implementation.stages, bind(implementation, own), strict=True):
+            numbers = []
+            for buffer in part.buffers:
+                layout, nbytes = _buffer(buffer, own, scratch)
+                sizes[buffer, layout] = max(nbytes, sizes.get((buffer, layout), 0))
+                numbers.append(list(sizes).index((buffer, layout)))
+            if 0 not in launch.dispatch.global_size:
+                launches.append(TrialLaunch(launch.kernel_id, tuple(numbers), launch.block,
+                                            launch.dispatch.global_size, launch.dispatch.local_size))
+        ways.append(Contestant(kernels.source([stage.code for stage in implementation.stages]), tuple(launches)))
+    return Trial(tuple(ways), tuple(sizes.values()), BUILD_OPTIONS)
 
 
-def _trial_launch(buffers: Sequence[BufferRef], launch: StageLaunch, numbers: dict[BufferRef, int]) -> TrialLaunch:
-    return TrialLaunch(launch.kernel_id, tuple(numbers.setdefault(ref, len(numbers)) for ref in buffers),
-                       launch.block, launch.dispatch.global_size, launch.dispatch.local_size)
+def _buffer(buffer: BufferRef, params: KernelParams, scratch: Sequence[int]) -> tuple[Layout | None, int]:
+    """The layout (of scratch: none) and the bytes of a buffer."""
+    if buffer.kind == "scratch":
+        return None, scratch[buffer.index]
+    layout = (params.all_inputs if buffer.kind == "input" else params.outputs)[buffer.index]
+    return layout, layout.byte_size
 
 
 def _digest(trial: Trial) -> str:

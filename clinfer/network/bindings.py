@@ -5,7 +5,8 @@ and only then, the arguments that use it are set again.
 """
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.implementation import Implementation, StageImpl
@@ -20,6 +21,7 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import WorkSize
 
 _Uses = list[tuple[Kernel, int]]
+NOTHING: Mapping[int, Memory] = MappingProxyType({})
 
 
 class Bindings:
@@ -48,8 +50,10 @@ class Bindings:
             for number, stage in enumerate(implementation.stages):
                 self.kernel_index[index, choice, number] = self._create_kernel(index, node, implementation, stage)
 
-    def _create_kernel(self, index: int, node: ProgramNode, implementation: Implementation, stage: StageImpl) -> int:
-        """The number of a new kernel object, whose arguments are those of its node."""
+    def _create_kernel(self, index: int, node: ProgramNode, implementation: Implementation, stage: StageImpl,
+                       apart: Mapping[int, Memory] = NOTHING) -> int:
+        """The number of a new kernel object, whose arguments are those of its node; `apart`: inputs that it has
+        elsewhere."""
         kernel_id = stage.code.kernel_id
         kernel = self._program.engine.create_kernel(self._program.kernels.program(kernel_id), kernel_id)
         self.kernels.append(kernel)
@@ -58,20 +62,27 @@ class Bindings:
         self._block_position.append(len(stage.buffers))
         self._blocks.append(b"")
         for position, buffer in enumerate(stage.buffers):
-            self._uses(node, buffer).append((kernel, position))
+            if buffer.kind == "input" and buffer.index in apart:
+                kernel.set_buffer(position, apart[buffer.index])
+            else:
+                self._uses(node, buffer).append((kernel, position))
         return len(self.kernels) - 1
 
-    def specialised(self, index: int, implementation: Implementation) -> tuple[int, ...]:
-        """The numbers of the kernels of a specialised implementation of a node; made when first asked for."""
+    def specialised(self, index: int, implementation: Implementation, apart: Mapping[int, Memory]) -> tuple[int, ...]:
+        """The numbers of the kernels of a specialised implementation of a node; made when first asked for.
+
+        `apart`: inputs of the node that lie elsewhere for these kernels (weights in another format).
+        """
         identity = (index, tuple(stage.code.kernel_id for stage in implementation.stages))
         found = self._specialised.get(identity)
         if found is None:
             node = self._program.nodes[index]
-            found = tuple(self._create_kernel(index, node, implementation, stage) for stage in implementation.stages)
+            found = tuple(self._create_kernel(index, node, implementation, stage, apart)
+                          for stage in implementation.stages)
             for kernel, stage in zip(found, implementation.stages, strict=True):
                 for position, buffer in enumerate(stage.buffers):
                     memory = self._present(node, buffer)
-                    if memory is not None:
+                    if memory is not None and not (buffer.kind == "input" and buffer.index in apart):
                         self.kernels[kernel].set_buffer(position, memory)
             self._specialised[identity] = found
         return found

@@ -5,16 +5,18 @@ background (`kernels/specialiser.py`); the plan is looked at again after 4, 8, 1
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.kernels.implementation import Implementation, bind, holds_for
 from clinfer.kernels.implementation_cache import Answer
 from clinfer.kernels.spec import KernelParams
-from clinfer.kernels.specialisation import Question, key_of
+from clinfer.kernels.specialisation import Question, accepts, key_of, params_of
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.bindings import Bindings
 from clinfer.network.node_planner import NodePlanner
@@ -22,6 +24,7 @@ from clinfer.network.plan import Launch, Plan, Step, launch_of
 from clinfer.network.plan_cache import SeenPlan
 from clinfer.ops import kernels_of
 from clinfer.program.program import Program
+from clinfer.runtime.memory import Memory
 
 LONGEST_INTERVAL = 64
 
@@ -77,23 +80,52 @@ class SpecialPlans:
         """The answer, given or to come, to which implementation a node should have; None: ask again later."""
         node, cache = self._program.nodes[index], self._program.implementations
         present = node.implementations[self._nodes.choice(index, params)]
-        key = _hashable(key_of(present, params), index)
+        repack = self._repack(index)
+        key = _hashable((key_of(present, params), repack is not None), index)
         answer, is_new = cache.add(key)
         if is_new and not self._specialiser.ask(
-                Question(present, params, kernels_of(node.primitive), len(node.scratch_slots)), answer):
+                Question(present, params, kernels_of(node.primitive), len(node.scratch_slots), repack), answer):
             cache.forget(key)
             return None
         return answer
+
+    def _weights(self, index: int) -> int:
+        """The tensor that holds a node's constant weights; -1: it has none."""
+        node = self._program.nodes[index]
+        position = node.primitive.weights_input
+        tensor = -1 if position is None else node.inputs[position]
+        return tensor if tensor in self._program.constant_memory else -1
+
+    def _repack(self, index: int) -> Callable[[Layout], Implementation | None] | None:
+        tensor = self._weights(index)
+        if tensor < 0:
+            return None
+        return partial(self._program.weights.reorder, self._program.tensors[tensor].layout)
+
+    def _memories(self, index: int, implementation: Implementation) -> dict[int, Memory] | None:
+        """By input, the weights that an implementation wants in a format of its own; None: there is no room."""
+        tensor, position = self._weights(index), implementation.params.primitive.weights_input
+        if tensor < 0 or position is None:
+            return {}
+        found = self._program.weights.get(tensor, self._program.constant_memory[tensor],
+                                          self._program.tensors[tensor].layout,
+                                          implementation.params.inputs[position])
+        if found is None:
+            return None
+        return {} if found.outcome == "original" else {position: found.memory}
 
     def _exchanged(self, plan: Plan, faster: Mapping[int, tuple[Implementation, KernelParams]]) -> Plan:
         """The plan with other launches for some of its nodes."""
         launches: dict[int, list[Step]] = {}
         slots = dict(plan.slot_bytes)
-        for index, (implementation, params) in faster.items():
-            check = implementation.spec.check_shapes
-            if not holds_for(implementation, params) or (check is not None and check(params) is not None):
+        for index, (implementation, given) in faster.items():
+            params = params_of(implementation.spec, given)
+            if not holds_for(implementation, params) or not accepts(implementation.spec, given):
                 continue
-            kernels = self._bindings.specialised(index, implementation)
+            memories = self._memories(index, implementation)
+            if memories is None:
+                continue
+            kernels = self._bindings.specialised(index, implementation, memories)
             launches[index] = [launch_of(kernel, launch)
                                for kernel, launch in zip(kernels, bind(implementation, params), strict=True)
                                if 0 not in launch.dispatch.global_size]

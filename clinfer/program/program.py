@@ -14,9 +14,13 @@ from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
 from clinfer.program.memory_dependencies import Dependencies, ExecutionOrder
+from clinfer.program.weights_cache import WeightsCache
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive
+
+WEIGHTS_SHARE = 4
+"""Reordered weights take at most this part of what the constants take."""
 
 NodeKind = Literal["input", "host", "view", "body", "call", "kernel"]
 Storage = Literal["input", "constant", "slot", "output", "body", "host"]
@@ -102,8 +106,8 @@ class Program:
     `constants` by tensor index; `constant_memory` holds those that kernels read. `dependencies`: for each slot those
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
-    Two memories of its networks: `recordings`, what they recorded of planning nodes, and `implementations`, which
-    specialised ones are faster for which shapes.
+    Three memories of its networks: `recordings`, what they recorded of planning nodes, `implementations`, which
+    specialised ones are faster for which shapes, and `weights`, which these want in other formats.
     """
 
     engine: Engine
@@ -122,6 +126,11 @@ class Program:
     removed: tuple[Removal, ...] = ()
     recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
     implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
+    weights: WeightsCache = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        constants = sum(memory.nbytes for memory in self.constant_memory.values())
+        object.__setattr__(self, "weights", WeightsCache(self.engine, self.kernels, constants // WEIGHTS_SHARE))
 
     def explain(self) -> Explanation:
         """What each node became and why, and what passes removed."""

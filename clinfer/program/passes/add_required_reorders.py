@@ -2,10 +2,15 @@
 from __future__ import annotations
 
 from clinfer.base.layout import Layout
+from clinfer.kernels.implementation import Implementation, generate
+from clinfer.kernels.selector import select
+from clinfer.kernels.spec import KernelParams
+from clinfer.ops import kernels_of
 from clinfer.ops.reorder import Reorder
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.select_kernels import plain, required_inputs, select_node
+from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port
 
 
@@ -50,3 +55,10 @@ def _plain_outputs(graph: Graph, made: dict[tuple[Port, Layout], Port], context:
             select_node(graph, node, context)
             made[port, plain(layout)] = Port(primitive.id)
         graph.outputs[name] = made[port, plain(layout)]
+
+
+def reorder_between(present: Layout, wanted: Layout, capabilities: Capabilities) -> Implementation:
+    """What brings a tensor from one static layout into another, outside a graph."""
+    primitive = Reorder("reorder", (Port("present"),), output_padding=wanted.padding, format=wanted.format.name)
+    selection = select(kernels_of(primitive), KernelParams(primitive, (present,), (wanted,), capabilities))
+    return generate(selection.specs[0], selection.params)

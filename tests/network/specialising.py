@@ -1,0 +1,98 @@
+"""What tests of specialisation share: a helper process that is none, models, and a look into networks."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from openvino import opset13 as ops
+
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.network.plan import Launch
+from clinfer.network.special_plans import SeenPlan
+from clinfer.program.program import Program
+from clinfer.runtime.builder import BuildJob, build_in_processes
+from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.trial import Outcome, Trial
+from tests.network.running import check
+from tests.oracle import CpuPlugin, ov
+
+Answering = Callable[[Trial], Outcome | None]
+
+
+def last_wins(trial: Trial) -> Outcome:
+    """Each contestant is twice as fast as the one before it."""
+    return Outcome(tuple((1 << (len(trial.contestants) - n),) for n in range(len(trial.contestants))))
+
+
+def first_wins(trial: Trial) -> Outcome:
+    return Outcome(((10, 10),) + ((10, 11),) * (len(trial.contestants) - 1))
+
+
+class FakeHelper:
+    """Stands in for a helper process: builds here, and times as told."""
+
+    answering: Answering = staticmethod(last_wins)
+    trials = 0
+    gate: threading.Event | None = None
+
+    def __init__(self, device: DeviceInfo, niceness: int = 0) -> None:
+        self._device = device
+
+    def request(self, message: tuple[Any, ...], timeout: float) -> Any:
+        if message[0] == "trial":
+            FakeHelper.trials += 1
+            if FakeHelper.gate is not None:
+                assert FakeHelper.gate.wait(60)
+            return FakeHelper.answering(message[1])
+        result, = build_in_processes(self._device, [BuildJob(*message[1:])])
+        return result.binary, result.error
+
+    def close(self) -> None:
+        pass
+
+
+def products(rng: np.random.Generator) -> ov.Model:
+    """Matrix products with constant weights, one of them behind a tail, and a softmax."""
+    x = ops.parameter([-1, -1, 32], np.float32)
+    first = ops.relu(ops.matmul(x, ops.constant(rng.standard_normal((32, 48)).astype(np.float32)), False, False))
+    second = ops.matmul(first, ops.constant(rng.standard_normal((32, 48)).astype(np.float32) / 7), False, True)
+    return ov.Model([ops.softmax(ops.add(second, x), -1)], [x])
+
+
+def convolutions(rng: np.random.Generator) -> ov.Model:
+    x = ops.parameter([-1, 16, -1, -1], np.float32)
+
+    def layer(node: ov.Node, *shape: int) -> ov.Node:
+        weights = ops.constant(rng.standard_normal(shape).astype(np.float32) / 12)
+        return ops.relu(ops.convolution(node, weights, [1, 1], [1, 1], [1, 1], [1, 1]))
+    return ov.Model([layer(layer(x, 32, 16, 3, 3), 16, 32, 3, 3)], [x])
+
+
+def program_of(engine: Engine, model: ov.Model) -> Program:
+    return compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference())
+
+
+def network_of(program: Program, after: int = 1, profiling: bool = False) -> Network:
+    return Network(program, program.engine.create_stream(profiling=profiling), OpenVinoShapeInference(), profiling,
+                   specialise_after=after)
+
+
+def seen(network: Network) -> list[SeenPlan]:
+    return list(network._plans.values())
+
+
+def special_launches(network: Network, plan: SeenPlan) -> int:
+    """Launches of kernels that the network got after it was made."""
+    first = len(network._bindings.kernel_index)
+    return sum(isinstance(step, Launch) and step.kernel >= first for step in plan.plan.steps)
+
+
+def run_all(network: Network, oracle: CpuPlugin, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> None:
+    for shape in shapes:
+        check(network, oracle, [rng.standard_normal(shape).astype(np.float32)])

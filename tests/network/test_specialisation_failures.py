@@ -1,0 +1,134 @@
+"""Specialisation that fails, has no room, or must end: results stay, and nothing is left behind."""
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clinfer.kernels import specialiser as specialiser_module
+from clinfer.kernels.specialiser import MOST_FAILURES, Specialiser
+from clinfer.network import special_plans
+from clinfer.network.special_plans import LONGEST_INTERVAL
+from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.helper import HelperFailure
+from clinfer.runtime.trial import Outcome, Trial
+from tests.network.specialising import (
+    Answering,
+    FakeHelper,
+    convolutions,
+    network_of,
+    products,
+    program_of,
+    run_all,
+    seen,
+    special_launches,
+)
+from tests.oracle import CpuPlugin
+
+
+def _dies(trial: Trial) -> Outcome:
+    raise HelperFailure("killed by the test")
+
+
+@pytest.mark.parametrize("answering", [_dies, lambda trial: None, lambda trial: Outcome(
+    ((10, 10), *(None,) * (len(trial.contestants) - 1)), ("nonsense in the source",))], ids=["dies", "no-room", "log"])
+def test_failures_change_nothing_and_are_told_once(engine: Engine, rng: np.random.Generator, background: Specialiser,
+                                                   monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+                                                   answering: Answering) -> None:
+    monkeypatch.setattr(FakeHelper, "answering", staticmethod(answering))
+    model = products(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    monkeypatch.setenv("CLINFER_DEBUG", "1")
+    run_all(network, oracle, [(2, 9, 32)] * 2, rng)
+    plan = seen(network)[0].plan
+    assert background.wait(120)
+    told = capfd.readouterr().err
+    assert "keeps its kernel" in told
+    run_all(network, oracle, [(2, 9, 32)] * 12, rng)
+    assert seen(network)[0].plan is plan and seen(network)[0].countdown == 0
+    assert "keeps its kernel" not in capfd.readouterr().err
+    assert FakeHelper.trials <= MOST_FAILURES + 1
+
+
+def test_a_build_that_fails_changes_nothing(engine: Engine, rng: np.random.Generator, background: Specialiser,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    request = FakeHelper.request
+    monkeypatch.setattr(FakeHelper, "request", lambda self, message, timeout: request(self, message, timeout)
+                        if message[0] == "trial" else (None, "the compiler gave up"))
+    model = convolutions(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    run_all(network, oracle, [(1, 16, 9, 20)] * 2, rng)
+    assert background.wait(120)
+    run_all(network, oracle, [(1, 16, 9, 20)] * 9, rng)
+    assert seen(network)[0].countdown == 0
+
+
+def test_a_full_queue_is_asked_again(engine: Engine, rng: np.random.Generator, background: Specialiser,
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specialiser_module, "QUEUE_CAPACITY", 0)
+    model = products(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    run_all(network, oracle, [(2, 9, 32)] * 3, rng)
+    assert not seen(network)[0].answers and seen(network)[0].countdown > 0 and not len(network.program.implementations)
+    monkeypatch.setattr(specialiser_module, "QUEUE_CAPACITY", 8)
+    run_all(network, oracle, [(2, 9, 32)] * 4, rng)
+    assert background.wait(120)
+    run_all(network, oracle, [(2, 9, 32)] * LONGEST_INTERVAL, rng)
+    assert special_launches(network, seen(network)[0])
+
+
+def test_verdicts_and_kernels_are_kept_on_disk(engine: Engine, rng: np.random.Generator, background: Specialiser,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    model = products(rng)
+    oracle = CpuPlugin(model)
+    for _ in range(2):
+        network = network_of(program_of(engine, model))
+        run_all(network, oracle, [(2, 9, 32)] * 2, rng)
+        assert background.wait(120)
+        run_all(network, oracle, [(2, 9, 32)] * 4, rng)
+        assert special_launches(network, seen(network)[0])
+        monkeypatch.setattr(FakeHelper, "answering", staticmethod(_dies))
+
+
+def test_real_helpers_time_and_build(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
+                                     tmp_path: Path) -> None:
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(specialiser_module, "MARGIN", 1e9)
+    own = Specialiser(engine)
+    monkeypatch.setattr(special_plans, "specialiser_of", lambda _: own)
+    model = products(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    run_all(network, oracle, [(2, 9, 32)] * 2, rng)
+    assert own.wait(120)
+    helper = own._helper
+    assert helper is not None and helper._process.poll() is None
+    run_all(network, oracle, [(2, 9, 32)] * 4, rng)
+    assert special_launches(network, seen(network)[0])
+    own.close()
+    assert helper._process.poll() is not None and own._thread is None
+
+
+def test_the_end_of_a_process_does_not_wait(device: DeviceInfo, tmp_path: Path) -> None:
+    script = textwrap.dedent(f"""
+        import numpy as np
+        import clinfer as ov
+        from openvino import opset13 as ops
+        from clinfer.kernels.specialiser import specialiser_of
+        x = ops.parameter([-1, 32], np.float32)
+        weights = ops.constant(np.ones((32, 48), np.float32))
+        model = ov.Model([ops.matmul(x, weights, False, False)], [x])
+        compiled = ov.Core().compile_model(model, {device.name!r}, {{"SPECIALIZE_AFTER": 1}})
+        for _ in range(3):
+            compiled(np.ones((5, 32), np.float32))
+        assert specialiser_of(compiled.engine)._thread is not None
+        print("done", flush=True)
+        """)
+    environment = {"PATH": "/usr/bin:/bin", "CLINFER_CACHE_DIR": str(tmp_path),
+                   "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, timeout=120, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr

@@ -1,0 +1,73 @@
+"""Every implementation that specialisation may choose computes what the one does that serves all shapes."""
+from __future__ import annotations
+
+import random
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.implementation_cache import Answer
+from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.kernels.specialisation import Question, contestants
+from clinfer.network import special_plans
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.ops.room import Case
+from clinfer.runtime.engine import Engine
+from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
+from tests.rooms.room_runner import SEED, Variant, execute, needs, topology_of
+
+HEAVY = ("convolution", "deconvolution", "matmul", "sdpa", "softmax")
+SAMPLES = 3
+
+
+class Chosen:
+    """A specialiser that at once answers with the n-th contestant, or the last."""
+
+    def __init__(self, engine: Engine, number: int) -> None:
+        self._kernels = kernel_cache_of(engine)
+        self._number = number
+        self.answered = 0
+
+    def ask(self, question: Question, answer: Answer) -> bool:
+        found = contestants(question)
+        winner = found[min(self._number, len(found) - 1)]
+        index = winner.params.primitive.weights_input
+        repack = question.repack(winner.params.inputs[index]) if question.repack and index is not None else None
+        self._kernels.prepare(stage.code for each in (*found, *([repack] if repack else ())) for stage in each.stages)
+        answer.settle(winner)
+        self.answered += 1
+        return True
+
+
+def _rows() -> list[tuple[str, Case]]:
+    chooser = random.Random(SEED)
+    rows = []
+    for room in HEAVY:
+        cases = [case for case in import_module(f"clinfer.ops.{room}.cases").CASES if case.sequence]
+        rows += [(room, case) for case in chooser.sample(cases, min(SAMPLES, len(cases)))]
+    return rows
+
+
+@pytest.mark.parametrize(("room", "case"), _rows(), ids=lambda value: value if isinstance(value, str) else value.name)
+def test_every_contestant_is_right(engine: Engine, monkeypatch: pytest.MonkeyPatch, room: str, case: Case) -> None:
+    if not needs(case, engine):
+        pytest.skip("the device lacks a type")
+    topology = topology_of(case, Variant(dynamic=True))
+    program = compile_topology(engine, topology, OpenVinoShapeInference())
+    oracle = CpuPlugin(build_model(case, True))
+    shapes = list(dict.fromkeys((tuple(shape for shape, _ in parameter_specs(case)), *case.sequence)))
+    rng = np.random.default_rng(SEED)
+    worst = max(TOLERANCE.get(kind, 0) for kind in ("f32", *(kind for _, kind in parameter_specs(case))))
+    for number in range(1, 6):
+        chosen = Chosen(engine, number)
+        monkeypatch.setattr(special_plans, "specialiser_of", lambda _, own=chosen: own)
+        program.implementations.clear()
+        network = Network(program, engine.create_stream(), OpenVinoShapeInference(), specialise_after=1)
+        for given in (*shapes, *shapes):
+            inputs = random_inputs(case, given, rng)
+            for index, (got, wanted) in enumerate(zip(execute(network, inputs), oracle(inputs), strict=True)):
+                assert_close(got, wanted, worst, f"{case.name} contestant {number} shapes {given} {index} seed {SEED}")
+        assert chosen.answered, "the rooms are heavy"
