@@ -23,7 +23,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.plan import Plan
+from clinfer.network.plan_cache import SeenPlan
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 
@@ -46,7 +46,7 @@ class _Timed(Network):
 
     host_s = 0.0
 
-    def _plan(self, *given: Any) -> Plan:
+    def _plan(self, *given: Any) -> SeenPlan:
         start = time.thread_time()
         plan = super()._plan(*given)
         self.host_s += time.thread_time() - start

@@ -234,7 +234,7 @@ class _Teller:
 
 
 def _form(node: ProgramNode, implementation: Implementation) -> Literal["static", "agnostic", "specialised"]:
-    if implementation not in node.implementations:
+    if all(implementation is not own for own in node.implementations):
         return "specialised"
     params = implementation.params
     return "static" if all(is_static(x.shape) for x in (*params.inputs, *params.outputs)) else "agnostic"

@@ -51,7 +51,8 @@ class _Record:
 class Profiler:
     """Measures the executions of one network on a profiling stream. One thread at a time."""
 
-    def __init__(self, program: Program, kernel_nodes: Sequence[int] = (), implementations: Sequence[Implementation] = ()) -> None:
+    def __init__(self, program: Program, kernel_nodes: Sequence[int] = (),
+                 implementations: Sequence[Implementation] = ()) -> None:
         """`kernel_nodes`, `implementations`: of the network's kernels, by number; they may grow."""
         self._program = program
         self._nodes = kernel_nodes

@@ -31,7 +31,8 @@ class NodeRecord:
     `changed_shapes`, `changed_values`: the inputs whose shape changed, and those whose value changed that the host
     reads (in the first execution all that are not constant). `shape`: how the output shapes came about, or why
     nothing had to be done for them. `kernel`: the implementation that runs, empty where none does; `form`: whether
-    it takes sizes as arguments or was made for the only ones that there are. `memory`: where the outputs lie;
+    it takes sizes as arguments, was made for the only ones that there are, or took the place of either for shapes that
+    come often. `memory`: where the outputs lie;
     `grown` counts scratch buffers too. `waited_for`: the primitives that had to be done before the host could plan.
     """
 
@@ -42,7 +43,7 @@ class NodeRecord:
     changed_values: tuple[int, ...]
     shape: ShapeUpdate
     kernel: str
-    form: Literal["", "static", "agnostic"]
+    form: Literal["", "static", "agnostic", "specialised"]
     memory: MemoryUse
     waited_for: tuple[str, ...]
     launches: int

@@ -11,8 +11,10 @@ from functools import partial
 
 import numpy as np
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
+from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation, bind, holds_for
 from clinfer.kernels.implementation_cache import Answer
 from clinfer.kernels.spec import KernelParams
@@ -41,8 +43,15 @@ class SpecialPlans:
     def look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
         """Ask about a plan what was not asked yet, and take over what was answered since.
 
-        `shapes`, `values`: of everything that comes into the segment.
+        `shapes`, `values`: of everything that comes into the segment. What fails leaves the plan as it is.
         """
+        try:
+            self._look(seen, shapes, values)
+        except ClinferError as error:
+            log(1, f"a plan is not specialised: {error}")
+            seen.countdown = 0
+
+    def _look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
         shapes, values = {**shapes, **seen.plan.shapes}, {**values, **seen.plan.values}
         wanted = self._heavy(seen.plan)
         answers = seen.answers = seen.answers or {}
@@ -50,13 +59,15 @@ class SpecialPlans:
             answer = self._ask(index, self._params(index, shapes, values))
             if answer is not None:
                 answers[index] = answer
-        ready = {index: answer.faster for index, answer in answers.items()
-                 if answer.settled and answer.faster is not None and index not in seen.used}
+        # Taken once, because answers settle in another thread.
+        settled = {index: answer for index, answer in answers.items() if answer.settled}
+        ready = {index: answer.faster for index, answer in settled.items()
+                 if answer.faster is not None and index not in seen.used}
         if ready:
             seen.plan = self._exchanged(seen.plan, {index: (implementation, self._params(index, shapes, values))
                                                     for index, implementation in ready.items()})
             seen.used |= ready.keys()
-        if wanted == answers.keys() and all(answer.settled for answer in answers.values()):
+        if wanted == settled.keys():
             seen.countdown = 0
         else:
             seen.countdown = seen.interval

@@ -13,7 +13,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.network.plan import Launch
-from clinfer.network.special_plans import SeenPlan
+from clinfer.network.plan_cache import SeenPlan
 from clinfer.program.program import Program
 from clinfer.runtime.builder import BuildJob, build_in_processes
 from clinfer.runtime.device import DeviceInfo
@@ -84,7 +84,7 @@ def network_of(program: Program, after: int = 1, profiling: bool = False) -> Net
 
 
 def seen(network: Network) -> list[SeenPlan]:
-    return list(network._plans.values())
+    return list(network._plans._plans.values())
 
 
 def special_launches(network: Network, plan: SeenPlan) -> int:
