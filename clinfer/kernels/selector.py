@@ -27,7 +27,7 @@ class Selection:
 
     Only the last accepts every shape that can come; those before it decide per shape (`check_shapes`).
     `rejected` pairs the name of every other kernel with the reason. `scores`: of every kernel that supports
-    the primitive. `why`: what the first one was chosen for.
+    the primitive. `why`: what the first one was chosen for; `is_forced`: by a demand.
     """
 
     specs: tuple[KernelSpec, ...]
@@ -36,6 +36,7 @@ class Selection:
     rejected: tuple[tuple[str, str], ...]
     scores: tuple[tuple[str, float], ...] = ()
     why: str = ""
+    is_forced: bool = False
 
 
 def in_formats(params: KernelParams, formats: Formats) -> KernelParams:
@@ -74,7 +75,7 @@ def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = A
                            hint="force another kernel, or none")
     selection = _chain(supported, params, reasons)
     scores = tuple((spec.name, float(score)) for score, spec, _, _ in supported)
-    return replace(selection, scores=scores, why=_why(scores, forced))
+    return replace(selection, scores=scores, why=_why(scores, forced), is_forced=forced != ANYTHING)
 
 
 def _why(scores: Sequence[tuple[str, float]], forced: Forced) -> str:

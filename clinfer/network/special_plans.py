@@ -76,7 +76,8 @@ class SpecialPlans:
     def _heavy(self, plan: Plan) -> set[int]:
         """The nodes of a plan that are worth specialising."""
         nodes = {self._bindings.kernel_nodes[step.kernel] for step in plan.steps if isinstance(step, Launch)}
-        return {index for index in nodes if self._program.nodes[index].primitive.is_heavy}
+        return {index for index in nodes
+                if self._program.nodes[index].primitive.is_heavy and not self._program.nodes[index].is_forced}
 
     def _params(self, index: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> KernelParams:
         node, tensors = self._program.nodes[index], self._program.tensors

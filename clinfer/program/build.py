@@ -227,7 +227,8 @@ class _Assembly:
             tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),
             self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
             node.selection.rejected if node.selection else (), bodies,
-            node.selection.scores if node.selection else (), node.selection.why if node.selection else "")
+            node.selection.scores if node.selection else (), node.selection.why if node.selection else "",
+            node.selection is not None and node.selection.is_forced)
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1

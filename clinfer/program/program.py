@@ -48,7 +48,8 @@ class ProgramNode:
     """One node: its tensors by index, and how it is carried out.
 
     `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `scores`: of
-    every kernel that supports the primitive. `why`: what the first implementation was chosen for.
+    every kernel that supports the primitive. `why`: what the first implementation was chosen for; `is_forced`:
+    by a demand, so that no other may take its place.
     """
 
     primitive: Primitive
@@ -62,6 +63,7 @@ class ProgramNode:
     bodies: tuple[Program, ...] = ()
     scores: tuple[tuple[str, float], ...] = ()
     why: str = ""
+    is_forced: bool = False
 
     @property
     def read_on_host(self) -> tuple[int, ...]:

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.specialiser import Specialiser, choose
+from clinfer.network.compile import compile_topology
+from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import Outcome
 from tests.network.specialising import (
@@ -175,3 +179,16 @@ def test_only_the_format_in_use_is_held(engine: Engine, rng: np.random.Generator
     assert engine.ledger.current - before == weights.nbytes
     held = [found for found in gc.get_objects() if isinstance(found, np.ndarray) and found.nbytes == weights.nbytes]
     assert all(found is weights for found in held) and program.weights.owned_bytes == 0
+
+
+def test_a_forced_kernel_stays(engine: Engine, rng: np.random.Generator, background: Specialiser) -> None:
+    x = ops.parameter([-1, 40], np.float32)
+    product = ops.matmul(x, ops.constant(rng.standard_normal((40, 64)).astype(np.float32)), False, False)
+    product.set_friendly_name("product")
+    model = ov.Model([product], [x])
+    topology = to_topology(model).topology
+    name = next(p.id for p in topology if type(p).__name__ == "MatMul")
+    program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions({name: ("", "matmul_ref")}))
+    network, oracle = network_of(program), CpuPlugin(model)
+    run_all(network, oracle, [(9, 40)] * 8, rng)
+    assert background._thread is None and seen(network)[0].countdown == 0
