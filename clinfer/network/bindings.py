@@ -15,7 +15,7 @@ from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.memory_pool import MemoryPool, Needs
 from clinfer.network.plan import Launch
 from clinfer.network.record import Growth
-from clinfer.program.program import Program, ProgramNode
+from clinfer.program.program import Program, ProgramNode, Tensor
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import WorkSize
@@ -90,9 +90,15 @@ class Bindings:
     def _present(self, node: ProgramNode, buffer: BufferRef) -> Memory | None:
         """The memory that a kernel's buffer has at present, if it has any."""
         if buffer.kind == "scratch":
-            return self._slots[node.scratch_slots[buffer.index]]
-        described = self._program.tensors[(node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]]
-        return self._slots[described.slot] if described.storage == "slot" else self._memories.get(described.root)
+            return self._pool.memory(node.scratch_slots[buffer.index])
+        tensor = (node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]
+        return self._lies(self._program.tensors[tensor])
+
+    def _lies(self, described: Tensor) -> Memory | None:
+        """The memory in which a tensor lies at present, if it has any."""
+        if described.storage == "slot":
+            return self._pool.memory(described.slot)
+        return self._memories.get(described.root)
 
     def _uses(self, node: ProgramNode, buffer: BufferRef) -> _Uses:
         if buffer.kind == "scratch":
@@ -110,10 +116,7 @@ class Bindings:
     def memory(self, tensor: int) -> Memory:
         """The memory in which a tensor lies at present."""
         described = self._program.tensors[tensor]
-        if described.storage == "slot":
-            memory = self._pool.memory(described.slot)
-        else:
-            memory = self._memories.get(described.root)
+        memory = self._lies(described)
         if memory is None:
             raise ClinferError("a tensor has no memory yet", where="network",
                                values={"tensor": described.port, "storage": described.storage})
@@ -164,7 +167,14 @@ class Bindings:
                 self.bind(root, memory)
 
     def release(self) -> None:
-        """Let go of all memory but constants."""
+        """Let go of all memory but constants, and of specialised kernels, which may have weights of their own."""
+        first = len(self.kernel_index)
+        gone = set(map(id, self.kernels[first:]))
+        for uses in (*self._slot_uses, *self._tensor_uses.values()):
+            uses[:] = [use for use in uses if id(use[0]) not in gone]
+        for table in (self.kernels, self.kernel_nodes, self.implementations, self._block_position, self._blocks):
+            del table[first:]
+        self._specialised.clear()
         self._memories = dict(self._program.constant_memory)
         for kernel in self.kernels:
             kernel.forget_buffers()

@@ -61,8 +61,9 @@ class Network:
         self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
                                 self._profiler.add_host_time if self._profiler else None, parametric)
         self._plans = PlanCache()
-        self._special = SpecialPlans(program, self._bindings, self._planner.nodes) if specialise_after else None
-        self._specialise_after = specialise_after
+        self._specialise_after = 0 if waiting else specialise_after
+        self._special = (SpecialPlans(program, self._bindings, self._planner.nodes) if self._specialise_after
+                         else None)
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
@@ -121,6 +122,7 @@ class Network:
         self._bodies.release()
         self._bindings.release()
         self._pool.release()
+        self.program.weights.release()
 
     # -- execution ------------------------------------------------------------------------------
 

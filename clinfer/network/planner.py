@@ -86,7 +86,7 @@ class Planner:
         """The bytes of the scratch buffers of a node, for the shapes and host values of a finished execution."""
         draft = _Draft(self._program, shapes, values)
         node = self._program.nodes[index]
-        return self._nodes.plan(index, tuple(map(draft.shape, node.inputs)), self._values(draft, node)).scratch_bytes
+        return self.nodes.plan(index, tuple(map(draft.shape, node.inputs)), self._values(draft, node)).scratch_bytes
 
     def _values(self, draft: _Draft, node: ProgramNode) -> Values:
         return {i: self._value(draft, node.inputs[i]) for i in node.read_on_host}

@@ -104,6 +104,11 @@ class WeightsCache:
             entry = self._entries[tensor, wanted] = _Entry(memory, memory.capacity)
             return Weights(entry.lend(wanted), "reordered")
 
+    def release(self) -> None:
+        """Give back what is not in use."""
+        with self._lock:
+            self._entries = OrderedDict((key, entry) for key, entry in self._entries.items() if entry.lent)
+
     def _reset(self, tensor: int) -> None:
         for key in [key for key, entry in self._entries.items() if key[0] == tensor and not entry.lent]:
             del self._entries[key]
