@@ -111,6 +111,15 @@ def tensor_shape(tensor: ov.Tensor, declared: Declared) -> StaticShape:
     return static_shape_of(tensor.shape) if declared.element_type.is_packed else tensor.data.shape
 
 
+def check_unchanged(tensor: ov.Tensor, used: np.ndarray, declared: Declared) -> None:
+    """Raise if a tensor has another shape or lies elsewhere than when its data were taken as `used`."""
+    data = tensor.data
+    if data.shape != used.shape or data.ctypes.data != used.ctypes.data:
+        raise ClinferError(f"the tensor of {declared.label} was changed while the request ran", where="infer request",
+                           values={"shape before": show(used.shape), "shape now": show(data.shape)},
+                           hint="wait for the request before you change the shape of its tensors")
+
+
 def logical_values(tensor: ov.Tensor, declared: Declared) -> np.ndarray:
     """The values of a host tensor of the declared type, unpacked."""
     return HostData(tensor.data, tensor_shape(tensor, declared), False).logical(declared.element_type)

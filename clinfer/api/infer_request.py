@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from clinfer.api.absent import NO_STATES
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
 from clinfer.api.handles import Handle
-from clinfer.api.input_slot import InputSlot
+from clinfer.api.input_slot import InputSlot, describe_given
 from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import PortKey, describe_all
 from clinfer.api.profiling import profiling_info
 from clinfer.api.results import Results
-from clinfer.base.errors import CancelledError, ClinferError
+from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.journal import EMPTY_PAGE
 from clinfer.network.network import Network
@@ -123,10 +123,10 @@ class InferRequest(metaclass=Handle):
         with self._queue_lock:
             queued, self._queued = self._queued, None
         if queued is not None and queued[0].cancel():
-            for slot in self._inputs:
-                slot.settle()
+            error = self._cancelled()
+            self._settle(error)
             self._busy.release()
-            self._conclude(queued[1], self._cancelled())
+            self._conclude(queued[1], error)
 
     def set_callback(self, callback: Callable[[Any], None], userdata: Any = None) -> None:
         """Call `callback(userdata)` after every background run that succeeds, in the thread that ran it."""
@@ -183,19 +183,32 @@ class InferRequest(metaclass=Handle):
                 slot.prepare()
             model = self._compiled.for_inputs(self._inputs)
             with model.pool.borrow() as network:
-                try:
-                    self._execute_on(network, model)
-                except BaseException:
-                    # The caller's arrays must be out of use before the error reaches the caller.
-                    with suppress(ClinferError):
-                        network.stream.finish()
-                    raise
-        finally:
-            for slot in self._inputs:
-                slot.settle()
+                self._execute_on(network, model)
+        except BaseException as error:
+            self._settle(error)
+            raise
+        self._settle(None)
         self._latency_ms = (time.perf_counter() - start) * 1e3
 
+    def _settle(self, error: BaseException | None) -> None:
+        for slot in self._inputs:
+            slot.settle(error)
+
     def _execute_on(self, network: Network, model: CompiledModel) -> None:
+        try:
+            self._run_on(network, model)
+        except BaseException as error:
+            # The caller's arrays must be out of use before the error reaches the caller.
+            with suppress(ClinferError):
+                network.stream.finish()
+            if isinstance(error, OutOfMemoryError):
+                network.release_memory()
+            if isinstance(error, ClinferError) and not isinstance(error, CancelledError):
+                told = error.beside({"inputs": describe_given(self._inputs)})
+                raise told.with_traceback(error.__traceback__) from None
+            raise
+
+    def _run_on(self, network: Network, model: CompiledModel) -> None:
         stream = network.stream
         network.start_profile()
         self._page = EMPTY_PAGE
@@ -206,6 +219,10 @@ class InferRequest(metaclass=Handle):
         for name, output in zip(model.parts.output_names, self._outputs, strict=True):
             output.receive(stream, results[name])
         stream.finish()
+        for given in self._inputs:
+            given.check_unchanged()
+        for output in self._outputs:
+            output.check_unchanged()
         self._proceed()
         if self._compiled.profiles:
             self._profile = network.profile()

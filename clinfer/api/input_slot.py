@@ -1,12 +1,23 @@
 """One input of an infer request: where its contents are, and how they reach the device."""
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from clinfer.api.arrays import Declared, HostData, check_tensor_type, from_tensor, raw_bytes, tensor_shape
-from clinfer.base.errors import ClinferError
+from clinfer.api.arrays import (
+    Declared,
+    HostData,
+    check_tensor_type,
+    check_unchanged,
+    from_tensor,
+    raw_bytes,
+    tensor_shape,
+)
+from clinfer.api.ports import port_name
+from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Dim, StaticShape
+from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
@@ -109,9 +120,8 @@ class InputSlot:
         caller finishes the stream."""
         data = self._data
         if data is not None:
-            memory = self._fit(data)
-            stream.write(memory, data.units)
-            self._memory, self._data = memory, None
+            self._memory = self._fit(data)
+            stream.write(self._memory, data.units)
             is_kept = data.units.nbytes <= _KEPT_BYTES
             self._value = data.logical(self.declared.element_type).copy() if is_kept else None
         assert self._memory is not None and self._memory.layout is not None
@@ -127,12 +137,25 @@ class InputSlot:
             self._data = HostData(units, memory.layout.static_shape, is_private=True)
         memory.release()
 
-    def settle(self) -> None:
-        """Let go of the caller's array once the inference is over or has failed."""
-        if self._tensor is not None:
+    def check_unchanged(self) -> None:
+        """Raise if the user's tensor is another than what was transferred."""
+        if self._tensor is not None and self._data is not None:
+            check_unchanged(self._tensor, self._data.units, self.declared)
+
+    def settle(self, error: BaseException | None = None) -> None:
+        """Let go of the caller's array once the inference is over.
+
+        After one that failed the contents are on the host, to be transferred again; if it ran out of memory, the
+        device memory of what was given to it is given back.
+        """
+        data = self._data
+        if data is not None and isinstance(error, OutOfMemoryError) and self._memory is not None:
+            self._memory.release()
+            self._memory = None
+        if error is None or self._tensor is not None:
             self._data = None
-        elif self._data is not None and not self._data.is_private:
-            self._data = HostData(self._data.units.copy(), self._data.shape, is_private=True)
+        elif data is not None and not data.is_private:
+            self._data = HostData(data.units.copy(), data.shape, is_private=True)
 
     def _take_tensor(self, tensor: ov.Tensor, is_shared: bool) -> None:
         self._tensor, self._is_shared, self._data = tensor, is_shared, None
@@ -146,6 +169,12 @@ class InputSlot:
             return held.reinterpret(layout)
         self._memory = None
         return self._engine.allocate_memory(layout, what=self.declared.label)
+
+
+def describe_given(slots: Iterable[InputSlot]) -> str:
+    """The inputs that have contents, with their shapes, as errors tell them."""
+    return ", ".join(f"{port_name(slot.declared.port)!r} {slot.declared.element_type}{show(slot.layout.shape)}"
+                     for slot in slots if slot.layout is not None)
 
 
 def _shared(data: HostData, declared: Declared) -> ov.Tensor:

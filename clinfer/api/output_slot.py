@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from clinfer.api.arrays import Declared, check_tensor_type, raw_bytes, tensor_shape
+from clinfer.api.arrays import Declared, check_tensor_type, check_unchanged, raw_bytes, tensor_shape
 from clinfer.api.input_slot import blank_shape
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
@@ -26,6 +26,7 @@ class OutputSlot:
         self._dtype = declared.port.element_type.to_dtype()
         self._tensor: ov.Tensor | None = None
         self._units: np.ndarray | None = None
+        self._written: np.ndarray | None = None
         self._is_shared = False
         self._shape: StaticShape = ()
 
@@ -57,9 +58,14 @@ class OutputSlot:
         if layout.element_type != self.declared.element_type or not layout.is_dense_planar:
             raise ClinferError(f"{self.declared.label} has another layout than declared", where="infer request",
                                values={"expected": self.declared.element_type, "computed": layout})
-        target = self._target(layout.shape)  # type: ignore[arg-type]
+        target = self._written = self._target(layout.shape)  # type: ignore[arg-type]
         if target.nbytes:
             stream.read(output.memory, raw_bytes(target), blocking=False)
+
+    def check_unchanged(self) -> None:
+        """Raise if the user's tensor is another than what was read to."""
+        if self._tensor is not None and self._written is not None:
+            check_unchanged(self._tensor, self._written, self.declared)
 
     def result(self, share: bool) -> np.ndarray:
         """The last results: in memory that the next inference overwrites if `share`, else the caller's own."""

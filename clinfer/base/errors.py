@@ -27,6 +27,10 @@ class ClinferError(RuntimeError):
             lines.append(f"  try: {self.hint}")
         return "\n".join(lines)
 
+    def beside(self, values: Mapping[str, object]) -> ClinferError:
+        """The same error with more values."""
+        return type(self)(self.what, where=self.where, values={**self.values, **values}, hint=self.hint)
+
     def at(self, where: str) -> ClinferError:
         """The same error with an outer location put before the present one."""
         joined = f"{where} > {self.where}" if self.where else where
@@ -39,6 +43,10 @@ class UnsupportedError(ClinferError):
 
 class OpenRankError(ClinferError):
     """The rank of a tensor does not follow from what is known of the inputs."""
+
+
+class OutOfMemoryError(ClinferError):
+    """Memory was not to be had. What the inference or compilation took is given back; a smaller one may succeed."""
 
 
 class CancelledError(ClinferError):

@@ -58,6 +58,11 @@ def admits(declared: Shape | None, actual: StaticShape) -> bool:
         d.admits(a) if isinstance(d, Dim) else d == a for d, a in zip(declared, actual, strict=True))
 
 
+def empty(shapes: tuple[StaticShape, ...]) -> bool:
+    """Whether there are shapes, none of which has elements."""
+    return bool(shapes) and all(0 in shape for shape in shapes)
+
+
 def show(shape: Shape | None) -> str:
     """A shape as users read it: `[1,3,48,?]`, `[1..8,16]`, or `[...]` for a dynamic rank."""
     return "[...]" if shape is None else "[" + ",".join(str(d) for d in shape) + "]"

@@ -45,10 +45,12 @@ class Bodies:
             raise error.at(node.primitive.where) from None
         return [Given(results[name].memory, results[name].layout.static_shape) for name in source.outputs]
 
-    def release(self) -> None:
-        """Give up the networks and what loops keep."""
-        self._loops.clear()
-        self._networks.clear()
+    def release_memory(self) -> None:
+        """Give back what loops keep, and the memory of the networks."""
+        for loop in self._loops.values():
+            loop.release()
+        for network in self._networks.values():
+            network.release_memory()
 
     def start_profile(self) -> None:
         """See `Network.start_profile`."""

@@ -57,3 +57,10 @@ class GrowingBuffer:
             with suppress(ClinferError):
                 return self._engine.allocate_bytes(ahead, what=self._what)
         return self._engine.allocate_bytes(nbytes, what=self._what)
+
+    def release(self) -> None:
+        """Give the memory back."""
+        held, self._memory, self.nbytes = self._memory, None, 0
+        self._sizes.clear()
+        if held is not None:
+            held.release()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +74,17 @@ class Loop:
             if always is None and number != count:
                 goes_on = self._condition.after(results)
         return [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
+
+    def release(self) -> None:
+        """Give back the memory of slices, states and results, but not that of the network."""
+        for piece in self._slices.values():
+            piece.release()
+        for joined in self._joined.values():
+            joined.release()
+        for buffer in chain.from_iterable(self._states.values()):
+            buffer.release()
+        if self._counter is not None:
+            self._counter.release()
 
     def _count(self, given: Mapping[str, Given], limit: int | None, always: bool | None) -> int | None:
         """How many runs there are unless the condition, where it is not always the same, ends them earlier."""
@@ -151,6 +163,10 @@ class _Slice:
         value = source.host_value
         return Given(target, shape, None if value is None else value.take(range(at, at + size), axis))
 
+    def release(self) -> None:
+        """Give the memory back."""
+        self._buffer.release()
+
 
 class _Joined:
     """One tensor made of the results of all runs."""
@@ -201,6 +217,12 @@ class _Joined:
         assert self._memory is not None
         return Given(self._memory, (*self._shape[:self._axis], self._filled, *self._shape[self._axis + 1:]))
 
+    def release(self) -> None:
+        """Give the memory back; the results are gone."""
+        self.begin(None)
+        for buffer in self._buffers:
+            buffer.release()
+
     def _resize(self, capacity: int) -> None:
         """Move what is there to memory for that many elements along the axis."""
         rows, unit = _rows(self._shape, self._axis, self._type)
@@ -234,6 +256,10 @@ class _Counter:
         if self._is_read:
             self._stream.write(memory, self._type.encode(value.reshape(-1)))
         return Given(memory, self._shape, value)
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self._buffer.release()
 
 
 def _rows(shape: StaticShape, axis: int, element_type: ElementType) -> tuple[int, int]:

@@ -116,10 +116,11 @@ class Network:
 
     def release_memory(self) -> None:
         """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next
-        execution. Inputs stay given. The stream must be finished."""
+        execution, for which inputs are given anew. The stream must be finished."""
+        self._given.clear()
         self._forget_plans()
         self._plans.clear()
-        self._bodies.release()
+        self._bodies.release_memory()
         self._bindings.release()
         self._pool.release()
         self.program.weights.release()

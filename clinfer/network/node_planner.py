@@ -64,6 +64,7 @@ class NodePlanner:
                 return self._plan_host(node, shapes, values, evaluate or _evaluate)
             own = shapes[:node.primitive.own_input_count]
             found = (infer or _infer)(node.primitive, self._rule(index, node), own, values)
+            node.primitive.check_inputs(own, values, found)
             outputs = self._layouts(node, found)
             if node.kind == "view":
                 return NodePlan(found, (), _bytes(outputs))
@@ -101,10 +102,10 @@ class NodePlanner:
         inputs = () if primitive.reads_shapes_only else tuple(values[i] for i in range(len(node.inputs)))
         try:
             results = evaluate(primitive, inputs, shapes)
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
             raise ClinferError("the host cannot compute this primitive", where=primitive.where, values={
                 "reason": error, "shapes": ", ".join(map(show, shapes)),
-                "values": ", ".join(np.array2string(x, threshold=16) for x in inputs)}) from None
+                **_shown(dict(enumerate(inputs)))}) from None
         found = tuple(tuple(value.shape) for value in results)
         return NodePlan(found, results, _bytes(self._layouts(node, found)))
 
@@ -135,7 +136,6 @@ class NodePlanner:
         shapes, nbytes = tuple(x.static_shape for x in params.outputs), _bytes(params.outputs)
         if all(layout.count == 0 for layout in params.outputs):
             return NodePlan(shapes, (), nbytes)
-        node.primitive.check_inputs(tuple(x.static_shape for x in params.inputs), params.values)
         choice = _choose(node, params)
         implementation = node.implementations[choice]
         launches = tuple((self._kernel_index[index, choice, number], launch)
@@ -161,9 +161,14 @@ def _infer(primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...
     found = rule(shapes, values)
     for shape in found:
         if not is_static(shape):
-            raise ClinferError("shape inference left a dimension open", values={
-                "inputs": ", ".join(map(show, shapes)), "output": show(shape)})
+            raise ClinferError("a size is negative, or too large to be represented", values={
+                "shapes": ", ".join(map(show, shapes)), "output": show(shape), **_shown(values)})
     return found  # type: ignore[return-value]
+
+
+def _shown(values: Values) -> dict[str, str]:
+    """Values as errors tell them."""
+    return {f"value of input {i}": np.array2string(value, threshold=16) for i, value in values.items()}
 
 
 def _evaluate(primitive: Primitive, inputs: tuple[np.ndarray, ...],

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import OutOfMemoryError
 from clinfer.base.tracing import log
 from clinfer.runtime.memory_types import ALLOCATION_TYPES, HOST_TYPE, AllocationType, MemoryLimits
 
@@ -83,5 +83,5 @@ class MemoryLedger:
                               {**asked, "in use by this engine": self.current, "limit": limits.total},
                               "raise the limit, or release models or tensors that are not needed")
 
-    def _error(self, problem: str, values: dict[str, object], hint: str) -> ClinferError:
-        return ClinferError(problem, where=f"memory of {self._device}", values=values, hint=hint)
+    def _error(self, problem: str, values: dict[str, object], hint: str) -> OutOfMemoryError:
+        return OutOfMemoryError(problem, where=f"memory of {self._device}", values=values, hint=hint)

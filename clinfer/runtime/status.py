@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pyopencl as cl
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.runtime.driver import StatusError
 
 _HINTS = {
@@ -24,6 +24,8 @@ _HINTS = {
     "PROFILING_INFO_NOT_AVAILABLE": "create the stream with profiling=True and wait for the event",
 }
 
+_OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY")
+
 
 def status_name(status: int) -> str:
     """The name of an OpenCL status code, such as OUT_OF_RESOURCES."""
@@ -34,5 +36,5 @@ def driver_error(error: cl.Error | StatusError | int, doing: str, *, where: str 
                  values: Mapping[str, object] | None = None) -> ClinferError:
     """The error for a status code (or an exception that holds one) met while `doing` something (a verb phrase)."""
     name = status_name(error if isinstance(error, int) else error.code)
-    return ClinferError(f"the OpenCL driver could not {doing}: {name}", where=where, values=values,
-                        hint=_HINTS.get(name, ""))
+    kind = OutOfMemoryError if name in _OUT_OF_MEMORY else ClinferError
+    return kind(f"the OpenCL driver could not {doing}: {name}", where=where, values=values, hint=_HINTS.get(name, ""))

@@ -189,11 +189,12 @@ class Primitive:
         """
         return None
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
         """Raise ClinferError for inputs that the shape rule takes although no result can be computed from them.
 
-        Of kernels it is asked where an output has elements, and runs on symbols as well, see `static_shapes`; of
-        what is `computed_on_host` before each evaluation.
+        `outputs`: what the shape rule gave; nothing for what is `computed_on_host`, which is asked before each
+        evaluation. Of kernels and views it is asked for each new shape, and runs on symbols too, see `static_shapes`.
         """
 
     def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:

@@ -93,13 +93,13 @@ def test_an_evicted_buffer_is_used_again(engine: Engine, rng: np.random.Generato
     subject = Subject(engine, rng, BYTES)
     first = subject.get(0, "planar")
     assert first is not None
-    argument = first.memory.argument
+    buffer = first.memory.native
     assert subject.get(1, "planar") is None, "weights in use are not evicted, and there is no room beside them"
     del first
     gc.collect()
     before = engine.ledger.current
     second = subject.get(1, "planar")
-    assert second is not None and second.outcome == "reordered" and second.memory.argument == argument
+    assert second is not None and second.outcome == "reordered" and second.memory.native is buffer
     assert engine.ledger.current == before
 
 
@@ -111,6 +111,7 @@ def test_reorders_are_kept(engine: Engine, rng: np.random.Generator) -> None:
 
 def test_memory_goes_with_the_cache(engine: Engine, rng: np.random.Generator) -> None:
     subject = Subject(engine, rng, 2 * BYTES)
+    gc.collect()
     before = engine.ledger.current
     held = subject.get(0, "planar")
     assert held is not None and engine.ledger.current == before + BYTES

@@ -41,6 +41,13 @@ class Broadcast(Primitive):
             return None
         return (target,)
 
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        """OpenVINO's rule takes negative sizes for 0."""
+        target = values[1].reshape(-1).tolist()
+        if any(size < 0 for size in target):
+            raise ClinferError("nothing can be broadcast to a negative size", values={"target shape": target})
+
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, target = values[0], tuple(int(size) for size in values[1].reshape(-1))
         if self.mode == "bidirectional":

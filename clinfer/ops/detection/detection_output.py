@@ -55,7 +55,8 @@ class DetectionOutput(Primitive):
     def computed_on_host(self) -> bool:
         return True
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
         offsets, scores, priors = shapes[:3]
         count, rest = divmod(priors[2], 4 if self.normalized else 5)
         classes = scores[1] // max(count, 1)

@@ -50,7 +50,8 @@ class Selection(Primitive):
         places = ElementType.of(self.output_type)
         return input_types[0], places, places
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
         boxes, scores = shapes[:2]
         if boxes != (scores[0], scores[-1], 4):
             self._refuse(shapes, "[n, b, 4] and [n, c, b]")
@@ -145,9 +146,10 @@ class MulticlassNms(Selection):
     op_type: ClassVar[str] = "MulticlassNms"
     opset: ClassVar[str] = "opset9"
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
         if len(shapes) < 3:
-            super().check_inputs(shapes, values)
+            super().check_inputs(shapes, values, outputs)
         elif shapes[0] != (*shapes[1], 4) or values[2].sum() != shapes[0][1]:
             self._refuse(shapes, f"[c, b, 4] and [c, b], with {values[2].sum()} boxes")
 

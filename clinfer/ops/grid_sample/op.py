@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, show
+from clinfer.base.shape import StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -25,7 +25,8 @@ class GridSample(Primitive):
     op_type: ClassVar[str] = "GridSample"
     opset: ClassVar[str] = "opset9"
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
-        if self.padding_mode != "zeros" and 0 in shapes[0]:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if self.padding_mode != "zeros" and 0 in shapes[0] and not empty(outputs):
             raise ClinferError("pictures without pixels have no border", where=self.where,
                                values={"pictures": show(shapes[0])})

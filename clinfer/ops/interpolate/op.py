@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, show
+from clinfer.base.shape import StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Constant, Port, Primitive, SourceNode
@@ -80,10 +80,16 @@ class Interpolate(Primitive):
             sizes = {axis: data[axis] * int(scale) for axis, scale in sizes.items()}
         return (tuple(sizes.get(axis, size) for axis, size in enumerate(data)),)
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
-        if 0 in shapes[0]:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        """OpenVINO's rule makes something out of nothing, and nothing out of negative sizes."""
+        given = values[1 if self.shape_calculation_mode == "sizes" else self.scales_input].reshape(-1).tolist()
+        if any(number < 0 for number in given):
+            raise ClinferError("nothing can be resized to or by a negative number", where=self.where,
+                               values={"given": given})
+        if 0 in shapes[0] and not empty(outputs):
             raise ClinferError("data without elements cannot be interpolated", where=self.where,
-                               values={"data": show(shapes[0])})
+                               values={"data": show(shapes[0]), "output": show(outputs[0])})
 
     def pads(self, axis: int) -> tuple[int, int]:
         """Zeros before and after an axis of the data."""

@@ -8,9 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import Shape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
+
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -37,16 +40,32 @@ class Range(Primitive):
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         start, stop, step = self.bounds(dict(enumerate(values)))
-        count = max(math.ceil((stop - start) / step), 0)
+        count = _count(start, stop, step)
+        if count > _MOST:
+            raise ValueError(f"a range of {count} numbers is too large to be indexed with 32 bits")
         kind = np.float64 if isinstance(step, float) else np.int64
-        numbers = np.array([start + i * step for i in range(count)], kind)
+        numbers = kind(start) + np.arange(count).astype(kind) * kind(step)
         return (numbers.astype(ElementType.of(self.output_type).numpy),)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        """OpenVINO's rule gives a size of 0 where the size does not fit in 32 bits."""
+        start, stop, step = self.bounds(values)
+        if not step or _count(start, stop, step) > _MOST:
+            raise ClinferError("a range is endless or too large to be indexed with 32 bits",
+                               values={"start": start, "stop": stop, "step": step})
 
     def bounds(self, values: Values) -> tuple[int, int, int] | tuple[float, float, float]:
         """Start, stop and step as numbers of the output's kind."""
         is_float = ElementType.of(self.output_type).is_float
         start, stop, step = (values[i].reshape(()).item() for i in self.value_inputs)
         return (float(start), float(stop), float(step)) if is_float else (int(start), int(stop), int(step))
+
+
+def _count(start: float, stop: float, step: float) -> int:
+    """How many numbers there are; whole numbers are divided exactly."""
+    whole = isinstance(step, int)
+    return max(int(-(-(stop - start) // step)) if whole else math.ceil((stop - start) / step), 0)
 
 
 def convert_range(node: SourceNode) -> Range:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, show
+from clinfer.base.shape import StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -31,7 +31,8 @@ class ROIAlign(Primitive):
     op_type: ClassVar[str] = "ROIAlign"
     opset: ClassVar[str] = "opset9"
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
-        if 0 in shapes[0]:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if 0 in shapes[0] and not empty(outputs):
             raise ClinferError("pictures without pixels cannot be pooled", where=self.where,
                                values={"pictures": show(shapes[0])})

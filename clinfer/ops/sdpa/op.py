@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, show
+from clinfer.base.shape import StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.static_shapes import stretches_to
 from clinfer.topology import Primitive
@@ -40,7 +40,8 @@ class ScaledDotProductAttention(Primitive):
             return None
         return ((*batch, length, value[-1]),)
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
-        if shapes[0][-1] == 0 and self.own_input_count < 5:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if shapes[0][-1] == 0 and self.own_input_count < 5 and not empty(outputs):
             raise ClinferError("queries and keys without features have no scale", where=self.where, values={
                 "query": show(shapes[0]), "key": show(shapes[1])}, hint="give the scale as an input")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, StaticShape, show
+from clinfer.base.shape import Shape, StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.static_shapes import cut
 from clinfer.ops.shared.views import Index, nearest
@@ -33,7 +33,7 @@ class Cut(Primitive, ABC):
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         index = self.index_of(dict(enumerate(values)), values[0].ndim)
         assert index is not None
-        self.check_inputs((values[0].shape,), dict(enumerate(values)))
+        self.check_inputs((values[0].shape,), dict(enumerate(values)), ())
         sizes = iter(values[0].shape)
         within = tuple(entry if entry is None else _within(next(sizes), entry) for entry in index)
         return (np.array(values[0][within], order="C"),)
@@ -96,9 +96,11 @@ class StridedSlice(Cut):
         return slice(None if self._marks(self.begin_mask, i) else begin,
                      None if self._marks(self.end_mask, i) else end, stride)
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
         entries = [entry for entry in self.index_of(values, len(shapes[0])) or () if entry is not None]
-        if any(size == 0 and not isinstance(entry, slice) for size, entry in zip(shapes[0], entries, strict=False)):
+        if not empty(outputs) and any(size == 0 and not isinstance(entry, slice)
+                                      for size, entry in zip(shapes[0], entries, strict=False)):
             raise ClinferError("of an axis without elements none can be taken", where=self.where,
                                values={"data": show(shapes[0]), "begin": values[1], "shrink": self.shrink_axis_mask})
 

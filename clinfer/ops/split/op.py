@@ -70,13 +70,15 @@ class VariadicSplit(Split):
             return None
         return _cut(data, axes[0], tuple(rest if i in left else length for i, length in enumerate(lengths)))
 
-    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values) -> None:
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        """OpenVINO's rule takes parts that are longer than the whole where the last one is -1."""
         if self.static_shapes(shapes, values) is None:
             raise ClinferError("the lengths do not add up to the size of the axis", where=self.where, values={
                 "data": show(shapes[0]), "axis": values[1], "lengths": values[2]})
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        self.check_inputs((values[0].shape,), dict(enumerate(values)))
+        self.check_inputs((values[0].shape,), dict(enumerate(values)), ())
         axis, lengths = int(values[1].reshape(())), values[2].astype(np.int64).reshape(-1)
         rest = values[0].shape[axis] - lengths[lengths >= 0].sum()
         ends = np.cumsum(np.where(lengths < 0, rest, lengths))
