@@ -24,7 +24,8 @@ def told(plan: Plan) -> dict[str, Any]:
     """A plan in a form that can be compared; slots that need no memory are left out."""
     return {"steps": [_step(step) for step in plan.steps], "shapes": dict(plan.shapes),
             "values": {t: _value(v) for t, v in plan.values.items()},
-            "slots": {slot: n for slot, n in plan.slot_bytes if n}, "outputs": dict(plan.output_bytes)}
+            "slots": {slot: n for slot, n in plan.slot_bytes if n}, "outputs": dict(plan.output_bytes),
+            "places": sorted(plan.places)}
 
 
 def _step(step: Step) -> Any:

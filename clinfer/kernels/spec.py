@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,8 @@ class KernelParams:
     """One primitive with the layouts of its tensors.
 
     `values` holds what is known of the primitive's `value_inputs`: all of them once layouts are
-    static, only the constants while the program is built. `inputs` are the primitive's own;
-    `tail_inputs` those of its tails, which have output 0's rank and sizes that are output 0's or 1.
+    static, only the constants while the program is built; for `moves` also of its `useful_values`. `inputs` are the
+    primitive's own; `tail_inputs` those of its tails, which have output 0's rank and sizes that are output 0's or 1.
     """
 
     primitive: Any
@@ -163,6 +163,18 @@ class Stage:
     tail_view: Callable[[KernelParams, int], TensorView] | None = None
 
 
+class Move(NamedTuple):
+    """What a stage does that does nothing but copy elements of one input to one output.
+
+    `run`, where the elements are one run of bytes on both sides: where it starts in the input and in the output,
+    and its length. None where they are not, or while shapes or values are unknown.
+    """
+
+    input: int
+    output: int
+    run: tuple[int, int, int] | None
+
+
 @dataclass(frozen=True)
 class KernelSpec:
     """One way to compute a primitive: stages in order, and when and how well it applies.
@@ -171,6 +183,8 @@ class KernelSpec:
     admit. `check_shapes`, where present, decides again for static layouts; the next kernel in the
     selector's order that accepts them is launched instead. `score` orders what is supported (higher
     wins; reference kernels are 0). `scratch` gives the byte sizes of scratch buffers (static layouts).
+    `moves` tells of each stage whether it is a `Move`, so that it can be left out where its tensors lie in one
+    another's memory; all kernels of a table that share formats must tell the same.
     `writes_packed`: it is made for outputs of which two elements share a byte; others are never asked.
     """
 
@@ -181,6 +195,7 @@ class KernelSpec:
     formats: Callable[[KernelParams], Formats] = planar_formats
     check_shapes: Callable[[KernelParams], str | None] | None = None
     scratch: Callable[[KernelParams], tuple[int, ...]] = lambda params: ()
+    moves: Callable[[KernelParams], tuple[Move | None, ...]] = lambda params: ()
     writes_packed: bool = False
 
 

@@ -1,7 +1,7 @@
 """Kernel objects of a network and the memory that is set as their arguments.
 
 Every kernel argument belongs to one tensor's memory or to one slot. When that memory is replaced,
-and only then, the arguments that use it are set again.
+and only then, the arguments that use it are set again. Tensors that may lie within others are kept by `Places`.
 """
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from clinfer.kernels.implementation import Implementation, StageImpl
 from clinfer.kernels.spec import BufferRef
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.memory_pool import MemoryPool, Needs
-from clinfer.network.plan import Launch
+from clinfer.network.places import Places, Uses
+from clinfer.network.plan import Launch, Place
 from clinfer.network.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import WorkSize
 
-_Uses = list[tuple[Kernel, int]]
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
 
 
@@ -36,10 +36,11 @@ class Bindings:
         self.kernel_index: dict[tuple[int, int, int], int] = {}
         self._block_position: list[int] = []
         self._blocks: list[bytes] = []
-        self._tensor_uses: dict[int, _Uses] = {}
-        self._slot_uses: list[_Uses] = [[] for _ in program.dependencies]
+        self._tensor_uses: dict[int, Uses] = {}
+        self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
         self._memories: dict[int, Memory] = {}
         self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
+        self._places = Places(program)
         for index, node in enumerate(program.nodes):
             self._create_kernels(index, node)
         for tensor, memory in program.constant_memory.items():
@@ -96,15 +97,20 @@ class Bindings:
 
     def _lies(self, described: Tensor) -> Memory | None:
         """The memory in which a tensor lies at present, if it has any."""
-        if described.storage == "slot":
-            return self._pool.memory(described.slot)
-        return self._memories.get(described.root)
+        return self._places.memory(described.root) or self._own_memory(described.root)
 
-    def _uses(self, node: ProgramNode, buffer: BufferRef) -> _Uses:
+    def _own_memory(self, root: int) -> Memory | None:
+        """The memory of a tensor that lies within no other."""
+        described = self._program.tensors[root]
+        return self._pool.memory(described.slot) if described.storage == "slot" else self._memories.get(root)
+
+    def _uses(self, node: ProgramNode, buffer: BufferRef) -> Uses:
         if buffer.kind == "scratch":
             return self._slot_uses[node.scratch_slots[buffer.index]]
         tensor = (node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]
         described = self._program.tensors[tensor]
+        if self._places.may_move(described.root):
+            return self._places.uses(described.root)
         if described.storage == "slot":
             return self._slot_uses[described.slot]
         return self._tensor_uses.setdefault(described.root, [])
@@ -122,6 +128,11 @@ class Bindings:
                                values={"tensor": described.port, "storage": described.storage})
         return memory
 
+    def place(self, segment: int, places: tuple[Place, ...]) -> None:
+        """Let the tensors of a segment lie where its plan says; those that are not among `places` in their own
+        memory. The memory that they lie in must be there."""
+        self._places.place(segment, places, self._own_memory)
+
     def bind(self, tensor: int, memory: Memory) -> None:
         """Let a tensor that lies outside the slots (an input, constant, output, body's result) lie here."""
         root = self._program.tensors[tensor].root
@@ -135,6 +146,7 @@ class Bindings:
         for kernel, position in self._tensor_uses.get(root, ()):
             kernel.set_buffer(position, memory)
         self._memories[root] = memory
+        self._places.replaced(root)
 
     def bind_given(self, needs: Needs, wanted: dict[int, Memory | GrowingBuffer],
                    ) -> tuple[list[tuple[int, int]], tuple[Growth, ...]]:
@@ -170,7 +182,7 @@ class Bindings:
         """Let go of all memory but constants, and of specialised kernels, which may have weights of their own."""
         first = len(self.kernel_index)
         gone = set(map(id, self.kernels[first:]))
-        for uses in (*self._slot_uses, *self._tensor_uses.values()):
+        for uses in (*self._slot_uses, *self._tensor_uses.values(), *self._places.all_uses()):
             uses[:] = [use for use in uses if id(use[0]) not in gone]
         for table in (self.kernels, self.kernel_nodes, self.implementations, self._block_position, self._blocks):
             del table[first:]
@@ -178,6 +190,7 @@ class Bindings:
         self._memories = dict(self._program.constant_memory)
         for kernel in self.kernels:
             kernel.forget_buffers()
+        self._places.forget()
 
     def fit_slots(self, needs: Needs, held: tuple[int, ...]) -> tuple[bool, tuple[Growth, ...]]:
         """Make slots large enough, see `MemoryPool.fit`; whether any of them lies elsewhere now, and what grew."""
@@ -191,6 +204,7 @@ class Bindings:
                 kernel.set_buffer(position, memory)
             if memory.capacity > had:
                 grown.append(Growth("slot", slot, had, memory.capacity))
+        self._places.generation += bool(moved)
         if self._pool.nbytes <= before:
             return bool(moved), ()
         return bool(moved), (*grown, Growth("pool", 0, before, self._pool.nbytes))

@@ -190,7 +190,8 @@ class _Teller:
             f"{self._note.site.within}/{name}" if self._note.site.within else name, type(node.primitive).__name__,
             node.primitive.origin, shapes, values, self._shape_update(index, node, bool(shapes or values)),
             chosen.spec.name if chosen else "", _form(node, chosen) if chosen else "", self._memory(node),
-            self._producers(tuple(node.inputs[i] for i in node.read_on_host)), len(launched))
+            self._producers(tuple(node.inputs[i] for i in node.read_on_host)), len(launched),
+            len(self._note.plan.left_out(node)))
 
     def _is_new_shape(self, tensor: int) -> bool:
         if tensor in self._program.constants:
@@ -221,6 +222,8 @@ class _Teller:
         outputs = [self._program.tensors[t] for t in node.outputs]
         if any(tensor.root in self._note.external for tensor in outputs):
             return "external"
+        if {tensor.root for tensor in outputs} <= {place.moved for place in self._note.plan.places}:
+            return "within another"
         places = {("slot", t.slot) for t in outputs}
         places |= {("slot", slot) for slot in node.scratch_slots}
         if places & self._grown:

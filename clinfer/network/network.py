@@ -242,6 +242,7 @@ class Network:
             self._replays[number] = resolve(plan, self._bindings.ready)
             self._current[number], self._keys[number] = plan, key[1]
         self._bindings.bind_own(plan.output_bytes, wanted)
+        self._bindings.place(number, plan.places)
 
     def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]]) -> tuple[Growth, ...]:
         """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""

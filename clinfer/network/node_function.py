@@ -30,7 +30,8 @@ class NodeFunction:
     """The function of one node; `call` is its present form.
 
     It gives, in one tuple: the sizes of the outputs that are not declared static; of a host node, the elements of
-    small outputs and the other outputs as arrays; the bytes of each output and scratch buffer; the launches.
+    small outputs and the other outputs as arrays; the bytes of each output and scratch buffer; the
+    offsets of its shares; the launches.
     """
 
     def __init__(self, program: Program, planner: NodePlanner, index: int, arguments: NodeArguments) -> None:
@@ -64,7 +65,8 @@ class NodeFunction:
         kernels = tuple((implementation.spec.name, tuple((stage.code.kernel_id, stage.code.fields)
                                                          for stage in implementation.stages))
                         for implementation in node.implementations)
-        identity = (node.kind, attributes, kernels, len(node.scratch_slots), tuple(self._inputs),
+        identity = (node.kind, attributes, kernels, len(node.scratch_slots),
+                    tuple(shared.share for shared in node.shares), tuple(self._inputs),
                     tuple(self._outputs), self._arguments.identity())
         try:
             hash(identity)
@@ -130,4 +132,5 @@ class NodeFunction:
         elements = [item for value, layout in zip(plan.values, self._outputs, strict=False)
                     for item in (value.reshape(-1).tolist() if is_small(layout) else (value,))]
         missing = len(self._node.scratch_slots) - len(plan.scratch_bytes)
-        return (*sizes, *elements, *plan.nbytes, *plan.scratch_bytes, *(0,) * missing)
+        offsets = plan.offsets or (-1,) * len(self._node.shares)
+        return (*sizes, *elements, *plan.nbytes, *plan.scratch_bytes, *(0,) * missing, *offsets)

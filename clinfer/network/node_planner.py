@@ -12,6 +12,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape, StaticShape, admits, is_static, show
 from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
 from clinfer.kernels.implementation import StageLaunch, bind
+from clinfer.kernels.moves import offset_within
 from clinfer.kernels.spec import KernelParams
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Primitive
@@ -26,6 +27,8 @@ class NodePlan:
 
     `values`: of the outputs of a host node, else empty. `nbytes`: the memory of each output, `scratch_bytes`
     of each scratch buffer. `launches`: (kernel of the network's table, arguments and work sizes).
+    `offsets`: for each of the node's shares where its moved tensor starts within the other one, in bytes, or -1: it
+    lies in memory of its own (as do all that are missing).
     """
 
     shapes: tuple[StaticShape, ...]
@@ -33,6 +36,7 @@ class NodePlan:
     nbytes: tuple[int, ...]
     scratch_bytes: tuple[int, ...] = ()
     launches: tuple[tuple[int, StageLaunch], ...] = ()
+    offsets: tuple[int, ...] = ()
 
 
 class NodePlanner:
@@ -136,12 +140,16 @@ class NodePlanner:
         shapes, nbytes = tuple(x.static_shape for x in params.outputs), _bytes(params.outputs)
         if all(layout.count == 0 for layout in params.outputs):
             return NodePlan(shapes, (), nbytes)
+        offsets = _offsets(node, params)
+        left_out = {shared.share.stage for shared, offset in zip(node.shares, offsets, strict=True) if offset >= 0}
+        if len(left_out) == len(node.implementations[0].stages):
+            return NodePlan(shapes, (), nbytes, offsets=offsets)
         choice = _choose(node, params)
         implementation = node.implementations[choice]
         launches = tuple((self._kernel_index[index, choice, number], launch)
                          for number, launch in enumerate(bind(implementation, params))
-                         if 0 not in launch.dispatch.global_size)
-        return NodePlan(shapes, (), nbytes, tuple(implementation.spec.scratch(params)), launches)
+                         if number not in left_out and 0 not in launch.dispatch.global_size)
+        return NodePlan(shapes, (), nbytes, tuple(implementation.spec.scratch(params)), launches, offsets)
 
 
 def _keeping_count(rule: ShapeRule) -> ShapeRule:
@@ -178,6 +186,15 @@ def _evaluate(primitive: Primitive, inputs: tuple[np.ndarray, ...],
 
 def _bytes(layouts: tuple[Layout, ...]) -> tuple[int, ...]:
     return tuple(layout.byte_size for layout in layouts)
+
+
+def _offsets(node: ProgramNode, params: KernelParams) -> tuple[int, ...]:
+    """Where the moved tensor of each share starts within the other one, or -1."""
+    if not node.shares:
+        return ()
+    moves = node.implementations[0].spec.moves(params)
+    found = (offset_within(shared.share, moves[shared.share.stage], params) for shared in node.shares)
+    return tuple(-1 if offset is None else offset for offset in found)
 
 
 def _choose(node: ProgramNode, params: KernelParams) -> int:

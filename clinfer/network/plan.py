@@ -11,11 +11,20 @@ import numpy as np
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.kernels.implementation import StageLaunch
+from clinfer.kernels.moves import Share
 from clinfer.program.program import ProgramNode, Segment
 from clinfer.runtime.stream import WorkSize
 from clinfer.topology import Primitive
 
 PlanKey = tuple[tuple[StaticShape, ...], tuple[bytes, ...]]
+
+
+class Place(NamedTuple):
+    """A tensor that lies within another one's memory from this byte on; what would copy it is not launched."""
+
+    moved: int
+    within: int
+    offset: int
 
 
 class Launch(NamedTuple):
@@ -89,7 +98,8 @@ class Plan:
     bodies and of host calls are missing: they are known after the run). `slot_bytes` and `output_bytes`:
     the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
     were planned one by one; what recordings gave of the others cost next to nothing. `waits`: for each step the
-    numbers of the steps that it waits for, where they may run out of order; else empty.
+    numbers of the steps that it waits for, where they may run out of order; else empty. `places`: the tensors that
+    lie within others, by the indices of tensors that own memory; `left_out` tells what it spares.
     """
 
     steps: tuple[Step, ...]
@@ -99,3 +109,9 @@ class Plan:
     output_bytes: tuple[tuple[int, int], ...]
     planned: tuple[int, ...] = ()
     waits: tuple[tuple[int, ...], ...] = ()
+    places: tuple[Place, ...] = ()
+
+    def left_out(self, node: ProgramNode) -> tuple[Share, ...]:
+        """The stages of a node that have nothing to do, because their tensors lie in one another's memory."""
+        placed = {place.moved for place in self.places}
+        return tuple(shared.share for shared in node.shares if shared.moved in placed)

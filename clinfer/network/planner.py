@@ -10,7 +10,7 @@ import numpy as np
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import ShapeInference, Values
 from clinfer.network.node_planner import NodePlan, NodePlanner
-from clinfer.network.plan import CallHost, Plan, Step, Upload, fetches, launch_of, run_body
+from clinfer.network.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
 from clinfer.network.segment_function import SegmentFunction, make_segment_function
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
@@ -112,6 +112,8 @@ class _Draft:
         self._given = (set(shapes), set(values))
         self._slots: dict[int, int] = {}
         self._outputs: dict[int, int] = {}
+        self._places: dict[int, Place] = {}
+        self._roots: dict[int, int] = {}
 
     def shape(self, tensor: int) -> StaticShape:
         """The shape of a tensor (constants have one from the start)."""
@@ -121,12 +123,12 @@ class _Draft:
     def add(self, node: ProgramNode, plan: NodePlan) -> None:
         """Take over the plan of one node."""
         for tensor, shape, nbytes in zip(node.outputs, plan.shapes, plan.nbytes, strict=True):
-            described = self._program.tensors[tensor]
+            root = self._program.tensors[tensor].root
             self.shapes[tensor] = shape
-            if described.storage == "slot":
-                self._need_slot(described.slot, nbytes)
-            elif described.storage == "output":
-                self._outputs[described.root] = max(nbytes, self._outputs.get(described.root, 0))
+            self._roots[root] = max(nbytes, self._roots.get(root, 0))
+        for shared, offset in zip(node.shares, plan.offsets, strict=False):
+            if offset >= 0:
+                self._places[shared.moved] = Place(shared.moved, shared.within, offset)
         for slot, nbytes in zip(node.scratch_slots, plan.scratch_bytes, strict=False):
             self._need_slot(slot, nbytes)
         for tensor, value in zip(node.outputs, plan.values, strict=False):
@@ -141,7 +143,15 @@ class _Draft:
 
     def finish(self) -> Plan:
         """The plan."""
+        holders = {place.within for place in self._places.values()}
+        for root, nbytes in self._roots.items():
+            described = self._program.tensors[self._program.long_homes.get(root, root) if root in holders else root]
+            if described.storage == "slot" and root not in self._places:
+                self._need_slot(described.slot, nbytes)
+            elif described.storage == "output":
+                self._outputs[root] = nbytes
         known_shapes, known_values = self._given
         return Plan(tuple(self.steps), {t: s for t, s in self.shapes.items() if t not in known_shapes},
                     {t: v for t, v in self.values.items() if t not in known_values},
-                    tuple(self._slots.items()), tuple(self._outputs.items()))
+                    tuple(self._slots.items()), tuple(self._outputs.items()),
+                    places=tuple(self._places.values()))

@@ -7,7 +7,7 @@ from typing import Literal
 PlanReason = Literal["first sight", "other values", "evicted"]
 ShapeUpdate = Literal["inferred", "recorded", "known", "static output", "not changed", "shape_of not changed",
                       "shape_of subgraph not changed", "after the run"]
-MemoryUse = Literal["reused", "grown", "external", "view", "host", "body", "call"]
+MemoryUse = Literal["reused", "grown", "external", "view", "host", "body", "call", "within another"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class NodeRecord:
     it takes sizes as arguments, was made for the only ones that there are, or took the place of either for shapes that
     come often. `memory`: where the outputs lie;
     `grown` counts scratch buffers too. `waited_for`: the primitives that had to be done before the host could plan.
+    `left_out`: launches that would only have copied bytes to where they are already.
     """
 
     name: str
@@ -47,6 +48,7 @@ class NodeRecord:
     memory: MemoryUse
     waited_for: tuple[str, ...]
     launches: int
+    left_out: int = 0
 
     def __str__(self) -> str:
         changed = [f"{what} of {', '.join(map(str, inputs))}" for what, inputs in (
@@ -55,6 +57,8 @@ class NodeRecord:
                  f"inputs: changed {' and '.join(changed) or 'nothing'}", f"memory {self.memory}"]
         if self.kernel:
             parts.append(f"{self.kernel} ({self.form}), {self.launches} launches")
+        if self.left_out:
+            parts.append(f"{self.left_out} copies left out")
         if self.waited_for:
             parts.append(f"waited for {', '.join(self.waited_for)}")
         return "; ".join(parts)

@@ -87,7 +87,7 @@ def same_at_present(recorded: NodePlan, plan: NodePlan) -> bool:
 
 
 def _told(plan: NodePlan) -> tuple[Any, ...]:
-    return (plan.shapes, plan.values, plan.nbytes, plan.scratch_bytes, [
+    return (plan.shapes, plan.values, plan.nbytes, plan.scratch_bytes, plan.offsets, [
         (kernel, launch.arguments, launch.dispatch.global_size, launch.dispatch.local_size)
         for kernel, launch in plan.launches])
 

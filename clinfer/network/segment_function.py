@@ -17,8 +17,8 @@ from clinfer.base.symbols import array_of
 from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Number, is_small
 from clinfer.network.node_function import NodeFunction
 from clinfer.network.node_planner import NodePlanner
-from clinfer.network.plan import CallHost, Plan, Upload, fetches, run_body
-from clinfer.program.program import Program, ProgramNode
+from clinfer.network.plan import CallHost, Place, Plan, Upload, fetches, run_body
+from clinfer.program.program import Program, ProgramNode, SharedTensor
 
 SegmentFunction = Callable[[Mapping[int, StaticShape], Values], Plan]
 _Names = tuple[int | str, ...]
@@ -44,14 +44,15 @@ class _Writer:
         self._number = segment
         self._planner = planner
         self._constant = constant
-        self._helpers: dict[str, Any] = {"Plan": Plan}
+        self._helpers: dict[str, Any] = {"Plan": Plan, "placed": _placed}
         self._lines: list[str] = []
         self._sizes: dict[int, _Names] = {}
         self._values: dict[int, _Names | str] = {}
         self._made: list[int] = []
         self._steps: list[str] = []
-        self._slots: dict[int, list[int | str]] = {}
-        self._outputs: dict[int, list[int | str]] = {}
+        self._needs: dict[int, list[int | str]] = {}
+        self._scratch: dict[int, list[int | str]] = {}
+        self._places: list[SharedTensor] = []
 
     def function(self) -> SegmentFunction:
         """The finished function."""
@@ -151,17 +152,16 @@ class _Writer:
             yield from (elements,) if isinstance(elements, str) else map(str, elements)
 
     def _write_needs(self, index: int, node: ProgramNode) -> Iterator[str]:
-        """Names for the bytes of outputs and scratch buffers, noted with the memory that has to hold them."""
+        """Names for the bytes of outputs and scratch buffers, noted with what has to hold them, and for the offsets
+        of tensors that may lie within others."""
         for tensor in node.outputs:
-            described, name = self._program.tensors[tensor], f"b{tensor}"
-            if described.storage == "slot":
-                self._slots.setdefault(described.slot, []).append(name)
-            elif described.storage == "output":
-                self._outputs.setdefault(described.root, []).append(name)
-            yield name
+            self._needs.setdefault(self._program.tensors[tensor].root, []).append(f"b{tensor}")
+            yield f"b{tensor}"
         for number, slot in enumerate(node.scratch_slots):
-            self._slots.setdefault(slot, []).append(f"b{index}_{number}")
+            self._scratch.setdefault(slot, []).append(f"b{index}_{number}")
             yield f"b{index}_{number}"
+        self._places += node.shares
+        yield from (f"o{shared.moved}" for shared in node.shares)
 
     def _write_uploads(self, node: ProgramNode) -> None:
         for tensor in node.outputs:
@@ -198,8 +198,38 @@ class _Writer:
     def _plan_text(self) -> str:
         shapes = ", ".join(f"{tensor}: {_tuple_text(self._sizes[tensor])}" for tensor in self._made)
         values = ", ".join(f"{tensor}: {self._array_text(tensor)}" for tensor in self._made if tensor in self._values)
+        slots, outputs = self._memory_needs()
+        places = "".join(f"({shared.moved}, {shared.within}, o{shared.moved}), " for shared in self._places)
         return (f"Plan(({''.join(step + ', ' for step in self._steps)}), {{{shapes}}}, {{{values}}}, "
-                f"{_largest(self._slots)}, {_largest(self._outputs)})")
+                f"{_largest(slots)}, {_largest(outputs)}{f', places=placed(({places}))' if places else ''})")
+
+    def _memory_needs(self) -> tuple[dict[int, list[int | str]], dict[int, list[int | str]]]:
+        """What the memory of slots and of outputs must hold; nothing of a tensor that lies within another."""
+        slots, outputs = dict(self._scratch), {}
+        movable = {shared.moved for shared in self._places}
+        for root, names in self._needs.items():
+            described = self._program.tensors[root]
+            if described.storage == "output":
+                outputs[root] = names
+            elif described.storage == "slot":
+                at_home = [f"o{root} < 0"] if root in movable else []
+                held = [f"o{s.moved} >= 0" for s in self._places if s.within == root]
+                longer = self._program.long_homes.get(root)
+                if longer is not None and held:
+                    slots[self._program.tensors[longer].slot] = _only_if(names, [*at_home, f"({' or '.join(held)})"])
+                    at_home.append(f"not ({' or '.join(held)})")
+                slots[described.slot] = _only_if(names, at_home)
+        return slots, outputs
+
+
+def _placed(places: tuple[tuple[int, int, int], ...]) -> tuple[Place, ...]:
+    """The places of the tensors that lie within others, of all that may."""
+    return tuple([Place(*place) for place in places if place[2] >= 0])
+
+
+def _only_if(names: list[int | str], conditions: list[str]) -> list[int | str]:
+    """Numbers that are 0 unless all conditions hold."""
+    return [f"{name} * ({' and '.join(conditions)})" for name in names] if conditions else names
 
 
 def _targets(names: _Names) -> str:

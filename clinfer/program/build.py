@@ -19,8 +19,8 @@ from clinfer.program.memory_dependencies import (
 )
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
-from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
-from clinfer.program.schedule import assign_segments, order_nodes, value_ports
+from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, SharedTensor, Storage, Tensor
+from clinfer.program.schedule import assign_segments, order_nodes, useful_inputs, value_ports
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
@@ -77,6 +77,7 @@ class _Assembly:
         self.roots = self._find_roots()
         self.homes = self._find_homes()
         self._keep_what_bodies_return()
+        self.long_homes = self._find_long_homes()
         self.scratch: dict[str, tuple[int, ...]] = {}
         self.slots = self._number_slots()
 
@@ -87,14 +88,16 @@ class _Assembly:
         memory = self._settle(constants)
         return Program(
             engine=self.context.engine, kernels=self.context.kernels, nodes=nodes,
-            tensors=tuple(self._tensor(i) for i in range(len(self.ports))),
+            tensors=(*(self._tensor(i) for i in range(len(self.ports))),
+                     *(self._long_home(n, root) for n, root in enumerate(self.long_homes))),
+            long_homes={root: len(self.ports) + n for n, root in enumerate(self.long_homes)},
             segments=self._segments(nodes),
             inputs={name: self._input(name) for name in self.graph.input_names},
             input_tensors={name: self.index[Port(name)] for name in self.graph.input_names},
             outputs={name: OutputInfo(self.index[port], self.graph.layout(port))
                      for name, port in self.graph.outputs.items()},
             constants=constants, constant_memory=memory, dependencies=self._dependencies(),
-            first_scratch=sum(home.slot >= 0 for home in self.homes.values()),
+            first_scratch=sum(home.slot >= 0 for home in (*self.homes.values(), *self.long_homes.values())),
             execution_order=self.context.options.execution_order, removed=self.graph.history.removals(self.graph))
 
     def _settle(self, constants: dict[int, ConstantData]) -> dict[int, Memory]:
@@ -187,6 +190,29 @@ class _Assembly:
             return "host"
         return "slot"
 
+    def _find_long_homes(self) -> dict[int, _Home]:
+        """By root, where a tensor lies in plans in which others lie within it: alive while any of them is.
+
+        Where another segment's plan decides, or the memory is no slot, the tensor lives that long in every plan.
+        """
+        longer = {root: _Home(home.made, set(home.touched), home.storage) for root, home in self.homes.items()}
+        shares = [(self.index[s.moved], self.index[s.within], self.segments[node.id])
+                  for node in self.order for s in node.shares]
+        changed = True
+        while changed:
+            changed = False
+            for moved, within, segment in shares:
+                by_plan = (self.homes[within].storage == "slot"
+                           and self.segments[self.ports[within].primitive] == segment)
+                for home in (longer[within],) if by_plan else (longer[within], self.homes[within]):
+                    if not longer[moved].touched <= home.touched:
+                        home.touched |= longer[moved].touched
+                        home.made = min(home.made, longer[moved].made)
+                        changed = True
+        holders = {within for _, within, _ in shares}
+        return {root: home for root, home in longer.items()
+                if root in holders and home.storage == "slot" and home.touched != self.homes[root].touched}
+
     def _number_slots(self) -> list[Buffer]:
         """Give every tensor of the pool and every scratch buffer a slot, tensors first; the slots as buffers."""
         slots: list[Buffer] = []
@@ -194,6 +220,9 @@ class _Assembly:
             if home.storage in ("slot", "output"):
                 home.slot = len(slots)
                 slots.append(Buffer(str(self.ports[root]), home.made, frozenset(home.touched)))
+        for root, home in self.long_homes.items():
+            home.slot = len(slots)
+            slots.append(Buffer(f"{self.ports[root]} with others", home.made, frozenset(home.touched)))
         for step, node in enumerate(self.order):
             numbers = range(len(slots), len(slots) + _scratch_count(node))
             self.scratch[node.id] = tuple(numbers)
@@ -219,6 +248,9 @@ class _Assembly:
         home = self.homes[root]
         return Tensor(self.ports[index], self.graph.layout(self.ports[index]), root, home.storage, home.slot)
 
+    def _long_home(self, number: int, root: int) -> Tensor:
+        return replace(self._tensor(root), root=len(self.ports) + number, slot=self.long_homes[root].slot)
+
     def _node(self, node: Node) -> ProgramNode:
         bodies = tuple(build_program(body.topology, replace(self.context, options=replace(
             self.context.options, force_implementations={}), given={})) for body in node.primitive.bodies)
@@ -228,7 +260,9 @@ class _Assembly:
             self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
             node.selection.rejected if node.selection else (), bodies,
             node.selection.scores if node.selection else (), node.selection.why if node.selection else "",
-            node.selection is not None and node.selection.is_forced)
+            node.selection is not None and node.selection.is_forced,
+            tuple(SharedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.shares),
+            node.copies, useful_inputs(self.graph, node, self.segments) if node.shares else ())
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1

@@ -10,6 +10,7 @@ from clinfer.base.shape import Shape
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import ImplementationCache
 from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.moves import Share
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
@@ -44,12 +45,22 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class SharedTensor:
+    """A stage of a node that is left out by plans in which the moved tensor lies within another (both by index)."""
+
+    share: Share
+    moved: int
+    within: int
+
+
+@dataclass(frozen=True)
 class ProgramNode:
     """One node: its tensors by index, and how it is carried out.
 
     `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `scores`: of
     every kernel that supports the primitive. `why`: what the first implementation was chosen for; `is_forced`:
-    by a demand, so that no other may take its place.
+    by a demand, so that no other may take its place. `shares`: the copies that plans may leave out; `copies`: (stage,
+    reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
     """
 
     primitive: Primitive
@@ -64,12 +75,15 @@ class ProgramNode:
     scores: tuple[tuple[str, float], ...] = ()
     why: str = ""
     is_forced: bool = False
+    shares: tuple[SharedTensor, ...] = ()
+    copies: tuple[tuple[int, str], ...] = ()
+    useful: tuple[int, ...] = ()
 
     @property
     def read_on_host(self) -> tuple[int, ...]:
-        """The inputs whose values must be known before the node can be planned."""
+        """The inputs whose values are known when the node is planned."""
         if self.kind != "host":
-            return self.primitive.value_inputs
+            return self.primitive.value_inputs + self.useful
         return () if self.primitive.reads_shapes_only else tuple(range(len(self.inputs)))
 
 
@@ -108,7 +122,8 @@ class Program:
     `constants` by tensor index; `constant_memory` holds those that kernels read. `dependencies`: for each slot those
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
-    Three memories of its networks: `recordings`, what they recorded of planning nodes, `implementations`, which
+    `long_homes`: for tensors in which others may lie the tensor that stands for their memory in plans where others
+    do. Three memories of its networks: `recordings`, what they recorded of planning nodes, `implementations`, which
     specialised ones are faster for which shapes, and `weights`, which these want in other formats.
     """
 
@@ -126,6 +141,7 @@ class Program:
     first_scratch: int
     execution_order: ExecutionOrder = "in_order"
     removed: tuple[Removal, ...] = ()
+    long_homes: Mapping[int, int] = field(default_factory=dict)
     recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
     implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
     weights: WeightsCache = field(init=False, repr=False)

@@ -4,6 +4,9 @@ from __future__ import annotations
 from clinfer.program.graph import Graph, Node
 from clinfer.topology import Input, Port
 
+MOST_USEFUL = 16
+"""Elements of a value that is looked at for what it spares."""
+
 
 def assign_segments(graph: Graph) -> dict[str, int]:
     """The number of the segment of every node.
@@ -49,3 +52,14 @@ def value_ports(node: Node) -> set[Port]:
 def computes_on_device(graph: Graph, node: Node) -> bool:
     """Whether a node's output exists on the device only, once it has run."""
     return not (node.on_host or node.id in graph.constants or isinstance(node.primitive, Input))
+
+
+def useful_inputs(graph: Graph, node: Node, segments: dict[str, int]) -> tuple[int, ...]:
+    """The inputs among `useful_values` that are a few integers which the host knows when it plans the node: constants
+    and shape arithmetic of the same segment."""
+    def is_known(port: Port) -> bool:
+        layout, maker = graph.layout(port), graph[port.primitive]
+        at_hand = maker.id in graph.constants or (maker.on_host and segments[maker.id] == segments[node.id])
+        return (at_hand and layout.is_static and layout.count <= MOST_USEFUL
+                and layout.element_type.name in ("i32", "i64"))
+    return tuple(i for i in node.primitive.useful_values if is_known(node.inputs[i]))

@@ -78,6 +78,12 @@ class Primitive:
         return ()
 
     @property
+    def useful_values(self) -> tuple[int, ...]:
+        """Inputs that kernels read, but whose values, where they are a few integers that the host knows anyway, may
+        spare work (`KernelSpec.moves`)."""
+        return ()
+
+    @property
     def data_dependent_output(self) -> bool:
         """Whether the output shapes are known only after the primitive has run."""
         return self.computed_on_host

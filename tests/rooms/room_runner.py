@@ -40,8 +40,8 @@ class Variant:
     half: bool = False
 
     def options(self) -> BuildOptions:
-        """The build options that force the kernel."""
-        return BuildOptions({"node": ("", self.kernel)} if self.kernel else {})
+        """The build options that force the kernel, and let it run where nothing had to be done."""
+        return BuildOptions({"node": ("", self.kernel)} if self.kernel else {}, frozenset({"share_memory"}))
 
     def __str__(self) -> str:
         mode = "dynamic" if self.dynamic else "static"

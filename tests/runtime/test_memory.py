@@ -115,3 +115,29 @@ def test_empty_tensors_have_memory_too(engine: Engine, stream: Stream) -> None:
 def test_a_dynamic_layout_has_no_memory(engine: Engine) -> None:
     with pytest.raises(ClinferError, match="dynamic"):
         engine.allocate_memory(Layout.planar((None, 3), F32))  # type: ignore[arg-type]
+
+
+def test_a_part_of_a_memory(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
+    unit = engine.capabilities.buffer_alignment
+    data = rng.integers(0, 256, 4 * unit, dtype=np.uint8)
+    whole = engine.allocate_bytes(data.size)
+    stream.write(whole, data)
+    part = whole.part(unit, 3 * unit)
+    inner = part.part(2 * unit, unit)
+    assert (part.capacity, inner.capacity) == (3 * unit, unit)
+    assert np.array_equal(stream.read(inner, unit), data[3 * unit:])
+    stream.write(part, np.zeros(unit, np.uint8), blocking=True)
+    data[unit:2 * unit] = 0
+    assert np.array_equal(stream.read(whole), data)
+
+
+def test_a_part_keeps_the_whole(engine: Engine) -> None:
+    own = Engine(engine.device, engine.capabilities)
+    unit = engine.capabilities.buffer_alignment
+    part = own.allocate_bytes(2 * unit).part(unit, unit)
+    gc.collect()
+    assert own.ledger.current == 2 * unit
+    part.release()
+    assert part.is_released and own.ledger.current == 2 * unit, "the whole is not the part's to free"
+    del part
+    assert own.ledger.current == 0

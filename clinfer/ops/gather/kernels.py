@@ -8,11 +8,13 @@ from clinfer.base.format import Format
 from clinfer.base.shape import Shape
 from clinfer.base.tensor_view import Pitch, TensorView
 from clinfer.kernels.spec import (
+    BufferRef,
     Constant,
     Dispatch,
     Formats,
     KernelParams,
     KernelSpec,
+    Move,
     Operand,
     Stage,
     input_operand,
@@ -22,8 +24,8 @@ from clinfer.ops.gather.op import Lookup
 from clinfer.ops.shared.choices import numbered_choice
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.shared.view_copy import raw_view, whole_bytes
-from clinfer.ops.shared.views import open_view
+from clinfer.ops.shared.view_copy import ViewCopy, raw_view, whole_bytes
+from clinfer.ops.shared.views import along_axis, index_view, open_view
 
 SHORTEST_ROW = 8
 _ROW_RANK = 4
@@ -174,7 +176,21 @@ _ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, _rows_operands, _
               bake=False)
 
 
+# -- slices one behind the other --------------------------------------------------------------------
+
+
+def _moves(params: KernelParams) -> tuple[Move, ...]:
+    data, output = params.inputs[0], params.outputs[0]
+    run = params.primitive.run(data.static_shape, params.values) if params.is_static else None
+    if run is None or not output.is_dense_planar:
+        return (Move(0, 0, None),)
+    axis, first, number = run
+    part = index_view(TensorView.of(data), along_axis(data.rank, axis, first, first + number))
+    target = TensorView.dense(output.element_type, part.sizes)
+    return (ViewCopy(BufferRef("input", 0), BufferRef("output", 0), part, target).move,)
+
+
 KERNELS = (
-    KernelSpec("gather_rows", (_ROWS,), whole_bytes, lambda params: 10.0, _formats, _rows_reason),
-    KernelSpec("gather_ref", (_REF,), whole_bytes, formats=_formats),
+    KernelSpec("gather_rows", (_ROWS,), whole_bytes, lambda params: 10.0, _formats, _rows_reason, moves=_moves),
+    KernelSpec("gather_ref", (_REF,), whole_bytes, formats=_formats, moves=_moves),
 )

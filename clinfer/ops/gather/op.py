@@ -42,6 +42,10 @@ class Gathering(Primitive, ABC):
         """How many indices make up one place."""
         return 1
 
+    def run(self, data: StaticShape, values: Values) -> tuple[int, int, int] | None:
+        """Where this is known to look up slices one behind the other: (axis, first, number)."""
+        return None
+
     @abstractmethod
     def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
         """Where elements come from for inputs of these ranks, or None while it is unknown."""
@@ -62,6 +66,23 @@ class Gather(Gathering):
     @property
     def can_evaluate(self) -> bool:
         return True
+
+    @property
+    def useful_values(self) -> tuple[int, ...]:
+        return (1,)
+
+    def run(self, data: StaticShape, values: Values) -> tuple[int, int, int] | None:
+        """(axis, first, number) of the slices, if they stand one behind the other; None if not, or while the places
+        are unknown."""
+        if self.batch_dims or 1 not in values or 2 not in values:
+            return None
+        axis = self._axis(values[2], len(data))
+        size = data[axis]
+        places = [place + size if place < 0 and self.wraps_negative else place
+                  for place in values[1].reshape(-1).tolist()]
+        if not places or any(place != places[0] + i for i, place in enumerate(places)):
+            return None
+        return (axis, places[0], len(places)) if places[0] >= 0 and places[-1] < size else None
 
     def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
         if 2 not in values:

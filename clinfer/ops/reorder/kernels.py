@@ -10,6 +10,7 @@ from clinfer.kernels.spec import (
     Formats,
     KernelParams,
     KernelSpec,
+    Move,
     Operand,
     Stage,
     input_operand,
@@ -76,10 +77,15 @@ def _constants(params: KernelParams) -> dict[str, str]:
             "IS_INSIDE(c)": " && ".join(inside) or "1"}
 
 
+def _moves(params: KernelParams) -> tuple[Move, ...]:
+    return (tiles.move(params),)
+
+
 KERNELS = (
     KernelSpec("reorder_tiles", supports=tiles.why_not, score=lambda params: 10.0, formats=_formats, stages=(
         Stage("reorder_tiles.cl", "reorder_tiles", tiles.dispatch, tiles.operands, tiles.constants, tiles.arguments,
-              bake=False),)),
+              bake=False),), moves=_moves),
     KernelSpec("reorder_ref", supports=_supports, formats=_formats, stages=(
-        Stage("reorder_ref.cl", "reorder_ref", _dispatch, _operands, _constants, _arguments, bake=False),)),
+        Stage("reorder_ref.cl", "reorder_ref", _dispatch, _operands, _constants, _arguments, bake=False),),
+               moves=_moves),
 )

@@ -16,11 +16,11 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
 from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Operand, input_operand, output_operand
+from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Move, Operand, input_operand, output_operand
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
 from clinfer.ops.shared.memo import remember_last
-from clinfer.ops.shared.view_copy import storage_type
+from clinfer.ops.shared.view_copy import run_of, storage_type
 from clinfer.ops.shared.views import open_view
 
 LIMITS = 2
@@ -176,6 +176,16 @@ def arguments(params: KernelParams) -> Mapping[str, int]:
             found = walk.axes[position] if walk else None
             values[f"limit_{number}_{position}"] = found.pitches[_FIRST_LIMIT + number] if found else 0
     return values
+
+
+def move(params: KernelParams) -> Move:
+    """What the reorder moves: one run of bytes where both layouts hold the same elements in the same order."""
+    source, target = params.inputs[0], params.outputs[0]
+    if not params.is_static or why_not(params) is not None or source.physical_count != target.physical_count:
+        return Move(0, 0, None)
+    joint = join_axes(_cut_views(source, target)[:_FIRST_LIMIT], None, _OUT)
+    assert joint is not None
+    return Move(0, 0, run_of(joint, target.element_type))
 
 
 def dispatch(params: KernelParams) -> Dispatch:

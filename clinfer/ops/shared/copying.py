@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Operand, Stage
+from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Move, Operand, Stage
 from clinfer.ops.shared.block_copying import blocks_reason, blocks_stage
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis
 from clinfer.ops.shared.memo import remember_last
@@ -41,18 +41,21 @@ def copy_kernels(prefix: str, copy_of: CopyOf, count_of: Callable[[KernelParams]
     def all_fit(reason: Callable[[ViewCopy], str | None]) -> Callable[[KernelParams], str | None]:
         return lambda params: next(filter(None, (reason(copy_of(params, n)) for n in range(count_of(params)))), None)
 
+    def moves(params: KernelParams) -> tuple[Move, ...]:
+        return tuple(copy_of(params, n).move for n in range(count_of(params)))
+
     def blocked_on_cpu(params: KernelParams) -> str | None:
         blocked = all(any(view.blocks) for n in range(count_of(params))
                       for view in (copy_of(params, n).source, copy_of(params, n).target))
         return cpu_only(params) or whole_bytes(params) or (None if blocked else "made for blocked formats")
 
     rows = KernelSpec(f"{prefix}_rows", table(_rows_stage), whole_bytes, lambda params: 30.0, formats,
-                      all_fit(_rows_reason))
+                      all_fit(_rows_reason), moves=moves)
     tiles = KernelSpec(f"{prefix}_tiles", table(_tiles_stage), whole_bytes, lambda params: 20.0, formats,
-                       all_fit(_tiles_reason))
+                       all_fit(_tiles_reason), moves=moves)
     blocks = KernelSpec(f"{prefix}_blocks", table(blocks_stage), blocked_on_cpu, lambda params: 10.0, formats,
-                        all_fit(blocks_reason))
-    ref = KernelSpec(f"{prefix}_ref", table(_ref_stage), whole_bytes, lambda params: 0.0, formats)
+                        all_fit(blocks_reason), moves=moves)
+    ref = KernelSpec(f"{prefix}_ref", table(_ref_stage), whole_bytes, lambda params: 0.0, formats, moves=moves)
     return (rows, *{"": (), "tiles": (tiles,), "blocks": (blocks,)}[also], ref)
 
 

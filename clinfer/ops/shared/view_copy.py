@@ -8,7 +8,7 @@ from functools import cached_property
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import BufferRef, KernelParams, Operand
+from clinfer.kernels.spec import BufferRef, KernelParams, Move, Operand
 from clinfer.ops.shared.joint_axes import JointAxes, join_axes
 from clinfer.ops.shared.views import is_static_view
 
@@ -49,12 +49,27 @@ class ViewCopy:
         joint = join_axes((self.source, self.target), None, 1)
         return None if joint is None or (joint.covers_tails and not self.owns_tails) else joint
 
+    @property
+    def move(self) -> Move:
+        """What the copy moves."""
+        joint = self.joint if self.is_static and self.count else None
+        return Move(self.input.index, self.output.index,
+                    None if joint is None else run_of(joint, self.target.element_type))
+
     def operands(self, source: TensorView, target: TensorView) -> tuple[Operand, ...]:
         """INPUT0 and OUTPUT0 under the given views."""
         return Operand("INPUT0", self.input, source), Operand("OUTPUT0", self.output, target)
 
 
 CopyOf = Callable[[KernelParams, int], ViewCopy]
+
+
+def run_of(joint: JointAxes, element_type: ElementType) -> tuple[int, int, int] | None:
+    """The run of a `Move` between two views, if that is what their joint axes are."""
+    if len(joint.axes) > 1 or any(axis.pitches != (1, 1) for axis in joint.axes):
+        return None
+    width, (source, target) = element_type.byte_size(1), joint.offsets
+    return source * width, target * width, (joint.axes[0].size if joint.axes else 1) * width
 
 
 def raw_view(view: TensorView) -> TensorView:

@@ -71,6 +71,7 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
 
 
 _REF = KernelSpec("tile_ref", (Stage("tile_ref.cl", "tile_ref", lambda params: local_items(params.outputs[0].count),
-                                     _operands, _constants, bake=False),), _ROWS.supports, formats=_formats)
+                                     _operands, _constants, bake=False),), _ROWS.supports, formats=_formats,
+                  moves=_ROWS.moves)
 
 KERNELS = (_ROWS, _REF)

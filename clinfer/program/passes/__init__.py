@@ -13,11 +13,13 @@ from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.join_split_parts import join_split_parts
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.select_kernels import select_kernels
+from clinfer.program.passes.share_memory import share_memory
 
 _COUNT = itertools.count()
 Pass = Callable[[Graph, BuildContext], None]
@@ -29,14 +31,16 @@ PIPELINE: tuple[Pass, ...] = (
     remove_needless_nodes,
     fuse_bias,
     mark_host_nodes,
+    join_split_parts,
     fuse_eltwise_tails,
     select_kernels,
     add_required_reorders,
     propagate_constants,
     remove_needless_nodes,
+    share_memory,
 )
 
-OPTIONAL: tuple[Pass, ...] = (keep_weights_narrow, fuse_bias, fuse_eltwise_tails)
+OPTIONAL: tuple[Pass, ...] = (keep_weights_narrow, fuse_bias, join_split_parts, fuse_eltwise_tails, share_memory)
 """Passes without which a program is slower or larger, but computes the same."""
 
 INTERNAL_PIPELINE: tuple[Pass, ...] = (infer_layouts, mark_host_nodes, select_kernels, add_required_reorders)

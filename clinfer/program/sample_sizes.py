@@ -1,0 +1,83 @@
+"""What the tensors of a graph look like for sizes that may well come, where the model leaves sizes open."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import Shape, is_static, upper_estimate
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+from clinfer.topology import Input, Port
+
+
+class Sample:
+    """Static layouts of all tensors of a graph, and the values of its shape arithmetic.
+
+    The open sizes of the graph's inputs are `first` for a first axis and `others` for the others, within their
+    bounds; all else follows by shape rules. Where these cannot tell, sizes are estimated in the same way.
+    """
+
+    def __init__(self, graph: Graph, context: BuildContext, first: int, others: int) -> None:
+        self.values: dict[Port, np.ndarray] = {}
+        self._graph = graph
+        self._context = context
+        self._sizes = first, others
+        self._layouts: dict[Port, Layout] = {}
+        for node in graph:
+            for index, (layout, shape) in enumerate(zip(node.layouts, self._shapes(node), strict=True)):
+                self._layouts[Port(node.id, index)] = layout.with_shape(shape)
+            if node.on_host:
+                self._evaluate(node)
+
+    def layout(self, port: Port) -> Layout:
+        """The static layout of a tensor."""
+        return self._layouts[port]
+
+    def known_values(self, node: Node, inputs: tuple[int, ...]) -> Mapping[int, np.ndarray]:
+        """The values of these inputs, as far as they are constants or shape arithmetic."""
+        found = ((i, self._context.known_value(self._graph, node.inputs[i], self.values)) for i in inputs)
+        return {i: value for i, value in found if value is not None}
+
+    def _shapes(self, node: Node) -> tuple[Shape, ...]:
+        declared = tuple(layout.shape for layout in node.layouts)
+        if all(map(is_static, declared)):
+            return declared
+        found = None if isinstance(node.primitive, Input) or node.primitive.bodies else self._inferred(node)
+        if found is None or not all(shape is not None and is_static(shape) for shape in found):
+            return tuple(self._estimated(shape) for shape in declared)
+        return found  # type: ignore[return-value]
+
+    def _inferred(self, node: Node) -> tuple[Shape | None, ...] | None:
+        primitive = node.primitive
+        values = self.known_values(node, primitive.value_inputs)
+        if len(values) < len(primitive.value_inputs):
+            return None
+        given = [self._layouts[port] for port in node.inputs[:primitive.own_input_count]]
+        shapes, signature = tuple(layout.static_shape for layout in given), primitive.signature()
+        try:
+            if signature is None:
+                return primitive.infer_shapes(shapes, values)
+            own = primitive.static_shapes(shapes, values)
+            types = tuple(layout.element_type for layout in given)
+            return own or self._context.shape_inference.rule(signature, types)(shapes, values)
+        except ClinferError:
+            return None
+
+    def _evaluate(self, node: Node) -> None:
+        known = self.known_values(node, tuple(range(len(node.inputs))))
+        if not node.primitive.reads_shapes_only and len(known) < len(node.inputs):
+            return
+        shapes = tuple(self._layouts[port].static_shape for port in node.inputs)
+        inputs = () if node.primitive.reads_shapes_only else tuple(known[i] for i in range(len(node.inputs)))
+        try:
+            results = node.primitive.evaluate(inputs, shapes)
+        except (ClinferError, ArithmeticError, LookupError, TypeError, ValueError):
+            return
+        self.values.update({Port(node.id, index): value for index, value in enumerate(results)})
+
+    def _estimated(self, shape: Shape) -> Shape:
+        first, others = self._sizes
+        return (*upper_estimate(shape[:1], first), *upper_estimate(shape[1:], others))
