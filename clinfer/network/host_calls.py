@@ -32,6 +32,11 @@ class HostCalls:
                 "reason": error, "shapes": ", ".join(map(show, shapes))}) from None
         return [self._hand_over(tensor, value) for tensor, value in zip(node.outputs, results, strict=True)]
 
+    def release(self) -> None:
+        """Give the memory of the results back."""
+        for buffer in self._buffers.values():
+            buffer.release()
+
     def _hand_over(self, tensor: int, value: np.ndarray) -> Given:
         described = self._program.tensors[tensor]
         if not admits(described.layout.shape, value.shape):

@@ -2,35 +2,31 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import zip_longest
 from weakref import WeakSet
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.base.shape_inference import ShapeInference
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
-from clinfer.network.host_calls import HostCalls
-from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
+from clinfer.network.known import Known
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.memory_pool import MemoryPool
 from clinfer.network.output import NetworkOutput
-from clinfer.network.plan import CallHost, Fetch, Launch, Plan, PlanKey, RunBody, Upload
+from clinfer.network.plan import Plan, PlanKey
 from clinfer.network.plan_cache import PlanCache, SeenPlan, SegmentKey
 from clinfer.network.planner import Planner
 from clinfer.network.preallocation import AHEAD, Preallocation
 from clinfer.network.profiling import NodeProfile, Profiler
 from clinfer.network.record import ExecutionRecord, Growth
-from clinfer.network.replay import Replay, WaitingLaunches, resolve
+from clinfer.network.replay import Replay, resolve
+from clinfer.network.runner import Runner
 from clinfer.network.special_plans import SpecialPlans
 from clinfer.network.waits import WaitFinder
 from clinfer.program.program import Program, Tensor
@@ -69,7 +65,6 @@ class Network:
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
         self._replays: list[Replay] = [[] for _ in program.segments]
         self._given: dict[str, Given] = {}
-        self._fetched: dict[int, Callable[[], np.ndarray]] = {}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         journal, path = (Journal(), "") if within is None else (within.journal, within.path)
         self._journal, self._is_body = journal, within is not None
@@ -78,10 +73,8 @@ class Network:
         self._bodies = Bodies(program, preallocation, lambda body, below: Network(
             body, stream, shape_inference, profiling, parametric, specialise_after,
             Within(journal, site.below(below)), preallocation))
-        self._host_calls = HostCalls(program, stream)
-        self._inspected = inspected()
-        self._proceed: Callable[[], None] | None = None
-        self._known: tuple[dict[int, StaticShape], dict[int, np.ndarray]] | None = None
+        self._runner = Runner(program, stream, self._bindings, self._bodies, self._profiler)
+        self._known: Known | None = None
         self.plans_made = 0
         self.plans_reused = 0
 
@@ -120,7 +113,7 @@ class Network:
         self._given.clear()
         self._forget_plans()
         self._plans.clear()
-        self._bodies.release_memory()
+        self._runner.release_memory()
         self._bindings.release()
         self._pool.release()
         self.program.weights.release()
@@ -137,22 +130,21 @@ class Network:
             self.stream.barrier(dependencies)
         if self._journal.notes and not self._is_body:
             self._journal.clear()
-        shapes, values = self._take_inputs()
-        self._proceed, self._known = proceed, None
+        known, self._known = self._take_inputs(), None
+        self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
                 if proceed is not None:
                     proceed()
-                self._run_segment(number, shapes, values)
+                self._run_segment(number, known)
         finally:
-            self._proceed = None
-            self._fetched.clear()
-        self._known = shapes, values
+            self._runner.end()
+        self._known = known
         if self._profiler is not None:
-            self._profiler.add_execution(shapes)
+            self._profiler.add_execution(known.shapes)
         if self._journal.notes and not self._is_body:
             log_record(self._journal.page())
-        outputs = {name: self._output(info.tensor, shapes) for name, info in self.program.outputs.items()}
+        outputs = {name: self._runner.output(info.tensor, known) for name, info in self.program.outputs.items()}
         return {name: self._delivered(name, output) for name, output in outputs.items()}
 
     def _delivered(self, name: str, output: NetworkOutput) -> NetworkOutput:
@@ -167,52 +159,48 @@ class Network:
         self.stream.copy(output.memory, wanted, output.layout.byte_size)
         return NetworkOutput(output.layout, wanted, self.stream)
 
-    def _take_inputs(self) -> tuple[dict[int, StaticShape], dict[int, np.ndarray]]:
+    def _take_inputs(self) -> Known:
         missing = [name for name in self.program.inputs if name not in self._given]
         if missing:
             raise ClinferError("not every input was given", where="network",
                                values={"missing": ", ".join(missing)}, hint="call set_input for each")
-        shapes: dict[int, StaticShape] = {}
-        values: dict[int, np.ndarray] = {}
+        known = Known()
         for name, tensor in self.program.input_tensors.items():
             given = self._given[name]
-            shapes[tensor] = given.shape
+            known.shapes[tensor] = given.shape
             self._bindings.bind(tensor, given.memory)
             if given.host_value is not None:
-                values[tensor] = given.host_value
-        return shapes, values
+                known.values[tensor] = given.host_value
+        return known
 
-    def _run_segment(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        segment = self.program.segments[number]
+    def _run_segment(self, number: int, known: Known) -> None:
+        segment, shapes, values = self.program.segments[number], known.shapes, known.values
         read: tuple[int, ...] = ()
         for tensor in segment.values:
             if tensor not in values:
-                values[tensor] = self._fetched.pop(tensor)() if tensor in self._fetched else self._read(tensor, shapes)
+                values[tensor] = self._runner.value(tensor, known)
                 read += (tensor,)
         key = (number, (tuple([shapes[t] for t in segment.incoming]),
                         tuple([_fingerprint(values[t]) for t in segment.values])))
         seen = self._plans.get(key)
         is_new = seen is None
         if seen is None:
-            seen = self._plan(key, shapes, values)
+            seen = self._plan(key, known)
         else:
             self.plans_reused += 1
             if seen.countdown:
-                self._specialise(seen, shapes, values)
+                self._specialise(seen, known)
         plan = seen.plan
         shapes.update(plan.shapes)
         values.update(plan.values)
         self._prepare(key, plan, is_new, read)
-        if self._inspected or self._profiler is not None:
-            self._run_one_by_one(plan, shapes, values)
-        else:
-            self._replay(number, shapes, values)
+        self._runner.run(plan, self._replays[number], known)
 
-    def _plan(self, key: SegmentKey, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> SeenPlan:
+    def _plan(self, key: SegmentKey, known: Known) -> SeenPlan:
         segment = self.program.segments[key[0]]
         # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
-        plan = self._planner.plan(key[0], {t: shapes[t] for t in segment.incoming},
-                                  {t: values[t].copy() for t in segment.values})
+        plan = self._planner.plan(key[0], {t: known.shapes[t] for t in segment.incoming},
+                                  {t: known.values[t].copy() for t in segment.values})
         if self._waits is not None:
             plan = replace(plan, waits=self._waits.waits(plan.steps))
         self.plans_made += 1
@@ -220,11 +208,11 @@ class Network:
         self._plans.put(key, seen)
         return seen
 
-    def _specialise(self, seen: SeenPlan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
+    def _specialise(self, seen: SeenPlan, known: Known) -> None:
         """Count one more run of a plan, and look at it when its time has come."""
         seen.countdown -= 1
         if not seen.countdown and self._special is not None:
-            self._special.look(seen, shapes, values)
+            self._special.look(seen, known.shapes, known.values)
 
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""
@@ -265,55 +253,6 @@ class Network:
         self._replays = [[] for _ in self._replays]
         self._fitted.clear()
 
-    def _replay(self, number: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        for step in self._replays[number]:
-            if isinstance(step, list):
-                self.stream.enqueue_all(step)
-            elif isinstance(step, WaitingLaunches):
-                self.stream.enqueue_waiting(step.launches, step.waits)
-            else:
-                self._carry_out(step, shapes, values)
-
-    def _carry_out(self, step: Upload | RunBody | Fetch | CallHost, shapes: dict[int, StaticShape],
-                   values: dict[int, np.ndarray]) -> None:
-        if isinstance(step, Upload):
-            self.stream.write(self._bindings.memory(step.tensor), step.units)
-        elif isinstance(step, Fetch):
-            self._fetched[step.tensor] = self._output(step.tensor, shapes).begin_read()
-        elif isinstance(step, CallHost):
-            self._call_host(step, shapes, values)
-        else:
-            self._run_body(step, shapes, values)
-
-    def _call_host(self, step: CallHost, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        start, node = time.perf_counter_ns(), self.program.nodes[step.node]
-        inputs = [values[t] if t in values else self._read(t, shapes) for t in node.inputs]
-        for tensor, result in zip(node.outputs, self._host_calls.run(step.node, inputs), strict=True):
-            assert result.host_value is not None
-            shapes[tensor], values[tensor] = result.shape, result.host_value
-            self._bindings.bind(tensor, result.memory)
-        if self._profiler is not None:
-            self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
-
-    def _run_one_by_one(self, plan: Plan, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        for step, following in zip_longest(plan.steps, plan.steps[1:]):
-            if not isinstance(step, Launch):
-                self._carry_out(step, shapes, values)
-            elif self._inspected:
-                is_last = not isinstance(following, Launch) or not self._bindings.same_node(step, following)
-                inspect_launch(self.program, self.stream, self._bindings, step, shapes, is_last, self._enqueue)
-            else:
-                self._enqueue(step)
-
-    def _enqueue(self, step: Launch) -> None:
-        kernel = self._bindings.kernels[step.kernel]
-        if self._profiler is None:
-            self.stream.enqueue(kernel, step.work)
-            return
-        start = time.perf_counter_ns()
-        event = self.stream.enqueue_with_event(kernel, step.work)
-        self._profiler.add_launch(step.kernel, event, time.perf_counter_ns() - start)
-
     # -- profiling ------------------------------------------------------------------------------
 
     def start_profile(self) -> None:
@@ -345,29 +284,10 @@ class Network:
         """What lay where in the last execution, while its memory is still there; None if there was none."""
         if self._known is None:
             return None
-        shapes, values = self._known
+        shapes, values = self._known.shapes, self._known.values
         return picture_memory(self.program, shapes, self._bindings.memory, self._pool.memory,
                               lambda index: self._planner.scratch_bytes(index, shapes, values),
                               self._bodies.memory_pictures())
-
-    # -- bodies ---------------------------------------------------------------------------------
-
-    def _run_body(self, step: RunBody, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> None:
-        node = self.program.nodes[step.node]
-        inputs = {index: self._tensor_given(node.inputs[index], shapes, values)
-                  for index in node.primitive.bodies[step.body].inputs.values()}
-        for tensor, result in zip(node.outputs, self._bodies.run(step, inputs, self._proceed), strict=True):
-            declared = self._tensor(tensor).layout.shape
-            if not admits(declared, result.shape):
-                raise ClinferError("a body gave a shape outside what the model declares", where=node.primitive.where,
-                                   values={"declared": show(declared), "actual": show(result.shape)})
-            shapes[tensor] = result.shape
-            values.pop(tensor, None)
-            self._bindings.bind(tensor, result.memory)
-
-    def _tensor_given(self, tensor: int, shapes: dict[int, StaticShape], values: dict[int, np.ndarray]) -> Given:
-        shape = shapes[tensor] if tensor in shapes else self._tensor(tensor).layout.static_shape
-        return Given(self._bindings.memory(tensor), shape, values.get(tensor))
 
     # -- helpers --------------------------------------------------------------------------------
 
@@ -378,19 +298,6 @@ class Network:
         return {self._tensor(self.program.outputs[name].tensor).root: memory
                 for name, memory in self._wanted.items()}
 
-    def _read(self, tensor: int, shapes: dict[int, StaticShape]) -> np.ndarray:
-        return self._output(tensor, shapes).to_numpy()
-
-    def _output(self, tensor: int, shapes: dict[int, StaticShape]) -> NetworkOutput:
-        layout = self._tensor(tensor).layout
-        if tensor in shapes:
-            layout = _shaped(layout, shapes[tensor])
-        return NetworkOutput(layout, self._bindings.memory(tensor), self.stream)
-
-
-@lru_cache(maxsize=1024)
-def _shaped(layout: Layout, shape: StaticShape) -> Layout:
-    return layout.with_shape(shape)
 
 
 def _fingerprint(value: np.ndarray) -> bytes:

@@ -1,0 +1,145 @@
+"""Carries out the steps of plans."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import zip_longest
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import StaticShape, admits, show
+from clinfer.network.bindings import Bindings
+from clinfer.network.bodies import Bodies
+from clinfer.network.buffers import Given
+from clinfer.network.host_calls import HostCalls
+from clinfer.network.inspection import inspect_launch, inspected
+from clinfer.network.known import Known
+from clinfer.network.output import NetworkOutput
+from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
+from clinfer.network.profiling import Profiler
+from clinfer.network.replay import Replay, WaitingLaunches
+from clinfer.program.program import Program
+from clinfer.runtime.stream import Stream
+
+
+class Runner:
+    """Launches, transfers, bodies and what the host computes, for one network."""
+
+    def __init__(self, program: Program, stream: Stream, bindings: Bindings, bodies: Bodies,
+                 profiler: Profiler | None) -> None:
+        self._program = program
+        self._stream = stream
+        self._bindings = bindings
+        self._bodies = bodies
+        self._profiler = profiler
+        self._host_calls = HostCalls(program, stream)
+        self._fetched: dict[int, Callable[[], np.ndarray]] = {}
+        self._proceed: Callable[[], None] | None = None
+        self._inspected = inspected()
+
+    def begin(self, proceed: Callable[[], None] | None) -> None:
+        """Begin an execution; `proceed` is called before each segment of bodies."""
+        self._proceed = proceed
+
+    def end(self) -> None:
+        """The execution is over, or has failed."""
+        self._proceed = None
+        self._fetched.clear()
+
+    def release_memory(self) -> None:
+        """Give back what bodies and the host's results have."""
+        self._bodies.release_memory()
+        self._host_calls.release()
+
+    def output(self, tensor: int, known: Known) -> NetworkOutput:
+        """A tensor as it lies at present."""
+        layout = self._program.tensors[tensor].layout
+        if tensor in known.shapes:
+            layout = _shaped(layout, known.shapes[tensor])
+        return NetworkOutput(layout, self._bindings.memory(tensor), self._stream)
+
+    def value(self, tensor: int, known: Known) -> np.ndarray:
+        """The value of a tensor that the device has (blocking), which a segment before may have begun to read."""
+        fetched = self._fetched.pop(tensor, None)
+        return self.output(tensor, known).to_numpy() if fetched is None else fetched()
+
+    def run(self, plan: Plan, replay: Replay, known: Known) -> None:
+        """Carry out a plan, of which `replay` is the ready form."""
+        if self._inspected or self._profiler is not None:
+            self._run_one_by_one(plan, known)
+            return
+        for step in replay:
+            if isinstance(step, list):
+                self._stream.enqueue_all(step)
+            elif isinstance(step, WaitingLaunches):
+                self._stream.enqueue_waiting(step.launches, step.waits)
+            else:
+                self._carry_out(step, known)
+
+    def _carry_out(self, step: Upload | RunBody | Fetch | CallHost, known: Known) -> None:
+        if isinstance(step, Upload):
+            self._stream.write(self._bindings.memory(step.tensor), step.units)
+        elif isinstance(step, Fetch):
+            self._fetched[step.tensor] = self.output(step.tensor, known).begin_read()
+        elif isinstance(step, CallHost):
+            self._call_host(step, known)
+        else:
+            self._run_body(step, known)
+
+    def _call_host(self, step: CallHost, known: Known) -> None:
+        start, node = time.perf_counter_ns(), self._program.nodes[step.node]
+        inputs = [known.values[t] if t in known.values else self.value(t, known) for t in node.inputs]
+        for tensor, result in zip(node.outputs, self._host_calls.run(step.node, inputs), strict=True):
+            assert result.host_value is not None
+            known.shapes[tensor], known.values[tensor] = result.shape, result.host_value
+            self._bindings.bind(tensor, result.memory)
+        if self._profiler is not None:
+            self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
+
+    def _run_body(self, step: RunBody, known: Known) -> None:
+        node = self._program.nodes[step.node]
+        inputs = {index: self._given(node.inputs[index], known)
+                  for index in node.primitive.bodies[step.body].inputs.values()}
+        for tensor, result in zip(node.outputs, self._bodies.run(step, inputs, self._proceed), strict=True):
+            declared = self._program.tensors[tensor].layout.shape
+            if not admits(declared, result.shape):
+                raise ClinferError("a body gave a shape outside what the model declares", where=node.primitive.where,
+                                   values={"declared": show(declared), "actual": show(result.shape)})
+            known.shapes[tensor] = result.shape
+            known.values.pop(tensor, None)
+            self._bindings.bind(tensor, result.memory)
+
+    def _given(self, tensor: int, known: Known) -> Given:
+        shape = known.shapes.get(tensor)
+        if shape is None:
+            shape = self._program.tensors[tensor].layout.static_shape
+        return Given(self._bindings.memory(tensor), shape, known.values.get(tensor))
+
+    # -- one launch at a time -------------------------------------------------------------------
+
+    def _run_one_by_one(self, plan: Plan, known: Known) -> None:
+        for step, following in zip_longest(plan.steps, plan.steps[1:]):
+            if not isinstance(step, Launch):
+                self._carry_out(step, known)
+            elif self._inspected:
+                is_last = not isinstance(following, Launch) or not self._bindings.same_node(step, following)
+                inspect_launch(self._program, self._stream, self._bindings, step, known.shapes, is_last, self._enqueue)
+            else:
+                self._enqueue(step)
+
+    def _enqueue(self, step: Launch) -> None:
+        kernel = self._bindings.kernels[step.kernel]
+        if self._profiler is None:
+            self._stream.enqueue(kernel, step.work)
+            return
+        start = time.perf_counter_ns()
+        event = self._stream.enqueue_with_event(kernel, step.work)
+        self._profiler.add_launch(step.kernel, event, time.perf_counter_ns() - start)
+
+
+@lru_cache(maxsize=1024)
+def _shaped(layout: Layout, shape: StaticShape) -> Layout:
+    return layout.with_shape(shape)
