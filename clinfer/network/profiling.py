@@ -13,6 +13,7 @@ from clinfer.runtime.event import Event
 from clinfer.topology import Constant, Input
 
 Status = Literal["executed", "optimized_out", "not_run"]
+IN_PLACE = "in place"
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,11 @@ class NodeProfile:
 
     `name`: the layer's name, made unique; primitives that a layer needs besides its own have one of theirs,
     those of a body stand behind `<layer>/body<number>/`. `kernel`: the kernel that ran (or would be tried
-    first), or `host`, `view`, `body`, `input`, `fused into <name>`. `device_ns`: nanoseconds from start to end
-    of its kernels, summed. `host_ns`: nanoseconds of planning it (none where the plan was known) and of
-    launching its kernels. A primitive that runs a body does not count the body's, which follow it. `shapes` of
-    its outputs, empty where it did not run. `within`: the name of the model's primitive in whose body it is,
-    empty for those that are in none.
+    first), or `host`, `view`, `body`, `input`, `in place` (nothing to copy), `fused into <name>`. `device_ns`:
+    nanoseconds from start to end of its kernels, summed. `host_ns`: nanoseconds of planning it (none where the plan
+    was known) and of launching its kernels. A primitive that runs a body does not count the body's, which follow
+    it. `shapes` of its outputs, empty where it did not run. `within`: the name of the model's primitive in whose
+    body it is, empty for those that are in none.
     """
 
     name: str
@@ -101,11 +102,16 @@ class Profiler:
         record = self._records.get(index, _Record())
         return NodeProfile(
             profiled_name(node), type(node.primitive).__name__, node.primitive.origin, self._status(node, record),
-            _kernel(node, record), sum(event.duration_ns for event in record.events), record.host_ns,
+            IN_PLACE if self._is_in_place(node, record) else _kernel(node, record),
+            sum(event.duration_ns for event in record.events), record.host_ns,
             tuple(self._shapes[t] for t in node.outputs if t in self._shapes) if self._shapes is not None else ())
 
+    def _is_in_place(self, node: ProgramNode, record: _Record) -> bool:
+        """Whether the node ran without a launch, because it would have copied bytes to where they are."""
+        return bool(node.shares) and self._shapes is not None and not record.events
+
     def _status(self, node: ProgramNode, record: _Record) -> Status:
-        if node.kind == "view":
+        if node.kind == "view" or self._is_in_place(node, record):
             return "optimized_out"
         ran = node.kind in ("host", "body", "call") or (node.kind == "kernel" and record.events)
         return "executed" if ran and self._shapes is not None else "not_run"

@@ -11,7 +11,7 @@ from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.network import Network
+from clinfer.network.runner import Runner
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.stream import Stream
 from tests.api.models import F32, assert_softmax, softmax_model
@@ -109,16 +109,16 @@ def test_an_inference_that_failed_leaves_the_profile_of_the_one_before(
     request = profiled.create_infer_request()
     request.infer({"x": x, "deep": np.array(True)})
     before = [(row.node_name, row.real_time) for row in request.profiling_info]
-    run_body = Network._run_body
+    run_body = Runner._run_body
 
     def fail(*_: Any) -> None:
         raise ClinferError("the device is gone")
 
-    monkeypatch.setattr(Network, "_run_body", fail)
+    monkeypatch.setattr(Runner, "_run_body", fail)
     with pytest.raises(ClinferError, match="is gone"):
         request.infer({"deep": np.array(False)})
     assert [(row.node_name, row.real_time) for row in request.profiling_info] == before
-    monkeypatch.setattr(Network, "_run_body", run_body)
+    monkeypatch.setattr(Runner, "_run_body", run_body)
     request.infer()
     check_results(request, x, False)
     assert by_name(request.profiling_info)["branch/body0/tanh"].status == Status.NOT_RUN

@@ -106,6 +106,7 @@ def test_at_every_allocation_of_an_inference(core: clinfer.Core, device: DeviceI
     small, large = model.inference(SMALL), model.inference(LARGE)
     compiled = core.compile_model(model.model, device.name, CONFIG)
     allowed, ended = 0, False
+    gc.collect()
     while not ended:
         error: OutOfMemoryError | None = None
         compiled.release_memory()
