@@ -1,4 +1,4 @@
-"""Runs the reference kernels on their smallest case rows; meant to run under Oclgrind (see test_oclgrind.py)."""
+"""Runs reference kernels on their smallest case rows, and all of attention, under Oclgrind (see test_oclgrind.py)."""
 from __future__ import annotations
 
 import math
@@ -6,13 +6,23 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
+from itertools import product
+
+import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.transformations import prepare
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
+from clinfer.ops.sdpa import KERNELS as ATTENTION
+from clinfer.ops.sdpa import ScaledDotProductAttention
+from clinfer.program.options import BuildOptions
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
-from tests.oracle import build_model, parameter_specs
+from tests.network.running import check, network_of
+from tests.oracle import CpuPlugin, build_model, parameter_specs
+from tests.program.attention_models import HIDDEN, MODELS, attention_graph, attention_model
 from tests.rooms.room_runner import SEED, ModelOf, Variant, is_unsupported, needs, run_case
 from tests.rooms.tails import HOSTS, float_rows, tailed_model
 
@@ -36,6 +46,7 @@ def main() -> int:
             for build in (build_model, *([partial(tailed_model, f"{SEED}")] if room.name in HOSTS else [])):
                 done, failed = _run_kernel(engine, cases if build is build_model else float_rows(cases), kernel, build)
                 ran, failures = ran + done, failures + failed
+    ran, failures = ran + len(MODELS) * len(ATTENTION), failures + _run_attention(engine)
     print(f"rows run: {ran}, failures: {failures}, seed: {SEED}", flush=True)
     return failures
 
@@ -60,6 +71,24 @@ def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: Model
             failed += 1
             print(f"failed {case.name}: {error}", flush=True)
     return done, failed
+
+
+def _run_attention(engine: Engine) -> int:
+    """Every attention kernel on parts of tensors; how many results were wrong."""
+    rng, failed = np.random.default_rng(SEED), 0
+    for name, kernel in product(MODELS, (spec.name for spec in ATTENTION)):
+        print(f"attention {name} {kernel}", flush=True)
+        model = attention_model(name, SEED, -1, -1, HIDDEN)
+        topology = to_topology(prepare(model)).topology
+        node = next(x for x in attention_graph(engine, topology) if isinstance(x.primitive, ScaledDotProductAttention))
+        network = network_of(engine, topology, BuildOptions({node.id: ("", kernel)}))
+        try:
+            for shape in ((2, 5, HIDDEN), (1, 35, HIDDEN)):
+                check(network, CpuPlugin(model), [rng.standard_normal(shape).astype(np.float32)])
+        except AssertionError as error:
+            failed += 1
+            print(f"failed {name} {kernel}: {error}", flush=True)
+    return failed
 
 
 if __name__ == "__main__":

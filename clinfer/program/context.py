@@ -1,6 +1,7 @@
 """What passes are handed besides the graph."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,6 +11,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.layout import Layout
+from clinfer.base.part import Part
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import ShapeInference, Values
 from clinfer.kernels.kernel_cache import KernelCache
@@ -45,10 +47,27 @@ class BuildContext:
         constant = graph.constants.get(port.primitive)
         return found.get(port) if constant is None else constant.on_host(self.stream)
 
+    def number(self, graph: Graph, port: Port) -> float | None:
+        """The value of a constant of one float, if it is finite."""
+        data = graph.constants.get(port.primitive)
+        if data is None or not data.layout.is_static or data.layout.count != 1 or not data.layout.element_type.is_float:
+            return None
+        value = float(data.on_host(self.stream).reshape(()))
+        return value if math.isfinite(value) else None
+
     def known_values(self, graph: Graph, node: Node, found: Mapping[Port, np.ndarray] = NOTHING) -> Values:
         """The values of a node's value inputs, as far as they are known; see `known_value`."""
         values = {index: self.known_value(graph, node.inputs[index], found) for index in node.primitive.value_inputs}
         return {index: value for index, value in values.items() if value is not None}
+
+    def as_part(self, graph: Graph, port: Port) -> Part | None:
+        """A tensor as a part of input 0 of what makes it; None: it is none, or not for certain."""
+        node = graph[port.primitive]
+        if not node.inputs or node.primitive.output_padding or node.primitive.tails:
+            return None
+        known = {index: self.known_value(graph, read) for index, read in enumerate(node.inputs) if index}
+        values = {index: value for index, value in known.items() if value is not None}
+        return node.primitive.as_part(port.index, graph.layout(node.inputs[0]).shape, values)
 
     def infer(self, graph: Graph, node: Node, found: Mapping[Port, np.ndarray] = NOTHING) -> tuple[Layout, ...]:
         """Planar output layouts (with the primitive's padding) of a node whose inputs are inferred."""

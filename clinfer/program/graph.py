@@ -133,7 +133,7 @@ class Graph:
         return self._place(primitive, before=None)
 
     def move_before(self, id: str, other: str) -> None:
-        """Let a node stand right before another one, behind where it stands now."""
+        """Let a node stand right before another one: behind what it reads, and before what reads it."""
         node = self._nodes.pop(id)
         self._insert(node, other)
 
@@ -169,6 +169,16 @@ class Graph:
         self.history.removed(self._nodes[id].primitive)
         del self._nodes[id], self._users[id]
         self.constants.pop(id, None)
+
+    def remove_unread(self, id: str) -> None:
+        """Take out a node that nobody reads, and with it what nobody else reads."""
+        node = self._nodes.get(id)
+        if node is None or self._users[id] or self.is_output(id) or id in self.input_names:
+            return
+        read = {port.primitive for port in node.inputs}
+        self.remove(id)
+        for source in read:
+            self.remove_unread(source)
 
     # -- consistency ----------------------------------------------------------------------------
 

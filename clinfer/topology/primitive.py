@@ -10,6 +10,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import NO_PADDING, Padding
+from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import OpSignature, Values
 
@@ -121,6 +122,12 @@ class Primitive:
 
         The inputs are called a, b, c. They and the result are all of type T, a float or a vector of floats.
         """
+        return None
+
+    def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
+        """An output as a part of input 0, which has this shape; None: it is none, or not for certain.
+
+        `values`: those inputs of which the values are known."""
         return None
 
     @property

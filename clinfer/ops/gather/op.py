@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
@@ -103,6 +104,15 @@ class Gather(Gathering):
                 one != other for one, other in zip(data[:batch], indices[:batch], strict=True)):
             return None
         return ((*data[:axes[0]], *indices[batch:], *data[axes[0] + 1:]),)
+
+    def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
+        if self.batch_dims or 1 not in values or 2 not in values or values[1].ndim:
+            return None
+        axis, index = self._axis(values[2], len(shape)), int(values[1])
+        size = shape[axis]
+        if not isinstance(size, int) or not (-size if self.wraps_negative else 0) <= index < size:
+            return None
+        return Part.whole(len(shape)).cut(axis, index % size, index % size + 1).without(axis)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, indices, axis_value = values

@@ -20,10 +20,11 @@ from clinfer.kernels.spec import (
     planar_formats,
     scratch_operand,
 )
-from clinfer.ops.matmul.views import Product, product_of, rows_of, static, tail_view_of
+from clinfer.ops.matmul.views import Product, product_of, rows_of, tail_view_of
 from clinfer.ops.shared.bias import bias_constants, bias_operand
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.shared.spatial import count
+from clinfer.ops.shared.views import static
 
 PANEL_COLUMNS = 32
 PACKED_ROWS = 64

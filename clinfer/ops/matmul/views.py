@@ -49,11 +49,6 @@ def times(a: Size, b: Size) -> Size:
     return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
 
 
-def static(sizes: Shape) -> tuple[int, ...]:
-    """The sizes of a view whose layout is static."""
-    return sizes  # type: ignore[return-value]
-
-
 def product_of(params: KernelParams, collapse: bool = False) -> Product:
     """The views of a primitive; with `collapse`, all rows that meet the same right side are one matrix."""
     (left, right), primitive = params.inputs[:2], params.primitive

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from clinfer.base.part import Part
 from clinfer.base.shape import ANY, Shape, StaticShape
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.open_ranks import named_axes, without_axes
@@ -72,6 +73,15 @@ class Squeeze(_Reshaping):
     def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
         """One axis less for each that is named, if each is named once and none may stay in place."""
         return (None,) if self.allow_axis_skip else (without_axes(shapes),)
+
+    def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
+        axes = distinct_axes(values[1], len(shape)) if 1 in values else None
+        if not axes or any(shape[axis] != 1 for axis in axes):
+            return None
+        part = Part.whole(len(shape))
+        for axis in sorted(axes, reverse=True):
+            part = part.cut(axis, 0, 1).without(axis)
+        return part
 
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         data = shapes[0]

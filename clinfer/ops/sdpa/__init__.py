@@ -1,9 +1,9 @@
 """ScaledDotProductAttention: the core of transformers."""
 from clinfer.ops.room import Room, by_attributes
-from clinfer.ops.sdpa.kernels import KERNELS
+from clinfer.ops.sdpa.kernels import KERNELS, MOST_WIDTH
 from clinfer.ops.sdpa.op import ScaledDotProductAttention
 
 ROOM = Room("sdpa", converters={"ScaledDotProductAttention": by_attributes(ScaledDotProductAttention)},
             kernels={ScaledDotProductAttention: KERNELS})
 
-__all__ = ["ROOM", "ScaledDotProductAttention"]
+__all__ = ["KERNELS", "MOST_WIDTH", "ROOM", "ScaledDotProductAttention"]

@@ -1,29 +1,55 @@
 """The ScaledDotProductAttention primitive (OpenVINO ScaledDotProductAttention-13)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, empty, show
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Shape, StaticShape, broadcast_shapes, empty, show
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.ops.shared.parts import ReadsParts
 from clinfer.ops.shared.static_shapes import stretches_to
-from clinfer.topology import Primitive
 
 
 @dataclass(frozen=True)
-class ScaledDotProductAttention(Primitive):
+class ScaledDotProductAttention(ReadsParts):
     """softmax(query x key^T * scale + mask) x value over the last two axes; those before them broadcast.
 
     Inputs: query [..., L, E], key [..., S, E], value [..., S, V]; then, each optional, the mask [..., L, S]
-    (added, or boolean: false is left out; not read if `causal`), the scale (one element; missing:
-    1/sqrt(E)) and the sink [..., L, 1], a score that takes part in the softmax without a value.
-    With `causal`, query i sees keys 0 to i.
+    (added, or boolean: false is left out; not read if `causal`), the scale (one element; missing: `scale`, and where
+    that is None 1/sqrt(E)) and the sink [..., L, 1], a score that takes part in the softmax without a value.
+    With `causal`, query i sees keys 0 to i. Of query, key and value it can read parts.
     """
 
     causal: bool = False
+    scale: float | None = None
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
+    part_inputs: ClassVar[tuple[int, ...]] = (0, 1, 2)
+
+    def signature(self) -> OpSignature | None:
+        own = None if self.scale is not None else super().signature()
+        return own and replace(own, attributes=(("causal", self.causal),))
+
+    def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
+        query, key, value = seen[:3]
+        batch = broadcast_shapes((query[:-2], key[:-2], value[:-2]))
+        assert batch is not None
+        self._check(query, key, value, (*batch, query[-2], key[-2]), seen[3:])
+        return (*batch, query[-2], value[-1])
+
+    def _check(self, query: Shape, key: Shape, value: Shape, scores: Shape, others: tuple[Shape, ...]) -> None:
+        """An error where sizes that are known do not fit."""
+        pairs = [(query[-1], key[-1]), (key[-2], value[-2])]
+        if others and not self.causal:
+            pairs += [(size, 1 if size == 1 else whole)
+                      for size, whole in zip(others[0][::-1], scores[::-1], strict=False)]
+        wrong = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+        if wrong or (others and len(others[0]) > len(scores)):
+            raise ClinferError("the inputs of attention do not fit together", where=self.where, values={
+                "query": show(query), "key": show(key), "value": show(value),
+                **({"mask": show(others[0])} if others else {})},
+                hint="the mask must stretch to [..., queries, keys]")
 
     @property
     def is_heavy(self) -> bool:
@@ -42,6 +68,8 @@ class ScaledDotProductAttention(Primitive):
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
-        if shapes[0][-1] == 0 and self.own_input_count < 5 and not empty(outputs):
+        query, key, *_ = self.seen(shapes)
+        assert query is not None
+        if query[-1] == 0 and self.scale is None and self.own_input_count < 5 and not empty(outputs):
             raise ClinferError("queries and keys without features have no scale", where=self.where, values={
-                "query": show(shapes[0]), "key": show(shapes[1])}, hint="give the scale as an input")
+                "query": show(query), "key": show(key)}, hint="give the scale as an input")

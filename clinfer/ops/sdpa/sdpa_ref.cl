@@ -12,6 +12,7 @@
 #define MASK_IS_BOOLEAN 0
 #define WITH_SCALE 0
 #define WITH_SINK 0
+#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
 KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
@@ -38,7 +39,7 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
 #if WITH_SCALE
     const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
 #else
-    const float scale = rsqrt((float)INPUT0_SIZE_LAST);
+    const float scale = SCALE;
 #endif
     float highest = -INFINITY, sum = 0, total[CHUNK];
     for (int i = 0; i < CHUNK; ++i) total[i] = 0;

@@ -1,14 +1,15 @@
 // Attention on a CPU: query [a, b, L, E], packed keys (see sdpa_pack_keys), values [a, b, S, 16 * VECTORS] and the
 // output [a, b, L, V] with contiguous last axes; mask [a, b, L, S], sink [a, b, L, 1]. VALUE is input 2 or, where V
 // is no multiple of 16, what sdpa_pack_values made of it; TAIL is V modulo 16. One work-item computes ROWS output
-// rows, walking the keys in blocks of KEYS = 32 with a running maximum and sum per row. Rows beyond L are computed
-// from the last one and not written.
+// rows, walking the keys in blocks of KEYS = 32 with a running maximum and sum per row, HELD vectors of each row in
+// registers at a time. Rows beyond L are computed from the last one and not written.
 // Dimension 0: tiles of rows, 1: a times b.
 #include "clinfer.cl"
 
 #ifndef ROWS
 #define ROWS 6
 #define VECTORS 1
+#define HELD 1
 #define TAIL 0
 #define VALUE_TYPE INPUT2_TYPE
 #define VALUE_LOAD16 INPUT2_LOAD16
@@ -20,6 +21,7 @@
 #define MASK_IS_BOOLEAN 0
 #define WITH_SCALE 0
 #define WITH_SINK 0
+#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
 float FUNC(highest_of)(float16 v) {
@@ -55,7 +57,7 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
 #if WITH_SCALE
     const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
 #else
-    const float scale = rsqrt((float)INPUT0_SIZE_3);
+    const float scale = SCALE;
 #endif
     int rows[ROWS];
     float highest[ROWS], sums[ROWS];
@@ -90,8 +92,16 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
             vstore16(scores[r][1] * scale, 1, weights[r]);
         }
 #if WITH_MASK
-        for (int r = 0; r < ROWS; ++r)
-            for (int k = 0; k < count; ++k) {
+        for (int r = 0; r < ROWS; ++r) {
+            int k = 0;
+#if !MASK_IS_BOOLEAN
+            if (INPUT3_PITCH_3 == 1)
+                for (; k + 16 <= count; k += 16) {
+                    const int index = INPUT3_GET_INDEX(a, b, rows[r], first_key + k);
+                    vstore16(vload16(0, weights[r] + k) + INPUT3_LOAD16(mask, index), 0, weights[r] + k);
+                }
+#endif
+            for (; k < count; ++k) {
                 const int index = INPUT3_GET_INDEX(a, b, rows[r], first_key + k);
 #if MASK_IS_BOOLEAN
                 weights[r][k] = INPUT3_LOAD(mask, index) ? weights[r][k] : -INFINITY;
@@ -99,6 +109,7 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
                 weights[r][k] += INPUT3_LOAD(mask, index);
 #endif
             }
+        }
 #endif
         for (int r = 0; r < ROWS; ++r) {
             const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
@@ -114,12 +125,19 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
             vstore16(high_weights, 1, weights[r]);
             for (int v = 0; v < VECTORS; ++v) totals[r][v] *= rescale;
         }
-        for (int k = 0; k < count; ++k) {
-            const int from = VALUE_GET_INDEX(a, b, first_key + k, 0);
-            for (int v = 0; v < VECTORS; ++v) {
-                const float16 x = VALUE_LOAD16(value, from + 16 * v);
-                for (int r = 0; r < ROWS; ++r) totals[r][v] += weights[r][k] * x;
+        for (int part = 0; part < VECTORS; part += HELD) {
+            float16 held[ROWS][HELD];
+            for (int r = 0; r < ROWS; ++r)
+                for (int v = 0; v < HELD; ++v) held[r][v] = totals[r][part + v];
+            for (int k = 0; k < count; ++k) {
+                const int from = VALUE_GET_INDEX(a, b, first_key + k, 16 * part);
+                for (int v = 0; v < HELD; ++v) {
+                    const float16 x = VALUE_LOAD16(value, from + 16 * v);
+                    for (int r = 0; r < ROWS; ++r) held[r][v] += weights[r][k] * x;
+                }
             }
+            for (int r = 0; r < ROWS; ++r)
+                for (int v = 0; v < HELD; ++v) totals[r][part + v] = held[r][v];
         }
     }
     for (int r = 0; r < min(ROWS, OUTPUT0_SIZE_2 - first_row); ++r) {

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
-from clinfer.base.shape import ANY, Size
+from clinfer.base.shape import ANY, Shape, Size, StaticShape
 from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
 from clinfer.ops.shared.static_shapes import cut
 
@@ -21,6 +21,11 @@ def is_static_view(view: TensorView) -> bool:
     """Whether every number of a view is known."""
     return (view.offset is not None and all(isinstance(s, int) for s in view.sizes)
             and all(p is not None for p in view.pitches))
+
+
+def static(sizes: Shape) -> StaticShape:
+    """The sizes of a view whose layout is static."""
+    return sizes  # type: ignore[return-value]
 
 
 def at_least_one_axis(view: TensorView) -> TensorView:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.static_shapes import cut
@@ -37,6 +38,30 @@ class Cut(Primitive, ABC):
         sizes = iter(values[0].shape)
         within = tuple(entry if entry is None else _within(next(sizes), entry) for entry in index)
         return (np.array(values[0][within], order="C"),)
+
+    def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
+        index = self.index_of(values, len(shape)) if all(i in values for i in self.value_inputs) else None
+        if index is None or len(index) != len(shape):
+            return None
+        part, dropped = Part.whole(len(shape)), []
+        for axis, (entry, size) in enumerate(zip(index, shape, strict=True)):
+            if entry in (slice(None), slice(None, None, 1)):
+                continue
+            if entry is None or not isinstance(size, int):
+                return None
+            if isinstance(entry, int):
+                if not -size <= entry < size:
+                    return None
+                start, count, step = entry % size, 1, 1
+                dropped.append(axis)
+            else:
+                start, count, step = cut(size, entry.start, entry.stop, entry.step)
+            if step != 1:
+                return None
+            part = part.cut(axis, start, start + count)
+        for axis in reversed(dropped):
+            part = part.without(axis)
+        return part
 
     @abstractmethod
     def index_of(self, values: Values, rank: int) -> Index | None:

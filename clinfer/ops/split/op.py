@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.static_shapes import distinct_axes
@@ -41,6 +42,19 @@ class Split(Primitive):
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         parts = np.split(values[0], self.num_splits, int(values[1].reshape(())))
         return tuple(np.ascontiguousarray(part) for part in parts)
+
+    def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
+        axis = self.axis_of(values, len(shape))
+        size = None if axis is None else shape[axis]
+        if axis is None or not isinstance(size, int):
+            return None
+        cut = self.static_shapes(tuple((size,) if i == 0 else () for i in range(len(self.inputs))),
+                                 {**values, 1: np.zeros((), np.int64)})
+        if cut is None:
+            return None
+        lengths = [length for length, in cut]
+        start = sum(lengths[:output])
+        return Part.whole(len(shape)).cut(axis, start, start + lengths[output])
 
     def axis_of(self, values: Values, rank: int) -> int | None:
         """The axis that is cut, or None while it is unknown."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.topology import Primitive
@@ -28,6 +29,10 @@ class Transpose(Primitive):
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         order = order_of(values, len(shapes[0])) or ()
         return (tuple(shapes[0][axis] for axis in order),) if sorted(order) == list(range(len(shapes[0]))) else None
+
+    def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
+        order = order_of(values, len(shape))
+        return None if order is None else Part(order)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         return (np.ascontiguousarray(values[0].transpose(order_of({1: values[1]}, values[0].ndim) or ())),)

@@ -10,13 +10,16 @@ from clinfer.base.tracing import dump, log
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
+from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.propagate_constants import propagate_constants
+from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.share_memory import share_memory
@@ -29,7 +32,10 @@ PIPELINE: tuple[Pass, ...] = (
     keep_weights_narrow,
     propagate_constants,
     remove_needless_nodes,
+    fuse_attention,
     fuse_bias,
+    read_parts,
+    join_projections,
     mark_host_nodes,
     join_split_parts,
     fuse_eltwise_tails,
@@ -40,7 +46,16 @@ PIPELINE: tuple[Pass, ...] = (
     share_memory,
 )
 
-OPTIONAL: tuple[Pass, ...] = (keep_weights_narrow, fuse_bias, join_split_parts, fuse_eltwise_tails, share_memory)
+OPTIONAL: tuple[Pass, ...] = (
+    keep_weights_narrow,
+    fuse_attention,
+    fuse_bias,
+    read_parts,
+    join_projections,
+    join_split_parts,
+    fuse_eltwise_tails,
+    share_memory,
+)
 """Passes without which a program is slower or larger, but computes the same."""
 
 INTERNAL_PIPELINE: tuple[Pass, ...] = (infer_layouts, mark_host_nodes, select_kernels, add_required_reorders)

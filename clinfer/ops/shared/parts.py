@@ -1,0 +1,86 @@
+"""Primitives that read parts of tensors and write their result with its axes in another order.
+
+What moves or cuts elements around such a primitive (Transpose, Split, Slice) is then no work: kernels reach the
+elements through views.
+"""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
+
+from clinfer.base.part import Part
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.spec import KernelParams
+from clinfer.ops.shared.views import index_view
+from clinfer.topology import Port, Primitive
+
+R = TypeVar("R", bound="ReadsParts")
+
+
+def part_view(part: Part, view: TensorView) -> TensorView:
+    """A part of a viewed tensor."""
+    cuts = {axis: (start, stop) for axis, start, stop in part.cuts}
+    index: list[slice | int | None] = []
+    for axis in range(view.rank):
+        start, stop = cuts.get(axis, (None, None))
+        index.append(slice(start, stop) if axis in part.axes else start)
+    kept = sorted(part.axes)
+    return index_view(view, tuple(index)).permute(tuple(kept.index(axis) for axis in part.axes))
+
+
+@dataclass(frozen=True)
+class ReadsParts(Primitive, ABC):
+    """`parts`: what it sees of its first inputs (None, or none given: all); `result_axes`: axis `result_axes[i]` of
+    its result is axis i of its output (empty: as they are)."""
+
+    parts: tuple[Part | None, ...] = ()
+    result_axes: tuple[int, ...] = ()
+
+    part_inputs: ClassVar[tuple[int, ...]] = ()
+    """The inputs of which it can read parts."""
+
+    def seen(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        """The shapes of what it sees of inputs of these shapes."""
+        parts = (*self.parts, *(None,) * (len(shapes) - len(self.parts)))
+        return tuple(shape if part is None or shape is None else part.shape(shape)
+                     for part, shape in zip(parts, shapes, strict=True))
+
+    @abstractmethod
+    def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
+        """The shape of the result before its axes are put in order, for what it sees of its inputs."""
+
+    def signature(self) -> OpSignature | None:
+        if self.parts or self.result_axes:
+            return None
+        return super().signature()
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        seen = self.seen(shapes)
+        result = self.result_shape(tuple(shape for shape in seen if shape is not None))
+        return (tuple(result[axis] for axis in self.result_axes) if self.result_axes else result,)
+
+    def reading(self: R, index: int, port: Port, part: Part) -> R:
+        """The primitive with another input, of which it sees a part."""
+        parts = [*self.parts, *(None,) * (index + 1 - len(self.parts))]
+        parts[index] = part
+        return replace(self, inputs=(*self.inputs[:index], port, *self.inputs[index + 1:]), parts=tuple(parts))
+
+    def part(self, index: int, rank: int) -> Part:
+        """What it sees of an input of that rank."""
+        part = self.parts[index] if index < len(self.parts) else None
+        return part or Part.whole(rank)
+
+
+def seen_input(params: KernelParams, index: int) -> TensorView:
+    """What the primitive sees of an input."""
+    layout = params.inputs[index]
+    return part_view(params.primitive.part(index, layout.rank), TensorView.of(layout))
+
+
+def seen_result(params: KernelParams) -> TensorView:
+    """The output with its axes as the result has them."""
+    view, axes = TensorView.of(params.outputs[0]), params.primitive.result_axes
+    return view.permute(tuple(axes.index(axis) for axis in range(view.rank))) if axes else view

@@ -1,0 +1,137 @@
+"""The pass that makes attention one primitive: how it may be written out, and when the pass keeps away."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.transformations import prepare
+from clinfer.ops.matmul import MatMul
+from clinfer.ops.sdpa import ScaledDotProductAttention
+from clinfer.ops.transpose import Transpose
+from clinfer.program.graph import Graph
+from clinfer.program.options import BuildOptions
+from clinfer.program.passes.fuse_attention import fuse_attention
+from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.propagate_constants import propagate_constants
+from clinfer.runtime.engine import Engine
+from tests.network.running import check, network_of
+from tests.oracle import CpuPlugin, ov
+from tests.program.building import graph_after
+from tests.rooms.room_runner import execute
+
+PASSES = (infer_layouts, propagate_constants, fuse_attention)
+SKIPPED = BuildOptions(skipped_passes=frozenset({"fuse_attention"}))
+HEADS, DEPTH = 2, 8
+
+op = ov.opset13
+
+
+def _graph(engine: Engine, model: ov.Model) -> Graph:
+    return graph_after(engine, to_topology(prepare(model)).topology, PASSES)
+
+
+def _attentions(graph: Graph) -> list[ScaledDotProductAttention]:
+    return [node.primitive for node in graph if isinstance(node.primitive, ScaledDotProductAttention)]
+
+
+def _three(*lead: int) -> list[ov.Node]:
+    """Query, key and value [..., length, depth] with lengths of their own."""
+    return [op.parameter([*lead, -1, DEPTH], np.float32) for _ in range(3)]
+
+
+def _random(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def _sizes(rng: np.random.Generator, *lead: int) -> list[np.ndarray]:
+    """Arrays for `_three`."""
+    queries, keys = (int(n) for n in rng.integers(1, 40, 2))
+    return _random(rng, (*lead, queries, DEPTH), (*lead, keys, DEPTH), (*lead, keys, DEPTH))
+
+
+def test_a_quotient_and_a_mask_on_the_left(engine: Engine, rng: np.random.Generator) -> None:
+    query, key, value = _three(-1, HEADS)
+    mask = op.parameter([-1, 1, 1, -1], np.float32)
+    scores = op.multiply(op.divide(op.matmul(query, key, False, True), np.float32(3)), np.float32(0.5))
+    mixed = op.matmul(op.softmax(op.add(mask, scores), 3), value, False, False)
+    model = ov.Model([mixed], [query, key, value, mask], "quotient")
+    attention, = _attentions(_graph(engine, model))
+    assert attention.scale == pytest.approx(1 / 6) and len(attention.inputs) == 4
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    for batch in (2, 1, 3):
+        given = _sizes(rng, batch, HEADS)
+        check(network, oracle, [*given, *_random(rng, (batch, 1, 1, given[1].shape[-2]))])
+
+
+def test_three_axes_and_sides_that_are_turned(engine: Engine, rng: np.random.Generator) -> None:
+    query, key = (op.parameter([-1, DEPTH, -1], np.float32) for _ in range(2))
+    value = op.parameter([-1, DEPTH, -1], np.float32)
+    scores = op.divide(op.matmul(query, key, True, False), np.float32(2))
+    model = ov.Model([op.matmul(op.softmax(scores, -1), value, False, True)], [query, key, value], "turned")
+    graph = _graph(engine, model)
+    assert len(_attentions(graph)) == 1 and sum(isinstance(node.primitive, Transpose) for node in graph) == 3
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    for queries, keys in ((5, 9), (1, 1), (40, 33)):
+        check(network, oracle, _random(rng, (2, DEPTH, queries), (2, DEPTH, keys), (2, DEPTH, keys)))
+
+
+def test_a_scale_that_openvino_leaves_as_an_input(engine: Engine, rng: np.random.Generator) -> None:
+    """Without a mask, a zero stands for one; neither is read."""
+    query, key, value = _three(-1, HEADS)
+    model = ov.Model([op.scaled_dot_product_attention(
+        query, key, value, op.constant(np.float32(0)), op.constant(np.float32(0.3)))], [query, key, value], "inputs")
+    attention, = _attentions(_graph(engine, model))
+    assert attention.scale == pytest.approx(0.3) and len(attention.inputs) == 3
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    for _ in range(3):
+        check(network, oracle, _sizes(rng, 2, HEADS))
+
+
+def test_the_pass_can_be_left_out(engine: Engine, rng: np.random.Generator) -> None:
+    query, key, value = _three(2, HEADS)
+    scores = op.divide(op.matmul(query, key, False, True), np.float32(3))
+    model = prepare(ov.Model([op.matmul(op.softmax(scores, -1), value, False, False)], [query, key, value], "out"))
+    fused, apart = network_of(engine, model), network_of(engine, model, SKIPPED)
+    given = _sizes(rng, 2, HEADS)
+    assert np.allclose(execute(fused, given)[0], execute(apart, given)[0], rtol=1e-4, atol=1e-5)
+    counts = [sum(node.kind == "kernel" for node in network.program.nodes) for network in (fused, apart)]
+    assert counts[0] == 1 and counts[1] >= 3
+
+
+def test_a_mask_that_does_not_stretch_is_an_error(engine: Engine, rng: np.random.Generator) -> None:
+    query, key, value = _three(-1, HEADS)
+    mask = op.parameter([-1, 1, 1, -1], np.float32)
+    scores = op.add(op.divide(op.matmul(query, key, False, True), np.float32(3)), mask)
+    model = ov.Model([op.matmul(op.softmax(scores, -1), value, False, False)], [query, key, value, mask], "mask")
+    given = _random(rng, (1, HEADS, 4, DEPTH), (1, HEADS, 6, DEPTH), (1, HEADS, 6, DEPTH), (3, 1, 1, 6))
+    with pytest.raises(ClinferError, match="do not fit together"):
+        execute(network_of(engine, prepare(model)), given)
+    check(network_of(engine, prepare(model), SKIPPED), CpuPlugin(model), given)
+
+
+def _kept(rng: np.random.Generator) -> dict[str, ov.Model]:
+    """Models that look like attention and are none, or of which a part is read elsewhere."""
+    query, key, value = _three(-1, HEADS)
+    inputs = [query, key, value]
+    scores = op.divide(op.matmul(query, key, False, True), np.float32(2))
+    weights = op.softmax(scores, -1)
+    mixed = op.matmul(weights, value, False, False)
+    scale = op.constant(rng.standard_normal((HEADS, 1, 1)).astype(np.float32))
+    wide = op.add(op.matmul(query, key, False, True), op.constant(np.zeros((4, 1, HEADS, 1, 1), np.float32)))
+    return {"weights are an output": ov.Model([mixed, weights], inputs, "a"),
+            "scores are an output": ov.Model([mixed, op.relu(scores)], inputs, "b"),
+            "a scale per head": ov.Model([op.matmul(op.softmax(op.multiply(op.divide(
+                op.matmul(query, key, False, True), np.float32(2)), scale), -1), value, False, False)], inputs, "c"),
+            "columns are normalised": ov.Model([op.matmul(op.softmax(scores, -2), value, False, False)], inputs, "d"),
+            "a mask of more axes": ov.Model([op.matmul(op.softmax(wide, -1), value, False, False)], inputs, "e")}
+
+
+@pytest.mark.parametrize("name", ["weights are an output", "scores are an output", "a scale per head",
+                                  "columns are normalised", "a mask of more axes"])
+def test_what_is_no_attention_stays(engine: Engine, name: str, rng: np.random.Generator) -> None:
+    model = _kept(rng)[name]
+    graph = _graph(engine, model)
+    assert not _attentions(graph) and sum(isinstance(node.primitive, MatMul) for node in graph) == 2
+    check(network_of(engine, prepare(model)), CpuPlugin(model), _sizes(rng, 2, HEADS))
