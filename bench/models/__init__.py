@@ -11,7 +11,7 @@ import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 
-from bench.models import bert, minilm, mobilenet_v3, resnet50, unet, vit, whisper, yolo
+from bench.models import bert, llama, minilm, mobilenet_v3, resnet50, unet, vit, whisper, yolo
 from examples.fetch_models import model_path
 
 Shape = tuple[int, ...]
@@ -25,6 +25,10 @@ def _normal(shape: Shape, random: np.random.Generator) -> Inputs:
 def _bytes(shape: Shape, random: np.random.Generator) -> Inputs:
     """Bytes as i32; 256 stands for none."""
     return [random.integers(0, 257, shape, dtype=np.int32)]
+
+
+def _tokens(shape: Shape, random: np.random.Generator) -> Inputs:
+    return [random.integers(0, llama.TINY.vocabulary, shape)]
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ MODELS = {
     "mobilenet_v3": BenchModel(mobilenet_v3.build, ((1, 3, 224, 224), (4, 3, 224, 224))),
     "bert_base": BenchModel(bert.build, ((1, 128), (1, 17), (4, 64)), bert.random_tokens),
     "minilm": BenchModel(minilm.build, ((1, 16), (8, 32), (1, 128)), bert.random_tokens),
+    "llama": BenchModel(llama.build, ((1, 128), (1, 17), (4, 64)), _tokens),
     "vit_b16": BenchModel(vit.build, ((1, 3, 224, 224), (2, 3, 224, 224))),
     "yolo": BenchModel(yolo.build, ((1, 3, 640, 640), (1, 3, 480, 640), (1, 3, 320, 320))),
     "unet": BenchModel(unet.build, ((1, 3, 256, 256), (1, 3, 192, 320))),

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bench.models import MODELS, BenchModel, Inputs, Shape, bert, mobilenet_v3, unet, vit, whisper, yolo
+from bench.models import MODELS, BenchModel, Inputs, Shape, bert, llama, mobilenet_v3, unet, vit, whisper, yolo
 from tests.oracle import CpuPlugin, ov
 
 
@@ -70,6 +70,8 @@ EVERYWHERE = {
                                  (1, 3, 64, 64), (2, 3, 96, 64), (1, 3, 33, 47), (3, 3, 32, 160)),
     "bert_small": Row(partial(bert.build, size=bert.TINY), ((1, 128), (2, 17), (1, 1), (3, 40), (5, 2)),
                       partial(bert.random_tokens, vocabulary=bert.TINY.vocabulary)),
+    "llama_small": Row(partial(llama.build, size=llama.TINY), ((1, 40), (2, 17), (1, 1), (3, 33)),
+                       MODELS["llama"].inputs),
     "vit_small": _small(partial(vit.build, size=64, layers=2, hidden=64, heads=4, classes=10),
                         (1, 3, 64, 64), (5, 3, 64, 64), (2, 3, 64, 64)),
     "yolo_small": _small(partial(yolo.build, scale=0.125, classes=7),

@@ -5,4 +5,4 @@ from clinfer.ops.room import Room
 
 ROOM = Room("mvn", converters={"MVN": convert_mvn}, kernels={MVN: KERNELS})
 
-__all__ = ["MVN", "ROOM"]
+__all__ = ["KERNELS", "MVN", "ROOM"]

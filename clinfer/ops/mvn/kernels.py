@@ -8,10 +8,11 @@ from clinfer.ops.shared.normalizing import normalizing_kernels
 
 def _constants(params: KernelParams) -> dict[str, Constant]:
     primitive = params.primitive
-    eps = literal(float(primitive.eps))
+    eps, centre = literal(float(primitive.eps)), bool(primitive.centre)
     if not primitive.normalize_variance:
-        return {"DEVIATION(v)": "((v) - (v) + 1)"}
-    return {"DEVIATION(v)": f"sqrt((v) + {eps})" if primitive.eps_inside_sqrt else f"(sqrt(v) + {eps})"}
+        return {"CENTRE": centre, "DEVIATION(v)": "((v) - (v) + 1)"}
+    deviation = f"sqrt((v) + {eps})" if primitive.eps_inside_sqrt else f"(sqrt(v) + {eps})"
+    return {"CENTRE": centre, "DEVIATION(v)": deviation}
 
 
 KERNELS = normalizing_kernels("mvn", _constants, takes_tails=True)

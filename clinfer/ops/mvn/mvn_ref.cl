@@ -1,10 +1,12 @@
 // (x - mean) / deviation along the last axes of the views, which have KEPT_RANK others in front; any
-// layout, rank and float type. DEVIATION(v) is the divisor for a variance v (1: centre only).
+// layout, rank and float type. DEVIATION(v) is the divisor for a variance v (1: centre only);
+// without CENTRE the mean is taken to be 0.
 // One work-item normalises N elements in three passes: mean, variance, result. The last group is not full.
 #include "clinfer.cl"
 
 #ifndef ARG_N
 #define DEVIATION(v) sqrt((v) + 1e-5f)
+#define CENTRE 1
 #define ARG_N INPUT0_SIZE_LAST
 #define ARG_RESULTS 1
 #endif
@@ -19,7 +21,7 @@ KERNEL(mvn_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* r
     INPUT0_UNRAVEL(row * ARG_N, at);
     for (int axis = KEPT_RANK; axis < INPUT0_RANK; ++axis) at[axis] = 0;
     INPUT0_COMPUTE mean = 0;
-    for (int n = 0; n < ARG_N; ++n) {
+    for (int n = 0; CENTRE && n < ARG_N; ++n) {
         mean += INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
         FUNC(step)(at, sizes);
     }

@@ -19,12 +19,14 @@ from clinfer.topology import Constant, Port, Primitive, SourceNode
 class MVN(Primitive):
     """Input 0 minus its mean along the axes in input 1 and, with `normalize_variance`, over its deviation.
 
-    `eps` is added to the variance ("inside_sqrt") or to its root ("outside_sqrt"); any case of letters.
+    Without `centre` the mean is taken to be 0, so that the deviation is the root of the mean square. `eps` is
+    added to the variance ("inside_sqrt") or to its root ("outside_sqrt"); any case of letters.
     """
 
     normalize_variance: bool = True
     eps: float = 1e-9
     eps_mode: str = "inside_sqrt"
+    centre: bool = True
     op_type: ClassVar[str] = "MVN"
     opset: ClassVar[str] = "opset6"
 

@@ -1,0 +1,104 @@
+"""A Llama: RMS normalisation, rotary positions, causal attention, a gated feed-forward; the whole text at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import openvino as ov
+from openvino import opset13 as op
+
+from bench.models.layers import integers, named
+from bench.models.transformer import WeightSource, seeded
+
+
+@dataclass(frozen=True)
+class Size:
+    """The sizes of a Llama."""
+
+    layers: int = 6
+    hidden: int = 512
+    heads: int = 8
+    inside: int = 1376
+    vocabulary: int = 4000
+
+
+TINY = Size(layers=2, hidden=64, heads=4, inside=96, vocabulary=300)
+
+
+@dataclass(frozen=True)
+class Llama:
+    """Its parts, in the form in which exporters write them; data is [batch, length, hidden]."""
+
+    size: Size
+    weights: WeightSource
+    epsilon: np.float32 = field(default_factory=lambda: np.float32(1e-5))
+
+    @property
+    def depth(self) -> int:
+        """Elements of a head."""
+        return self.size.hidden // self.size.heads
+
+    def linear(self, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
+        """data [..., inputs] times the transposed weights [outputs, inputs]."""
+        return op.matmul(data, self.weights(f"{name}.weight", (outputs, inputs)), False, True, name=name)
+
+    def normalise(self, name: str, data: ov.Node) -> ov.Node:
+        """Over the root of the mean square of the last axis, times a weight for each column."""
+        mean = op.reduce_mean(op.power(data, np.float32(2)), integers([-1]), True)
+        scaled = op.multiply(data, op.power(op.add(mean, self.epsilon), np.float32(-0.5)), name=name)
+        return op.multiply(self.weights(f"{name}.LayerNorm.weight", (self.size.hidden,)), scaled)
+
+    def angles(self, tokens: ov.Node) -> tuple[ov.Node, ov.Node]:
+        """Cosines and sines [1, 1, length, depth] of the positions."""
+        length = op.gather(op.shape_of(tokens), integers(1), integers(0))
+        places = op.convert(op.range(integers(0), length, integers(1), "i64"), "f32")
+        steps = (10000.0 ** (-np.arange(0, self.depth, 2) / self.depth)).astype(np.float32)
+        half = op.multiply(op.unsqueeze(places, integers([0, 1, 3])), steps)
+        both = op.concat([half, half], -1)
+        return op.cos(both), op.sin(both)
+
+    def turn(self, data: ov.Node, cosine: ov.Node, sine: ov.Node) -> ov.Node:
+        """Rotary positions: element i of a head turns together with element i + depth / 2."""
+        half = self.depth // 2
+        low = op.slice(data, integers([0]), integers([half]), integers([1]), integers([3]))
+        high = op.slice(data, integers([half]), integers([2**63 - 1]), integers([1]), integers([3]))
+        other = op.concat([op.negative(high), low], -1)
+        return op.add(op.multiply(data, cosine), op.multiply(other, sine))
+
+    def attend(self, name: str, data: ov.Node, cosine: ov.Node, sine: ov.Node) -> ov.Node:
+        """Causal self-attention."""
+        hidden = self.size.hidden
+        query, key, value = (self._split(self.linear(f"{name}.{part}", data, hidden, hidden))
+                             for part in ("query", "key", "value"))
+        mixed = op.scaled_dot_product_attention(self.turn(query, cosine, sine), self.turn(key, cosine, sine), value,
+                                                causal=True)
+        joined = op.reshape(op.transpose(mixed, integers([0, 2, 1, 3])), integers([0, 0, hidden]), True)
+        return self.linear(f"{name}.output", joined, hidden, hidden)
+
+    def _split(self, data: ov.Node) -> ov.Node:
+        """[batch, length, hidden] to [batch, heads, length, depth]."""
+        split = op.reshape(data, integers([0, 0, self.size.heads, self.depth]), True)
+        return op.transpose(split, integers([0, 2, 1, 3]))
+
+    def feed_forward(self, name: str, data: ov.Node) -> ov.Node:
+        """Gate and values side by side, then back."""
+        size = self.size
+        gate = op.swish(self.linear(f"{name}.gate", data, size.inside, size.hidden))
+        inside = op.multiply(gate, self.linear(f"{name}.up", data, size.inside, size.hidden))
+        return self.linear(f"{name}.down", inside, size.hidden, size.inside)
+
+
+def build(batch: int = -1, length: int = -1, size: Size = Size(), seed: int = 512) -> ov.Model:
+    """Input `tokens` [batch, length] i64, output `scores` [batch, length, vocabulary] f32; -1 leaves a size dynamic."""
+    llama = Llama(size, seeded(seed))
+    tokens = named(op.parameter([batch, length], np.int64, name="tokens"), "tokens")
+    table = llama.weights("embedding", (size.vocabulary, size.hidden))
+    data: ov.Node = op.gather(table, tokens, integers(0))
+    cosine, sine = llama.angles(tokens)
+    for number in range(size.layers):
+        name = f"layer{number}"
+        data = op.add(data, llama.attend(name, llama.normalise(f"{name}.first", data), cosine, sine))
+        data = op.add(data, llama.feed_forward(name, llama.normalise(f"{name}.second", data)))
+    scores = llama.linear("head", llama.normalise("last", data), size.vocabulary, size.hidden)
+    return ov.Model([named(scores, "scores")], [tokens], "llama")
