@@ -46,6 +46,7 @@ _ROOM_NAMES = (
     "reverse",
     "reverse_sequence",
     "roi_align",
+    "rope",
     "scatter",
     "sdpa",
     "shape_of",

@@ -14,6 +14,7 @@ from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.fuse_rms import fuse_rms
+from clinfer.program.passes.fuse_rope import fuse_rope
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
@@ -35,6 +36,7 @@ PIPELINE: tuple[Pass, ...] = (
     remove_needless_nodes,
     fuse_attention,
     fuse_rms,
+    fuse_rope,
     fuse_bias,
     read_parts,
     join_projections,
@@ -52,6 +54,7 @@ OPTIONAL: tuple[Pass, ...] = (
     keep_weights_narrow,
     fuse_attention,
     fuse_rms,
+    fuse_rope,
     fuse_bias,
     read_parts,
     join_projections,
