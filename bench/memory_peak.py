@@ -64,7 +64,8 @@ class Planned:
             slots[program.nodes[index].scratch_slots[number]] = nbytes
             alive[index] += nbytes
         unit = capabilities.buffer_alignment
-        arranger = Arranger(program.dependencies, program.first_scratch, capabilities.max_alloc_size)
+        arranger = Arranger(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
+                            capabilities.overlapping_parts)
         rounded = {slot: -(-max(nbytes, 1) // unit) * unit for slot, nbytes in slots.items()}
         found = arranger.arrange(rounded, [], {}, may_add=True)
         assert found is not None

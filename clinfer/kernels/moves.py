@@ -48,4 +48,6 @@ def why_copied(share: Share, move: Move | None, params: KernelParams) -> str | N
         return "there are no elements"
     if own != 0 or nbytes != moved.byte_size:
         return "the run is not all of the tensor that would lie within the other"
+    if place and not params.capabilities.overlapping_parts:
+        return "the device has no buffers that overlap"
     return None if place % params.capabilities.buffer_alignment == 0 else "no buffer of the device can start there"

@@ -28,11 +28,13 @@ class Arranger:
 
     `dependencies`: for each slot those with which it must not share memory. `first_scratch`: from this number on
     slots hold scratch buffers, in processing order. `limit`: bytes of a chunk at most, unless one slot needs more.
+    Unless they `may_overlap`, slots lie at the beginning of chunks, which those share that may lie in one place.
     """
 
     dependencies: Sequence[Collection[int]]
     first_scratch: int
     limit: int
+    may_overlap: bool = True
 
     def arrange(self, sizes: Mapping[int, int], chunks: Sequence[int], fixed: Mapping[int, Place],
                 may_add: bool) -> Arrangement | None:
@@ -80,6 +82,8 @@ class Arranger:
         best, smallest = None, end + 1
         taken = sorted((places[other][1], sizes[other]) for other in self.dependencies[slot]
                        if other in places and places[other][0] == chunk)
+        if not self.may_overlap:
+            return None if taken or size > end else 0
         for offset, length in taken:
             if size <= offset - position < smallest:
                 best, smallest = position, offset - position

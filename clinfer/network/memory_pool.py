@@ -32,7 +32,9 @@ class MemoryPool:
         self._program = program
         self._preallocation = preallocation
         self._unit = capabilities.buffer_alignment
-        self._arranger = Arranger(program.dependencies, program.first_scratch, capabilities.max_alloc_size)
+        self._may_overlap = capabilities.overlapping_parts
+        self._arranger = Arranger(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
+                                  self._may_overlap)
         self._history: deque[Needs] = deque(maxlen=3 * len(program.segments))
         self._most_needed = 0
         self._chunks: list[Memory] = []
@@ -49,7 +51,7 @@ class MemoryPool:
         return sum(chunk.capacity for chunk in self._chunks)
 
     def memory(self, slot: int) -> Memory | None:
-        """The memory of a slot; its capacity is the largest size that was made room for."""
+        """The memory of a slot, at least as large as the largest size that was made room for."""
         return self._parts.get(slot)
 
     def holds(self, needs: Needs) -> bool:
@@ -81,7 +83,7 @@ class MemoryPool:
         elsewhere now."""
         sizes = dict(needs)
         fixed = {slot: self._places[slot] for slot in held if slot in self._places}
-        kept = {slot: part.capacity for slot, part in self._parts.items()}
+        kept = {slot: self._capacity[slot] for slot in self._parts}
         exact = kept | {slot: self._rounded(n) for slot, n in sizes.items() if slot not in fixed}
         recent = [dict(needs) for needs in self._history]
         ahead = {slot: self._ahead(n, [sizes[slot] for sizes in recent if slot in sizes])
@@ -140,8 +142,7 @@ class MemoryPool:
     def _keep(self, fixed: Mapping[int, Place]) -> dict[int, Place]:
         """Give back all chunks but those in which fixed slots lie; the places of these among the chunks that stay."""
         for slot in self._parts.keys() - fixed.keys():
-            self._parts.pop(slot).release()
-            self._capacity[slot] = -1
+            self._give_up(slot)
         numbers = sorted({chunk for chunk, _ in fixed.values()})
         for number, chunk in enumerate(self._chunks):
             if number not in numbers:
@@ -168,16 +169,24 @@ class MemoryPool:
         tensor = next((str(t.port) for t in self._program.tensors if t.slot == largest), "a scratch buffer")
         return f"memory of {len(slots)} tensors, of which {tensor} is the largest with {sizes[largest]} bytes,"
 
+    def _give_up(self, slot: int) -> None:
+        """Forget where a slot lies."""
+        part = self._parts.pop(slot)
+        self._capacity[slot] = -1
+        if self._may_overlap:
+            part.release()
+
     def _move(self, arrangement: Arrangement, sizes: _Sizes) -> list[int]:
         """Make the slots' memories; those that are others now."""
         moved = []
         for slot, nbytes in sizes.items():
             place, part = arrangement.places[slot], self._parts.get(slot)
-            if part is not None and self._places[slot] == place and part.capacity == nbytes:
+            if part is not None and self._places[slot] == place and self._capacity[slot] == nbytes:
                 continue
             if part is not None:
-                part.release()
-            self._parts[slot] = self._chunks[place[0]].part(place[1], nbytes)
+                self._give_up(slot)
+            chunk = self._chunks[place[0]]
+            self._parts[slot] = chunk.part(place[1], nbytes) if self._may_overlap else chunk
             self._places[slot] = place
             self._capacity[slot] = nbytes
             moved.append(slot)

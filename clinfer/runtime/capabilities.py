@@ -71,6 +71,8 @@ class Capabilities:
     """Of usm_host, usm_device, usm_shared, by Intel's extension."""
     svm: bool
     """Fine-grain buffers of OpenCL's shared virtual memory."""
+    overlapping_parts: bool
+    """Buffers may have sub-buffers that overlap."""
 
     @property
     def usm(self) -> bool:
@@ -109,7 +111,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     dot = answers["integer_dot_product"]
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics",
-        "out_of_order_queue", "profiling_queue", "svm")}
+        "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts")}
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),

@@ -25,6 +25,8 @@ _POISON = 0x5A5A5A5A
 _STRUCT = struct.pack("ifqhh18i", 21, 22.0, 23, 0, 24, *range(100, 118)) + bytes(4)
 _LANGUAGE_OPTIONS = ("", "-cl-std=CL3.0", "-cl-std=CL2.0")
 _LOCAL_MEMORY_CANDIDATES = (232432, 166912, 101376, 65536, 49152)
+_PART_BYTES = 1 << 20
+_PART_TURNS = 60
 _SUBGROUP_SIZES = (8, 16, 32, 64)
 _SUBGROUP_FAMILIES = ("khr_shuffle", "intel_shuffle", "intel_block_read")
 
@@ -161,6 +163,26 @@ def _works_in(bench: Bench, calls: PointerCalls, kind: NativeType) -> bool:
         calls.free(address)
 
 
+def _overlapping_parts(bench: Bench) -> bool:
+    """Whether kernels can work in sub-buffers that overlap, again and again; there are drivers that crash."""
+    kernel, queue = bench.build("usm"), cl.CommandQueue(bench.context, bench.device)
+    given, found = np.array([20, _POISON], np.int32), np.zeros(2, np.int32)
+    for turn in range(_PART_TURNS):
+        whole = cl.Buffer(bench.context, cl.mem_flags.READ_WRITE, 8 * _PART_BYTES + turn * 4096)
+        parts = [whole.get_sub_region(start * _PART_BYTES // 2, _PART_BYTES) for start in range(8)]
+        cl._cl._enqueue_write_buffer(queue, whole, given, _PART_BYTES, None, True)
+        for part in parts * 8:
+            kernel.set_arg(0, part)
+            cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
+        cl._cl._enqueue_read_buffer(queue, parts[1], found, _PART_BYTES // 2, None, True)
+        for part in parts:
+            part.release()
+        whole.release()
+        if found.tolist() != [20, 21]:
+            return False
+    return True
+
+
 _MODES = cl.command_queue_properties
 
 PROBES: Mapping[str, Probe] = {
@@ -178,6 +200,7 @@ PROBES: Mapping[str, Probe] = {
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,
+    "overlapping_parts": _overlapping_parts,
 }
 """Every probe by name; `runs` must work on any device."""
 

@@ -39,6 +39,13 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.fixture(autouse=True)
+def overlapping(engine: Engine) -> None:
+    """Rules are counted on devices whose buffers may overlap; `test_apart.py` is about the others."""
+    if not engine.capabilities.overlapping_parts:
+        pytest.skip("the device has no buffers that overlap")
+
+
 def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype(np.float32)
 

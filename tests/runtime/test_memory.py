@@ -27,10 +27,10 @@ def small_engine(engine: Engine, single: int, total: int) -> Engine:
 ])
 def test_limits_are_checked_before_allocating(engine: Engine, nbytes: int, held: int, expected: str) -> None:
     small = small_engine(engine, single=1000, total=2000)
-    kept = [small.allocate_bytes(held // 2) for _ in range(2)] if held else []
+    kept = [small.allocate_bytes(held // 2, allocation_type="cl_mem") for _ in range(2)] if held else []
     before = small.ledger.current
     with pytest.raises(ClinferError, match=expected) as caught:
-        small.allocate_bytes(nbytes, what="weights of conv1")
+        small.allocate_bytes(nbytes, what="weights of conv1", allocation_type="cl_mem")
     assert "weights of conv1" in str(caught.value) and str(nbytes) in str(caught.value)
     assert small.ledger.current == before == held
     assert len(kept) == (2 if held else 0)

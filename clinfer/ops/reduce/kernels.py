@@ -29,7 +29,7 @@ def _arithmetic(params: KernelParams) -> dict[str, Constant]:
             "MAGNITUDE(x)": "fabs(x)" if is_float else "((x) < 0 ? -(x) : (x))",
             "ROOT(x)": "sqrt(x)" if is_float else f"({compute})sqrt((float)(x))",
             "VALUE(x)": f"({reduction.value})", "FINISH(x)": f"({reduction.finish})",
-            "INITIAL": reduction.initial_for(params.inputs[0].element_type), "N": f"(({compute})ARG_N)"}
+            "INITIAL": reduction.initial_for(params.inputs[0].element_type), "N": f"(({compute}){'ARG_N' if is_float else 'max(ARG_N, 1)'})"}
 
 
 def _spelled(text: str, words: dict[str, str]) -> str:

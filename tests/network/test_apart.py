@@ -1,0 +1,51 @@
+"""Devices whose drivers do not take buffers that overlap: networks work without a single sub-buffer."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clinfer.frontend.transformations import prepare
+from clinfer.network.arrangement import Arranger
+from clinfer.runtime import memory as memories
+from clinfer.runtime.engine import Engine
+from tests.models.zoo import EVERYWHERE
+from tests.network.running import check, network_of
+from tests.network.test_memory import _looping_model
+from tests.oracle import CpuPlugin
+
+
+@pytest.fixture
+def apart(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """An engine of such a device."""
+    def refuse(*_: object) -> None:
+        pytest.fail("a sub-buffer was made")
+    monkeypatch.setattr(memories, "_sub_buffer", refuse)
+    return Engine(engine.device, replace(engine.capabilities, overlapping_parts=False))
+
+
+@pytest.mark.parametrize("name", ["yolo_small", "bert_small"])
+def test_models_over_shapes(apart: Engine, rng: np.random.Generator, name: str) -> None:
+    row = EVERYWHERE[name]
+    network, oracle = network_of(apart, prepare(row.build())), CpuPlugin(row.build())
+    for shape in (*row.shapes, *reversed(row.shapes)):
+        check(network, oracle, row.inputs(shape, rng), 2e-4)
+
+
+def test_loops_over_shapes(apart: Engine, rng: np.random.Generator) -> None:
+    network, oracle = network_of(apart, _looping_model()), CpuPlugin(_looping_model())
+    for rows in (3, 40, 5, 41):
+        check(network, oracle, [rng.standard_normal((rows, 8)).astype(np.float32)])
+    held = apart.ledger.current
+    network.release_memory()
+    assert apart.ledger.current < held
+
+
+def test_slots_share_chunks_only_where_none_of_them_must_be_apart() -> None:
+    arranger = Arranger([{1}, {0, 2}, {1}, {4}, {3}], 5, 2**40, may_overlap=False)
+    found = arranger.arrange({0: 100, 1: 80, 2: 90, 3: 70, 4: 10}, (), {}, may_add=True)
+    assert found is not None and {offset for _, offset in found.places.values()} == {0}
+    chunk = {slot: number for slot, (number, _) in found.places.items()}
+    assert chunk[0] == chunk[2] != chunk[1] and chunk[3] != chunk[4]
+    assert sorted(found.chunks) == [80, 100]
