@@ -24,12 +24,13 @@ def _arithmetic(params: KernelParams) -> dict[str, Constant]:
     reduction = REDUCTIONS[params.primitive.mode]
     compute = params.inputs[0].element_type.cl_compute
     is_float = params.inputs[0].element_type.is_float
+    count = "ARG_N" if is_float else "max(ARG_N, 1)"
     words = {"MAXIMUM": "fmax" if is_float else "max", "MINIMUM": "fmin" if is_float else "min"}
     return {"COMBINE(a, b)": f"({_spelled(reduction.combine, words)})",
             "MAGNITUDE(x)": "fabs(x)" if is_float else "((x) < 0 ? -(x) : (x))",
             "ROOT(x)": "sqrt(x)" if is_float else f"({compute})sqrt((float)(x))",
             "VALUE(x)": f"({reduction.value})", "FINISH(x)": f"({reduction.finish})",
-            "INITIAL": reduction.initial_for(params.inputs[0].element_type), "N": f"(({compute}){'ARG_N' if is_float else 'max(ARG_N, 1)'})"}
+            "INITIAL": reduction.initial_for(params.inputs[0].element_type), "N": f"(({compute}){count})"}
 
 
 def _spelled(text: str, words: dict[str, str]) -> str:
