@@ -39,6 +39,13 @@ def engine(device: DeviceInfo) -> Engine:
 
 
 @pytest.fixture
+def overlapping(engine: Engine) -> None:
+    """For tests of what needs buffers that overlap; `tests/network/test_apart.py` is about devices without."""
+    if not engine.capabilities.overlapping_parts:
+        pytest.skip("the device has no buffers that overlap")
+
+
+@pytest.fixture
 def stream(engine: Engine) -> Stream:
     """A fresh in-order stream."""
     return engine.create_stream()

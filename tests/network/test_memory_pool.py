@@ -81,9 +81,7 @@ def _chain(engine: Engine, count: int) -> Program:
 
 
 @pytest.fixture
-def own_engine(engine: Engine) -> Engine:
-    if not engine.capabilities.overlapping_parts:
-        pytest.skip("the device has no buffers that overlap")
+def own_engine(engine: Engine, overlapping: None) -> Engine:
     return Engine(engine.device, engine.capabilities)
 
 
@@ -150,9 +148,8 @@ def test_regular_growth_allocates_once_in_ten(own_engine: Engine) -> None:
 
 @pytest.mark.parametrize("name", ["mobilenet_v3_small", "bert_small", "vit_small", "yolo_small", "unet_small",
                                   "whisper_small", "ppocr_rec", "ppocr_det"])
-def test_the_peak_is_close_to_the_bound(engine: Engine, rng: np.random.Generator, name: str) -> None:
-    if not engine.capabilities.overlapping_parts:
-        pytest.skip("the device has no buffers that overlap")
+def test_the_peak_is_close_to_the_bound(engine: Engine, overlapping: None, rng: np.random.Generator,
+                                         name: str) -> None:
     row = EVERYWHERE[name]
     topology = to_topology(prepare(row.build())).topology
     planned = Planned(compile_topology(engine, topology, OpenVinoShapeInference()))

@@ -19,6 +19,7 @@ from tests.oracle import CpuPlugin, ov
 from tests.rooms.room_runner import POISON, execute
 
 COPIED = BuildOptions(skipped_passes=frozenset({"share_memory"}))
+pytestmark = pytest.mark.usefixtures("overlapping")
 Shape = tuple[int, ...]
 Build = Callable[..., ov.Node]
 
@@ -37,13 +38,6 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return memory
     monkeypatch.setattr(Engine, "allocate_bytes", fill)
     yield
-
-
-@pytest.fixture(autouse=True)
-def overlapping(engine: Engine) -> None:
-    """Rules are counted on devices whose buffers may overlap; `test_apart.py` is about the others."""
-    if not engine.capabilities.overlapping_parts:
-        pytest.skip("the device has no buffers that overlap")
 
 
 def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -25,6 +25,7 @@ from clinfer.topology import Port, Primitive, Topology
 from tests.network.running import network_of
 from tests.program.building import constant, context_of, given, graph_after, numbers
 
+pytestmark = pytest.mark.usefixtures("overlapping")
 PASSES = (infer_layouts, mark_host_nodes, join_split_parts, select_kernels, add_required_reorders, share_memory)
 
 
