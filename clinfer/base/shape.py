@@ -39,6 +39,13 @@ class NamedDim(Dim):
         return hash(self.name)
 
 
+@dataclass(frozen=True)
+class Broadcast:
+    """The name of the size to which sizes of these names stretch: each of them is that size, or 1."""
+
+    names: frozenset[Hashable]
+
+
 ANY = Dim()
 Size = int | Dim
 Shape = tuple[Size, ...]
@@ -101,4 +108,13 @@ def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
         return moving[0]
     # Of 0 and 1 the result is 0.
     low = 0 if any(d.low == 0 for d in moving) else max(d.low for d in moving)
-    return Dim(low, max(d.high for d in moving))
+    high = max(d.high for d in moving)
+    named = [d for d in moving if isinstance(d, NamedDim)]
+    if len(named) < len(moving):
+        return Dim(low, high)
+    return NamedDim(low, high, Broadcast(frozenset().union(*map(names_in, named))))
+
+
+def names_in(size: NamedDim) -> frozenset[Hashable]:
+    """The names of the sizes of which a named one is the broadcast; its own if it is none."""
+    return size.name.names if isinstance(size.name, Broadcast) else frozenset((size.name,))

@@ -133,6 +133,7 @@ def _print_all(report: Report) -> None:
     print_table("primitives", columns, [_row(report, node) for node in report.explanation.nodes])
     print_table("kernels passed over", ("kernel", "reason", "how often", "primitives"),
                 _passed_over(report.explanation.nodes))
+    print_table("not fused", ("reason", "how often", "primitives"), _not_fused(report.explanation.nodes))
     gone = [layer for layer in report.layers if layer.fate != "kept"]
     print_table("fused, folded and removed layers", ("layer", "type", "fate", "into", "by"),
                 [(g.layer, g.type, g.fate, g.into or "-", g.by) for g in gone])
@@ -178,6 +179,16 @@ def _passed_over(nodes: tuple[ExplainedNode, ...]) -> list[tuple[str, ...]]:
     return [(kernel, reason, str(len(ids)), _some(ids)) for (kernel, reason), ids in ordered]
 
 
+def _not_fused(nodes: tuple[ExplainedNode, ...]) -> list[tuple[str, ...]]:
+    """(why element-wise primitives stand alone, how often, some of them), the most frequent first."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        for reason in dict.fromkeys(reason for _, reason in node.unfused):
+            found.setdefault(reason, []).append(node.primitive)
+    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
+    return [(reason, str(len(ids)), _some(ids)) for reason, ids in ordered]
+
+
 def _some(names: list[str]) -> str:
     more = len(names) - _NAMES_SHOWN
     return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
@@ -206,6 +217,7 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows += [("stands in", f"{kernel.name} (score {kernel.score:g}) when those before refuse the actual shapes")
              for kernel in node.kernels[1:]]
     rows += [("passed over", f"{kernel}: {reason}") for kernel, reason in node.rejected]
+    rows += [("not fused", f"into {primitive}: {reason}") for primitive, reason in node.unfused]
     rows += [("ran", f"{time.kernel} for {' '.join(time.shapes) or 'nothing'}"),
              ("device time", f"{time.device_us:.1f} us, on the host {time.host_us:.1f} us")] if time else []
     rows += [("input", f"{i.primitive}{f':{i.output}' * bool(i.output)} {i.layout}{' constant' * i.is_constant}")

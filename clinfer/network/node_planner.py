@@ -66,7 +66,7 @@ class NodePlanner:
         try:
             if node.kind == "host":
                 return self._plan_host(node, shapes, values, evaluate or _evaluate)
-            own = shapes[:node.primitive.own_input_count]
+            own = shapes[:node.primitive.shape_input_count]
             found = (infer or _infer)(node.primitive, self._rule(index, node), own, values)
             node.primitive.check_inputs(own, values, found)
             outputs = self._layouts(node, found)
@@ -128,7 +128,7 @@ class NodePlanner:
         rule = self._rules.get(index)
         if rule is None:
             signature = node.primitive.signature()
-            own = node.inputs[:node.primitive.own_input_count]
+            own = node.inputs[:node.primitive.shape_input_count]
             types = tuple(self._program.tensors[t].layout.element_type for t in own)
             rule = node.primitive.infer_shapes if signature is None else self._shape_inference.rule(signature, types)
             if node.primitive.reinterprets_input:

@@ -262,7 +262,8 @@ class _Assembly:
             node.selection.scores if node.selection else (), node.selection.why if node.selection else "",
             node.selection is not None and node.selection.is_forced,
             tuple(SharedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.shares),
-            node.copies, useful_inputs(self.graph, node, self.segments) if node.shares else ())
+            node.copies, useful_inputs(self.graph, node, self.segments) if node.shares else (),
+            self.graph.history.unfused.get(node.id, ()))
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1

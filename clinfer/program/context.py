@@ -75,7 +75,7 @@ class BuildContext:
         inputs = graph.input_layouts(node)
         types = tuple(x.element_type for x in inputs)
         signature = primitive.signature()
-        own = primitive.own_input_count
+        own = primitive.shape_input_count
         shapes = tuple(x.shape for x in inputs[:own])
         values = self.known_values(graph, node, found)
         try:

@@ -39,7 +39,8 @@ class ExplainedNode:
     `layer`: the model's. `kind`: "input", "host" (computed with NumPy), "view" (its input's memory under
     another shape), "body", or "kernel". `kernels`: those that may be launched, the first of which that
     accepts the actual shapes is; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
-    others. `bodies`: what it may run inside.
+    others. `bodies`: what it may run inside. `unfused`: of an element-wise primitive, (primitive that it reads, why it
+    was not fused into that).
     """
 
     primitive: str
@@ -54,6 +55,7 @@ class ExplainedNode:
     rejected: tuple[tuple[str, str], ...]
     attributes: tuple[tuple[str, str], ...]
     bodies: tuple[Explanation, ...]
+    unfused: tuple[tuple[str, str], ...] = ()
 
     @property
     def work(self) -> str:
@@ -94,7 +96,7 @@ def _node(program: Program, node: ProgramNode) -> ExplainedNode:
         tuple(str(program.tensors[tensor].layout) for tensor in node.outputs),
         kernels, node.why, node.rejected,
         tuple((name, str(value)) for name, value in attributes_of(node.primitive) if _is_plain(value)),
-        tuple(explain_program(body) for body in node.bodies))
+        tuple(explain_program(body) for body in node.bodies), node.unfused)
 
 
 def _is_plain(value: object) -> bool:

@@ -34,6 +34,7 @@ class History:
         self._removed: dict[str, tuple[str, str, str]] = {}
         self._stand_in: dict[str, tuple[str, bool]] = {}
         self._last_reader: dict[str, str] = {}
+        self.unfused: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def redirected(self, old: str, new: Primitive) -> None:
         """Who read `old` reads `new` from now on."""
@@ -42,6 +43,10 @@ class History:
     def left(self, id: str, reader: str) -> None:
         """A node stopped reading another."""
         self._last_reader[id] = reader
+
+    def stayed(self, id: str, refusals: tuple[tuple[str, str], ...]) -> None:
+        """A node was fused into none of those that it reads: (the id of one, the reason)."""
+        self.unfused[id] = refusals
 
     def removed(self, primitive: Primitive) -> None:
         """A primitive was taken out."""

@@ -60,7 +60,8 @@ class ProgramNode:
     `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `scores`: of
     every kernel that supports the primitive. `why`: what the first implementation was chosen for; `is_forced`:
     by a demand, so that no other may take its place. `shares`: the copies that plans may leave out; `copies`: (stage,
-    reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
+    reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows. `unfused`: of an
+    element-wise primitive, those whose results it reads and why it was not fused into them.
     """
 
     primitive: Primitive
@@ -78,6 +79,7 @@ class ProgramNode:
     shares: tuple[SharedTensor, ...] = ()
     copies: tuple[tuple[int, str], ...] = ()
     useful: tuple[int, ...] = ()
+    unfused: tuple[tuple[str, str], ...] = ()
 
     @property
     def read_on_host(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from clinfer.base.shape import Dim, NamedDim, Shape, Size
+from clinfer.base.shape import Dim, NamedDim, Shape, Size, names_in
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.topology import Input, Port, attributes_of
@@ -30,6 +30,11 @@ class SizeNames:
     def shape(self, port: Port) -> Shape:
         """The shape of a tensor that was in the graph when this was made."""
         return self._shapes[port.primitive][port.index]
+
+    def replace(self, port: Port, other: Port) -> None:
+        """Another tensor's shape is that of a port from now on."""
+        known = self._shapes[port.primitive]
+        self._shapes[port.primitive] = (*known[:port.index], self.shape(other), *known[port.index + 1:])
 
     def _names(self, node: Node) -> Names:
         found = tuple(x.shape for x in node.layouts)
@@ -64,9 +69,10 @@ class SizeNames:
         signature = primitive.signature()
         shapes = tuple(self.shape(port) for port in node.inputs)
         values = self._context.known_values(self._graph, node)
-        if signature is None:
+        named = primitive.named_shapes(shapes, values)
+        if named is None and signature is None:
             named = primitive.infer_shapes(shapes, values)
-        else:
+        elif named is None and signature is not None:
             types = tuple(x.element_type for x in self._graph.input_layouts(node))
             named = self._context.shape_inference.named_shapes(signature, types, shapes, values)
         return tuple(own if shape is None or len(shape) != len(own) else shape
@@ -81,5 +87,18 @@ class SizeNames:
 
 def is_kept(shape: Shape, others: tuple[Shape, ...]) -> bool:
     """Whether other tensors stretch to a tensor of this named shape without changing it, whatever the sizes are."""
+    return all(len(other) <= len(shape) and all(map(_stretches, reversed(other), reversed(shape))) for other in others)
+
+
+def may_keep(shape: Shape, others: tuple[Shape, ...]) -> bool:
+    """Whether there are sizes for which they do that: no axis that they stretch has size 1 for certain."""
     return all(len(other) <= len(shape) and all(
-        size in (1, whole) for size, whole in zip(reversed(other), reversed(shape), strict=False)) for other in others)
+        size == 1 or whole != 1 for size, whole in zip(reversed(other), reversed(shape), strict=False))
+        for other in others)
+
+
+def _stretches(size: Size, whole: Size) -> bool:
+    """Whether a size is 1 or the whole one for certain."""
+    if size in (1, whole):
+        return True
+    return isinstance(size, NamedDim) and isinstance(whole, NamedDim) and names_in(size) <= names_in(whole)

@@ -117,6 +117,14 @@ class Primitive:
         """Whether its kernels can apply tails before they store output 0, the only one."""
         return False
 
+    @property
+    def tails_stretch(self) -> bool:
+        """Whether its kernels stretch its own inputs to the output's shape, so that what tails read may enlarge it.
+
+        Its shape rule is then given the shapes of what tails read as well.
+        """
+        return False
+
     def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
         """The primitive as an OpenCL C expression of its inputs, which have these types; None: it is no tail.
 
@@ -171,6 +179,11 @@ class Primitive:
         """How many inputs the primitive has without its tails."""
         return len(self.inputs) - len({i for tail in self.tails for i in tail.operands if i is not None})
 
+    @property
+    def shape_input_count(self) -> int:
+        """How many of the first inputs the shape rule is given."""
+        return len(self.inputs) if self.tails_stretch else self.own_input_count
+
     def stored_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         """The element type of each output behind the tails."""
         if not self.tails:
@@ -193,6 +206,10 @@ class Primitive:
         """The primitive's own shape rule, used where `signature` is None."""
         raise ClinferError(f"{type(self).__name__} has neither a shape rule nor an OpenVINO signature",
                            where=self.where)
+
+    def named_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """What the shape rule of `signature` gives, where it can tell more of the names of dimensions; else None."""
+        return None
 
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         """What the shape rule of `signature` gives for static shapes, by arithmetic alone; None: the rule is asked.

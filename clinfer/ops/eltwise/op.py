@@ -43,6 +43,10 @@ class Eltwise(Primitive):
     def takes_tails(self) -> bool:
         return not self.row.boolean
 
+    @property
+    def tails_stretch(self) -> bool:
+        return True
+
     def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
         row = self.row
         if row.boolean or not row.on_float or self.mode in _NO_TAILS or not all(kind.is_float for kind in types):

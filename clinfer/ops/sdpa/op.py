@@ -55,6 +55,15 @@ class ScaledDotProductAttention(ReadsParts):
     def is_heavy(self) -> bool:
         return True
 
+    def named_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """The query's axes, stretched by those of the others; the last is the value's."""
+        query, key, value, *others = shapes
+        mask = others[0] if others else ()
+        if self.signature() is None or self.causal or query is None or key is None or value is None or mask is None or len(mask) > len(query):
+            return None
+        *batch, length = broadcast_shapes((query[:-1], (*key[:-2], 1), (*value[:-2], 1), mask[:-1])) or ()
+        return ((*batch, length, value[-1]),)
+
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         (*batch, length, depth), key, value, *others = shapes
         if len(others) > 2 or any(scale not in ((), (1,)) for scale in others[1:]):

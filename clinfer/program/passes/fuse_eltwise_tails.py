@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
 from clinfer.kernels.selector import ANYTHING
 from clinfer.ops.reshape import Unsqueeze
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.size_names import SizeNames, is_kept
-from clinfer.topology import Constant, Port, Tail
+from clinfer.program.size_names import SizeNames, is_kept, may_keep
+from clinfer.topology import Constant, Input, Port, Tail
 
 MOST_READ = 8
 """Tensors that all tails of one host read at most: each is a kernel argument and some registers."""
@@ -22,39 +23,69 @@ def fuse_eltwise_tails(graph: Graph, context: BuildContext) -> None:
     """Where a primitive that is an expression of floats is the only reader of a host's result, and keeps its shape.
 
     A host (`takes_tails`) may be element-wise itself. What else a tail reads must be of the host's shape or
-    stretch to it for every shape that can come. A primitive that a kernel is forced on stays.
+    stretch to it for every shape that can come; where the host's kernels stretch its own inputs too
+    (`tails_stretch`), for some shape. A primitive that a kernel is forced on stays. Why one stays is kept.
     """
     names = SizeNames(graph, context)
     for node in graph:
-        if node.on_host or node.id in graph.constants or context.options.forced(node.id) != ANYTHING:
+        if node.on_host or node.id in graph.constants or not _is_tail(graph, node):
+            continue
+        if context.options.forced(node.id) != ANYTHING:
             continue
         host = _host(graph, node, names)
         if host is not None:
+            names.replace(Port(host.id), Port(node.id))
             _fuse(graph, host, node, context)
 
 
-def _host(graph: Graph, node: Node, names: SizeNames) -> Node | None:
-    """The last of those that a node can be fused into."""
+def _is_tail(graph: Graph, node: Node) -> bool:
+    """Whether a node is an expression of floats of one arithmetic type, without tails of its own."""
     types = tuple(graph.element_type(port) for port in node.inputs)
     if len({kind.cl_compute for kind in (*types, *(x.element_type for x in node.layouts))}) != 1:
-        return None
-    if node.primitive.tails or node.primitive.tail_text(types) is None:
-        return None
-    candidates = [graph[port.primitive] for port in dict.fromkeys(node.inputs)]
-    fitting = [host for host in candidates if _takes(graph, host, node, names)]
-    return fitting[0] if len(fitting) == 1 else graph.last_of(fitting)
+        return False
+    return not node.primitive.tails and node.primitive.tail_text(types) is not None
 
 
-def _takes(graph: Graph, host: Node, node: Node, names: SizeNames) -> bool:
+def _host(graph: Graph, node: Node, names: SizeNames) -> Node | None:
+    """The last of those that a node can be fused into, one whose shape is certain if there is one."""
+    candidates = {port.primitive: graph[port.primitive] for port in node.inputs}
+    refusals = {host.id: _refusal(graph, host, node, names) for host in candidates.values()}
+    fitting = [host for id, host in candidates.items() if refusals[id] is None]
+    if not fitting:
+        graph.history.stayed(node.id, tuple((id, reason) for id, reason in refusals.items() if reason))
+    certain = [host for host in fitting if _is_kept(host, node, names)]
+    return graph.last_of(certain or fitting)
+
+
+def _refusal(graph: Graph, host: Node, node: Node, names: SizeNames) -> str | None:
+    """Why a node cannot be fused into one that it reads, or None."""
     primitive = host.primitive
-    if not primitive.takes_tails or primitive.output_padding or host.on_host or host.id in graph.constants:
-        return False
+    if host.id in graph.constants or host.on_host or isinstance(primitive, Input):
+        return "known before the kernels run"
+    if not primitive.takes_tails:
+        return f"{type(primitive).__name__} takes no tails"
+    if primitive.output_padding:
+        return "its output is padded"
     if graph.is_output(host.id) or [user.id for user in graph.users(host.id)] != [node.id]:
-        return False
+        return "it has other readers"
     others = [port for port in node.inputs if port.primitive != host.id]
     if len(host.inputs) - primitive.own_input_count + len(others) > MOST_READ:
-        return False
-    return is_kept(names.shape(Port(host.id)), tuple(names.shape(port) for port in others))
+        return f"its tails would read more than {MOST_READ} tensors"
+    if _is_kept(host, node, names):
+        return None
+    if not primitive.tails_stretch:
+        return "its result might be stretched"
+    shape, read = _shapes(host, node, names)
+    return None if may_keep(shape, read) else "its result is stretched"
+
+
+def _is_kept(host: Node, node: Node, names: SizeNames) -> bool:
+    return is_kept(*_shapes(host, node, names))
+
+
+def _shapes(host: Node, node: Node, names: SizeNames) -> tuple[Shape, tuple[Shape, ...]]:
+    """The shapes of the host's result and of what else the node reads."""
+    return names.shape(Port(host.id)), tuple(names.shape(port) for port in node.inputs if port.primitive != host.id)
 
 
 def _fuse(graph: Graph, host: Node, node: Node, context: BuildContext) -> None:
