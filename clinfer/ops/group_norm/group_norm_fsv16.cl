@@ -53,6 +53,10 @@ KERNEL(group_norm_fsv16)(const global INPUT0_TYPE* restrict input, const global 
     const INPUT0_COMPUTE16 center = vload16(0, means), factor = vload16(0, factors), summand = vload16(0, summands);
     const int from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
     const int start = (int)get_global_id(0) * PIXELS, end = min(start + PIXELS, INPUT0_SIZE_2);
-    for (int i = start; i < end; ++i)
-        OUTPUT0_STORE16(output, to + i * BLOCK, (INPUT0_LOAD16(input, from + i * BLOCK) - center) * factor + summand);
+    for (int i = start; i < end; ++i) {
+        INPUT0_COMPUTE16 result = (INPUT0_LOAD16(input, from + i * BLOCK) - center) * factor + summand;
+        const int at[] = {batch, channel, i};
+        FUSED_OPS16(result, at, 1)
+        OUTPUT0_STORE16(output, to + i * BLOCK, result);
+    }
 }

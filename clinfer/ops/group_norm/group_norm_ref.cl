@@ -50,8 +50,10 @@ KERNEL(group_norm_ref)(const global INPUT0_TYPE* restrict input, const global IN
     at[1] = group * channels;
     for (int n = 0; n < count; ++n) {
         const INPUT0_COMPUTE x = (INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - mean) / deviation;
-        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), x * INPUT1_LOAD(scale, INPUT1_GET_INDEX(at[1]))
-                                                      + INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[1])));
+        INPUT0_COMPUTE result = x * INPUT1_LOAD(scale, INPUT1_GET_INDEX(at[1]))
+                                + INPUT2_LOAD(bias, INPUT2_GET_INDEX(at[1]));
+        FUSED_OPS(result, at)
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
         FUNC(step)(at, sizes);
     }
 }

@@ -24,6 +24,8 @@
 
 #include "shared/rows.h"
 
+#define CHANNEL_INDEX(T) T##_GET_INDEX(batch, channel, 0)
+
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict scale,
                         const global INPUT2_TYPE* restrict bias, const global SCRATCH0_TYPE* restrict statistics,
@@ -48,6 +50,15 @@ KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global I
                                   / sqrt(variance / channels + (INPUT0_COMPUTE)EPSILON);
     const INPUT0_COMPUTE summand = INPUT2_LOAD(bias, INPUT2_GET_INDEX(channel));
     const int from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
-    FOR_VECTORS STORE_VECTOR(output, to + i, (LOAD_VECTOR(input, from + i) - mean) * factor + summand);
-    FOR_REST OUTPUT0_STORE(output, to + i, (INPUT0_LOAD(input, from + i) - mean) * factor + summand);
+    FUSED_ROW_START(CHANNEL_INDEX)
+    FOR_VECTORS {
+        VECTOR result = (LOAD_VECTOR(input, from + i) - mean) * factor + summand;
+        FUSED_VECTOR(result, i)
+        STORE_VECTOR(output, to + i, result);
+    }
+    FOR_REST {
+        INPUT0_COMPUTE result = (INPUT0_LOAD(input, from + i) - mean) * factor + summand;
+        FUSED_ROW_OPS(result, i)
+        OUTPUT0_STORE(output, to + i, result);
+    }
 }

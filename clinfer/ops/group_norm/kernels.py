@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
+from clinfer.base.shape import Shape
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     Constant,
@@ -20,6 +21,7 @@ from clinfer.kernels.spec import (
     output_operand,
     scratch_operand,
 )
+from clinfer.kernels.tails import like_output
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import cpu_only, row_lanes, rows_constants
 from clinfer.ops.shared.spatial import count
@@ -87,6 +89,38 @@ def _result_operands(params: KernelParams) -> tuple[Operand, ...]:
             scratch_operand(0, _statistics(params)), output_operand(params, 0, _flat(params.outputs[0])))
 
 
+def _tail_view(params: KernelParams, index: int) -> TensorView:
+    """What the n-th tail reads by [B, C, pixels]."""
+    return _flat(params.tail_inputs[index]).broadcast(_flat(params.outputs[0]).sizes)
+
+
+def _is_even(params: KernelParams) -> bool | None:
+    """Whether what tails read stretches along all pixels or none, or None while that is open."""
+    result = params.outputs[0].shape
+    known = [_evenness(layout.shape, result) for layout in params.tail_inputs]
+    return False if False in known else None if None in known else True
+
+
+def _evenness(shape: Shape, result: Shape) -> bool | None:
+    if all(size == 1 for size in shape[2:]):
+        return True
+    if not all(isinstance(size, int) for size in (shape[1], *shape[2:], *result[2:])):
+        return None
+    return shape[2:] == result[2:]
+
+
+def _check_even(params: KernelParams) -> str | None:
+    return None if _is_even(params) else "what tails read stretches along some of the pixels"
+
+
+def _even(supports: Callable[[KernelParams], str | None], is_even: bool | None) -> Callable[[KernelParams], str | None]:
+    def supported(params: KernelParams) -> str | None:
+        known = "open" if is_even else "known already"
+        return supports(params) or (None if _is_even(params) is is_even else
+                                    f"whether what tails read stretches along all pixels is {known}, or it does not")
+    return supported
+
+
 def _rows_constants(params: KernelParams) -> Mapping[str, Constant]:
     return {**_constants(params), **rows_constants(params)}
 
@@ -111,7 +145,7 @@ def _two_stages(layout: str, first: Callable[[KernelParams], Dispatch], second: 
                 constants: Callable[[KernelParams], Mapping[str, Constant]]) -> tuple[Stage, ...]:
     statistics, result = f"group_norm_statistics_{layout}", f"group_norm_{layout}"
     return (Stage(f"{statistics}.cl", statistics, first, _statistics_operands, constants, bake=False),
-            Stage(f"{result}.cl", result, second, _result_operands, constants, bake=False))
+            Stage(f"{result}.cl", result, second, _result_operands, constants, bake=False, tail_view=_tail_view))
 
 
 def _unpadded_floats(params: KernelParams) -> str | None:
@@ -129,12 +163,21 @@ def _blocks_support(params: KernelParams) -> str | None:
     return cpu_only(params) or _unpadded_floats(params) or (None if blocked else "made for blocks of 16 channels")
 
 
+def _kernels(name: str, stages: tuple[Stage, ...], supports: Callable[[KernelParams], str | None],
+             score: float) -> tuple[KernelSpec, ...]:
+    """A kernel for tails of which it is known that their pixels are merged, and where each shape decides."""
+    return (KernelSpec(name, stages, _even(supports, True), lambda params: score, _formats, scratch=_scratch),
+            KernelSpec(f"{name}_if_even", stages, _even(supports, None), lambda params: score - 1, _formats,
+                       _check_even, _scratch))
+
+
 KERNELS = (
-    KernelSpec("group_norm_fsv16", _two_stages("fsv16", _blocks_dispatch, _pixels_dispatch,
-                                               lambda params: {**_constants(params), "PIXELS": PIXELS}),
-               _blocks_support, lambda params: 20.0, _formats, scratch=_scratch),
-    KernelSpec("group_norm_rows", _two_stages("rows", _rows_dispatch, _rows_dispatch, _rows_constants),
-               _rows_support, lambda params: 10.0, _formats, scratch=_scratch),
+    *_kernels("group_norm_fsv16", _two_stages("fsv16", _blocks_dispatch, _pixels_dispatch,
+                                              lambda params: {**_constants(params), "PIXELS": PIXELS}),
+              _blocks_support, 20.0),
+    *_kernels("group_norm_rows", _two_stages("rows", _rows_dispatch, _rows_dispatch, _rows_constants), _rows_support,
+              10.0),
     KernelSpec("group_norm_ref", (Stage("group_norm_ref.cl", "group_norm_ref", _reference_dispatch,
-                                        constants=_reference_constants, bake=False),), _floats, formats=_formats),
+                                        constants=_reference_constants, bake=False,
+                                        tail_view=like_output(TensorView.of)),), _floats, formats=_formats),
 )

@@ -30,6 +30,10 @@ class GroupNormalization(Primitive):
             raise ClinferError("the number of groups must be positive", where=self.where,
                                values={"num_groups": self.num_groups})
 
+    @property
+    def takes_tails(self) -> bool:
+        return True
+
     def signature(self) -> OpSignature | None:
         return None
 

@@ -1,6 +1,7 @@
 """Kernels of the reduce room."""
 from __future__ import annotations
 
+from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, KernelParams, KernelSpec
 from clinfer.ops.reduce.op import REDUCTIONS
@@ -9,14 +10,14 @@ from clinfer.ops.shared.reduction import cpu_only
 from clinfer.ops.shared.views import index_view, open_view
 
 
-def _result_view(params: KernelParams) -> TensorView:
-    """The output's view with every axis of the input; open while it is unknown where they belong."""
-    data, output, axes = params.inputs[0], params.outputs[0], axes_given(params)
+def _result_view(params: KernelParams, result: Layout) -> TensorView:
+    """A tensor of the output's axes with every axis of the input; open while it is unknown where they belong."""
+    data, axes = params.inputs[0], axes_given(params)
     if params.primitive.keep_dims:
-        return TensorView.of(output)
+        return TensorView.of(result)
     if axes is None:
-        return open_view(output.element_type, data.rank)
-    return index_view(TensorView.of(output), tuple(None if a in axes else slice(None) for a in range(data.rank)))
+        return open_view(result.element_type, data.rank)
+    return index_view(TensorView.of(result), tuple(None if a in axes else slice(None) for a in range(data.rank)))
 
 
 def _arithmetic(params: KernelParams) -> dict[str, Constant]:
@@ -43,7 +44,7 @@ def _float_on_cpu(params: KernelParams) -> str | None:
     return cpu_only(params) or (None if params.inputs[0].element_type.is_float else "made for floats")
 
 
-_STAGES = AxisStages("reduce", _arithmetic, result=_result_view, counts_elements=True)
+_STAGES = AxisStages("reduce", _arithmetic, result=_result_view, counts_elements=True, takes_tails=True)
 
 KERNELS = (
     KernelSpec("reduce_columns16", _STAGES.vector_columns_stages(), _float_on_cpu, lambda params: 30.0,

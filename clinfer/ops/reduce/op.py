@@ -79,6 +79,10 @@ class Reduce(Primitive):
         return (1,)
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def can_evaluate(self) -> bool:
         return True
 

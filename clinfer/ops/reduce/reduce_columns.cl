@@ -23,5 +23,8 @@ KERNEL(reduce_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_
         total = COMBINE(total, VALUE(x));
         index += INPUT0_PITCH_2;
     }
-    STORE_VECTOR(output, COLUMN_INDEX(OUTPUT0), FINISH(total));
+    VECTOR result = FINISH(total);
+    FUSED_ROW_START(COLUMN_INDEX)
+    FUSED_VECTOR(result, 0)
+    STORE_VECTOR(output, COLUMN_INDEX(OUTPUT0), result);
 }

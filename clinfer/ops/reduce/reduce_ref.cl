@@ -15,10 +15,10 @@
 
 KERNEL(reduce_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int sizes[] = SIZES;
-    const int result = get_global_id(0);
-    if (result >= OUTPUT0_COUNT) return;
+    const int item = get_global_id(0);
+    if (item >= OUTPUT0_COUNT) return;
     int at[2 * MAX_RANK];
-    OUTPUT0_UNRAVEL(result, at);
+    OUTPUT0_UNRAVEL(item, at);
     const int target = OUTPUT0_INDEX_OF(at);
     INPUT0_COMPUTE total = INITIAL;
     for (int n = 0; n < ARG_N; ++n) {
@@ -26,5 +26,7 @@ KERNEL(reduce_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE
         total = COMBINE(total, VALUE(x));
         FUNC(step)(at, sizes);
     }
-    OUTPUT0_STORE(output, target, FINISH(total));
+    INPUT0_COMPUTE result = FINISH(total);
+    FUSED_OPS(result, at)
+    OUTPUT0_STORE(output, target, result);
 }

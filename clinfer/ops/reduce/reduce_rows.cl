@@ -35,5 +35,8 @@ KERNEL(reduce_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
     GROUP_COMBINE(COMBINE, total, shared, LANE, LANES);
     if (LANE > 0) return;
 #endif
-    OUTPUT0_STORE(output, ROW_INDEX(OUTPUT0), FINISH(total));
+    INPUT0_COMPUTE result = FINISH(total);
+    FUSED_ROW_START(ROW_INDEX)
+    FUSED_ROW_OPS(result, 0)
+    OUTPUT0_STORE(output, ROW_INDEX(OUTPUT0), result);
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     Constant,
@@ -23,6 +24,7 @@ from clinfer.ops.shared.reduction import (
     COLUMN_VECTOR,
     Arranged,
     AxesOf,
+    ResultView,
     columns_dispatch,
     columns_of,
     kept_count,
@@ -39,7 +41,6 @@ from clinfer.ops.shared.reduction import (
 
 Constants = Callable[[KernelParams], Mapping[str, Constant]]
 Arguments = Callable[[KernelParams], Mapping[str, int]]
-View = Callable[[KernelParams], TensorView]
 TailView = Callable[[KernelParams, int], TensorView]
 
 
@@ -48,21 +49,22 @@ def axes_given(params: KernelParams) -> tuple[int, ...] | None:
     return normalized_axes(params.values, 1, params.inputs[0].rank)
 
 
-def output_view(params: KernelParams) -> TensorView:
-    """Output 0 as it lies, for operations that keep the shape."""
-    return TensorView.of(params.outputs[0])
+def as_it_lies(params: KernelParams, layout: Layout) -> TensorView:
+    """A tensor of output 0's shape, for operations that keep the shape."""
+    return TensorView.of(layout)
 
 
 class AxisStages:
     """The stages, and how the fast ones arrange the axes.
 
-    `axes_of` gives the axes, None while they are unknown, and `result` output 0 with the axes of input 0.
+    `axes_of` gives the axes, None while they are unknown, and `result` output 0, or what tails read, with the axes of
+    input 0.
     `constants` are macros of every kernel, besides those of `reduction.py`. The reference has the arguments
     ARG_N, how many elements go into a result, and ARG_RESULTS; with `counts_elements` the others have ARG_N.
-    `takes_tails`: the kernels apply fused tails; the output has the shape of input 0.
+    `takes_tails`: the kernels apply fused tails.
     """
 
-    def __init__(self, name: str, constants: Constants, axes_of: AxesOf = axes_given, result: View = output_view,
+    def __init__(self, name: str, constants: Constants, axes_of: AxesOf = axes_given, result: ResultView = as_it_lies,
                  counts_elements: bool = False, takes_tails: bool = False) -> None:
         self._name = name
         self._constants = constants
@@ -102,13 +104,15 @@ class AxisStages:
         is_open = self._axes_of(built_for) is None
 
         def operands(params: KernelParams) -> tuple[Operand, ...]:
-            data, result, axes = TensorView.of(params.inputs[0]), self._result(params), self._axes_of(params)
+            data, result, axes = TensorView.of(params.inputs[0]), self._result(params, params.outputs[0]), self._axes_of(params)
             return (input_operand(params, 0, kept_first(data, axes, is_open)),
                     output_operand(params, 0, kept_first(result, axes, is_open)))
 
         def tail_view(params: KernelParams, index: int) -> TensorView:
-            view = TensorView.of(params.tail_inputs[index]).broadcast(params.outputs[0].shape)
-            return kept_first(view, self._axes_of(params), is_open)
+            axes, view = self._axes_of(params), self._result(params, params.tail_inputs[index])
+            if axes is not None:
+                view = view.broadcast(self._result(params, params.outputs[0]).sizes)
+            return kept_first(view, axes, is_open)
 
         def constants(params: KernelParams) -> Mapping[str, Constant]:
             rank, axes = params.inputs[0].rank, self._axes_of(params)

@@ -35,6 +35,7 @@ HIGHEST = {"float": "INFINITY", "double": "INFINITY", "int": "INT_MAX", "long": 
 
 Axes = tuple[int, ...]
 AxesOf = Callable[[KernelParams], "Axes | None"]
+ResultView = Callable[[KernelParams, Layout], TensorView]
 
 
 def normalized_axes(values: Values, index: int, rank: int) -> Axes | None:
@@ -140,11 +141,12 @@ def vector_columns_of(joint: JointAxes) -> Sequence[JointAxis | None] | None:
 class Arranged:
     """The operands of a fast kernel, their launch, and whether it fits, for one arrangement of the axes.
 
-    `result` gives the output's view with the input's axes (any pitch where the output has size 1).
+    `result` gives the view of the output, or of what tails read, with the input's axes (any pitch where the output
+    has size 1).
     """
 
     def __init__(self, arrange: Arrange, axes_of: AxesOf,
-                 result: Callable[[KernelParams], TensorView]) -> None:
+                 result: ResultView) -> None:
         self._arrange = arrange
         self._axes_of = axes_of
         self._result = result
@@ -156,8 +158,8 @@ class Arranged:
             return None
         data = TensorView.of(params.inputs[0])
         groups = tuple(_REDUCED if a in axes else _KEPT for a in range(data.rank))
-        tails = (TensorView.of(x).broadcast(data.sizes) for x in params.tail_inputs)
-        joint = join_axes((data, self._result(params).broadcast(data.sizes), *tails), groups)
+        results = (self._result(params, x).broadcast(data.sizes) for x in (params.outputs[0], *params.tail_inputs))
+        joint = join_axes((data, *results), groups)
         arranged = None if joint is None else self._arrange(joint)
         return None if joint is None or arranged is None else (joint, arranged)
 
@@ -177,7 +179,7 @@ class Arranged:
         return input_operand(params, 0, views[0]), output_operand(params, 0, views[1])
 
     def tail_view(self, params: KernelParams, index: int) -> TensorView:
-        """What the n-th tail reads under the arranged axes, where the output has the input's shape."""
+        """What the n-th tail reads under the arranged axes."""
         found, kind = self._axes(params), params.tail_inputs[index].element_type
         return open_view(kind, _RANK) if found is None else found[0].view(2 + index, kind, found[1])
 
