@@ -19,9 +19,10 @@ Value = ov.Output
 
 
 def float_rows(cases: Iterable[Case]) -> list[Case]:
-    """The rows that take and give floats."""
-    return [case for case in cases
-            if case.op not in _BOOLEAN and all(kind in _FLOATS for _, kind in parameter_specs(case))]
+    """The rows that take and give floats, and conversions to them."""
+    return [case for case in cases if case.op not in _BOOLEAN and (
+        case.attributes["destination_type"] in _FLOATS if "destination_type" in case.attributes
+        else all(kind in _FLOATS for _, kind in parameter_specs(case)))]
 
 
 def tailed_model(seed: str, case: Case, dynamic: bool) -> ov.Model:

@@ -13,8 +13,10 @@ KERNEL(convert_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
     OUTPUT0_UNRAVEL(item, at);
     const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
 #ifdef OUTPUT0_IS_BOOLEAN
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), value != 0);
+    OUTPUT0_COMPUTE result = value != 0;
 #else
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), (OUTPUT0_COMPUTE)(THROUGH)value);
+    OUTPUT0_COMPUTE result = (OUTPUT0_COMPUTE)(THROUGH)value;
 #endif
+    FUSED_OPS(result, at)
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
 }

@@ -22,6 +22,10 @@ class Convert(Primitive):
     def can_evaluate(self) -> bool:
         return True
 
+    @property
+    def takes_tails(self) -> bool:
+        return True
+
     def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
         """Between floats nothing is done: the store rounds."""
         return "a" if types[0].is_float and ElementType.of(self.destination_type).is_float else None
