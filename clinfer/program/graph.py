@@ -160,6 +160,16 @@ class Graph:
                 self.set_input(reader.id, index, new)
         self.outputs = {name: new if port == old else port for name, port in self.outputs.items()}
 
+    def hoist(self, id: str, over: str) -> None:
+        """Let a node work on input 0 of one that it reads, which hands on the node's result from then on."""
+        node, source = self._nodes[id], self._nodes[over].inputs[0]
+        for reader, index in self.readers(Port(id)):
+            self.set_input(reader.id, index, Port(over))
+        self.outputs = {name: Port(over) if port == Port(id) else port for name, port in self.outputs.items()}
+        self.replace(id, replace(node.primitive, inputs=tuple(source if p == Port(over) else p for p in node.inputs)))
+        self.set_input(over, 0, Port(id))
+        self.move_before(id, over)
+
     def remove(self, id: str) -> None:
         """Take out a node that nobody reads."""
         if self._users[id] or self.is_output(id):

@@ -103,6 +103,11 @@ class Primitive:
         return False
 
     @property
+    def only_moves(self) -> bool:
+        """Whether each element of the only output is one of input 0, and only its place depends on the other inputs."""
+        return self.reinterprets_input
+
+    @property
     def weights_input(self) -> int | None:
         """The input that holds weights, which a kernel may want in a format of its own."""
         return None

@@ -28,6 +28,10 @@ class Broadcast(Primitive):
     opset: ClassVar[str] = "opset3"
 
     @property
+    def only_moves(self) -> bool:
+        return True
+
+    @property
     def value_inputs(self) -> tuple[int, ...]:
         return tuple(range(1, len(self.inputs)))
 

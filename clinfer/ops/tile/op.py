@@ -18,6 +18,10 @@ class Tile(Primitive):
     op_type: ClassVar[str] = "Tile"
 
     @property
+    def only_moves(self) -> bool:
+        return True
+
+    @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1,)
 

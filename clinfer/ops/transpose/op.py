@@ -19,6 +19,10 @@ class Transpose(Primitive):
     op_type: ClassVar[str] = "Transpose"
 
     @property
+    def only_moves(self) -> bool:
+        return True
+
+    @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1,)
 

@@ -20,6 +20,7 @@ from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
+from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
@@ -42,6 +43,7 @@ PIPELINE: tuple[Pass, ...] = (
     join_projections,
     mark_host_nodes,
     join_split_parts,
+    move_eltwise_ahead,
     fuse_eltwise_tails,
     select_kernels,
     add_required_reorders,
@@ -59,6 +61,7 @@ OPTIONAL: tuple[Pass, ...] = (
     read_parts,
     join_projections,
     join_split_parts,
+    move_eltwise_ahead,
     fuse_eltwise_tails,
     share_memory,
 )
