@@ -70,11 +70,10 @@ class SizeNames:
         shapes = tuple(self.shape(port) for port in node.inputs)
         values = self._context.known_values(self._graph, node)
         named = primitive.named_shapes(shapes, values)
-        if named is None and signature is None:
-            named = primitive.infer_shapes(shapes, values)
-        elif named is None and signature is not None:
+        if named is None:
             types = tuple(x.element_type for x in self._graph.input_layouts(node))
-            named = self._context.shape_inference.named_shapes(signature, types, shapes, values)
+            named = (primitive.infer_shapes(shapes, values) if signature is None else
+                     self._context.shape_inference.named_shapes(signature, types, shapes, values))
         return tuple(own if shape is None or len(shape) != len(own) else shape
                      for shape, own in zip(named, found, strict=True))
 

@@ -12,6 +12,9 @@ from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.group_norm import GroupNormalization
+from clinfer.ops.reduce import Reduce
+from clinfer.ops.sdpa import ScaledDotProductAttention
 from clinfer.ops.softmax import Softmax
 from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.program.graph import Graph
@@ -19,11 +22,11 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
-from clinfer.program.size_names import SizeNames
+from clinfer.program.size_names import SizeNames, is_kept
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Port, Primitive, Topology
 from tests.network.running import network_of
-from tests.program.building import constant, context_of, given, graph_after
+from tests.program.building import constant, context_of, given, graph_after, numbers
 from tests.rooms.room_runner import execute
 
 PASSES = (infer_layouts, mark_host_nodes, fuse_eltwise_tails)
@@ -138,6 +141,35 @@ def test_tails_survive_in_a_blob(engine: Engine, rng: np.random.Generator) -> No
     assert np.array_equal(execute(again, [x])[0], execute(network, [x])[0])
 
 
+@pytest.mark.parametrize("shape, other", [((ANY, 5), (ANY, 5)), ((Dim(1, 3), 5), (3, 5)), ((ANY, 5), (ANY, 1))])
+def test_each_shape_decides_how_an_eltwise_host_stretches(engine: Engine, rng: np.random.Generator,
+                                                          shape: tuple[object, ...], other: tuple[object, ...]) -> None:
+    topology = Topology(given("x", *shape), _eltwise("exp", "Exp", "x"), given("other", *other),
+                        _eltwise("sum", "Add", "other", "exp"), _eltwise("product", "Multiply", "sum", "x"))
+    network = network_of(engine, topology)
+    assert sum(node.kind == "kernel" for node in network.program.nodes) == 1
+    for rows, others in ((3, 3), (1, 3), (3, 1), (1, 1), (0, 1), (1, 0), (0, 0), (3, 3)):
+        if (isinstance(other[0], int) and others != 3) or (isinstance(shape[0], Dim) and shape[0].low > rows):
+            continue
+        x = rng.standard_normal((rows, 5)).astype(np.float32)
+        y = rng.standard_normal((others, other[1])).astype(np.float32)  # type: ignore[call-overload]
+        assert np.allclose(execute(network, [x, y])[0], (np.exp(x) + y) * x, rtol=1e-4, atol=1e-5)
+
+
+def test_group_norm_takes_tails_that_stretch_along_some_pixels(engine: Engine, rng: np.random.Generator) -> None:
+    """Whether they do is known for each shape only: sizes of 1 stretch along nothing."""
+    topology = Topology(given("x", ANY, 32, ANY, ANY), constant("ones", np.ones(32, np.float32)),
+                        constant("zeros", np.zeros(32, np.float32)), numbers("axes", 1, 3),
+                        Reduce("row", ("x", "axes"), mode="Max", keep_dims=True),
+                        GroupNormalization("norm", ("x", "ones", "zeros"), num_groups=4),
+                        _eltwise("scaled", "Multiply", "norm", "row"), _eltwise("sum", "Add", "scaled", "x"))
+    fused, unfused = network_of(engine, topology), network_of(engine, topology, SKIPPED)
+    assert not {"scaled", "sum"} & {node.primitive.id for node in fused.program.nodes}
+    for batch, height, width in ((2, 5, 7), (1, 6, 1), (2, 1, 9), (1, 1, 1), (3, 4, 4)):
+        x = rng.standard_normal((batch, 32, height, width)).astype(np.float32)
+        assert np.allclose(execute(fused, [x])[0], execute(unfused, [x])[0], rtol=1e-4, atol=1e-4)
+
+
 # -- what stays -------------------------------------------------------------------------------------
 
 
@@ -146,17 +178,25 @@ def test_tails_survive_in_a_blob(engine: Engine, rng: np.random.Generator) -> No
     ((3, 5), (), _eltwise("tail", "Relu", "exp"), {"a": "exp", "b": "tail"}),
     ((1, 5), (_weights("other", 3, 5),), _eltwise("tail", "Add", "exp", "other"), None),
     ((5,), (_weights("other", 3, 5),), _eltwise("tail", "Add", "exp", "other"), None),
-    ((ANY, 5), (given("other", ANY, 5),), _eltwise("tail", "Add", "exp", "other"), None),
-    ((Dim(1, 3), 5), (_weights("other", 3, 5),), _eltwise("tail", "Add", "exp", "other"), None),
     ((3, 5), (constant("other", np.array(0, np.float32)),), _eltwise("tail", "Less", "exp", "other"), None),
     ((3, 5), (), Convert("tail", ("exp",), destination_type="i32"), None),
-], ids=["read-twice", "an-output", "grows", "grows-in-rank", "perhaps-grows", "grows-within-bounds", "boolean",
-        "integer"])
+], ids=["read-twice", "an-output", "grows", "grows-in-rank", "boolean", "integer"])
 def test_what_cannot_be_a_tail_stays(engine: Engine, given_shape: tuple[object, ...], others: tuple[Primitive, ...],
                                      tail: Primitive, outputs: dict[str, str] | None) -> None:
     topology = Topology(given("x", *given_shape), _eltwise("exp", "Exp", "x"), *others, tail, outputs=outputs)
     graph = graph_after(engine, topology, PASSES)
     assert "tail" in graph and not graph["exp"].primitive.tails
+
+
+def test_a_host_that_cannot_stretch_stays(engine: Engine, rng: np.random.Generator) -> None:
+    topology = Topology(given("x", ANY, 5, 4), numbers("axes", 2), Reduce("sum", ("x", "axes"), mode="Sum"),
+                        given("other", ANY, 5), _eltwise("tail", "Add", "sum", "other"))
+    network = network_of(engine, topology)
+    node = network.program.explain().node("tail")
+    assert node.unfused == (("sum", "its result might be stretched"), ("other", "known before the kernels run"))
+    for rows, others in ((3, 3), (1, 4), (4, 1)):
+        x, other = (rng.standard_normal(s).astype(np.float32) for s in ((rows, 5, 4), (others, 5)))
+        assert np.allclose(execute(network, [x, other])[0], x.sum(2) + other, atol=1e-5)
 
 
 def test_integers_and_padded_hosts_stay(engine: Engine) -> None:
@@ -184,6 +224,19 @@ def test_a_host_reads_a_bounded_number_of_tensors(engine: Engine, rng: np.random
 
 
 # -- names of sizes ---------------------------------------------------------------------------------
+
+
+def test_what_stretches_is_known_by_the_names_it_stretches_to(engine: Engine) -> None:
+    topology = Topology(given("x", ANY, 5), given("y", ANY, 5), given("z", ANY, 5), _eltwise("xy", "Add", "x", "y"),
+                        _eltwise("yx", "Multiply", "y", "x"), _eltwise("xyz", "Add", "xy", "z"),
+                        given("q", ANY, 2, ANY, 8), given("mask", ANY, 1, 1, ANY),
+                        ScaledDotProductAttention("attention", ("q", "q", "q", "mask")))
+    names = SizeNames(graph_after(engine, topology, (infer_layouts,)), context_of(engine))
+    shape = {id: names.shape(Port(id)) for id in ("x", "y", "z", "xy", "yx", "xyz", "q", "mask", "attention")}
+    assert shape["xy"] == shape["yx"] != shape["xyz"]
+    assert is_kept(shape["xyz"], tuple(shape[id] for id in ("x", "y", "z", "xy")))
+    assert not is_kept(shape["xy"], (shape["z"],)) and not is_kept(shape["x"], (shape["xy"],))
+    assert is_kept(shape["attention"], (shape["q"],)) and not is_kept(shape["q"], (shape["attention"],))
 
 
 def test_equal_sizes_have_equal_names(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from clinfer.kernels.tails import like_output
 from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
+
 def _supports(params: KernelParams) -> str | None:
     return "packed 4-bit outputs" if params.outputs[0].element_type.is_packed else None
 

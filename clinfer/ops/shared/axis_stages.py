@@ -104,7 +104,8 @@ class AxisStages:
         is_open = self._axes_of(built_for) is None
 
         def operands(params: KernelParams) -> tuple[Operand, ...]:
-            data, result, axes = TensorView.of(params.inputs[0]), self._result(params, params.outputs[0]), self._axes_of(params)
+            data, axes = TensorView.of(params.inputs[0]), self._axes_of(params)
+            result = self._result(params, params.outputs[0])
             return (input_operand(params, 0, kept_first(data, axes, is_open)),
                     output_operand(params, 0, kept_first(result, axes, is_open)))
 
