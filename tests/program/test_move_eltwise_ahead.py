@@ -55,6 +55,20 @@ def test_it_works_before_what_moves(engine: Engine, rng: np.random.Generator) ->
     assert launched == [3, 4]
 
 
+def test_constants_stay_before_all_their_readers(engine: Engine) -> None:
+    early = Topology(given("x", ANY, 4), constant("two", np.array([2], np.float32)),
+                     _eltwise("a", "Multiply", "x", "two"),
+                     _eltwise("b", "Exp", "a"), numbers("shape", 0, 2, 2),
+                     Reshape("r", ("b", "shape"), special_zero=True),
+                     _eltwise("c", "Multiply", "r", "two"))
+    late = Topology(given("x", ANY, 4), _eltwise("b", "Exp", "x"), numbers("shape", 0, 2, 2),
+                    Reshape("r", ("b", "shape"), special_zero=True), constant("two", np.array([2], np.float32)),
+                    _eltwise("c", "Multiply", "r", "two"))
+    for topology in (early, late):
+        graph = graph_after(engine, topology, PASSES)
+        assert graph["r"].inputs[0] == Port("c") and graph.outputs == {"c": Port("r")}
+
+
 @pytest.mark.parametrize("last", [
     (_eltwise("sum", "Add", "wide", "wide"), _eltwise("late", "Abs", "wide")),
     (constant("row", np.arange(2, dtype=np.float32)), _eltwise("sum", "Add", "wide", "row")),
