@@ -54,7 +54,7 @@ class SizeNames:
         values = self._context.known_values(self._graph, node)
         if set(values) != set(primitive.value_inputs):
             return None
-        shapes = tuple(self.shape(port) for port in node.inputs)
+        shapes = tuple(self.shape(port) for port in node.inputs[:primitive.shape_input_count])
         key = (type(primitive), attributes_of(primitive), shapes,
                tuple((i, v.dtype.str, v.shape, v.tobytes()) for i, v in sorted(values.items())))
         try:
@@ -67,11 +67,11 @@ class SizeNames:
         """The shapes by the primitive's rule; `found` where that leaves a rank open."""
         primitive = node.primitive
         signature = primitive.signature()
-        shapes = tuple(self.shape(port) for port in node.inputs)
+        shapes = tuple(self.shape(port) for port in node.inputs[:primitive.shape_input_count])
         values = self._context.known_values(self._graph, node)
         named = primitive.named_shapes(shapes, values)
         if named is None:
-            types = tuple(x.element_type for x in self._graph.input_layouts(node))
+            types = tuple(self._graph.element_type(port) for port in node.inputs[:primitive.shape_input_count])
             named = (primitive.infer_shapes(shapes, values) if signature is None else
                      self._context.shape_inference.named_shapes(signature, types, shapes, values))
         return tuple(own if shape is None or len(shape) != len(own) else shape

@@ -117,6 +117,11 @@ class Primitive:
         """The output axis along which one more input may add a value per element; None: takes none."""
         return None
 
+    def with_factor(self, data: Port, factor: Port) -> Primitive | None:
+        """The primitive on other data, each channel of which (axis 1) it multiplies with a factor, [B or 1, C, 1...];
+        None: it does not do that. Outside of the data it sees zeros all the same."""
+        return None
+
     @property
     def takes_tails(self) -> bool:
         """Whether its kernels can apply tails before they store output 0, the only one."""

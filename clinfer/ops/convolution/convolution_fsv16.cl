@@ -5,7 +5,7 @@
 // multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
 // (phases), so that a filter column always reads consecutive pixels of one phase.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
-// channels (block tails are zero), bias [G * O] in blocks of 16 (the same).
+// channels (block tails are zero), bias [G * O] in blocks of 16 (the same), factor [B, C, 1, 1, 1] blocked like the data.
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
 #include "clinfer.cl"
 
@@ -18,16 +18,18 @@
 #define ARG_TILES 1
 #endif
 
+#include "factor.h"
 #include "shared/channel_tiles.h"
 #include "shared/spatial.h"
 
-// Copies the pixels from `first` on of the row of data whose pixel 0 has index `row`.
-void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
+// Copies, times the factors, the pixels from `first` on of the row of data whose pixel 0 has index `row`.
+INLINED void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first,
+                              const float16 factors ARGS) {
     for (int phase = 0; phase < ARG_PHASES; ++phase) {
         int x = first + phase;
         for (int i = 0; i < ARG_PHASE_PIXELS; ++i, x += ARG_STRIDE_X) {
             const bool is_inside = (uint)x < (uint)INPUT0_SIZE_X;
-            vstore16(is_inside ? INPUT0_LOAD16(input, row + x * BLOCK) : (float16)0.0f,
+            vstore16(is_inside ? INPUT0_LOAD16(input, row + x * BLOCK) * factors : (float16)0.0f,
                      phase * ARG_PHASE_PIXELS + i, panel);
         }
     }
@@ -35,7 +37,7 @@ void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int r
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-                          BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
     const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
     const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0);
@@ -49,6 +51,7 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
     float panel[PANEL_PIXELS * BLOCK];
     for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
         const int channels = min(BLOCK, INPUT1_SIZE_2 - c);
+        const float16 factors = FACTOR16_OF(batch, group * INPUT1_SIZE_2 + c);
         for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
             const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
             if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
@@ -56,7 +59,8 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                 const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
                 if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
                 const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
-                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X PASS_ARGS);
+                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X,
+                                 factors PASS_ARGS);
                 const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
                 for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
                     const int reach = kx * ARG_DILATION_X;

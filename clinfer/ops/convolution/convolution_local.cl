@@ -3,7 +3,7 @@
 // filter. A group of 16 x 16 work-items computes a tile of TILE channels x TILE pixels, OWN x OWN of them each.
 // It goes through the taps in steps of DEPTH: weights and data of the tile are copied to local memory
 // (zeros for what lies outside), then multiplied from there. Each work-item copies data of one pixel only.
-// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], bias [G * O].
+// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], bias [G * O], factor [B, C, 1, 1, 1].
 #include "clinfer.cl"
 
 #ifndef FILTER_X
@@ -13,6 +13,7 @@
 #define FILTER_X 1
 #endif
 
+#include "factor.h"
 #include "shared/bias.h"
 #include "shared/local_tiles.h"
 #include "shared/spatial.h"
@@ -21,7 +22,7 @@
 
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-                          BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local INPUT0_COMPUTE weight_tile[DEPTH * PITCH], data_tile[DEPTH * PITCH];
     const int first_channel = get_group_id(1) * TILE, first_pixel = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
@@ -60,7 +61,8 @@ KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global
                                    && (uint)from_y < (uint)INPUT0_SIZE_Y && (uint)from_z < (uint)INPUT0_SIZE_Z;
             data_tile[k * PITCH + item % TILE] = is_inside
                 ? INPUT0_LOAD(input, start + tap / TAPS * INPUT0_PITCH_1 + from_z * INPUT0_PITCH_Z
-                                         + from_y * INPUT0_PITCH_Y + from_x * INPUT0_PITCH_X) : 0;
+                                         + from_y * INPUT0_PITCH_Y + from_x * INPUT0_PITCH_X)
+                  * FACTOR_OF(batch, group * INPUT1_SIZE_2 + tap / TAPS) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         FUNC(add_products)(sum, weight_tile, data_tile);

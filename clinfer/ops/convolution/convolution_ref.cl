@@ -1,13 +1,14 @@
 // Convolution with groups, strides, dilations, padding and optional bias; any layout and type.
 // One work-item computes one output element. Views: data and output [B, C, Z, Y, X], weights
-// [G, O, I, Z, Y, X], bias [G * O]. Strides, dilations and pads (before) are arguments.
+// [G, O, I, Z, Y, X], bias [G * O], factor [B, C, 1, 1, 1]. Strides, dilations and pads (before) are arguments.
 #include "clinfer.cl"
 
+#include "factor.h"
 #include "shared/bias.h"
 #include "shared/spatial.h"
 
 KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+                        BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
     OUTPUT0_UNRAVEL((int)get_global_id(0), at);
     from[0] = at[0];
@@ -25,7 +26,8 @@ KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global I
                 for (tap[5] = 0; tap[5] < INPUT1_SIZE_X; ++tap[5]) {
                     from[4] = at[4] * ARG_STRIDE_X - ARG_PAD_X + tap[5] * ARG_DILATION_X;
                     if ((uint)from[4] >= (uint)INPUT0_SIZE_X) continue;
-                    sum += INPUT0_LOAD(input, INPUT0_INDEX_OF(from)) * INPUT1_LOAD(weights, INPUT1_INDEX_OF(tap));
+                    sum += INPUT0_LOAD(input, INPUT0_INDEX_OF(from)) * FACTOR_OF(at[0], from[1])
+                           * INPUT1_LOAD(weights, INPUT1_INDEX_OF(tap));
                 }
             }
         }

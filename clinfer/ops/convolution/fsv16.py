@@ -9,6 +9,7 @@ from clinfer.base.format import Format
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution.columns import as_row, is_column, turned_stage
 from clinfer.ops.convolution.geometry import (
+    extra_constants,
     flat_operands,
     flat_tail_view,
     group_shape,
@@ -18,7 +19,6 @@ from clinfer.ops.convolution.geometry import (
     step_arguments,
     tail_view,
 )
-from clinfer.ops.shared.bias import bias_constants
 from clinfer.ops.shared.channel_tiles import (
     BLOCK,
     BLOCKED_DATA,
@@ -52,8 +52,9 @@ def _formats(params: KernelParams, weights: Mapping[int, str], is_planar: bool =
     rank = params.inputs[0].rank
     blocked = Format.of(BLOCKED_DATA[rank])
     bias = (Format.of("o_osv16"),) if params.primitive.bias_input is not None else ()
-    return Formats((Format.planar(rank) if is_planar else blocked, Format.of(weights[params.inputs[1].rank]), *bias),
-                   (blocked,))
+    factor = (blocked,) if params.primitive.factor_input is not None else ()
+    return Formats((Format.planar(rank) if is_planar else blocked, Format.of(weights[params.inputs[1].rank]), *bias,
+                    *factor), (blocked,))
 
 
 def _any_formats(params: KernelParams) -> Formats:
@@ -73,7 +74,8 @@ def _depthwise_formats(params: KernelParams) -> Formats:
 
 def _refusal(params: KernelParams) -> str | None:
     """What no kernel of this file does."""
-    padded = params.inputs[0].padding.both(1) or params.outputs[0].padding.both(1)
+    padded = any(params.inputs[i].padding.both(1) for i in (0, params.primitive.factor_input) if i is not None) or (
+        params.outputs[0].padding.both(1))
     return refusal(params) or ("padded channels" if padded else None)
 
 
@@ -86,6 +88,8 @@ def _planar_refusal(params: KernelParams) -> str | None:
     groups, _, inputs = group_shape(params)
     if groups != 1 or params.primitive.is_grouped:
         return "groups"
+    if params.primitive.factor_input is not None:
+        return "a factor of the data"
     if inputs > FEW_CHANNELS:
         return f"more than {FEW_CHANNELS} input channels"
     rows = inputs * prod(filter_sizes(params)[:2])
@@ -119,16 +123,16 @@ def _row_pixels(params: KernelParams) -> int:
 
 
 def _any_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1], "PANEL_PIXELS": PANEL_PIXELS}
+    return {**extra_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1], "PANEL_PIXELS": PANEL_PIXELS}
 
 
 def _planar_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "TILE_PIXELS": PLANAR_PIXELS, "PANEL_PIXELS": PLANAR_PANEL_PIXELS,
+    return {**extra_constants(params), "TILE_PIXELS": PLANAR_PIXELS, "PANEL_PIXELS": PLANAR_PANEL_PIXELS,
             "STRIDE_X": strides(params)[2]}
 
 
 def _depthwise_constants(pixels: int, params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "TILE_PIXELS": pixels}
+    return {**extra_constants(params), "TILE_PIXELS": pixels}
 
 
 def _any_arguments(tile: Tile, params: KernelParams) -> Mapping[str, int]:

@@ -5,9 +5,9 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import KernelParams, Operand, input_operand, output_operand
+from clinfer.kernels.spec import BufferRef, KernelParams, Operand, input_operand, output_operand
 from clinfer.kernels.tails import like_output
-from clinfer.ops.shared.bias import bias_operand
+from clinfer.ops.shared.bias import bias_constants, bias_operand
 from clinfer.ops.shared.spatial import axis_arguments, count, data_view, dilations, filter_sizes, per_axis, strides
 
 
@@ -68,7 +68,7 @@ def weights_view(params: KernelParams) -> TensorView:
 
 
 def operands(params: KernelParams) -> tuple[Operand, ...]:
-    """Data, weights, bias if there is one, output; with all their spatial axes."""
+    """Data, weights, bias and factor if there are such, output; with all their spatial axes."""
     return _operands(params, data_view(params.inputs[0]), data_view(params.outputs[0]))
 
 
@@ -93,4 +93,18 @@ _flat_tail_view = like_output(flat_view)
 
 def _operands(params: KernelParams, data: TensorView, output: TensorView) -> tuple[Operand, ...]:
     return (input_operand(params, 0, data), input_operand(params, 1, weights_view(params)), *bias_operand(params),
-            output_operand(params, 0, output))
+            *_factor_operand(params), output_operand(params, 0, output))
+
+
+def _factor_operand(params: KernelParams) -> tuple[Operand, ...]:
+    """FACTOR, if there is one; it stands still along the batch where it has one for all."""
+    index = params.primitive.factor_input
+    if index is None:
+        return ()
+    view = data_view(params.inputs[index])
+    return (Operand("FACTOR", BufferRef("input", index), view.broadcast((params.inputs[0].shape[0], *view.sizes[1:]))),)
+
+
+def extra_constants(params: KernelParams) -> dict[str, int]:
+    """Whether there are a bias and a factor."""
+    return {**bias_constants(params), "HAS_FACTOR": int(params.primitive.factor_input is not None)}

@@ -7,8 +7,7 @@ from math import prod
 
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution import fsv16
-from clinfer.ops.convolution.geometry import group_shape, operands, step_arguments, tail_view
-from clinfer.ops.shared.bias import bias_constants
+from clinfer.ops.convolution.geometry import extra_constants, group_shape, operands, step_arguments, tail_view
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.shared.spatial import count, filter_sizes
 
@@ -23,7 +22,7 @@ def _reference_dispatch(params: KernelParams) -> Dispatch:
 
 
 REFERENCE = KernelSpec("convolution_ref", formats=_reference_formats, stages=(
-    Stage("convolution_ref.cl", "convolution_ref", _reference_dispatch, operands, bias_constants,
+    Stage("convolution_ref.cl", "convolution_ref", _reference_dispatch, operands, extra_constants,
           step_arguments, bake=False, tail_view=tail_view),))
 
 # -- local memory, for GPUs -------------------------------------------------------------------------
@@ -50,7 +49,7 @@ def _local_score(tile: int, params: KernelParams) -> float:
 
 def _local_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
     z, y, x = filter_sizes(params)
-    return {**bias_constants(params), "TILE": tile, "FILTER_Z": z, "FILTER_Y": y, "FILTER_X": x}
+    return {**extra_constants(params), "TILE": tile, "FILTER_Z": z, "FILTER_Y": y, "FILTER_X": x}
 
 
 def _local_dispatch(tile: int, params: KernelParams) -> Dispatch:

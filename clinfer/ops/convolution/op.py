@@ -1,14 +1,14 @@
 """The convolution primitives (OpenVINO Convolution-1, GroupConvolution-1)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_windows, reach, shown
-from clinfer.topology import Primitive
+from clinfer.topology import Port, Primitive
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Convolution(Primitive):
 
     The attributes have one value per spatial axis. With `auto_pad` "same_upper", "same_lower" or
     "valid" the pads follow from the shapes and `pads_begin`, `pads_end` are not read. A third input,
-    where present, is the bias [O].
+    where present, is the bias [O]. With `has_factor`, the last input is a factor of the data, [B or 1, C, 1...].
     """
 
     strides: tuple[int, ...] = ()
@@ -25,6 +25,7 @@ class Convolution(Primitive):
     pads_begin: tuple[int, ...] = ()
     pads_end: tuple[int, ...] = ()
     auto_pad: str = "explicit"
+    has_factor: bool = False
     op_type: ClassVar[str] = "Convolution"
     is_grouped: ClassVar[bool] = False
 
@@ -35,7 +36,21 @@ class Convolution(Primitive):
     @property
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
-        return 2 if self.own_input_count > 2 else None
+        return 2 if self.own_input_count - self.has_factor > 2 else None
+
+    @property
+    def factor_input(self) -> int | None:
+        """The input that holds the factor, if there is one."""
+        return self.own_input_count - 1 if self.has_factor else None
+
+    def with_factor(self, data: Port, factor: Port) -> Primitive | None:
+        if self.has_factor or self.is_grouped:
+            return None
+        own = self.own_input_count
+        tails = tuple(replace(tail, operands=tuple(i if i is None else i + 1 for i in tail.operands))
+                      for tail in self.tails)
+        return replace(self, inputs=(data, *self.inputs[1:own], factor, *self.inputs[own:]), tails=tails,
+                       has_factor=True)
 
     @property
     def is_heavy(self) -> bool:

@@ -1,11 +1,11 @@
 """Element-wise operations of one, two or three inputs: arithmetic, comparison, logic, activations."""
 from clinfer.ops.eltwise.kernels import KERNELS
 from clinfer.ops.eltwise.modes import MODES
-from clinfer.ops.eltwise.op import Eltwise, convert_eltwise, convert_prelu, is_add
+from clinfer.ops.eltwise.op import Eltwise, convert_eltwise, convert_prelu, is_add, is_multiply
 from clinfer.ops.room import Room
 
 ROOM = Room("eltwise",
             converters={**dict.fromkeys((*MODES, "Xor"), convert_eltwise), "PRelu": convert_prelu},
             kernels={Eltwise: KERNELS})
 
-__all__ = ["ROOM", "Eltwise", "is_add"]
+__all__ = ["ROOM", "Eltwise", "is_add", "is_multiply"]

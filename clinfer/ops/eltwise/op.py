@@ -83,6 +83,11 @@ def is_add(primitive: Primitive) -> bool:
     return isinstance(primitive, Eltwise) and primitive.mode == "Add"
 
 
+def is_multiply(primitive: Primitive) -> bool:
+    """Whether a primitive multiplies two tensors."""
+    return isinstance(primitive, Eltwise) and primitive.mode == "Multiply"
+
+
 def convert_eltwise(node: SourceNode) -> Eltwise:
     """Every operation of the table, with its attributes or constant inputs as parameters."""
     _check_broadcast(node)

@@ -15,6 +15,7 @@ from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
+from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
@@ -45,6 +46,7 @@ PIPELINE: tuple[Pass, ...] = (
     join_split_parts,
     move_eltwise_ahead,
     fuse_eltwise_tails,
+    fuse_factor,
     select_kernels,
     add_required_reorders,
     propagate_constants,
@@ -63,6 +65,7 @@ OPTIONAL: tuple[Pass, ...] = (
     join_split_parts,
     move_eltwise_ahead,
     fuse_eltwise_tails,
+    fuse_factor,
     share_memory,
 )
 """Passes without which a program is slower or larger, but computes the same."""
