@@ -22,14 +22,24 @@
 #include "shared/channel_tiles.h"
 #include "shared/spatial.h"
 
+#if HAS_FACTOR
+#define FACTORS_PARAMETER const float16 factors,
+#define PASS_FACTORS factors,
+#define FACTORED(pixel) ((pixel) * factors)
+INLINED
+#else
+#define FACTORS_PARAMETER
+#define PASS_FACTORS
+#define FACTORED(pixel) (pixel)
+#endif
 // Copies, times the factors, the pixels from `first` on of the row of data whose pixel 0 has index `row`.
-INLINED void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first,
-                              const float16 factors ARGS) {
+void FUNC(fill_panel)(float* panel, FACTORS_PARAMETER const global INPUT0_TYPE* input, const int row,
+                      const int first ARGS) {
     for (int phase = 0; phase < ARG_PHASES; ++phase) {
         int x = first + phase;
         for (int i = 0; i < ARG_PHASE_PIXELS; ++i, x += ARG_STRIDE_X) {
             const bool is_inside = (uint)x < (uint)INPUT0_SIZE_X;
-            vstore16(is_inside ? INPUT0_LOAD16(input, row + x * BLOCK) * factors : (float16)0.0f,
+            vstore16(is_inside ? FACTORED(INPUT0_LOAD16(input, row + x * BLOCK)) : (float16)0.0f,
                      phase * ARG_PHASE_PIXELS + i, panel);
         }
     }
@@ -51,7 +61,9 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
     float panel[PANEL_PIXELS * BLOCK];
     for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
         const int channels = min(BLOCK, INPUT1_SIZE_2 - c);
+#if HAS_FACTOR
         const float16 factors = FACTOR16_OF(batch, group * INPUT1_SIZE_2 + c);
+#endif
         for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
             const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
             if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
@@ -59,8 +71,8 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                 const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
                 if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
                 const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
-                FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), x * ARG_STRIDE_X - ARG_PAD_X,
-                                 factors PASS_ARGS);
+                FUNC(fill_panel)(panel, PASS_FACTORS input, INPUT0_INDEX_OF(from),
+                                 x * ARG_STRIDE_X - ARG_PAD_X PASS_ARGS);
                 const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
                 for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
                     const int reach = kx * ARG_DILATION_X;
