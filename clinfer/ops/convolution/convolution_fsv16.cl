@@ -5,7 +5,7 @@
 // multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
 // (phases), so that a filter column always reads consecutive pixels of one phase.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
-// channels (block tails are zero), bias [G * O] in blocks of 16 (the same), factor [B, C, 1, 1, 1] blocked like the data.
+// channels (block tails are zero), bias [G * O] in blocks of 16 (the same), factor [B, C, 1, 1, 1] like the data.
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
 #include "clinfer.cl"
 
