@@ -55,7 +55,7 @@ class Sample:
         values = self.known_values(node, primitive.value_inputs)
         if len(values) < len(primitive.value_inputs):
             return None
-        given = [self._layouts[port] for port in node.inputs[:primitive.own_input_count]]
+        given = [self._layouts[port] for port in node.inputs[:primitive.shape_input_count]]
         shapes, signature = tuple(layout.static_shape for layout in given), primitive.signature()
         try:
             if signature is None:
