@@ -15,7 +15,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, KernelParams, Operand, Stage
-from clinfer.topology.primitive import Primitive, Tail
+from clinfer.topology.primitive import Before, Primitive, Tail
 
 _NAME = re.compile(r"\b[abc]\b")
 
@@ -71,24 +71,32 @@ def tail_macros(stage: Stage, params: KernelParams) -> Mapping[str, str]:
 
 def _chain(params: KernelParams) -> str:
     """The tails as statements that replace `result`; FETCH(n, at) reads the n-th tail input."""
-    types = {len(params.inputs) + n: layout.element_type for n, layout in enumerate(params.tail_inputs)}
     own = tuple(layout.element_type for layout in params.inputs)
-    result, *_ = params.primitive.output_types(own)
+    types = tuple(layout.element_type for layout in params.all_inputs)
+    tails = params.primitive.tails
+    read_again = {operand.tail for tail in tails for operand in tail.operands if isinstance(operand, Before)}
+    results = [params.primitive.output_types(own)[0]]
     parts = []
-    for tail in params.primitive.tails:
-        read = tuple(result if i is None else types[i] for i in tail.operands)
-        parts.append(_statements(tail, read, len(params.inputs)))
-        result, *_ = tail.primitive.output_types(read)
-    return " ".join(parts)
+    for number, tail in enumerate(tails):
+        kept = f"const T result_{number} = result; " if number in read_again else ""
+        parts.append(kept + _statements(tail, tail.types(results, types), len(own)))
+        results.append(tail.output_type(results, types))
+    return f"{{ {' '.join(parts)} }}" if read_again else " ".join(parts)
 
 
 def _statements(tail: Tail, types: tuple[ElementType, ...], own: int) -> str:
     text = tail.primitive.tail_text(types)
     assert text is not None
     names = "abc"[:len(tail.operands)]
-    loads = " ".join(f"const T tail_{name} = {'result' if i is None else f'FETCH({i - own}, at)'};"
-                     for name, i in zip(names, tail.operands, strict=True))
+    loads = " ".join(f"const T tail_{name} = {_value(operand, own)};"
+                     for name, operand in zip(names, tail.operands, strict=True))
     return f"{{ {loads} result = {_NAME.sub(lambda match: f'tail_{match.group()}', text)}; }}"
+
+
+def _value(operand: int | Before | None, own: int) -> str:
+    if isinstance(operand, int):
+        return f"FETCH({operand - own}, at)"
+    return "result" if operand is None else f"result_{operand.tail}"
 
 
 def tails_refusal(primitive: Primitive, stages: tuple[Stage, ...]) -> str | None:

@@ -28,7 +28,9 @@ class SizeNames:
             self._shapes[node.id] = self._names(node)
 
     def shape(self, port: Port) -> Shape:
-        """The shape of a tensor that was in the graph when this was made."""
+        """The shape of a tensor; one that was put into the graph later is named now."""
+        if port.primitive not in self._shapes:
+            self._shapes[port.primitive] = self._names(self._graph[port.primitive])
         return self._shapes[port.primitive][port.index]
 
     def replace(self, port: Port, other: Port) -> None:

@@ -1,6 +1,7 @@
 """The primitive: one operation of a topology, immutable, with the traits that other stages ask."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -32,14 +33,37 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Before:
+    """The host's result as it was before its n-th tail."""
+
+    tail: int
+
+
+@dataclass(frozen=True)
 class Tail:
     """A primitive whose work another one, its host, does on each element of its result before it stores it.
 
-    `operands`: what it reads, in its order; None is the host's result so far, a number an input of the host.
+    `operands`: what it reads, in its order; None is the host's result so far, `Before` an earlier one, a number an
+    input of the host.
     """
 
     primitive: Primitive
-    operands: tuple[int | None, ...]
+    operands: tuple[int | Before | None, ...]
+
+    @property
+    def inputs_read(self) -> tuple[int, ...]:
+        """The inputs of the host among the operands."""
+        return tuple(operand for operand in self.operands if isinstance(operand, int))
+
+    def output_type(self, results: Sequence[ElementType], types: Sequence[ElementType]) -> ElementType:
+        """Of the results before each tail so far, and of the host's inputs."""
+        kind, = self.primitive.output_types(self.types(results, types))
+        return kind
+
+    def types(self, results: Sequence[ElementType], types: Sequence[ElementType]) -> tuple[ElementType, ...]:
+        """The types of the operands, given those of the results before each tail so far, and of the host's inputs."""
+        return tuple(results[-1] if x is None else results[x.tail] if isinstance(x, Before) else types[x]
+                     for x in self.operands)
 
 
 @dataclass(frozen=True)
@@ -187,7 +211,7 @@ class Primitive:
     @cached_property
     def own_input_count(self) -> int:
         """How many inputs the primitive has without its tails."""
-        return len(self.inputs) - len({i for tail in self.tails for i in tail.operands if i is not None})
+        return len(self.inputs) - len({i for tail in self.tails for i in tail.inputs_read})
 
     @property
     def shape_input_count(self) -> int:
@@ -199,10 +223,10 @@ class Primitive:
         if not self.tails:
             return self.output_types(input_types)
         first, *others = self.output_types(input_types[:self.own_input_count])
+        results = [first]
         for tail in self.tails:
-            first, = tail.primitive.output_types(
-                tuple(first if i is None else input_types[i] for i in tail.operands))
-        return (first, *others)
+            results.append(tail.output_type(results, input_types))
+        return (results[-1], *others)
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         """The element type of each output."""

@@ -13,6 +13,7 @@ from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.group_norm import GroupNormalization
+from clinfer.ops.matmul import MatMul
 from clinfer.ops.reduce import Reduce
 from clinfer.ops.sdpa import ScaledDotProductAttention
 from clinfer.ops.softmax import Softmax
@@ -24,7 +25,7 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.size_names import SizeNames, is_kept
 from clinfer.runtime.engine import Engine
-from clinfer.topology import Port, Primitive, Topology
+from clinfer.topology import Before, Port, Primitive, Topology
 from tests.network.running import network_of
 from tests.program.building import constant, context_of, given, graph_after, numbers
 from tests.rooms.room_runner import execute
@@ -139,6 +140,23 @@ def test_tails_survive_in_a_blob(engine: Engine, rng: np.random.Generator) -> No
     program, _ = load_program(memoryview(blob), engine, {})
     again = Network(program, engine.create_stream(), OpenVinoShapeInference())
     assert np.array_equal(execute(again, [x])[0], execute(network, [x])[0])
+
+
+def test_what_several_tails_read_is_a_host(engine: Engine, rng: np.random.Generator) -> None:
+    """A diamond: x * sigmoid(x) + |x| and, behind another tail, that result twice."""
+    topology = Topology(given("x", ANY, 4), _weights("w", 4, 7), MatMul("product", ("x", "w")),
+                        _eltwise("relu", "Sin", "product"), _eltwise("gate", "Sigmoid", "relu"),
+                        _eltwise("swish", "Multiply", "gate", "relu"), _weights("row", 7),
+                        _eltwise("shifted", "Subtract", "row", "swish"), _eltwise("abs", "Abs", "shifted"),
+                        _eltwise("more", "Multiply", "abs", "relu"), _eltwise("last", "Add", "more", "shifted"))
+    network = network_of(engine, topology)
+    node, = (node for node in network.program.nodes if node.kind == "kernel")
+    assert [tail.operands for tail in node.primitive.tails] == [
+        (None,), (None,), (None, Before(1)), (2, None), (None,), (None, Before(1)), (None, Before(4))]
+    unfused = network_of(engine, topology, SKIPPED)
+    for rows in (3, 1, 0, 9):
+        x = rng.standard_normal((rows, 4)).astype(np.float32)
+        assert np.allclose(execute(network, [x])[0], execute(unfused, [x])[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape, other", [((ANY, 5), (ANY, 5)), ((Dim(1, 3), 5), (3, 5)), ((ANY, 5), (ANY, 1))])

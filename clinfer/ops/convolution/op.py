@@ -47,7 +47,7 @@ class Convolution(Primitive):
         if self.has_factor or self.is_grouped:
             return None
         own = self.own_input_count
-        tails = tuple(replace(tail, operands=tuple(i if i is None else i + 1 for i in tail.operands))
+        tails = tuple(replace(tail, operands=tuple(i + 1 if isinstance(i, int) else i for i in tail.operands))
                       for tail in self.tails)
         return replace(self, inputs=(data, *self.inputs[1:own], factor, *self.inputs[own:]), tails=tails,
                        has_factor=True)

@@ -13,7 +13,7 @@ from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.size_names import SizeNames, is_kept, may_keep
-from clinfer.topology import Constant, Input, Port, Tail
+from clinfer.topology import Before, Constant, Input, Port, Tail
 
 MOST_READ = 8
 """Tensors that all tails of one host read at most: each is a kernel argument and some registers."""
@@ -24,26 +24,35 @@ def fuse_eltwise_tails(graph: Graph, context: BuildContext) -> None:
 
     A host (`takes_tails`) may be element-wise itself. What else a tail reads must be of the host's shape or
     stretch to it for every shape that can come; where the host's kernels stretch its own inputs too
-    (`tails_stretch`), for some shape. A primitive that a kernel is forced on stays. Why one stays is kept.
+    (`tails_stretch`), for some shape. What several primitives read that have become one is a host in the end. A
+    primitive that a kernel is forced on stays. Why one stays is kept.
     """
     names = SizeNames(graph, context)
     for node in graph:
-        if node.on_host or node.id in graph.constants or not _is_tail(graph, node):
-            continue
-        if context.options.forced(node.id) != ANYTHING:
-            continue
-        host = _host(graph, node, names)
-        if host is not None:
-            names.replace(Port(host.id), Port(node.id))
-            _fuse(graph, host, node, context)
+        _fuse_if_possible(graph, node, names, context)
+    for node in reversed(list(graph)):
+        # What has joined a later one leaves an earlier one with a single reader.
+        if node.primitive.tails:
+            _fuse_if_possible(graph, node, names, context)
+
+
+def _fuse_if_possible(graph: Graph, node: Node, names: SizeNames, context: BuildContext) -> None:
+    if node.id not in graph or node.on_host or node.id in graph.constants or not _is_tail(graph, node):
+        return
+    if context.options.forced(node.id) != ANYTHING:
+        return
+    host = _host(graph, node, names)
+    if host is not None:
+        names.replace(Port(host.id), Port(node.id))
+        _fuse(graph, host, node, context)
 
 
 def _is_tail(graph: Graph, node: Node) -> bool:
-    """Whether a node is an expression of floats of one arithmetic type, without tails of its own."""
+    """Whether a node, its tails included, is an expression of floats of one arithmetic type."""
     types = tuple(graph.element_type(port) for port in node.inputs)
     if len({kind.cl_compute for kind in (*types, *(x.element_type for x in node.layouts))}) != 1:
         return False
-    return not node.primitive.tails and node.primitive.tail_text(types) is not None
+    return node.primitive.tail_text(types[:node.primitive.own_input_count]) is not None
 
 
 def _host(graph: Graph, node: Node, names: SizeNames) -> Node | None:
@@ -89,17 +98,28 @@ def _shapes(host: Node, node: Node, names: SizeNames) -> tuple[Shape, tuple[Shap
 
 
 def _fuse(graph: Graph, host: Node, node: Node, context: BuildContext) -> None:
+    """Let the host do a node's work, tails included."""
     graph.move_before(host.id, node.id)
-    inputs = list(host.inputs)
-    operands: list[int | None] = []
-    for port in node.inputs:
+    inputs, begun = list(host.inputs), len(host.primitive.tails)
+    places: dict[int, int] = {}
+
+    def operand(read: int | Before | None, is_own: bool) -> int | Before | None:
+        """What the node, or a tail of it, reads, as the host's tails read it."""
+        if not isinstance(read, int):
+            return read if read is None else Before(begun + 1 + read.tail)
+        port = node.inputs[read]
         if port.primitive == host.id:
-            operands.append(None)
-        else:
-            operands.append(len(inputs))
+            return None if is_own else Before(begun)
+        if read not in places:
+            places[read] = len(inputs)
             inputs.append(_lifted(graph, port, host, context))
-    tail = Tail(replace(node.primitive, inputs=()), tuple(operands))
-    graph.replace(host.id, replace(host.primitive, inputs=tuple(inputs), tails=(*host.primitive.tails, tail),
+        return places[read]
+
+    own = tuple(operand(read, True) for read in range(node.primitive.own_input_count))
+    tails = [Tail(replace(node.primitive, inputs=(), tails=()), own)]
+    tails += [replace(tail, operands=tuple(operand(read, False) for read in tail.operands))
+              for tail in node.primitive.tails]
+    graph.replace(host.id, replace(host.primitive, inputs=tuple(inputs), tails=(*host.primitive.tails, *tails),
                                    output_padding=node.primitive.output_padding))
     host.layouts = node.layouts
     graph.redirect(Port(node.id), Port(host.id))
