@@ -49,14 +49,14 @@ def _layers(build: Callable[..., ov.Model], name: str, **most: Most) -> Row:
 
 ROWS = {
     "resnet50": _whole("resnet50", CPU=Most(56, 0)),
-    "mobilenet_v3": _whole("mobilenet_v3", CPU=Most(81, 0)),
-    "yolo": _whole("yolo", CPU=Most(170, 8)),
-    "unet": _whole("unet", CPU=Most(54, 1)),
-    "ppocr_det": _whole("ppocr_det", CPU=Most(98, 4)),
-    "ppocr_rec": _whole("ppocr_rec", CPU=Most(83, 3)),
-    "ppocr_cls": _whole("ppocr_cls", CPU=Most(84, 9)),
-    "bert_base, 2 layers": _layers(partial(bert.build, size=bert.Size(layers=2)), "bert_base", CPU=Most(36, 0)),
-    "vit_b16, 2 layers": _layers(partial(vit.build, layers=2), "vit_b16", CPU=Most(39, 2)),
+    "mobilenet_v3": _whole("mobilenet_v3", CPU=Most(73, 0)),
+    "yolo": _whole("yolo", CPU=Most(108, 8)),
+    "unet": _whole("unet", CPU=Most(48, 1)),
+    "ppocr_det": _whole("ppocr_det", CPU=Most(96, 4)),
+    "ppocr_rec": _whole("ppocr_rec", CPU=Most(73, 3)),
+    "ppocr_cls": _whole("ppocr_cls", CPU=Most(74, 8)),
+    "bert_base, 2 layers": _layers(partial(bert.build, size=bert.Size(layers=2)), "bert_base", CPU=Most(34, 0)),
+    "vit_b16, 2 layers": _layers(partial(vit.build, layers=2), "vit_b16", CPU=Most(36, 2)),
 }
 
 

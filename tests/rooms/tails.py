@@ -10,7 +10,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops.room import Case
 from tests.oracle import build_model, parameter_specs
 
-HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert", "interpolate")
+HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert")
 _FLOATS = ("f32", "f16", "bf16")
 _BOOLEAN = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "IsNaN", "IsFinite", "IsInf")
 
