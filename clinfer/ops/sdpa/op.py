@@ -57,10 +57,11 @@ class ScaledDotProductAttention(ReadsParts):
 
     def named_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         """The query's axes, stretched by those of the others; the last is the value's."""
-        query, key, value, *others = shapes
-        mask = others[0] if others else ()
-        if self.signature() is None or self.causal or query is None or key is None or value is None or mask is None or len(mask) > len(query):
+        known = [shape for shape in shapes if shape is not None]
+        if self.signature() is None or self.causal or len(known) < len(shapes):
             return None
+        query, key, value, *others = known
+        mask = others[0] if others else ()
         *batch, length = broadcast_shapes((query[:-1], (*key[:-2], 1), (*value[:-2], 1), mask[:-1])) or ()
         return ((*batch, length, value[-1]),)
 

@@ -13,9 +13,9 @@ from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
+from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
-from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
