@@ -53,10 +53,10 @@ ROWS = {
     "yolo": _whole("yolo", CPU=Most(108, 8)),
     "unet": _whole("unet", CPU=Most(48, 1)),
     "ppocr_det": _whole("ppocr_det", CPU=Most(96, 4)),
-    "ppocr_rec": _whole("ppocr_rec", CPU=Most(73, 3)),
+    "ppocr_rec": _whole("ppocr_rec", CPU=Most(71, 3)),
     "ppocr_cls": _whole("ppocr_cls", CPU=Most(74, 8)),
-    "bert_base, 2 layers": _layers(partial(bert.build, size=bert.Size(layers=2)), "bert_base", CPU=Most(34, 0)),
-    "vit_b16, 2 layers": _layers(partial(vit.build, layers=2), "vit_b16", CPU=Most(36, 2)),
+    "bert_base, 2 layers": _layers(partial(bert.build, size=bert.Size(layers=2)), "bert_base", CPU=Most(22, 0)),
+    "vit_b16, 2 layers": _layers(partial(vit.build, layers=2), "vit_b16", CPU=Most(24, 2)),
 }
 
 
