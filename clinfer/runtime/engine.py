@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import pyopencl as cl
@@ -80,9 +80,9 @@ class Engine:
         """
         return self._zeroed(Memory(self, self._allocate(nbytes, what, allocation_type)), zero)
 
-    def choose_allocation_type(self, nbytes: int, inputs: Sequence[AllocationType] = ()) -> AllocationType:
+    def choose_allocation_type(self, nbytes: int) -> AllocationType:
         """Where memory of that size would go now; see `memory_types.choose_allocation_type`."""
-        return choose_allocation_type(nbytes, self.ledger.on_device, self.ledger.limits, inputs)
+        return choose_allocation_type(nbytes, self.ledger.on_device, self.ledger.limits)
 
     def memory_statistics(self) -> dict[str, int]:
         """Bytes held now, of each type that is or was in use."""

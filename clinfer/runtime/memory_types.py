@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -61,19 +61,15 @@ class MemoryLimits:
         return allocation_type == HOST_TYPE and not self.is_unified
 
 
-def choose_allocation_type(nbytes: int, on_device: int, limits: MemoryLimits,
-                           inputs: Sequence[AllocationType] = ()) -> AllocationType:
+def choose_allocation_type(nbytes: int, on_device: int, limits: MemoryLimits) -> AllocationType:
     """Where a new memory object goes: to the device where it fits beside all that is held there (`on_device`
     bytes), else to the host.
 
     All that a kernel needs is among what is held or about to be asked for, so that the sum of its memory objects
-    stays within the device's memory. `inputs`: types of the memory that its kernel reads; where none of it lies on
-    the device, neither does the new object. Where the device computes in the host's memory there is no choice.
+    stays within the device's memory. Where the device computes in the host's memory there is no choice.
     """
     if limits.is_unified:
         return DEVICE_TYPE
-    if inputs and all(kind == HOST_TYPE for kind in inputs):
-        return HOST_TYPE
     return DEVICE_TYPE if on_device + nbytes <= limits.device else HOST_TYPE
 
 

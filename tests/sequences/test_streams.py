@@ -27,7 +27,7 @@ def test_many_threads(device: DeviceInfo, rng: np.random.Generator, name: str) -
     work = [model.inference(Setting(int(rng.integers(1, 4)), int(length), 3, tuple(rng.integers(0, 9, 3).tolist()),
                                     int(rng.integers(2**32)))) for length in rng.integers(1, 40, 24)]
     compiled = clinfer.Core().compile_model(model.model, device.name, {
-        "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": THREADS})
+        "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": THREADS, "SPECIALIZE_AFTER": 3})
     orders = [rng.integers(len(work), size=INFERENCES) for _ in range(THREADS)]
     barrier, failures = threading.Barrier(THREADS), []
 
