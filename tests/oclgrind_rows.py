@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterable
 from functools import partial
@@ -24,7 +25,7 @@ from tests.network.running import check, network_of
 from tests.oracle import CpuPlugin, build_model, parameter_specs
 from tests.program.attention_models import HIDDEN, attention_graph, attention_model
 from tests.rooms.room_runner import SEED, ModelOf, Variant, is_unsupported, needs, run_case
-from tests.rooms.tails import HOSTS, float_rows, tailed_model
+from tests.rooms.tails import AGAIN, HOSTS, float_rows, tailed_model
 
 LARGEST = 1500
 ROWS_PER_KERNEL = 4
@@ -53,6 +54,7 @@ def main() -> int:
         for rows, kernel, build, most in [*((cases, k, build_model, ROWS_PER_KERNEL) for k in references), *tailed]:
             done, failed = _run_kernel(engine, rows, kernel, build, most)
             ran, failures = ran + done, failures + failed
+    os.environ["CLINFER_FORCE_KERNEL"] = ""
     ran, failures = ran + len(WRITTEN) * len(ATTENTION), failures + _run_attention(engine)
     print(f"rows run: {ran}, failures: {failures}, seed: {SEED}", flush=True)
     return failures
@@ -68,6 +70,7 @@ def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: Model
         if not needs(case, engine):
             continue
         print(f"row {case.name} {kernel}", flush=True)
+        os.environ["CLINFER_FORCE_KERNEL"] = f"{AGAIN}={kernel}"
         try:
             run_case(engine, case, Variant(bool(case.sequence), kernel), build)
             done += 1

@@ -10,6 +10,9 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops.room import Case
 from tests.oracle import build_model, parameter_specs
 
+AGAIN = "again"
+"""The name of the operation where a chain has it once more."""
+
 HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert")
 _FLOATS = ("f32", "f16", "bf16")
 _BOOLEAN = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "IsNaN", "IsFinite", "IsInf")
@@ -41,6 +44,7 @@ class _Chain:
         self._chance = random.Random(seed)
         self._numbers = np.random.default_rng(self._chance.getrandbits(32))
         self._node = node
+        self._again: ov.Node | None = None
         self._shape = node.output(0).get_partial_shape()
         self._kind = node.output(0).get_element_type()
 
@@ -86,8 +90,10 @@ class _Chain:
         return op.gelu(value, self._chance.choice(["tanh", "erf"]))
 
     def _add_other(self, value: Value) -> ov.Node:
-        """A second tensor of the same shape: the operation once more, times a number."""
+        """A second tensor of the same shape: the operation once more, named AGAIN, times a number."""
         from openvino.utils.node_factory import NodeFactory
-        read = [self._node.input_value(i) for i in range(self._node.get_input_size())]
-        again = NodeFactory(self._case.opset).create(self._case.op, read, dict(self._case.attributes))
-        return op.add(value, op.multiply(again, self._constant([])))
+        if self._again is None:
+            read = [self._node.input_value(i) for i in range(self._node.get_input_size())]
+            self._again = NodeFactory(self._case.opset).create(self._case.op, read, dict(self._case.attributes))
+            self._again.set_friendly_name(AGAIN)
+        return op.add(value, op.multiply(self._again, self._constant([])))

@@ -53,8 +53,8 @@ def test_the_shape_rule_is_openvinos(cls: type[ConvolutionBackpropData], rng: np
             continue
         primitive = _primitive(cls, ("a", "b", "c")[:len(given)], attributes, bool(target))
         values = {2: np.array(target)} if target else {}
-        if node.output(0).partial_shape.is_dynamic or 0 in node.shape:
-            with pytest.raises(ClinferError, match="leave no output"):
+        if node.output(0).partial_shape.is_dynamic:
+            with pytest.raises(ClinferError, match="pads are larger than the output"):
                 primitive.infer_shapes((data, weights), values)
             continue
         assert primitive.infer_shapes((data, weights, (axes,))[:len(given)], values) == (tuple(node.shape),)
@@ -121,7 +121,7 @@ def test_an_output_shape_given_at_run_time(engine: Engine, rng: np.random.Genera
 
 
 def test_pads_that_leave_nothing_are_refused() -> None:
-    with pytest.raises(ClinferError, match="leave no output"):
+    with pytest.raises(ClinferError, match="pads are larger than the output"):
         ConvolutionBackpropData("node", ("x", "w"), strides=(1,), pads_begin=(3,), pads_end=(3,)).infer_shapes(
             ((1, 2, 3), (2, 4, 3)), {})
 

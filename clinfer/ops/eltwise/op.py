@@ -124,12 +124,16 @@ def _mode(node: SourceNode) -> str:
 
 
 def convert_prelu(node: SourceNode) -> Sequence[Primitive]:
-    """PRelu, behind a reshape of the slope where that holds one value per channel (axis 1)."""
+    """PRelu, behind a reshape of the slope where that holds one value per channel (axis 1), or belongs to a scalar, which
+    the result is then too."""
     data, slope = node.input_shapes[:2]
-    if data is None or not _is_per_channel(slope, data):
+    if data is not None and _is_per_channel(slope, data):
+        sizes = [-1] + [1] * (len(data) - 2)
+    elif data == () and slope:
+        sizes = []
+    else:
         return (Eltwise(node.id, node.inputs, origin=node.name, mode="PRelu"),)
-    pattern = Constant(f"{node.id}/pattern", value=np.array([-1] + [1] * (len(data) - 2), np.int64),
-                       element_type=ElementType.of("i64"))
+    pattern = Constant(f"{node.id}/pattern", value=np.array(sizes, np.int64), element_type=ElementType.of("i64"))
     slopes = Reshape(f"{node.id}/slope", (node.inputs[1], Port(pattern.id)), origin=node.name)
     return pattern, slopes, Eltwise(node.id, (node.inputs[0], Port(slopes.id)), origin=node.name, mode="PRelu")
 
