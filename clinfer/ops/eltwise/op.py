@@ -124,8 +124,7 @@ def _mode(node: SourceNode) -> str:
 
 
 def convert_prelu(node: SourceNode) -> Sequence[Primitive]:
-    """PRelu, behind a reshape of the slope where that holds one value per channel (axis 1), or belongs to a scalar, which
-    the result is then too."""
+    """PRelu, behind a reshape of the slope where that holds one value per channel (axis 1), or belongs to a scalar."""
     data, slope = node.input_shapes[:2]
     if data is not None and _is_per_channel(slope, data):
         sizes = [-1] + [1] * (len(data) - 2)
