@@ -90,7 +90,8 @@ class Helper:
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
             try:
                 pipe.close()  # type: ignore[union-attr]
-            except OSError:
+            except (OSError, ValueError):
+                # Broken, or closed by another thread at this moment.
                 pass
 
     def __enter__(self) -> Helper:
