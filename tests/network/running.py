@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clinfer.base.layout import Layout
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
@@ -15,7 +14,7 @@ from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology
 from tests.oracle import CpuPlugin, assert_close, ov
-from tests.rooms.room_runner import execute
+from tests.rooms.room_runner import execute, give
 
 
 def network_of(engine: Engine, what: ov.Model | Topology, options: BuildOptions | None = None) -> Network:
@@ -27,15 +26,9 @@ def network_of(engine: Engine, what: ov.Model | Topology, options: BuildOptions 
 
 def run_once(network: Network, arrays: Sequence[np.ndarray]) -> ExecutionRecord:
     """One execution, and what it tells."""
-    engine, stream = network.program.engine, network.stream
-    for (name, declared), array in zip(network.program.inputs.items(), arrays, strict=True):
-        layout = Layout.planar(array.shape, declared.element_type)
-        memory = engine.allocate_memory(layout)
-        if layout.byte_size:
-            stream.write(memory, layout.pack(array), blocking=True)
-        network.set_input(name, memory, array.shape, array)
+    give(network, arrays)
     network.execute()
-    stream.finish()
+    network.stream.finish()
     return network.last_record
 
 

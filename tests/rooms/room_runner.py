@@ -105,8 +105,8 @@ def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = buil
     return program
 
 
-def execute(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One execution from arrays to arrays, with poisoned output memory."""
+def give(network: Network, inputs: Sequence[np.ndarray]) -> None:
+    """Set the inputs of a network, in memory of their own."""
     engine, stream = network.program.engine, network.stream
     for (name, declared), array in zip(network.program.inputs.items(), inputs, strict=True):
         layout = Layout.planar(array.shape, declared.element_type)
@@ -114,6 +114,12 @@ def execute(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         if layout.byte_size:
             stream.write(memory, layout.pack(array), blocking=True)
         network.set_input(name, memory, array.shape, array)
+
+
+def execute(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """One execution from arrays to arrays, with poisoned output memory."""
+    engine, stream = network.program.engine, network.stream
+    give(network, inputs)
     for name, output in network.execute().items():
         poisoned = engine.allocate_bytes(output.layout.byte_size)
         stream.fill(poisoned, POISON)
