@@ -180,12 +180,13 @@ class Bindings:
 
     def release(self) -> None:
         """Let go of all memory but constants, and of specialised kernels, which may have weights of their own."""
-        first = len(self.kernel_index)
-        gone = set(map(id, self.kernels[first:]))
+        numbers = [number for found in self._specialised.values() for number in found]
+        gone = {id(self.kernels[number]) for number in numbers}
         for uses in (*self._slot_uses, *self._tensor_uses.values(), *self._places.all_uses()):
             uses[:] = [use for use in uses if id(use[0]) not in gone]
-        for table in (self.kernels, self.kernel_nodes, self.implementations, self._block_position, self._blocks):
-            del table[first:]
+        for number in numbers:
+            # The numbers stay taken, because records of past inferences tell of them.
+            self.kernels[number] = self.kernels[0]
         self._specialised.clear()
         self._memories = dict(self._program.constant_memory)
         for kernel in self.kernels:

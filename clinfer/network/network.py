@@ -111,6 +111,7 @@ class Network:
         """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next
         execution, for which inputs are given anew. The stream must be finished."""
         self._given.clear()
+        self._known = None
         self._forget_plans()
         self._plans.clear()
         self._runner.release_memory()

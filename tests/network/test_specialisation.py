@@ -12,9 +12,11 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.specialiser import Specialiser, choose
 from clinfer.network.compile import compile_topology
+from clinfer.network.journal import Page
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import Outcome
+from tests.network.running import run_once
 from tests.network.specialising import (
     Answering,
     FakeHelper,
@@ -47,6 +49,28 @@ def test_specialised_shapes_give_the_same(engine: Engine, rng: np.random.Generat
     assert any(special_launches(network, plan) for plan in seen(network))
     assert all(plan.countdown == 0 for plan in seen(network)), "all is answered, nothing is looked at any more"
     assert network.plans_made == len(shapes)
+
+
+def test_released_memory_takes_specialised_kernels_along(engine: Engine, rng: np.random.Generator,
+                                                         background: Specialiser) -> None:
+    """What was noted of them can still be told, the picture of memory is gone, and they come back."""
+    make, shapes = MODELS["products"]
+    model = make(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    run_all(network, oracle, (*shapes, *shapes), rng)
+    assert background.wait(120)
+    for _ in range(9):
+        run_all(network, oracle, shapes, rng)
+    execute(network, [rng.standard_normal(shapes[0]).astype(np.float32)])
+    run_once(network, [rng.standard_normal(shapes[1]).astype(np.float32)])
+    page = Page(tuple(network._journal.notes))
+    for _ in range(2):
+        network.release_memory()
+        assert network.memory_picture() is None
+        assert any(node.form == "specialised" for segment in page.tell().segments for node in segment.nodes)
+        for _ in range(9):
+            run_all(network, oracle, shapes, rng)
+        assert any(special_launches(network, plan) for plan in seen(network))
 
 
 def test_a_plan_changes_at_a_later_inference(engine: Engine, rng: np.random.Generator, background: Specialiser,
