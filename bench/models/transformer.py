@@ -65,21 +65,21 @@ class Transformer:
         return op.add(scaled, self.weights(f"{name}.bias", (self.hidden,)))
 
     def attend(self, names: Names, data: ov.Node, mask: ov.Node | None) -> ov.Node:
-        """Multi-head self-attention; `mask` [batch, 1, 1, length] is added to the scores."""
-        query, key, value = (self._split(self.linear(name, data, self.hidden, self.hidden))
-                             for name in (names.query, names.key, names.value))
-        scale = np.float32(1 / np.sqrt(self.hidden // self.heads))
-        scores = op.multiply(op.matmul(query, key, False, True), scale)
+        """Multi-head self-attention, written out; `mask` [batch, 1, 1, length] is added to the scores."""
+        query, key, value = (self._split(self.linear(name, data, self.hidden, self.hidden), order)
+                             for name, order in ((names.query, (0, 2, 1, 3)), (names.key, (0, 2, 3, 1)),
+                                                 (names.value, (0, 2, 1, 3))))
+        scores = op.divide(op.matmul(query, key, False, False), np.float32(np.sqrt(self.hidden // self.heads)))
         if mask is not None:
             scores = op.add(scores, mask)
         mixed = op.matmul(op.softmax(scores, -1), value, False, False)
         joined = op.reshape(op.transpose(mixed, integers([0, 2, 1, 3])), integers([0, 0, self.hidden]), True)
         return self.linear(names.output, joined, self.hidden, self.hidden)
 
-    def _split(self, data: ov.Node) -> ov.Node:
-        """[batch, length, hidden] to [batch, heads, length, hidden / heads]."""
+    def _split(self, data: ov.Node, order: tuple[int, ...]) -> ov.Node:
+        """[batch, length, hidden] to [batch, length, heads, hidden / heads], with the axes in that order."""
         split = op.reshape(data, integers([0, 0, self.heads, self.hidden // self.heads]), True)
-        return op.transpose(split, integers([0, 2, 1, 3]))
+        return op.transpose(split, integers(order))
 
     def feed_forward(self, names: Names, data: ov.Node, width: int) -> ov.Node:
         """Linear to `width`, GELU, linear back."""
