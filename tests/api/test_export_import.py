@@ -176,7 +176,7 @@ def test_settings_that_needed_compiling(core: Core, device: DeviceInfo, blob: by
     (b"x" * 10_000, "no compiled blob"), (3, "given: int"), (None, "given: NoneType"), ({}, "given: dict"),
     (io.StringIO("text"), "given: str"), ("/no/such/model.blob", "file: /no/such/model.blob"),
     (Path("."), "cannot be read"),
-], ids=str)
+], ids=lambda value: value if isinstance(value, str) else type(value).__name__)
 def test_what_is_no_blob(core: Core, device: DeviceInfo, source: Any, words: str) -> None:
     with pytest.raises(ClinferError, match=words):
         core.import_model(source, device.name)

@@ -111,7 +111,7 @@ class Foreign(Enum):
 
 
 @pytest.mark.parametrize("value", [lambda: 0, Changeable(), object(), Foreign.A, np.array([None]), int, {1: print}],
-                         ids=repr)
+                         ids=lambda value: type(value).__name__)
 def test_what_is_no_data_is_refused(value: object) -> None:
     with pytest.raises(ClinferError, match="compiled blob"):
         again((1, value))
