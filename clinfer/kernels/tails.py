@@ -17,7 +17,8 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, KernelParams, Operand, Stage
 from clinfer.topology.primitive import Before, Primitive, Tail
 
-_NAME = re.compile(r"\b[abc]\b")
+_NAMES = "abcde"
+_NAME = re.compile(rf"\b[{_NAMES}]\b")
 
 
 def like_output(view: Callable[[Layout], TensorView]) -> Callable[[KernelParams, int], TensorView]:
@@ -87,7 +88,7 @@ def _chain(params: KernelParams) -> str:
 def _statements(tail: Tail, types: tuple[ElementType, ...], own: int) -> str:
     text = tail.primitive.tail_text(types)
     assert text is not None
-    names = "abc"[:len(tail.operands)]
+    names = _NAMES[:len(tail.operands)]
     loads = " ".join(f"const T tail_{name} = {_value(operand, own)};"
                      for name, operand in zip(names, tail.operands, strict=True))
     return f"{{ {loads} result = {_NAME.sub(lambda match: f'tail_{match.group()}', text)}; }}"

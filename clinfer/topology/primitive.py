@@ -162,7 +162,7 @@ class Primitive:
     def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
         """The primitive as an OpenCL C expression of its inputs, which have these types; None: it is no tail.
 
-        The inputs are called a, b, c. They and the result are all of type T, a float or a vector of floats.
+        The inputs are called a, b, c, d, e. They and the result are all of type T, a float or a vector of floats.
         """
         return None
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Padding
@@ -12,6 +13,7 @@ from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.group_norm import GroupNormalization
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.reduce import Reduce
@@ -131,6 +133,28 @@ def test_a_chain_is_rounded_once(engine: Engine) -> None:
     result, = execute(network, [x])
     assert result.dtype == np.float32 and np.allclose(result, x.astype(np.float32), rtol=1e-6)
     assert sum(node.kind == "kernel" for node in network.program.nodes) == 1
+
+
+def test_values_are_quantised_by_what_makes_them(engine: Engine, rng: np.random.Generator) -> None:
+    """Sums of whole numbers are exact, and no bound is so that one lies between two levels."""
+    channel = np.arange(6, dtype=np.float32).reshape(1, 6, 1, 1)
+    bounds = (-5.3 - channel / 7, 7.1 + channel / 9, np.float32(-1), 2 + channel)
+    weights = rng.integers(-2, 3, (6, 4, 3, 3)).astype(np.float32)
+    topology = Topology(given("x", ANY, 4, ANY, ANY), constant("weights", weights),
+                        *(constant(f"bound{i}", np.asarray(bound)) for i, bound in enumerate(bounds)),
+                        _convolution("sums", "x", "weights"), _eltwise("relu", "Relu", "sums"),
+                        FakeQuantize("levels", ("relu", *(f"bound{i}" for i in range(4))), levels=16))
+    assert _tails(graph_after(engine, topology, PASSES), "sums") == ["relu", "levels"]
+    fused, unfused = network_of(engine, topology), network_of(engine, topology, SKIPPED)
+    low, high, to_low, to_high = (np.asarray(bound, np.float64) for bound in bounds)
+    for shape in ((2, 4, 5, 7), (1, 4, 1, 1), (3, 4, 16, 2)):
+        x = rng.integers(-1, 2, shape).astype(np.float32)
+        padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        sums = np.einsum("nihwyx,oiyx->nohw", sliding_window_view(padded, (3, 3), (2, 3)), weights)
+        inside = np.clip(np.maximum(sums, 0), low, high)
+        wanted = np.rint((inside - low) / (high - low) * 15) / 15 * (to_high - to_low) + to_low
+        for network in (fused, unfused):
+            assert np.allclose(execute(network, [x])[0], wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_tails_survive_in_a_blob(engine: Engine, rng: np.random.Generator) -> None:

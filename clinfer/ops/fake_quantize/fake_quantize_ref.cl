@@ -1,11 +1,10 @@
-// Rounds each element to one of LEVELS + 1 values between two bounds. All tensors are views that broadcast to
+// Rounds each element to one of a few values between two bounds. All tensors are views that broadcast to
 // the output; any layout, rank and float type. One work-item computes one element.
 // Limits: rank up to MAX_RANK.
 #include "clinfer.cl"
 
-#ifndef LEVELS
-#define LEVELS 255.0f
-#define QUANTIZE(x, low, high, to_low, to_high) (x)
+#ifndef QUANTIZE
+#define QUANTIZE(T, a, b, c, d, e) (a)
 #endif
 
 KERNEL(fake_quantize_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict low,
@@ -18,5 +17,5 @@ KERNEL(fake_quantize_ref)(const global INPUT0_TYPE* restrict input, const global
     const INPUT0_COMPUTE a = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
     const INPUT0_COMPUTE b = INPUT1_LOAD(low, INPUT1_INDEX_OF(at)), c = INPUT2_LOAD(high, INPUT2_INDEX_OF(at));
     const INPUT0_COMPUTE d = INPUT3_LOAD(to_low, INPUT3_INDEX_OF(at)), e = INPUT4_LOAD(to_high, INPUT4_INDEX_OF(at));
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), QUANTIZE(a, b, c, d, e));
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), QUANTIZE(INPUT0_COMPUTE, a, b, c, d, e));
 }

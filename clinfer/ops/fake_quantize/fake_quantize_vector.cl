@@ -1,10 +1,9 @@
-// Rounds each element to one of LEVELS + 1 values between two bounds, VECTOR elements at a time, walked as in
+// Rounds each element to one of a few values between two bounds, VECTOR elements at a time, walked as in
 // shared/walk.h. Only rows shorter than a vector are computed singly.
 #include "clinfer.cl"
 
-#ifndef LEVELS
-#define LEVELS 255.0f
-#define QUANTIZE(x, low, high, to_low, to_high) (x)
+#ifndef QUANTIZE
+#define QUANTIZE(T, a, b, c, d, e) (a)
 #define VECTOR 16
 #endif
 
@@ -28,13 +27,13 @@ KERNEL(fake_quantize_vector)(const global INPUT0_TYPE* restrict input0, const gl
                 const WIDE(INPUT0, COMPUTE) a = FETCH_VECTOR(0, i);
                 const WIDE(INPUT0, COMPUTE) b = FETCH_VECTOR(1, i), c = FETCH_VECTOR(2, i);
                 const WIDE(INPUT0, COMPUTE) d = FETCH_VECTOR(3, i), e = FETCH_VECTOR(4, i);
-                WIDE(OUTPUT0, STORE)(output, to + i, QUANTIZE(a, b, c, d, e));
+                WIDE(OUTPUT0, STORE)(output, to + i, QUANTIZE(WIDE(INPUT0, COMPUTE), a, b, c, d, e));
             }
         } else {
             for (int i = begin; i < end; ++i) {
                 const INPUT0_COMPUTE a = FETCH(0, i), b = FETCH(1, i), c = FETCH(2, i);
                 const INPUT0_COMPUTE d = FETCH(3, i), e = FETCH(4, i);
-                OUTPUT0_STORE(output, to + i, QUANTIZE(a, b, c, d, e));
+                OUTPUT0_STORE(output, to + i, QUANTIZE(INPUT0_COMPUTE, a, b, c, d, e));
             }
         }
     }

@@ -15,14 +15,11 @@ from clinfer.ops.eltwise.kernels import broadcast_formats, stretched
 from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
-_QUANTIZE = ("((x) <= fmin(low, high) ? (to_low) : (x) > fmax(low, high) ? (to_high) : "
-             "rint(((x) - (low)) / ((high) - (low)) * LEVELS) * (((to_high) - (to_low)) / LEVELS) + (to_low))")
-
 
 def _constants(params: KernelParams) -> dict[str, Constant]:
-    suffix = "" if params.inputs[0].element_type.name == "f64" else "f"
-    return {"LEVELS": f"{float(params.primitive.levels - 1)}{suffix}",
-            "QUANTIZE(x, low, high, to_low, to_high)": _QUANTIZE}
+    text = params.primitive.tail_text(tuple(x.element_type for x in params.inputs))
+    assert text is not None
+    return {"QUANTIZE(T, a, b, c, d, e)": text}
 
 
 def _supports(params: KernelParams) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Primitive, SourceNode
@@ -19,6 +20,14 @@ class FakeQuantize(Primitive):
     levels: int = 2
     auto_broadcast: str = "numpy"
     op_type: ClassVar[str] = "FakeQuantize"
+
+    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
+        """Of values and bounds a, b, c, d, e in the order of the inputs."""
+        if len(set(types)) > 1 or not types[0].is_float:
+            return None
+        levels = f"(T)({float(self.levels - 1)}f)"
+        return ("(a <= fmin(b, c) ? d : a > fmax(b, c) ? e : "
+                f"rint((a - b) / (c - b) * {levels}) * ((e - d) / {levels}) + d)")
 
 
 def convert_fake_quantize(node: SourceNode) -> FakeQuantize:
