@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 FAST := tests/test_house_rules.py tests/base tests/topology tests/program tests/frontend tests/network
 STAMP := $(VENV)/.installed
+# The suite keeps one core busy; more than four processes would share the devices to no gain.
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: setup demo test check test-full bench clean
 
@@ -17,7 +19,7 @@ demo: setup
 	$(BIN)/python -m examples.read_text $(if $(DEVICE),--device '$(DEVICE)') $(if $(IMAGE),--image '$(IMAGE)')
 
 test: setup
-	$(BIN)/python -m pytest -m "not full"
+	$(BIN)/python -m pytest -m "not full" $(PARALLEL)
 
 check: setup
 	$(BIN)/ruff check .
@@ -25,7 +27,7 @@ check: setup
 	$(BIN)/python -m pytest -m "not full and not slow" $(FAST)
 
 test-full: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 bench: setup
 	$(BIN)/python -m bench.compare ppocr_rec
