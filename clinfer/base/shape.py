@@ -1,7 +1,8 @@
 """Shapes: tuples of sizes in which a dynamic dimension is a `Dim` with bounds."""
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError
@@ -44,6 +45,14 @@ class Broadcast:
     """The name of the size to which sizes of these names stretch: each of them is that size, or 1."""
 
     names: frozenset[Hashable]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The name of a sum: of sizes of these names, each as often as the number beside it says, and of a number."""
+
+    names: frozenset[tuple[Hashable, int]]
+    number: int
 
 
 ANY = Dim()
@@ -113,6 +122,27 @@ def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
     if len(named) < len(moving):
         return Dim(low, high)
     return NamedDim(low, high, Broadcast(frozenset().union(*map(names_in, named))))
+
+
+def add_sizes(sizes: Sequence[Size]) -> Size:
+    """Their sum; it has a name if all of them that are not static have one."""
+    number = sum(size for size in sizes if isinstance(size, int))
+    moving = [size for size in sizes if isinstance(size, Dim)]
+    if not moving:
+        return number
+    low = number + sum(size.low for size in moving)
+    high = min(number + sum(size.high for size in moving), UNBOUNDED)
+    names: Counter[Hashable] = Counter()
+    for size in moving:
+        if not isinstance(size, NamedDim):
+            return Dim(low, high)
+        if isinstance(size.name, Sum):
+            names.update(dict(size.name.names))
+            number += size.name.number
+        else:
+            names[size.name] += 1
+    only, = names if len(names) == 1 and not number else (None,)
+    return NamedDim(low, high, only if names[only] == 1 else Sum(frozenset(names.items()), number))
 
 
 def names_in(size: NamedDim) -> frozenset[Hashable]:

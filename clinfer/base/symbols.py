@@ -97,10 +97,14 @@ def computed(function: Callable[..., R], *numbers: Any) -> R:
 
 
 def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """The array of these numbers; its dtype is object where there are symbols among them."""
-    flat = np.empty(len(numbers), object if any(map(is_symbol, numbers)) else dtype)
+    """The array of these numbers; its dtype is object where there are others than plain ones among them."""
+    flat = np.empty(len(numbers), dtype if all(map(_is_plain, numbers)) else object)
     flat[:] = numbers
     return flat.reshape(shape)
+
+
+def _is_plain(number: object) -> bool:
+    return not is_symbol(number) and isinstance(number, (int, float, np.generic))
 
 
 # -- memories -----------------------------------------------------------------------------------------

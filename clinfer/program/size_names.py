@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import takewhile
 
 from clinfer.base.shape import Dim, NamedDim, Shape, Size, names_in
 from clinfer.program.context import BuildContext
@@ -16,22 +17,27 @@ class SizeNames:
 
     Names come from shape rules, which hand on the dimensions that they keep. What a rule computes is named after
     the operation and its inputs, so that equal operations on equal shapes give equal names. Two names may turn
-    out to be equal sizes; one name never is two sizes.
+    out to be equal sizes; one name never is two sizes. Tensors are named as the graph is: all of them at first (those
+    of nodes that stand before `until`, if that is given), others when they are asked for.
     """
 
-    def __init__(self, graph: Graph, context: BuildContext) -> None:
+    def __init__(self, graph: Graph, context: BuildContext, until: str | None = None) -> None:
         self._graph = graph
         self._context = context
         self._shapes: dict[str, Names] = {}
         self._known: dict[Hashable, int] = {}
-        for node in graph:
+        for node in takewhile(lambda node: node.id != until, graph):
+            self.name(node)
+
+    def name(self, node: Node) -> Names:
+        """The shapes of a node's outputs."""
+        if node.id not in self._shapes:
             self._shapes[node.id] = self._names(node)
+        return self._shapes[node.id]
 
     def shape(self, port: Port) -> Shape:
-        """The shape of a tensor; one that was put into the graph later is named now."""
-        if port.primitive not in self._shapes:
-            self._shapes[port.primitive] = self._names(self._graph[port.primitive])
-        return self._shapes[port.primitive][port.index]
+        """The shape of a tensor."""
+        return self.name(self._graph[port.primitive])[port.index]
 
     def replace(self, port: Port, other: Port) -> None:
         """Another tensor's shape is that of a port from now on."""

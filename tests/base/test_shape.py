@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import ANY, Dim, Size, admits, broadcast_shapes, show, upper_estimate
+from clinfer.base.shape import ANY, Dim, NamedDim, Size, add_sizes, admits, broadcast_shapes, show, upper_estimate
 
 
 def test_a_broadcast_admits_every_shape_that_its_inputs_allow(rng: np.random.Generator) -> None:
@@ -26,6 +26,15 @@ def test_a_broadcast_admits_every_shape_that_its_inputs_allow(rng: np.random.Gen
             if sizes[0] == sizes[1] or 1 in sizes:
                 actual = np.broadcast_shapes((sizes[0],), (sizes[1],))
                 assert declared is not None and admits(declared, actual), f"{dims} {sizes} {declared}"
+
+
+def test_sums_of_equal_sizes_have_one_name() -> None:
+    a, b = NamedDim(1, 8, "a"), NamedDim(0, 4, "b")
+    total = add_sizes((a, 3, b))
+    assert total == add_sizes((add_sizes((b, 1)), 2, a))
+    assert isinstance(total, Dim) and (total.low, total.high) == (4, 15)
+    assert len({add_sizes(sizes) for sizes in ((a, b), (a, a), (a, 1), (b, 1), (a, a, b), (a,))}) == 6
+    assert add_sizes((a, 0)) == a and add_sizes((2, 3)) == 5 and add_sizes((a, Dim(1, 2))) == Dim(2, 10)
 
 
 def test_shapes_as_users_read_them() -> None:
