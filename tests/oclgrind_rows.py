@@ -31,8 +31,8 @@ LARGEST = 1500
 ROWS_PER_KERNEL = 4
 WHOLE = ("convert", "group_norm", "mvn", "reduce")
 """Rooms of which every kernel is run with tails. (Oclgrind lacks what others are compiled to.)"""
-WRITTEN = ("three", "by_hand", "cut")
-"""Ways of writing attention: causal, with a mask, and out of parts."""
+WRITTEN = ("three", "by_hand", "cut", "grouped")
+"""Ways of writing attention: causal, with a mask, out of parts, and with heads in groups."""
 
 
 def _size(case: Case) -> int:

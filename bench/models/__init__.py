@@ -55,6 +55,7 @@ MODELS = {
     "bert_base": BenchModel(bert.build, ((1, 128), (1, 17), (4, 64)), bert.random_tokens),
     "minilm": BenchModel(minilm.build, ((1, 16), (8, 32), (1, 128)), bert.random_tokens),
     "llama": BenchModel(llama.build, ((1, 128), (1, 17), (4, 64)), _tokens),
+    "llama_grouped": BenchModel(partial(llama.build, size=llama.GROUPED), ((1, 128), (1, 17), (4, 64)), _tokens),
     "vit_b16": BenchModel(vit.build, ((1, 3, 224, 224), (2, 3, 224, 224))),
     "yolo": BenchModel(yolo.build, ((1, 3, 640, 640), (1, 3, 480, 640), (1, 3, 320, 320))),
     "unet": BenchModel(unet.build, ((1, 3, 256, 256), (1, 3, 192, 320))),

@@ -1,4 +1,7 @@
-"""A Llama: RMS normalisation, rotary positions, causal attention, a gated feed-forward; the whole text at once."""
+"""A Llama: RMS normalisation, rotary positions, causal attention, a gated feed-forward; the whole text at once.
+
+With fewer heads of keys and values than of queries, as Llama 3, Mistral and Qwen have them, these are repeated.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,19 @@ from bench.models.transformer import WeightSource, seeded
 
 @dataclass(frozen=True)
 class Size:
-    """The sizes of a Llama."""
+    """The sizes of a Llama; `groups`: how many heads share one of keys and values."""
 
     layers: int = 6
     hidden: int = 512
     heads: int = 8
+    groups: int = 1
     inside: int = 1376
     vocabulary: int = 4000
 
 
 TINY = Size(layers=2, hidden=64, heads=4, inside=96, vocabulary=300)
+GROUPED = Size(groups=4)
+TINY_GROUPED = Size(layers=2, hidden=64, heads=4, groups=2, inside=96, vocabulary=300)
 
 
 @dataclass(frozen=True)
@@ -68,18 +74,30 @@ class Llama:
 
     def attend(self, name: str, data: ov.Node, cosine: ov.Node, sine: ov.Node) -> ov.Node:
         """Causal self-attention."""
-        hidden = self.size.hidden
-        query, key, value = (self._split(self.linear(f"{name}.{part}", data, hidden, hidden))
-                             for part in ("query", "key", "value"))
-        mixed = op.scaled_dot_product_attention(self.turn(query, cosine, sine), self.turn(key, cosine, sine), value,
-                                                causal=True)
+        hidden, shared = self.size.hidden, self.size.heads // self.size.groups
+        query, key, value = (self._split(self.linear(f"{name}.{part}", data, count * self.depth, hidden), count)
+                             for part, count in (("query", self.size.heads), ("key", shared), ("value", shared)))
+        mixed = op.scaled_dot_product_attention(self.turn(query, cosine, sine),
+                                                self._repeat(self.turn(key, cosine, sine), shared),
+                                                self._repeat(value, shared), causal=True)
         joined = op.reshape(op.transpose(mixed, integers([0, 2, 1, 3])), integers([0, 0, hidden]), True)
         return self.linear(f"{name}.output", joined, hidden, hidden)
 
-    def _split(self, data: ov.Node) -> ov.Node:
-        """[batch, length, hidden] to [batch, heads, length, depth]."""
-        split = op.reshape(data, integers([0, 0, self.size.heads, self.depth]), True)
+    def _split(self, data: ov.Node, heads: int) -> ov.Node:
+        """[batch, length, heads * depth] to [batch, heads, length, depth]."""
+        split = op.reshape(data, integers([0, 0, heads, self.depth]), True)
         return op.transpose(split, integers([0, 2, 1, 3]))
+
+    def _repeat(self, data: ov.Node, heads: int) -> ov.Node:
+        """[batch, heads, length, depth] with each head once for each of its group."""
+        groups = self.size.groups
+        if groups == 1:
+            return data
+        batch, length = (op.gather(op.shape_of(data), integers([axis]), integers(0)) for axis in (0, 2))
+        shape = op.concat([batch, integers([heads, groups]), length, integers([self.depth])], 0)
+        wide = op.broadcast(op.unsqueeze(data, integers([2])), shape, broadcast_spec="BIDIRECTIONAL")
+        joined = op.concat([batch, integers([heads * groups]), length, integers([self.depth])], 0)
+        return op.reshape(wide, joined, False)
 
     def feed_forward(self, name: str, data: ov.Node) -> ov.Node:
         """Gate and values side by side, then back."""

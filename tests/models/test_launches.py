@@ -19,6 +19,7 @@ LAYERS: dict[str, tuple[Callable[[int], ov.Model], int]] = {
     "vit": (lambda n: vit.build(size=32, layers=n, hidden=64, heads=4, classes=5), 7),
     "whisper": (lambda n: whisper.build(frames=40, layers=n, hidden=48, heads=3, positions=20), 7),
     "llama": (lambda n: llama.build(size=replace(llama.TINY, layers=n)), 10),
+    "llama_grouped": (lambda n: llama.build(size=replace(llama.TINY_GROUPED, layers=n)), 10),
 }
 """A model of so many layers, and the kernels of a layer on a GPU."""
 
@@ -40,6 +41,6 @@ def test_launches_of_a_layer(engine: Engine, name: str, precision: str) -> None:
 
 
 def test_passes_save_launches(engine: Engine) -> None:
-    passes = ("fuse_rms", "fuse_rope", "read_parts", "join_projections")
-    counts = [_launches(engine, "llama", 1, passes[i:]) for i in range(len(passes) + 1)]
+    passes = ("fuse_rms", "fuse_rope", "group_heads", "read_parts", "join_projections")
+    counts = [_launches(engine, "llama_grouped", 1, passes[i:]) for i in range(len(passes) + 1)]
     assert all(fewer < more for more, fewer in pairwise(counts)), counts

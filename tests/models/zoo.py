@@ -72,6 +72,8 @@ EVERYWHERE = {
                       partial(bert.random_tokens, vocabulary=bert.TINY.vocabulary)),
     "llama_small": Row(partial(llama.build, size=llama.TINY), ((1, 40), (2, 17), (1, 1), (3, 33)),
                        MODELS["llama"].inputs),
+    "llama_grouped_small": Row(partial(llama.build, size=llama.TINY_GROUPED), ((1, 40), (2, 17), (1, 1), (3, 33)),
+                               MODELS["llama"].inputs),
     "vit_small": _small(partial(vit.build, size=64, layers=2, hidden=64, heads=4, classes=10),
                         (1, 3, 64, 64), (5, 3, 64, 64), (2, 3, 64, 64)),
     "yolo_small": _small(partial(yolo.build, scale=0.125, classes=7),

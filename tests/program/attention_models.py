@@ -10,6 +10,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.program.graph import Graph
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
+from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.propagate_constants import propagate_constants
@@ -19,7 +20,7 @@ from clinfer.topology import Topology
 from tests.oracle import ov
 from tests.program.building import graph_after
 
-PASSES = (infer_layouts, propagate_constants, fuse_attention, fuse_bias, read_parts, join_projections)
+PASSES = (infer_layouts, propagate_constants, fuse_attention, fuse_bias, group_heads, read_parts, join_projections)
 HEADS, DEPTH = 3, 8
 HIDDEN = HEADS * DEPTH
 
@@ -92,8 +93,28 @@ def _cut(rng: np.random.Generator, data: Value) -> ov.Node:
     return joined(op.scaled_dot_product_attention(query, key, value))
 
 
+def repeated(data: ov.Node, heads: int, times: int) -> ov.Node:
+    """[batch, heads, length, depth] with each head so many times, as it is exported from PyTorch."""
+    def size(axis: int) -> ov.Node:
+        return op.gather(op.shape_of(data), row(axis), np.int64(0))
+    wide = op.concat([size(0), row(heads), row(times), size(2), row(DEPTH)], 0)
+    ones = op.broadcast(np.int64(1), op.shape_of(wide))
+    target = op.select(op.equal(wide, row(-1)), ones, wide)
+    stretched = op.broadcast(op.unsqueeze(data, row(2)), target, broadcast_spec="BIDIRECTIONAL")
+    return op.reshape(stretched, op.concat([size(0), row(heads * times), size(2), row(DEPTH)], 0), True)
+
+
+def _grouped(rng: np.random.Generator, data: Value) -> ov.Node:
+    """Two groups of heads, each with a key and a value of its own."""
+    query = heads(linear(rng, data, 2 * HIDDEN), 2 * HEADS)
+    key, value = (repeated(heads(linear(rng, data, 2 * DEPTH, bias), 2), 2, HEADS) for bias in (True, False))
+    mixed = op.scaled_dot_product_attention(query, key, value, causal=True)
+    return op.reshape(op.transpose(mixed, row(0, 2, 1, 3)), row(0, 0, 2 * HIDDEN), True)
+
+
 MODELS: dict[str, tuple[Callable[[np.random.Generator, Value], ov.Node], int]] = {
-    "three": (_three, 1), "by_hand": (_by_hand, 1), "one": (_one, 1), "split": (_split, 1), "cut": (_cut, 2)}
+    "three": (_three, 1), "by_hand": (_by_hand, 1), "one": (_one, 1), "split": (_split, 1), "cut": (_cut, 2),
+    "grouped": (_grouped, 1)}
 """How attention is written, and how many products are left before it."""
 
 

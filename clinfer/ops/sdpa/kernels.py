@@ -52,7 +52,8 @@ def _scale(params: KernelParams) -> str:
 def _constants(params: KernelParams) -> dict[str, Constant]:
     return {"IS_CAUSAL": bool(params.primitive.causal), "WITH_MASK": _has(params, _MASK),
             "MASK_IS_BOOLEAN": _has(params, _MASK) and params.inputs[_MASK].element_type.name == "boolean",
-            "WITH_SCALE": _has(params, _SCALE), "SCALE": _scale(params), "WITH_SINK": _has(params, _SINK)}
+            "WITH_SCALE": _has(params, _SCALE), "SCALE": _scale(params), "WITH_SINK": _has(params, _SINK),
+            "GROUPS": params.primitive.groups}
 
 
 def _formats(params: KernelParams) -> Formats:
@@ -60,9 +61,23 @@ def _formats(params: KernelParams) -> Formats:
 
 
 def _stretched(params: KernelParams, index: int, batch: Shape, last: Shape = ()) -> TensorView:
-    """What is seen of an input, with the result's batch axes and its own (or the given) last two."""
+    """What is seen of an input, with the result's batch axes and its own (or the given) last two.
+
+    Of keys and values the last batch axis counts the heads that they have."""
     view = seen_input(params, index)
+    if index in (_KEY, _VALUE):
+        batch = _shared(params, batch)
     return view.broadcast((*batch, *(last or view.sizes[-2:])))
+
+
+def _shared(params: KernelParams, batch: Shape) -> Shape:
+    """The batch axes of keys and values that stretch to the result's."""
+    groups = params.primitive.groups
+    if groups == 1:
+        return batch
+    *outer, heads = batch
+    assert isinstance(heads, int)
+    return (*outer, heads // groups)
 
 
 def _batch(params: KernelParams) -> Shape:
@@ -145,9 +160,13 @@ def _value_operand(params: KernelParams, batch: Shape) -> Operand:
     """VALUE: input 2, or its filled-up copy where its last size is no multiple of 16."""
     if not _tail(params):
         return Operand("VALUE", BufferRef("input", _VALUE), _four(_stretched(params, _VALUE, batch)))
-    filled = _filled_view(params)
-    lifted = (1,) * (2 - len(batch)) + batch
-    return Operand("VALUE", BufferRef("scratch", 1), filled.broadcast((*lifted, *filled.sizes[2:])))
+    return Operand("VALUE", BufferRef("scratch", 1), _lifted(params, _filled_view(params), batch))
+
+
+def _lifted(params: KernelParams, copy: TensorView, batch: Shape) -> TensorView:
+    """A copy [a, b, ...] of keys or values, stretched to the result's batch axes as these are."""
+    shared = _shared(params, batch)
+    return copy.broadcast((*(1,) * (2 - len(shared)), *shared, *copy.sizes[2:]))
 
 
 def _four_extras(params: KernelParams, batch: Shape) -> list[Operand]:
@@ -158,10 +177,8 @@ def _four_extras(params: KernelParams, batch: Shape) -> list[Operand]:
 
 def _tile_operands(params: KernelParams) -> tuple[Operand, ...]:
     batch = _batch(params)
-    packed = _packed_view(params)
-    lifted = (1,) * (2 - len(batch)) + batch
     query = _four(_stretched(params, _QUERY, batch))
-    return (input_operand(params, _QUERY, query), scratch_operand(0, packed.broadcast((*lifted, *packed.sizes[2:]))),
+    return (input_operand(params, _QUERY, query), scratch_operand(0, _lifted(params, _packed_view(params), batch)),
             _value_operand(params, batch), *_four_extras(params, batch),
             output_operand(params, 0, _four(seen_result(params))))
 

@@ -18,25 +18,35 @@ class ScaledDotProductAttention(ReadsParts):
     Inputs: query [..., L, E], key [..., S, E], value [..., S, V]; then, each optional, the mask [..., L, S]
     (added, or boolean: false is left out; not read if `causal`), the scale (one element; missing: `scale`, and where
     that is None 1/sqrt(E)) and the sink [..., L, 1], a score that takes part in the softmax without a value.
-    With `causal`, query i sees keys 0 to i. Of query, key and value it can read parts.
+    With `causal`, query i sees keys 0 to i. Of query, key and value it can read parts. With `groups`, so many heads
+    (axis -3) of the query and the result, one behind the other, share each head of key and value.
     """
 
     causal: bool = False
     scale: float | None = None
+    groups: int = 1
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
     part_inputs: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def signature(self) -> OpSignature | None:
-        own = None if self.scale is not None else super().signature()
+        own = None if self.scale is not None or self.groups > 1 else super().signature()
         return own and replace(own, attributes=(("causal", self.causal),))
 
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
-        query, key, value = seen[:3]
+        query, key, value = seen[0], self._shared(seen[1]), self._shared(seen[2])
         batch = broadcast_shapes((query[:-2], key[:-2], value[:-2]))
         assert batch is not None
         self._check(query, key, value, (*batch, query[-2], key[-2]), seen[3:])
         return (*batch, query[-2], value[-1])
+
+    def _shared(self, shape: Shape) -> Shape:
+        """Of keys or values, with each head counted as often as it is read."""
+        if self.groups == 1:
+            return shape
+        *batch, heads, rows, columns = shape
+        assert isinstance(heads, int)
+        return (*batch, heads * self.groups, rows, columns)
 
     def _check(self, query: Shape, key: Shape, value: Shape, scores: Shape, others: tuple[Shape, ...]) -> None:
         """An error where sizes that are known do not fit."""

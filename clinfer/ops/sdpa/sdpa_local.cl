@@ -3,6 +3,7 @@
 // A group of 16 x 8 work-items computes 32 output rows, 4 of them each, walking the keys in blocks of KEYS with a
 // running maximum and sum per row. Local memory holds the query rows (QUERY_WIDTH is E rounded up to 4), a block of
 // keys, later of values (VALUE_WIDTH is V rounded up to 16), and the weights of the block; missing ones are 0.
+// GROUPS of b share one of the b of keys and values.
 // Dimension 0: 16; 1: tiles of rows, 8 each; 2: a times b.
 #include "clinfer.cl"
 
@@ -15,6 +16,7 @@
 #define MASK_IS_BOOLEAN 0
 #define WITH_SCALE 0
 #define WITH_SINK 0
+#define GROUPS 1
 #define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
@@ -77,7 +79,7 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
         for (int n = item; n < KEYS * QUERY_WIDTH; n += ITEMS) {
             const int k = n / QUERY_WIDTH, e = n % QUERY_WIDTH;
             block[k * BLOCK_PITCH + e] = k < count && e < INPUT0_SIZE_3
-                ? INPUT1_LOAD(key, INPUT1_GET_INDEX(a, b, first_key + k, e)) : 0;
+                ? INPUT1_LOAD(key, INPUT1_GET_INDEX(a, b / GROUPS, first_key + k, e)) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -142,7 +144,7 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
         for (int n = item; n < KEYS * VALUE_WIDTH; n += ITEMS) {
             const int k = n / VALUE_WIDTH, i = n % VALUE_WIDTH;
             block[k * BLOCK_PITCH + i] = k < count && i < INPUT2_SIZE_3
-                ? INPUT2_LOAD(value, INPUT2_GET_INDEX(a, b, first_key + k, i)) : 0;
+                ? INPUT2_LOAD(value, INPUT2_GET_INDEX(a, b / GROUPS, first_key + k, i)) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 

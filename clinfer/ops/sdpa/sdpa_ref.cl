@@ -1,7 +1,8 @@
 // Attention; any layout and float type, rank MAX_RANK at most. INPUT0 query [..., L, E], INPUT1 key [..., S, E],
 // INPUT2 value [..., S, V], INPUT3 mask [..., L, S], INPUT4 scale, INPUT5 sink [..., L, 1]; the batch axes of all
-// are stretched to the output's. One work-item computes CHUNK elements of one output row, walking the keys once
-// with a running maximum and sum. The last work-group is not full.
+// are stretched to the output's, except that GROUPS heads (axis -3) share one of key and value. One work-item computes
+// CHUNK elements of one output row, walking the keys once with a running maximum and sum. The last work-group is not
+// full.
 #include "clinfer.cl"
 
 #ifndef CHUNK
@@ -12,6 +13,7 @@
 #define MASK_IS_BOOLEAN 0
 #define WITH_SCALE 0
 #define WITH_SINK 0
+#define GROUPS 1
 #define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
@@ -35,6 +37,9 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     int at[MAX_RANK], in_query[MAX_RANK], in_key[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
     for (int a = 0; a < OUTPUT0_RANK; ++a) in_query[a] = in_key[a] = at[a];
+#if GROUPS > 1
+    in_key[OUTPUT0_RANK - 3] /= GROUPS;
+#endif
     const int position = at[OUTPUT0_RANK - 2];
 #if WITH_SCALE
     const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);

@@ -2,7 +2,8 @@
 // output [a, b, L, V] with contiguous last axes; mask [a, b, L, S], sink [a, b, L, 1]. VALUE is input 2 or, where V
 // is no multiple of 16, what sdpa_pack_values made of it; TAIL is V modulo 16. One work-item computes ROWS output
 // rows, walking the keys in blocks of KEYS = 32 with a running maximum and sum per row, HELD vectors of each row in
-// registers at a time. Rows beyond L are computed from the last one and not written.
+// registers at a time. Rows beyond L are computed from the last one and not written. GROUPS of b share one of the b of
+// keys and values.
 // Dimension 0: tiles of rows, 1: a times b.
 #include "clinfer.cl"
 
@@ -21,6 +22,7 @@
 #define MASK_IS_BOOLEAN 0
 #define WITH_SCALE 0
 #define WITH_SINK 0
+#define GROUPS 1
 #define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
@@ -77,7 +79,7 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
         const int count = min(KEYS, keys - first_key);
         float16 scores[ROWS][2];
         for (int r = 0; r < ROWS; ++r) scores[r][0] = scores[r][1] = 0;
-        const global float* columns = packed + SCRATCH0_GET_INDEX(a, b, first_key / KEYS, 0);
+        const global float* columns = packed + SCRATCH0_GET_INDEX(a, b / GROUPS, first_key / KEYS, 0);
         for (int e = 0; e < INPUT0_SIZE_3; ++e) {
             const float16 low = vload16(0, columns + e * KEYS), high = vload16(1, columns + e * KEYS);
             for (int r = 0; r < ROWS; ++r) {
@@ -130,7 +132,7 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
             for (int r = 0; r < ROWS; ++r)
                 for (int v = 0; v < HELD; ++v) held[r][v] = totals[r][part + v];
             for (int k = 0; k < count; ++k) {
-                const int from = VALUE_GET_INDEX(a, b, first_key + k, 16 * part);
+                const int from = VALUE_GET_INDEX(a, b / GROUPS, first_key + k, 16 * part);
                 for (int v = 0; v < HELD; ++v) {
                     const float16 x = VALUE_LOAD16(value, from + 16 * v);
                     for (int r = 0; r < ROWS; ++r) held[r][v] += weights[r][k] * x;

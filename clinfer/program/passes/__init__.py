@@ -16,6 +16,7 @@ from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
+from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
@@ -40,6 +41,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_rms,
     fuse_rope,
     fuse_bias,
+    group_heads,
     read_parts,
     join_projections,
     mark_host_nodes,
@@ -60,6 +62,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_rms,
     fuse_rope,
     fuse_bias,
+    group_heads,
     read_parts,
     join_projections,
     join_split_parts,
