@@ -1,4 +1,5 @@
-"""Runs reference kernels on their smallest case rows, and all of attention, under Oclgrind (see test_oclgrind.py)."""
+"""Runs reference kernels on their smallest case rows, and all of attention and rotary positions, under Oclgrind (see
+test_oclgrind.py)."""
 from __future__ import annotations
 
 import math
@@ -22,9 +23,10 @@ from clinfer.program.options import BuildOptions
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
-from tests.oracle import CpuPlugin, build_model, parameter_specs
+from tests.oracle import CpuPlugin, assert_close, build_model, parameter_specs
 from tests.program.attention_models import HIDDEN, attention_graph, attention_model
-from tests.rooms.room_runner import SEED, ModelOf, Variant, is_unsupported, needs, run_case
+from tests.program.rope_models import FORMS, rope_inputs, rope_model, rope_result
+from tests.rooms.room_runner import SEED, ModelOf, Variant, execute, is_unsupported, needs, run_case
 from tests.rooms.tails import AGAIN, HOSTS, float_rows, tailed_model
 
 LARGEST = 1500
@@ -56,6 +58,7 @@ def main() -> int:
             ran, failures = ran + done, failures + failed
     os.environ["CLINFER_FORCE_KERNEL"] = ""
     ran, failures = ran + len(WRITTEN) * len(ATTENTION), failures + _run_attention(engine)
+    ran, failures = ran + len(FORMS), failures + _run_rope(engine)
     print(f"rows run: {ran}, failures: {failures}, seed: {SEED}", flush=True)
     return failures
 
@@ -99,6 +102,23 @@ def _run_attention(engine: Engine) -> int:
         except AssertionError as error:
             failed += 1
             print(f"failed {name} {kernel}: {error}", flush=True)
+    return failed
+
+
+def _run_rope(engine: Engine) -> int:
+    """Rotary positions of some elements in every form; how many results were wrong."""
+    rng, failed, rotated = np.random.default_rng(SEED), 0, 8
+    for name in FORMS:
+        print(f"rope {name}", flush=True)
+        network = network_of(engine, prepare(rope_model(name, rotated)))
+        assert [type(node.primitive).__name__ for node in network.program.nodes if node.kind == "kernel"] == ["RoPE"]
+        try:
+            for batch, length in ((2, 5), (1, 1)):
+                given = rope_inputs(rng, name, batch, length, length, rotated)
+                assert_close(execute(network, given)[0], rope_result(name, *given, rotated), 1e-5)
+        except AssertionError as error:
+            failed += 1
+            print(f"failed {name}: {error}", flush=True)
     return failed
 
 

@@ -22,9 +22,9 @@ class Size:
     layers: int = 6
     hidden: int = 512
     heads: int = 8
-    groups: int = 1
     inside: int = 1376
     vocabulary: int = 4000
+    groups: int = 1
 
 
 TINY = Size(layers=2, hidden=64, heads=4, inside=96, vocabulary=300)

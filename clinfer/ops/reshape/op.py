@@ -1,6 +1,7 @@
 """The reshaping primitives (OpenVINO Reshape-1, Squeeze-1 and -15, Unsqueeze-1, Identity-16)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -51,6 +52,21 @@ class Reshape(_Reshaping):
             return None
         sizes[left[0]] = total // known
         return (tuple(sizes),)
+
+    def surely_gives(self, given: Sequence[object], wanted: Sequence[object], pattern: Sequence[object],
+                     made: Shape) -> bool:
+        """Whether it makes a shape of another, of which only some sizes are numbers, whatever the others are.
+
+        `pattern`: what is known of the elements of input 1, None: nothing; `made`: what is known of the result. One
+        size may be open: that there are as many elements as before tells it.
+        """
+        if not len(pattern) == len(wanted) == len(made):
+            return False
+        sizes = [own if isinstance(own, int) else None if size == -1
+                 else given[i] if size == 0 and self.special_zero and i < len(given) else size
+                 for i, (own, size) in enumerate(zip(made, pattern, strict=True))]
+        wrong = [size for size, other in zip(sizes, wanted, strict=True) if size != other]
+        return wrong in ([], [None])
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, pattern = values

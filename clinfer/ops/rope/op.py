@@ -5,28 +5,41 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, show
+from clinfer.base.shape import Shape, Size, show
 from clinfer.base.shape_inference import OpSignature
 from clinfer.ops.shared.parts import ReadsParts
 
 
 @dataclass(frozen=True)
 class RoPE(ReadsParts):
-    """data * cosine + turned * sine; `turned` is the second half of the data's last axis, negated, then the first.
+    """a * cosine - b * sine and b * cosine + a * sine for each pair (a, b) of elements along the data's last axis.
 
-    Inputs: data [..., E] with an even E, of which it can read a part; cosine and sine, which stretch to the data.
+    Inputs: data [..., E], of which it can read a part; cosine and sine, which stretch to the first R elements of its
+    rows or, if `paired`, have one element for each pair of these. R is `rotated`, E where that is 0, and even. A pair
+    is an element of the first half of R and the one at the same place in the second, or, if `interleaved`, two
+    neighbours. Elements beyond R are handed on.
     """
+
+    interleaved: bool = False
+    paired: bool = False
+    rotated: int = 0
 
     part_inputs: ClassVar[tuple[int, ...]] = (0,)
 
     def signature(self) -> OpSignature | None:
         return None
 
+    def width(self, size: Size) -> Size:
+        """The last size of what cosine and sine stretch to, for rows of that many elements."""
+        rotated = self.rotated or size
+        return rotated // 2 if self.paired and isinstance(rotated, int) else rotated
+
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
         data, *factors = seen
+        target = (*data[:-1], self.width(data[-1]))
         for factor in factors:
-            pairs = zip(reversed(factor), reversed(data), strict=False)
-            if len(factor) > len(data) or any(
+            pairs = zip(reversed(factor), reversed(target), strict=False)
+            if len(factor) > len(target) or any(
                     isinstance(size, int) and isinstance(whole, int) and size not in (1, whole)
                     for size, whole in pairs):
                 raise ClinferError("cosine and sine of rotary positions must stretch to the data", where=self.where,

@@ -63,6 +63,18 @@ class Cut(Primitive, ABC):
             part = part.without(axis)
         return part
 
+    def every_second(self, shape: Shape, values: Values) -> int | None:
+        """s of [..., s::2], if that is what is cut, and half of the elements; `values`: those that are known."""
+        index = self.index_of(values, len(shape)) if all(i in values for i in self.value_inputs) else None
+        if not index or len(index) != len(shape) or any(
+                entry not in (slice(None), slice(None, None, 1)) for entry in index[:-1]):
+            return None
+        entry, size = index[-1], shape[-1]
+        if not isinstance(entry, slice) or not isinstance(size, int):
+            return None
+        start, count, step = cut(size, entry.start, entry.stop, entry.step)
+        return start if step == 2 and start in (0, 1) and 2 * count == size else None
+
     @abstractmethod
     def index_of(self, values: Values, rank: int) -> Index | None:
         """What is cut as a NumPy index over all axes, or None while a value is unknown."""

@@ -1,43 +1,164 @@
 """Makes rotary positions one primitive."""
 from __future__ import annotations
 
-from clinfer.base.part import Part
+from dataclasses import dataclass, replace
+
+from clinfer.base.shape import Size
 from clinfer.ops.concat import Concat
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise, is_add
+from clinfer.ops.reshape import Reshape
 from clinfer.ops.rope import RoPE
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.pairs import ends_of, is_along_last, joined_pairs, pairs_of
 from clinfer.topology import Port
 
 
-def fuse_rope(graph: Graph, context: BuildContext) -> None:
-    """Where x * cosine + turned * sine is written out, `turned` being the halves of x, exchanged, the first negated.
+@dataclass(frozen=True)
+class _Turned:
+    """Data whose pairs of elements are turned by angles of which cosine and sine are given; see `RoPE`."""
 
-    Cosine and sine must stretch to x. Where sizes leave that open, it is checked for each shape.
+    data: Port
+    cosine: Port
+    sine: Port
+    interleaved: bool
+    paired: bool = False
+    rotated: int = 0
+
+
+def fuse_rope(graph: Graph, context: BuildContext) -> None:
+    """Where pairs of elements are turned: the halves of the last axis, or neighbours.
+
+    Models write x * cosine + turned * sine, `turned` being x with the elements of each pair exchanged and the then
+    first negated; or a * cosine - b * sine and b * cosine + a * sine for the firsts a and the seconds b, which are
+    then joined. Elements behind those that are turned may be handed on. Cosine and sine must stretch to x. Where
+    sizes leave that open, it is checked for each shape.
     """
     for node in graph:
-        inputs = _found(graph, node, context) if is_add(node.primitive) and not node.primitive.tails else None
-        if inputs is None:
-            continue
-        read = node.inputs
-        graph.replace(node.id, RoPE(node.id, inputs, output_padding=node.primitive.output_padding,
-                                    origin=node.primitive.origin))
-        for port in read:
-            graph.remove_unread(port.primitive)
+        found = _found(graph, node, context) if node.id in graph and not node.primitive.tails else None
+        if found is not None:
+            _fuse(graph, node, found)
 
 
-def _found(graph: Graph, node: Node, context: BuildContext) -> tuple[Port, Port, Port] | None:
-    """Data, cosine and sine."""
+def _fuse(graph: Graph, node: Node, found: _Turned) -> None:
+    read = node.inputs
+    graph.replace(node.id, RoPE(
+        node.id, (found.data, found.cosine, found.sine), output_padding=node.primitive.output_padding,
+        origin=node.primitive.origin, interleaved=found.interleaved, paired=found.paired, rotated=found.rotated))
+    for port in read:
+        graph.remove_unread(port.primitive)
+
+
+def _found(graph: Graph, node: Node, context: BuildContext) -> _Turned | None:
+    if is_add(node.primitive):
+        return _in_sum(graph, node, context)
+    if isinstance(node.primitive, Reshape):
+        return _in_pairs(graph, node, Port(node.id), context)
+    if not isinstance(node.primitive, Concat) or not is_along_last(node):
+        return None
+    return _in_concat(graph, node, context)
+
+
+# -- x * cosine + turned * sine ---------------------------------------------------------------------
+
+
+def _in_sum(graph: Graph, node: Node, context: BuildContext) -> _Turned | None:
     for straight, turned in (node.inputs, node.inputs[::-1]):
         for source, sine in _factors(graph, _unconverted(graph, turned)):
-            data = _turned_data(graph, _unconverted(graph, source), context)
-            if data is None or graph.element_type(data) != node.layouts[0].element_type:
+            found = _turned_data(graph, _unconverted(graph, source), context)
+            if found is None or graph.element_type(found[0]) != node.layouts[0].element_type:
                 continue
+            data, interleaved = found
             for same, cosine in _factors(graph, _unconverted(graph, straight)):
-                if _unconverted(graph, same) == data and all(_stretches(graph, x, data) for x in (cosine, sine)):
-                    return data, cosine, sine
+                width = graph.layout(data).shape[-1]
+                if _unconverted(graph, same) == data and all(_stretches(graph, x, data, width) for x in (cosine, sine)):
+                    return _Turned(data, cosine, sine, interleaved)
     return None
+
+
+def _turned_data(graph: Graph, port: Port, context: BuildContext) -> tuple[Port, bool] | None:
+    """x, if a tensor is x with the elements of each pair exchanged and the then first negated; are they neighbours?"""
+    joined = joined_pairs(graph, port, context)
+    negative = None if joined is None else _negated(graph, joined.first, context)
+    if joined is None or negative is None:
+        return None
+    found = pairs_of(graph, joined.second, negative, context)
+    return found if found is not None and found[1] == joined.interleaved else None
+
+
+def _negated(graph: Graph, port: Port, context: BuildContext) -> Port | None:
+    """x of -x."""
+    node = graph[port.primitive]
+    if isinstance(node.primitive, Eltwise) and node.primitive.mode == "Negative" and not node.primitive.tails:
+        return node.inputs[0]
+    return next((data for data, factor in _factors(graph, port) if context.number(graph, factor) == -1), None)
+
+
+# -- firsts and seconds apart -----------------------------------------------------------------------
+
+
+def _in_pairs(graph: Graph, node: Node, port: Port, context: BuildContext) -> _Turned | None:
+    """Of firsts and seconds that are turned and then joined to a tensor."""
+    joined = joined_pairs(graph, port, context)
+    if joined is None:
+        return None
+    parts = _turned_parts(graph, joined.first, joined.second)
+    found = None if parts is None else pairs_of(graph, *parts[:2], context)
+    if parts is None or found is None or found[1] != joined.interleaved:
+        return None
+    (data, interleaved), (cosine, sine) = found, parts[2:]
+    width = graph.layout(data).shape[-1]
+    if not isinstance(width, int) or graph.element_type(data) != node.layouts[0].element_type:
+        return None
+    if not all(_stretches(graph, x, data, width // 2) for x in (cosine, sine)):
+        return None
+    return _Turned(data, cosine, sine, interleaved, paired=True)
+
+
+def _turned_parts(graph: Graph, first: Port, second: Port) -> tuple[Port, Port, Port, Port] | None:
+    """a, b, cosine and sine, if `first` is a * cosine - b * sine and `second` is b * cosine + a * sine."""
+    lower, upper = (graph[_unconverted(graph, port).primitive] for port in (first, second))
+    if not isinstance(lower.primitive, Eltwise) or lower.primitive.mode != "Subtract" or lower.primitive.tails:
+        return None
+    if not is_add(upper.primitive) or upper.primitive.tails:
+        return None
+    straight, crossed = (_plain_factors(graph, port) for port in lower.inputs)
+    sums = {(x, y) for p, q in (upper.inputs, upper.inputs[::-1])
+            for x in _plain_factors(graph, p) for y in _plain_factors(graph, q)}
+    return next(((a, b, cosine, sine) for a, cosine in straight for b, sine in crossed
+                 if ((b, cosine), (a, sine)) in sums), None)
+
+
+def _plain_factors(graph: Graph, port: Port) -> tuple[tuple[Port, Port], ...]:
+    return tuple((_unconverted(graph, one), other) for one, other in _factors(graph, _unconverted(graph, port)))
+
+
+# -- elements that are handed on --------------------------------------------------------------------
+
+
+def _in_concat(graph: Graph, node: Node, context: BuildContext) -> _Turned | None:
+    """Of a tensor that is turned, or of its first elements, which are followed by the others."""
+    *_, rest = node.inputs
+    if len(node.inputs) == 2:
+        before = graph[node.inputs[0].primitive]
+        if not isinstance(before.primitive, RoPE):
+            return _in_pairs(graph, node, Port(node.id), context)
+        if before.primitive.rotated or before.primitive.tails or before.primitive.output_padding:
+            return None
+        made, (data, cosine, sine) = before.primitive, before.inputs
+        turned: _Turned | None = _Turned(data, cosine, sine, made.interleaved, made.paired)
+    else:
+        turned = _in_pairs(graph, node, Port(node.id), context) if len(node.inputs) == 3 else None
+    whole = None if turned is None else ends_of(graph, turned.data, rest, context)
+    if turned is None or whole is None or graph.element_type(whole) != node.layouts[0].element_type:
+        return None
+    width = graph.layout(turned.data).shape[-1]
+    assert isinstance(width, int)
+    return replace(turned, data=whole, rotated=width)
+
+
+# -- products ---------------------------------------------------------------------------------------
 
 
 def _unconverted(graph: Graph, port: Port) -> Port:
@@ -65,37 +186,10 @@ def _is_product(node: Node) -> bool:
             and node.layouts[0].element_type.is_float)
 
 
-def _turned_data(graph: Graph, port: Port, context: BuildContext) -> Port | None:
-    """x, if a tensor is the negative second half of x, then its first half, along the last axis."""
-    node, layout = graph[port.primitive], graph.layout(port)
-    size, last = layout.shape[-1] if layout.rank else 0, layout.rank - 1
-    if not isinstance(node.primitive, Concat) or len(node.inputs) != 2 or node.primitive.axis not in (-1, last):
-        return None
-    if not isinstance(size, int) or size % 2:
-        return None
-    negative = _negated(graph, node.inputs[0], context)
-    if negative is None:
-        return None
-    halves = []
-    for half, start in ((node.inputs[1], 0), (negative, size // 2)):
-        wanted = Part.whole(layout.rank).cut(last, start, start + size // 2)
-        if context.as_part(graph, half) != wanted:
-            return None
-        halves.append(graph[half.primitive].inputs[0])
-    return halves[0] if halves[0] == halves[1] and graph.layout(halves[0]).shape[-1] == size else None
-
-
-def _negated(graph: Graph, port: Port, context: BuildContext) -> Port | None:
-    """x of -x."""
-    node = graph[port.primitive]
-    if isinstance(node.primitive, Eltwise) and node.primitive.mode == "Negative" and not node.primitive.tails:
-        return node.inputs[0]
-    return next((data for data, factor in _factors(graph, port) if context.number(graph, factor) == -1), None)
-
-
-def _stretches(graph: Graph, port: Port, data: Port) -> bool:
-    """Whether a factor holds floats, and sizes that are known do not keep it from stretching to the data."""
-    factor, whole = graph.layout(port), graph.layout(data)
-    return factor.element_type.is_float and factor.rank <= whole.rank and all(
+def _stretches(graph: Graph, port: Port, data: Port, width: Size) -> bool:
+    """Whether a factor holds floats, and sizes that are known do not keep it from stretching to the data, cut to a
+    width."""
+    factor, whole = graph.layout(port), (*graph.layout(data).shape[:-1], width)
+    return factor.element_type.is_float and factor.rank <= len(whole) and all(
         size in (1, other) if isinstance(size, int) else not isinstance(other, int)
-        for size, other in zip(reversed(factor.shape), reversed(whole.shape), strict=False))
+        for size, other in zip(reversed(factor.shape), reversed(whole), strict=False))

@@ -123,19 +123,11 @@ class _Repeats:
             self._shape(Port(node.id)) == (*shape[:axis + 1], 1, *shape[axis + 1:]))
 
     def _is_joined(self, node: Node, shape: Shape, axis: int, times: int, same: _Same) -> bool:
-        """Whether a reshape of (*shape[:axis + 1], times, *shape[axis + 1:]) joins the repetitions with their axis.
-
-        One size may be open: as many elements as before follow from the others."""
-        heads, pattern = shape[axis], self._values(node.inputs[1], same)
-        if not isinstance(heads, int) or len(pattern) != len(shape):
-            return False
-        wide = (*shape[:axis + 1], times, *shape[axis + 1:])
-        wanted = (*shape[:axis], heads * times, *shape[axis + 1:])
-        copies = cast(Reshape, node.primitive).special_zero
-        sizes = [own if isinstance(own, int) else wide[i] if size == 0 and copies else None if size == -1 else size
-                 for i, (own, size) in enumerate(zip(node.layouts[0].shape, pattern, strict=True))]
-        wrong = [i for i, (size, other) in enumerate(zip(sizes, wanted, strict=True)) if size != other]
-        return wrong == [] or (len(wrong) == 1 and sizes[wrong[0]] is None and wrong != [axis])
+        """Whether a reshape of (*shape[:axis + 1], times, *shape[axis + 1:]) joins the repetitions with their axis."""
+        heads = shape[axis]
+        return isinstance(heads, int) and cast(Reshape, node.primitive).surely_gives(
+            (*shape[:axis + 1], times, *shape[axis + 1:]), (*shape[:axis], heads * times, *shape[axis + 1:]),
+            self._values(node.inputs[1], same), node.layouts[0].shape)
 
     def _times(self, node: Node, axis: int, same: _Same) -> int | None:
         """How often a primitive repeats input 0 along an axis of size 1, if it does nothing else."""
