@@ -15,12 +15,14 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
+from clinfer.program.passes.split_products import split_products
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology
 from tests.oracle import ov
 from tests.program.building import graph_after
 
-PASSES = (infer_layouts, propagate_constants, fuse_attention, fuse_bias, group_heads, read_parts, join_projections)
+PASSES = (infer_layouts, propagate_constants, fuse_attention, fuse_bias, group_heads, read_parts, split_products,
+          join_projections)
 HEADS, DEPTH = 3, 8
 HIDDEN = HEADS * DEPTH
 
@@ -83,6 +85,12 @@ def _split(rng: np.random.Generator, data: Value) -> ov.Node:
     return joined(op.scaled_dot_product_attention(*(op.transpose(x, row(0, 2, 1, 3)) for x in parts)))
 
 
+def _columns(rng: np.random.Generator, data: Value) -> ov.Node:
+    """One projection, the columns of which are split and then make heads."""
+    parts = op.split(linear(rng, data, 3 * HIDDEN), np.int64(-1), 3).outputs()
+    return joined(op.scaled_dot_product_attention(*(heads(part) for part in parts), causal=True))
+
+
 def _cut(rng: np.random.Generator, data: Value) -> ov.Node:
     """Parts that are squeezed out of a split and sliced out of a tensor."""
     split = op.reshape(linear(rng, data, 2 * HIDDEN), row(0, 0, 2, HEADS, DEPTH), True)
@@ -114,7 +122,7 @@ def _grouped(rng: np.random.Generator, data: Value) -> ov.Node:
 
 MODELS: dict[str, tuple[Callable[[np.random.Generator, Value], ov.Node], int]] = {
     "three": (_three, 1), "by_hand": (_by_hand, 1), "one": (_one, 1), "split": (_split, 1), "cut": (_cut, 2),
-    "grouped": (_grouped, 1)}
+    "grouped": (_grouped, 1), "columns": (_columns, 1)}
 """How attention is written, and how many products are left before it."""
 
 

@@ -28,6 +28,7 @@ from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.share_memory import share_memory
+from clinfer.program.passes.split_products import split_products
 
 _COUNT = itertools.count()
 Pass = Callable[[Graph, BuildContext], None]
@@ -43,6 +44,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_bias,
     group_heads,
     read_parts,
+    split_products,
     join_projections,
     mark_host_nodes,
     join_split_parts,
@@ -64,6 +66,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_bias,
     group_heads,
     read_parts,
+    split_products,
     join_projections,
     join_split_parts,
     move_eltwise_ahead,
