@@ -110,10 +110,10 @@ def test_one_head_for_all(engine: Engine, rng: np.random.Generator) -> None:
 
 
 def test_attention_written_out_on_what_was_kept(engine: Engine, rng: np.random.Generator) -> None:
-    """Keys and values of earlier steps stand before the new ones; a mask; what was joined is an output too."""
+    """Keys and values of earlier steps stand before the new ones; a mask per head; what was joined is an output too."""
     query, key, value = _inputs()
     past_key, past_value = _inputs()[1:]
-    mask = op.parameter([-1, 1, -1, -1], np.float32)
+    mask = op.parameter([-1, HEADS, -1, -1], np.float32)
     keys, values = (op.concat([a, b], 2) for a, b in ((past_key, key), (past_value, value)))
     turned = op.transpose(repeated(keys, KEYS, TIMES), row(0, 1, 3, 2))
     scores = op.add(op.multiply(op.matmul(query, turned, False, False), np.float32(0.3)), mask)
@@ -125,7 +125,7 @@ def test_attention_written_out_on_what_was_kept(engine: Engine, rng: np.random.G
     for batch, queries, past in ((1, 7, 1), (1, 1, 8), (1, 1, 9), (2, 3, 40)):
         query_array, *new = _arrays(rng, batch, queries, queries)
         old = _arrays(rng, batch, queries, past)[1:]
-        masks = rng.standard_normal((batch, 1, queries, queries + past)).astype(np.float32)
+        masks = rng.standard_normal((batch, HEADS, queries, queries + past)).astype(np.float32)
         check(network, oracle, [query_array, *new, *old, masks])
 
 
