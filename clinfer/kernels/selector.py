@@ -60,7 +60,7 @@ def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = A
         wanted = in_formats(params, formats)
         reason = _refusal(spec, wanted, forced)
         if reason is None:
-            supported.append((spec.score(wanted), spec, wanted, formats))
+            supported.append((_score(spec, params, wanted), spec, wanted, formats))
         else:
             reasons[spec.name] = reason
     if not supported:
@@ -76,6 +76,12 @@ def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = A
     selection = _chain(supported, params, reasons)
     scores = tuple((spec.name, float(score)) for score, spec, _, _ in supported)
     return replace(selection, scores=scores, why=_why(scores, forced), is_forced=forced != ANYTHING)
+
+
+def _score(spec: KernelSpec, present: KernelParams, wanted: KernelParams) -> float:
+    """The score, less what the reorder of the first input takes off it."""
+    comes_as_wanted = present.inputs[:1] == wanted.inputs[:1]
+    return spec.score(wanted) - (0.0 if comes_as_wanted else spec.reorder_score(wanted))
 
 
 def _why(scores: Sequence[tuple[str, float]], forced: Forced) -> str:

@@ -179,6 +179,7 @@ class Move(NamedTuple):
 class KernelSpec:
     """One way to compute a primitive: stages in order, and when and how well it applies.
 
+    `reorder_score` is what the score loses where the first input comes in another format than the kernel wants.
     `supports` gives None or the reason why not; it must hold for every shape the dynamic layouts
     admit. `check_shapes`, where present, decides again for static layouts; the next kernel in the
     selector's order that accepts them is launched instead. `score` orders what is supported (higher
@@ -197,6 +198,7 @@ class KernelSpec:
     scratch: Callable[[KernelParams], tuple[int, ...]] = lambda params: ()
     moves: Callable[[KernelParams], tuple[Move | None, ...]] = lambda params: ()
     writes_packed: bool = False
+    reorder_score: Callable[[KernelParams], float] = lambda params: 0.0
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:

@@ -63,6 +63,13 @@ def test_static_shapes_decide_at_once(engine: Engine) -> None:
     assert dict(chosen.rejected) == {"refuses": "odd sizes", "ref": "score 0 is below 3 of picky"}
 
 
+def test_a_reorder_in_front_of_a_kernel_takes_off_its_score(params: KernelParams) -> None:
+    table = (_spec("ref"), replace(_spec("blocked", 3, fmt=BYXF), reorder_score=lambda p: 2.0), _spec("planar", 2))
+    assert select(table, params).scores == (("planar", 2.0), ("blocked", 1.0), ("ref", 0.0))
+    as_wanted = replace(params, inputs=(replace(params.inputs[0], format=BYXF),))
+    assert select(table, as_wanted).scores[0] == ("blocked", 3.0)
+
+
 def test_force_beats_the_score(params: KernelParams) -> None:
     table = (_spec("ref"), _spec("fast", 2), _spec("blocked", 3, fmt=BYXF))
     assert select(table, params, Forced(kernel="ref")).specs[0].name == "ref"

@@ -102,6 +102,11 @@ def _depthwise_refusal(params: KernelParams) -> str | None:
     return None
 
 
+def _planar_reorder_score(params: KernelParams) -> float:
+    """With filters of one element, channels that fill up a block cost less than data in another format."""
+    return 15.0 if prod(filter_sizes(params)) == 1 else 0.0
+
+
 # -- tiles ------------------------------------------------------------------------------------------
 
 
@@ -200,6 +205,7 @@ _PLANAR_STAGE = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16",
 KERNELS = (
     *(_depthwise_kernel(pixels) for pixels in DEPTHWISE_TILES),
     KernelSpec("convolution_planar_fsv16", (_PLANAR_STAGE,), formats=_planar_formats,
-               supports=lambda params: _refusal(params) or _planar_refusal(params), score=lambda params: 20.0),
+               supports=lambda params: _refusal(params) or _planar_refusal(params), score=lambda params: 20.0,
+               reorder_score=_planar_reorder_score),
     *(_any_kernel(tile) for tile in TILES),
 )
