@@ -26,6 +26,8 @@ from tests.network.running import check, network_of
 from tests.oracle import CpuPlugin, assert_close, build_model, parameter_specs
 from tests.program.attention_models import HIDDEN, attention_graph, attention_model
 from tests.program.rope_models import FORMS, rope_inputs, rope_model, rope_result
+from tests.rooms.compressed import Weights
+from tests.rooms.compressed import check as check_compressed
 from tests.rooms.room_runner import SEED, ModelOf, Variant, execute, is_unsupported, needs, run_case
 from tests.rooms.tails import AGAIN, HOSTS, float_rows, tailed_model
 
@@ -59,6 +61,8 @@ def main() -> int:
     os.environ["CLINFER_FORCE_KERNEL"] = ""
     ran, failures = ran + len(WRITTEN) * len(ATTENTION), failures + _run_attention(engine)
     ran, failures = ran + len(FORMS), failures + _run_rope(engine)
+    done, failed = _run_compressed(engine)
+    ran, failures = ran + done, failures + failed
     print(f"rows run: {ran}, failures: {failures}, seed: {SEED}", flush=True)
     return failures
 
@@ -120,6 +124,22 @@ def _run_rope(engine: Engine) -> int:
             failed += 1
             print(f"failed {name}: {error}", flush=True)
     return failed
+
+
+def _run_compressed(engine: Engine) -> tuple[int, int]:
+    """Products of compressed weights, which no row has; how many ran and failed."""
+    rng, done, failed = np.random.default_rng(SEED), 0, 0
+    for kind, zero_point in (("u4", "u4"), ("i8", None)):
+        for kernel in ("matmul_ref", "matmul_tile_14"):
+            print(f"compressed {kind} {kernel}", flush=True)
+            weights = Weights.random(rng, kind, (18, 35), 3, True, zero_point=zero_point, bias=True)
+            try:
+                check_compressed(engine, rng, weights, True, (1, 3), kernel, with_tail=True)
+                done += 1
+            except (ClinferError, AssertionError) as error:
+                failed += 1
+                print(f"failed: {error}", flush=True)
+    return done, failed
 
 
 if __name__ == "__main__":

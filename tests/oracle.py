@@ -78,10 +78,10 @@ class CpuPlugin:
     320) give wrong results in OpenVINO 2026.4.1.
     """
 
-    def __init__(self, model: ov.Model) -> None:
+    def __init__(self, model: ov.Model, **properties: str) -> None:
         self._request = _CORE.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2,
-            "CPU_RUNTIME_CACHE_CAPACITY": "0"}).create_infer_request()
+            "CPU_RUNTIME_CACHE_CAPACITY": "0", **properties}).create_infer_request()
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         tensors = [self._tensor(a, port) for a, port in zip(inputs, self._request.model_inputs, strict=True)]

@@ -91,3 +91,13 @@ def test_a_new_format_needs_only_its_description(engine: Engine, rng: np.random.
     topology = Topology(Input("x", shape=(ANY,) * 4), Reorder("a", ("x",), format=described.name),
                         Reorder("b", ("a",), format="byxf"), Reorder("c", ("b",), format=described.name))
     assert np.array_equal(_run(engine, topology, values), values)
+
+
+@pytest.mark.parametrize("target", ["os_i_osv32", "ks_n_nsv32", "byxf", "o_osv16"])
+@pytest.mark.parametrize("kind, low, high", [("u4", 0, 16), ("i4", -8, 8)])
+def test_4_bits(engine: Engine, rng: np.random.Generator, kind: str, low: int, high: int, target: str) -> None:
+    shape = _shape(rng, len(Format.of(target).axes))
+    values = rng.integers(low, high, shape).astype(ElementType.of(kind).numpy)
+    topology = Topology(Input("x", shape=(ANY,) * len(shape), element_type=ElementType.of(kind)),
+                        Reorder("y", ("x",), format=target))
+    assert np.array_equal(_run(engine, topology, values), values)

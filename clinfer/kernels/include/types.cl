@@ -104,6 +104,14 @@ CLINFER_VECTOR_TYPES(16)
 #define LOAD8_bf16(p, i) as_float8(convert_uint8(vload8(0, (p) + (i))) << 16)
 #define STORE8_bf16(p, i, v) vstore8(clinfer_to_bf16_8(v), 0, (p) + (i))
 
+// Of 4-bit types there is only this one, from an even index on.
+#define LOAD16_u4(p, i) clinfer_nibbles16(vload8(0, (p) + ((i) >> 1)))
+#define LOAD16_i4(p, i) ((LOAD16_u4(p, i) ^ 8) - 8)
+inline int16 clinfer_nibbles16(uchar8 v) {
+    const int16 both = convert_int16(v.s0011223344556677);
+    return (both >> (int16)(0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4)) & 15;
+}
+
 #define LOAD16_f32(p, i) vload16(0, (p) + (i))
 #define STORE16_f32(p, i, v) vstore16((v), 0, (p) + (i))
 #define LOAD16_i32(p, i) vload16(0, (p) + (i))

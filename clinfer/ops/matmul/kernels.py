@@ -21,6 +21,7 @@ from clinfer.kernels.spec import (
     scratch_operand,
 )
 from clinfer.ops.matmul.views import Product, product_of, rows_of, tail_view_of
+from clinfer.ops.matmul.weights import formats_of_others, types_refusal, weights_constants, weights_operands
 from clinfer.ops.shared.bias import bias_constants, bias_operand
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.shared.spatial import count
@@ -41,8 +42,12 @@ def _input(index: int, view: TensorView, buffer: BufferRef | None = None) -> Ope
     return Operand(f"INPUT{index}", buffer or BufferRef("input", index), view)
 
 
-def _with_bias(params: KernelParams, left: Operand, right: Operand, output: TensorView) -> tuple[Operand, ...]:
-    return (left, right, *bias_operand(params), output_operand(params, 0, output))
+def _all_operands(params: KernelParams, left: Operand, right: Operand, output: TensorView) -> tuple[Operand, ...]:
+    return (left, right, *weights_operands(params), *bias_operand(params), output_operand(params, 0, output))
+
+
+def _constants_of(params: KernelParams) -> dict[str, int]:
+    return {**weights_constants(params), **bias_constants(params)}
 
 
 def _right_along_k(params: KernelParams) -> bool:
@@ -55,7 +60,7 @@ def _right_along_k(params: KernelParams) -> bool:
 
 def _reference_operands(params: KernelParams) -> tuple[Operand, ...]:
     product = product_of(params)
-    return _with_bias(params, _input(0, product.left), _input(1, product.right_in_batch()), product.output)
+    return _all_operands(params, _input(0, product.left), _input(1, product.right_in_batch()), product.output)
 
 
 def _reference_formats(params: KernelParams) -> Formats:
@@ -64,7 +69,7 @@ def _reference_formats(params: KernelParams) -> Formats:
 
 REFERENCE = KernelSpec("matmul_ref", formats=_reference_formats, stages=(
     Stage("matmul_ref.cl", "matmul_ref", lambda params: Dispatch((params.outputs[0].count,)), _reference_operands,
-          bias_constants, bake=False, tail_view=partial(tail_view_of, collapse=False)),))
+          _constants_of, bake=False, tail_view=partial(tail_view_of, collapse=False)),))
 
 
 # -- tiles for CPUs ---------------------------------------------------------------------------------
@@ -80,16 +85,13 @@ def _tile_formats(params: KernelParams) -> Formats:
     right = planar.inputs[1]
     if not _packs_itself(params):
         right = Format.of("os_i_osv32" if params.primitive.transpose_b else "ks_n_nsv32")
-    bias = tuple(Format.of("o_osv16") for _ in params.inputs[2:])
-    return Formats((planar.inputs[0], right, *bias), planar.outputs)
+    return Formats((planar.inputs[0], right, *formats_of_others(params)), planar.outputs)
 
 
 def _tile_refusal(params: KernelParams) -> str | None:
     if params.capabilities.device_type != "CPU":
         return "made for CPUs"
-    if any(x.element_type.name not in ("f32", "f16", "bf16") for x in params.inputs + params.outputs):
-        return "element types other than f32, f16, bf16"
-    return None
+    return types_refusal(params)
 
 
 def _product(params: KernelParams) -> Product:
@@ -111,11 +113,11 @@ def _tile_operands(params: KernelParams) -> tuple[Operand, ...]:
     product = _product(params)
     buffer = BufferRef("scratch", 0) if _packs_itself(params) else BufferRef("input", 1)
     right = _input(1, product.packed_in_batch(PANEL_COLUMNS), buffer)
-    return _with_bias(params, _input(0, product.left), right, product.output)
+    return _all_operands(params, _input(0, product.left), right, product.output)
 
 
 def _tile_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
+    return {**_constants_of(params), "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
 
 
 def _tile_dispatch(tile: int, params: KernelParams) -> Dispatch:
@@ -172,7 +174,7 @@ def _tile_of(tile: int) -> KernelSpec:
 def _in_place_operands(params: KernelParams) -> tuple[Operand, ...]:
     """Both sides as they lie in memory."""
     product = _product(params)
-    return _with_bias(params, _input(0, product.left), _input(1, product.right_in_batch()), product.output)
+    return _all_operands(params, _input(0, product.left), _input(1, product.right_in_batch()), product.output)
 
 
 # -- few rows, on CPUs ------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ def _vector_shapes(params: KernelParams) -> str | None:
 
 
 def _vector_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "RIGHT_ALONG_K": _right_along_k(params)}
+    return {**_constants_of(params), "RIGHT_ALONG_K": _right_along_k(params)}
 
 
 def _vector_dispatch(params: KernelParams) -> Dispatch:
@@ -207,7 +209,7 @@ VECTOR = KernelSpec(
 # -- local memory, for GPUs -------------------------------------------------------------------------
 
 def _local_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:
-    return {**bias_constants(params), "TILE": tile,
+    return {**_constants_of(params), "TILE": tile,
             "LEFT_ALONG_K": params.inputs[0].rank == 1 or not params.primitive.transpose_a,
             "RIGHT_ALONG_K": _right_along_k(params)}
 
@@ -231,4 +233,8 @@ def _local_of(tile: int) -> KernelSpec:
                       supports=lambda params: tile_refusal(tile, params.inputs[0].element_type, params.capabilities))
 
 
-KERNELS = (VECTOR, *(_tile_of(tile) for tile in TILES), *(_local_of(tile) for tile in SPEEDS), REFERENCE)
+_TILES = tuple(_tile_of(tile) for tile in TILES)
+_LOCALS = tuple(_local_of(tile) for tile in SPEEDS)
+
+KERNELS = (VECTOR, *_TILES, *_LOCALS, REFERENCE)
+COMPRESSED_KERNELS = (*_TILES, *_LOCALS, REFERENCE)

@@ -14,10 +14,11 @@
 
 #include "shared/bias.h"
 #include "shared/local_tiles.h"
+#include "weights.h"
 
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+                     WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local INPUT0_COMPUTE left_tile[DEPTH * PITCH], right_tile[DEPTH * PITCH];
     const int row = get_group_id(1) * TILE, column = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
@@ -39,7 +40,8 @@ KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT
             left_tile[lk * PITCH + i] = row + i < OUTPUT0_SIZE_Y && base + lk < INPUT0_SIZE_X
                 ? INPUT0_LOAD(left, left_start + (row + i) * INPUT0_PITCH_Y + (base + lk) * INPUT0_PITCH_X) : 0;
             right_tile[rk * PITCH + j] = column + j < OUTPUT0_SIZE_X && base + rk < INPUT0_SIZE_X
-                ? INPUT1_LOAD(right, right_start + (base + rk) * INPUT1_PITCH_Y + (column + j) * INPUT1_PITCH_X) : 0;
+                ? RIGHT(INPUT1_LOAD(right, right_start + (base + rk) * INPUT1_PITCH_Y + (column + j) * INPUT1_PITCH_X),
+                        base + rk, column + j) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         FUNC(add_products)(sum, left_tile, right_tile);

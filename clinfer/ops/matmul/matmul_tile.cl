@@ -5,6 +5,7 @@
 // tiles of few rows do not wait for their own sums.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., panels, K * 32] with
 // the 32 columns of a panel together for each k (zeros behind the last column); bias [N] in blocks of 16.
+// Scales and zero points of compressed weights are packed like the right side, with groups in place of k.
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
@@ -17,6 +18,8 @@
 #define PANEL_DEPTH 128
 #define VECTORS 2
 #define PANEL_COLUMNS (VECTORS * 16)
+
+#include "weights.h"
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row.
 void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
@@ -34,7 +37,8 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int star
     do { \
         float16 column[VECTORS]; \
         _Pragma("unroll") \
-        for (int j = 0; j < VECTORS; ++j) column[j] = INPUT1_LOAD16(right, from + (k) * PANEL_COLUMNS + j * 16); \
+        for (int j = 0; j < VECTORS; ++j) \
+            column[j] = RIGHT16(INPUT1_LOAD16(right, from + (k) * PANEL_COLUMNS + j * 16), j); \
         _Pragma("unroll") \
         for (int i = 0; i < TILE_ROWS; ++i) { \
             const float16 value = rows[i * PANEL_DEPTH + (k)]; \
@@ -45,7 +49,7 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int star
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-                    BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+                    WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS, panel = get_global_id(1);
     int at[MAX_RANK];
     OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
@@ -66,12 +70,15 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
     for (int base = 0; base < INPUT0_SIZE_X; base += PANEL_DEPTH) {
         const int count = min(PANEL_DEPTH, (int)INPUT0_SIZE_X - base);
         FUNC(fill_rows)(rows, left, start + base * INPUT0_PITCH_X, OUTPUT0_SIZE_Y - 1 - first_row, count PASS_ARGS);
-        int k = 0;
-        for (; k + SPLIT <= count; k += SPLIT) {
-            #pragma unroll
-            for (int s = 0; s < SPLIT; ++s) MULTIPLY(k + s, sum[s]);
+        for (int k = 0; k < count;) {
+            const int end = min(count, GROUP_END(base + k) - base);
+            START_GROUP(base + k, panel * PANEL_COLUMNS)
+            for (; k + SPLIT <= end; k += SPLIT) {
+                #pragma unroll
+                for (int s = 0; s < SPLIT; ++s) MULTIPLY(k + s, sum[s]);
+            }
+            for (; k < end; ++k) MULTIPLY(k, sum[0]);
         }
-        for (; k < count; ++k) MULTIPLY(k, sum[0]);
         from += PANEL_DEPTH * PANEL_COLUMNS;
     }
 

@@ -29,6 +29,16 @@ class MatMul(Primitive):
         return 1
 
     @property
+    def scale_input(self) -> int | None:
+        """The input that holds the scales of compressed weights, if they are compressed."""
+        return None
+
+    @property
+    def zero_point_input(self) -> int | None:
+        """The input that holds the zero points of compressed weights, if there are any."""
+        return None
+
+    @property
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
         return 2 if self.own_input_count > 2 else None
@@ -96,6 +106,30 @@ class MatMul(Primitive):
             raise ClinferError("the batches of a matrix product do not broadcast", where=self.where,
                                values={"left": a, "right": b})
         return low if low == high else Dim(low, high)
+
+
+@dataclass(frozen=True)
+class CompressedMatMul(MatMul):
+    """A product whose right side, of two axes, is (weights - zero point) * scale.
+
+    Inputs: left side, weights (whole numbers of 8 or 4 bits), scales, zero points if `has_zero_point`, bias if there
+    is one. Scales and zero points are [groups, N]; each group is K / groups consecutive steps of the inner axis.
+    """
+
+    has_zero_point: bool = False
+
+    @property
+    def scale_input(self) -> int | None:
+        return 2
+
+    @property
+    def zero_point_input(self) -> int | None:
+        return 3 if self.has_zero_point else None
+
+    @property
+    def bias_input(self) -> int | None:
+        place = 4 if self.has_zero_point else 3
+        return place if self.own_input_count > place else None
 
 
 def _bounds(size: Size) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
-from clinfer.ops.reorder import tiles
+from clinfer.ops.reorder import nibbles, tiles
 from clinfer.ops.shared.copying import local_items
 
 
@@ -88,4 +88,7 @@ KERNELS = (
     KernelSpec("reorder_ref", supports=_supports, formats=_formats, stages=(
         Stage("reorder_ref.cl", "reorder_ref", _dispatch, _operands, _constants, _arguments, bake=False),),
                moves=_moves),
+    KernelSpec("reorder_nibbles", supports=nibbles.why_not, formats=_formats, stages=(
+        Stage("reorder_nibbles.cl", "reorder_nibbles", nibbles.dispatch, constants=nibbles.constants,
+              arguments=nibbles.arguments, bake=False),), writes_packed=True),
 )

@@ -16,10 +16,12 @@ from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
+from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
 from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
+from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
@@ -35,6 +37,8 @@ Pass = Callable[[Graph, BuildContext], None]
 
 PIPELINE: tuple[Pass, ...] = (
     infer_layouts,
+    keep_weights_compressed,
+    gather_compressed_rows,
     keep_weights_narrow,
     propagate_constants,
     remove_needless_nodes,
@@ -59,6 +63,8 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 OPTIONAL: tuple[Pass, ...] = (
+    keep_weights_compressed,
+    gather_compressed_rows,
     keep_weights_narrow,
     fuse_attention,
     fuse_rms,

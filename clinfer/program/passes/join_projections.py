@@ -70,7 +70,7 @@ def _projection(graph: Graph, node: Node, names: _Names) -> _Projection | None:
     primitive = node.primitive
     if not isinstance(primitive, MatMul) or primitive.tails or primitive.output_padding:
         return None
-    if any(port.primitive not in graph.constants for port in node.inputs[1:]):
+    if primitive.scale_input is not None or any(port.primitive not in graph.constants for port in node.inputs[1:]):
         return None
     users, product = graph.users(node.id), node.layouts[0]
     if graph.layout(node.inputs[1]).rank != 2 or len(users) != 1 or graph.is_output(node.id):

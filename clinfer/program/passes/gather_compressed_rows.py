@@ -1,0 +1,68 @@
+"""Lets lookups of rows read compressed tables as the model stores them."""
+from __future__ import annotations
+
+from clinfer.ops.convert import Convert
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.gather import Gather
+from clinfer.program.context import BuildContext
+from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.compressed_chain import CompressedChain
+from clinfer.topology import Port, Primitive
+
+
+def gather_compressed_rows(graph: Graph, context: BuildContext) -> None:
+    """A Gather of rows of (constant of 8 bits - zero point) * scale looks the rows up first and decompresses them.
+
+    Not for 4 bits, which lookups cannot store, nor for scales of groups within a row, nor for zero points that rows
+    share: rows outside the table are zeros.
+    """
+    for node in graph:
+        if isinstance(node.primitive, Gather) and _takes_rows(graph, node, context):
+            chain = CompressedChain.behind(graph, node.inputs[0], 1)
+            if chain is not None and _fits(graph, chain):
+                _replace(graph, node, chain, context)
+
+
+def _takes_rows(graph: Graph, node: Node, context: BuildContext) -> bool:
+    axis = context.known_value(graph, node.inputs[2])
+    return (node.primitive.batch_dims == 0 and graph.layout(node.inputs[0]).rank == 2  # type: ignore[attr-defined]
+            and axis is not None and axis.reshape(-1).tolist() in ([0], [-2]))
+
+
+def _fits(graph: Graph, chain: CompressedChain) -> bool:
+    zero_point_fits = chain.zero_point is None or _is_by_row(graph, chain, chain.zero_point)
+    return chain.groups == 1 and zero_point_fits and not graph.element_type(chain.weights).is_packed
+
+
+def _is_by_row(graph: Graph, chain: CompressedChain, port: Port) -> bool:
+    """Whether a part of the chain has values for each row."""
+    rows, shape = graph.layout(chain.weights).static_shape[0], graph.layout(port).static_shape
+    return len(shape) == 2 and shape[0] == rows
+
+
+def _replace(graph: Graph, node: Node, chain: CompressedChain, context: BuildContext) -> None:
+    """Put lookups and the chain's arithmetic in the place of a lookup."""
+    origin, kind = node.primitive.origin, node.layouts[0].element_type
+
+    def add(primitive: Primitive) -> Port:
+        added = graph.insert_before(node.id, primitive)
+        added.layouts = context.infer(graph, added)
+        return Port(added.id)
+
+    def looked_up(port: Port, part: str) -> Port:
+        """The rows of a part, as floats; all of it where its rows are one."""
+        if _is_by_row(graph, chain, port):
+            port = add(Gather(graph.unique_id(f"{node.id}/{part}"), (port, *node.inputs[1:]), origin=origin))
+        if graph.element_type(port) == kind:
+            return port
+        return add(Convert(graph.unique_id(f"{node.id}/{part}/{kind}"), (port,), origin=origin,
+                           destination_type=kind.name))
+
+    def combined(mode: str, left: Port, right: Port) -> Port:
+        return add(Eltwise(graph.unique_id(f"{node.id}/{mode}"), (left, right), origin=origin, mode=mode))
+
+    result = looked_up(chain.weights, "rows")
+    if chain.zero_point is not None:
+        result = combined("Subtract", result, looked_up(chain.zero_point, "zero_point"))
+    graph.redirect(Port(node.id), combined("Multiply", result, looked_up(chain.scale, "scale")))
+    graph.remove(node.id)

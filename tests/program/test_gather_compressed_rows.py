@@ -1,0 +1,76 @@
+"""Lookups in compressed tables: which look rows up before they are decompressed, and that the result is the same."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import ANY
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.ops.convert import Convert
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.gather import Gather
+from clinfer.program.options import BuildOptions
+from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
+from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Constant, Primitive, Topology
+from tests.oracle import assert_close
+from tests.program.building import constant, given, graph_after, numbers
+from tests.rooms.room_runner import execute
+
+ROWS, WIDTH = 90, 70
+RUN = (infer_layouts, gather_compressed_rows, remove_needless_nodes)
+
+
+def _lookup(rng: np.random.Generator, kind: type, per_row: tuple[int, ...], has_zero_points: bool,
+            axis: int = 0) -> Topology:
+    """Rows of a table by `indices` [?, ?]."""
+    table = rng.integers(0, 100, (ROWS, WIDTH)).astype(kind)
+    parts: list[Primitive] = [given("indices", ANY, ANY, kind="i64"), numbers("axis", axis), constant("table", table),
+                              Convert("wide", ("table",), destination_type="f16"),
+                              constant("scale", rng.uniform(0.5, 1.5, per_row).astype(np.float16))]
+    if has_zero_points:
+        parts += [constant("zero", rng.integers(0, 100, per_row).astype(kind)),
+                  Convert("zero/wide", ("zero",), destination_type="f16"),
+                  Eltwise("free", ("wide", "zero/wide"), mode="Subtract")]
+    return Topology(*parts, Eltwise("scaled", ("free" if has_zero_points else "wide", "scale"), mode="Multiply"),
+                    Convert("table/f32", ("scaled",), destination_type="f32"),
+                    Gather("y", ("table/f32", "indices", "axis")))
+
+
+@pytest.mark.parametrize("per_row, has_zero_points", [
+    ((ROWS, 1), True), ((ROWS, 1), False), ((1, 1), False), ((), False)], ids=["zeros", "rows", "one", "scalar"])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_rows_are_looked_up_first(engine: Engine, rng: np.random.Generator, kind: type, per_row: tuple[int, ...],
+                                  has_zero_points: bool) -> None:
+    topology = _lookup(rng, kind, per_row, has_zero_points)
+    graph = graph_after(engine, topology, RUN)
+    first = next(node for node in graph if isinstance(node.primitive, Gather))
+    assert first.inputs[0].primitive == "table" and "scaled" not in graph
+    indices = rng.integers(-ROWS, ROWS, (3, 4))
+    indices[0, 0] = ROWS
+    results = []
+    for skipped in (frozenset[str](), frozenset({"gather_compressed_rows"})):
+        program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions(skipped_passes=skipped))
+        network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+        results += execute(network, [indices])
+        largest = max(data.layout.byte_size for data in program.constants.values())
+        assert largest == ROWS * WIDTH * (4 if skipped else 1)
+    assert_close(results[0], results[1], 2e-3, str(kind))
+
+
+@pytest.mark.parametrize("reason", ["axis", "scale-within-a-row", "4-bits", "one-zero-point"])
+def test_other_lookups_stay(engine: Engine, rng: np.random.Generator, reason: str) -> None:
+    topology = _lookup(rng, np.uint8, (1, WIDTH) if reason == "scale-within-a-row" else (ROWS, 1), False,
+                       axis=1 if reason == "axis" else 0)
+    if reason == "one-zero-point":
+        topology = _lookup(rng, np.uint8, (1, 1), True)
+    if reason == "4-bits":
+        table = Constant("table", value=rng.integers(0, 16, (ROWS, WIDTH)).astype(np.uint8),
+                         element_type=ElementType.of("u4"))
+        topology = Topology(*(table if p.id == "table" else p for p in topology))
+    assert "y" in graph_after(engine, topology, RUN)

@@ -1,0 +1,140 @@
+"""Products that read compressed weights: which chains in front of them go, and which stay."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import clinfer
+from bench.models import bert
+from bench.models.compressed import compress_weights
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import ANY
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.ops.convert import Convert
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.matmul import CompressedMatMul, MatMul
+from clinfer.ops.reshape import Reshape
+from clinfer.program.graph import Graph
+from clinfer.program.options import BuildOptions
+from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
+from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
+from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Constant, Primitive, Topology
+from tests.oracle import CpuPlugin, assert_close
+from tests.program.building import constant, given, graph_after, numbers
+from tests.rooms.room_runner import execute
+
+ROWS, DEPTH, GROUPS = 6, 40, 4
+RUN = (infer_layouts, keep_weights_compressed, remove_needless_nodes)
+
+
+def _whole(id: str, rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> Constant:
+    values = rng.integers(-8, 8, shape) if kind.startswith("i") else rng.integers(0, 16, shape)
+    return Constant(id, value=values.astype(ElementType.of(kind).numpy), element_type=ElementType.of(kind))
+
+
+def _chain(rng: np.random.Generator, kind: str, shape: tuple[int, ...], per_group: tuple[int, ...],
+           zero_point: tuple[int, ...] | None = None, transpose: bool = True) -> list[Primitive]:
+    """Weights, their chain of f16, and a product `y` of `x` [?, DEPTH]."""
+    parts: list[Primitive] = [given("x", ANY, DEPTH), _whole("weights", rng, shape, kind),
+                              Convert("wide", ("weights",), destination_type="f16"),
+                              constant("scale", rng.uniform(0.5, 1.5, per_group).astype(np.float16))]
+    if zero_point is not None:
+        parts += [_whole("zero", rng, zero_point, kind), Convert("zero/wide", ("zero",), destination_type="f16"),
+                  Eltwise("free", ("wide", "zero/wide"), mode="Subtract")]
+    parts.append(Eltwise("scaled", ("free" if zero_point is not None else "wide", "scale"), mode="Multiply"))
+    if len(shape) == 3:
+        parts += [numbers("pattern", *((ROWS, DEPTH) if transpose else (DEPTH, ROWS))),
+                  Reshape("flat", ("scaled", "pattern"))]
+    parts += [Convert("weights/f32", (parts[-1].id,), destination_type="f32"),
+              MatMul("y", ("x", "weights/f32"), transpose_b=transpose)]
+    return parts
+
+
+CHAINS = {
+    "channels": ("i8", (ROWS, DEPTH), (ROWS, 1), None, True),
+    "one-scale": ("i8", (ROWS, DEPTH), (), None, True),
+    "one-zero": ("u8", (ROWS, DEPTH), (ROWS, 1), (), True),
+    "zeros": ("u8", (ROWS, DEPTH), (ROWS, 1), (ROWS, 1), True),
+    "columns": ("u4", (DEPTH, ROWS), (1, ROWS), (ROWS,), False),
+    "groups": ("u4", (ROWS, GROUPS, DEPTH // GROUPS), (ROWS, GROUPS, 1), (ROWS, GROUPS, 1), True),
+    "groups-one-zero": ("u4", (ROWS, GROUPS, DEPTH // GROUPS), (ROWS, GROUPS, 1), (1, 1, 1), True),
+    "groups-of-columns": ("i4", (GROUPS, DEPTH // GROUPS, ROWS), (GROUPS, 1, ROWS), None, False),
+}
+
+
+def _product(graph: Graph) -> CompressedMatMul:
+    primitive = graph["y"].primitive
+    assert isinstance(primitive, CompressedMatMul)
+    return primitive
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_product_reads_what_the_model_stores(engine: Engine, rng: np.random.Generator, name: str) -> None:
+    kind, shape, per_group, zero_point, transpose = CHAINS[name]
+    topology = Topology(*_chain(rng, kind, shape, per_group, zero_point, transpose))
+    graph = graph_after(engine, topology, RUN)
+    product = _product(graph)
+    layouts = graph.input_layouts(graph["y"])
+    groups = GROUPS if len(shape) == 3 else 1
+    assert [str(x.element_type) for x in layouts] == ["f32", kind, "f16", *([kind] if zero_point is not None else [])]
+    assert layouts[1].shape == ((ROWS, DEPTH) if transpose else (DEPTH, ROWS))
+    assert {x.shape for x in layouts[2:]} == {(groups, ROWS)}
+    assert product.has_zero_point == (zero_point is not None) and product.transpose_b == transpose
+    assert [node.id for node in graph if not isinstance(node.primitive, Constant)] == ["x", "y"]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generator, name: str) -> None:
+    topology = Topology(*_chain(rng, *CHAINS[name]))
+    x = rng.standard_normal((5, DEPTH)).astype(np.float32)
+    results = []
+    for skipped in (frozenset[str](), frozenset({"keep_weights_compressed"})):
+        program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions(skipped_passes=skipped))
+        network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+        assert any(isinstance(n.primitive, CompressedMatMul) for n in program.nodes) != bool(skipped)
+        results += execute(network, [x])
+    assert_close(results[0], results[1], 2e-3, name)
+
+
+@pytest.mark.parametrize("reason", ["scale-along-k", "scale-of-integers", "computed-scale", "other-type", "axes"])
+def test_other_chains_stay(engine: Engine, rng: np.random.Generator, reason: str) -> None:
+    chain = _chain(rng, "u8", (ROWS, DEPTH), (ROWS, 1))
+    if reason == "scale-along-k":
+        chain = _chain(rng, "u8", (ROWS, DEPTH), (ROWS, DEPTH))
+    elif reason == "scale-of-integers":
+        chain = [p for p in chain if p.id != "scale"] + [
+            _whole("small", rng, (1, 1), "i16"), Convert("scale", ("small",), destination_type="f16")]
+    elif reason == "computed-scale":
+        chain = [p for p in chain if p.id != "scale"] + [given("scale", ROWS, 1, kind="f16")]
+    elif reason == "other-type":
+        chain = [_whole("weights", rng, (ROWS, DEPTH), "i16") if p.id == "weights" else p for p in chain]
+    else:
+        chain = [_whole("weights", rng, (2, ROWS, DEPTH), "u8") if p.id == "weights" else p for p in chain]
+    graph = graph_after(engine, Topology(*chain), RUN)
+    assert type(graph["y"].primitive) is MatMul and "scaled" in graph
+
+
+def test_weights_that_two_products_read_are_there_once(engine: Engine, rng: np.random.Generator) -> None:
+    chain = _chain(rng, "u4", *CHAINS["groups"][1:4])
+    graph = graph_after(engine, Topology(*chain, MatMul("z", ("x", "weights/f32"), transpose_b=True)), RUN)
+    assert graph["y"].inputs == graph["z"].inputs
+
+
+@pytest.mark.parametrize("kind, group", [("u4", 32), ("i8", 0)])
+def test_a_model_with_compressed_weights(device: DeviceInfo, rng: np.random.Generator, kind: str, group: int) -> None:
+    model = bert.build(size=replace(bert.TINY, layers=1, hidden=128))
+    assert compress_weights(model, kind, group) == 7
+    request = clinfer.Core().compile_model(model, device.name,
+                                            {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    oracle = CpuPlugin(model, DYNAMIC_QUANTIZATION_GROUP_SIZE="0")
+    for shape in ((1, 17), (2, 3)):
+        inputs = bert.random_tokens(shape, rng, bert.TINY.vocabulary)
+        for actual, expected in zip(request.infer(inputs).values(), oracle(inputs), strict=True):
+            assert_close(actual, expected, 1e-4, f"{kind} {shape}")
