@@ -13,7 +13,6 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.concat import Concat
-from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.gather import Gather
 from clinfer.ops.matmul import MatMul
@@ -153,23 +152,6 @@ def test_a_value_from_the_device_starts_a_segment(engine: Engine) -> None:
     graph = graph_after(engine, topology, SELECTED)
     segments = assign_segments(graph)
     assert segments["total"] == 0 and segments["shaped"] == segments["soft"] == 1
-
-
-# -- select_kernels ---------------------------------------------------------------------------------
-
-
-def test_few_channels_that_come_in_blocks_stay_so_for_filters_of_one_element(engine: Engine) -> None:
-    if engine.capabilities.device_type != "CPU":
-        pytest.skip("blocks of channels are for CPUs")
-    attributes = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
-    topology = Topology(
-        given("x", ANY, 3, 9, 9), constant("a", np.ones((8, 3, 1, 1), np.float32)),
-        Convolution("first", ("x", "a"), **attributes), constant("b", np.ones((20, 8, 1, 1), np.float32)),
-        Convolution("point", ("first", "b"), **attributes), constant("c", np.ones((20, 8, 3, 3), np.float32)),
-        Convolution("wide", ("first", "c"), **attributes))
-    graph = graph_after(engine, topology, SELECTED)
-    wanted = {id: graph[id].selection.params.inputs[0].format.name for id in ("first", "point", "wide")}
-    assert wanted == {"first": "bfyx", "point": "b_fs_yx_fsv16", "wide": "bfyx"}
 
 
 # -- add_required_reorders --------------------------------------------------------------------------
