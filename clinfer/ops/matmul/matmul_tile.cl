@@ -14,31 +14,13 @@
 #endif
 
 #include "shared/bias.h"
-
-#define PANEL_DEPTH 128
-#define VECTORS 2
-#define PANEL_COLUMNS (VECTORS * 16)
-
 #include "weights.h"
-
-// Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row.
-void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
-                     const int count ARGS) {
-    for (int i = 0; i < TILE_ROWS; ++i) {
-        const int row = start + min(i, last_row) * INPUT0_PITCH_Y;
-        int k = 0;
-        if (INPUT0_PITCH_X == 1)
-            for (; k + 16 <= count; k += 16) vstore16(INPUT0_LOAD16(left, row + k), 0, rows + i * PANEL_DEPTH + k);
-        for (; k < count; ++k) rows[i * PANEL_DEPTH + k] = INPUT0_LOAD(left, row + k * INPUT0_PITCH_X);
-    }
-}
+#include "tile.h"
 
 #define MULTIPLY(k, sums) \
     do { \
         float16 column[VECTORS]; \
-        _Pragma("unroll") \
-        for (int j = 0; j < VECTORS; ++j) \
-            column[j] = RIGHT16(INPUT1_LOAD16(right, from + (k) * PANEL_COLUMNS + j * 16), j); \
+        LOAD_COLUMNS(column, from + (k) * PANEL_COLUMNS); \
         _Pragma("unroll") \
         for (int i = 0; i < TILE_ROWS; ++i) { \
             const float16 value = rows[i * PANEL_DEPTH + (k)]; \
@@ -91,26 +73,5 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
             for (int s = 1; s < SPLIT; ++s) sum[0][i][j] += sum[s][i][j];
             vstore16(sum[0][i][j], i * VECTORS + j, totals);
         }
-    for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
-        at[OUTPUT0_RANK - 2] = first_row + i;
-        for (int j = 0; j < PANEL_COLUMNS; j += 16) {
-            const int column = at[OUTPUT0_RANK - 1] = panel * PANEL_COLUMNS + j;
-            if (column >= OUTPUT0_SIZE_X) break;
-            float16 total = vload16(0, totals + i * PANEL_COLUMNS + j);
-            ADD_BIAS16(total, column);
-            const int to = OUTPUT0_INDEX_OF(at);
-            if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
-                FUSED_OPS16(total, at, LAST)
-                OUTPUT0_STORE16(output, to, total);
-            } else {
-                float tail[16];
-                vstore16(total, 0, tail);
-                for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n) {
-                    at[OUTPUT0_RANK - 1] = column + n;
-                    FUSED_OPS(tail[n], at)
-                    OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, tail[n]);
-                }
-            }
-        }
-    }
+    FUNC(store_rows)(totals, at, first_row, panel, PASS_BIAS output PASS_ARGS);
 }

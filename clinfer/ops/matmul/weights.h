@@ -1,13 +1,29 @@
 // The right side of a product as kernels multiply it; it may be compressed (COMPRESSED; weights.py): whole numbers
-// with a scale, and perhaps a zero point, for each column and each group of consecutive k: both are [groups, N].
+// with a scale, and perhaps a zero point, for each column and each group of GROUP_SIZE consecutive k (0: of all k);
+// both are [groups, N].
 //   WEIGHTS_PARAMETERS       what a kernel takes for them, behind the right side itself
 //   RIGHT(value, k, column)  the element that was loaded as `value`
+// For kernels whose right side is packed in panels of 32 columns:
 //   GROUP_END(k)             the first k of the next group
-//   START_GROUP(k, column)   declares what RIGHT16 needs, for the VECTORS * 16 columns from `column` on
-//   RIGHT16(values, j)       the j-th 16 of these, loaded as `values`
+//   START_GROUP(k, column)   declares what LOAD_COLUMNS needs, for the panel that starts at `column`
+//   LOAD_COLUMNS(to, place)  the 32 elements of a panel and one k from index `place` on, as float16 to[2]; of 4 bits,
+//                            those of even columns come first
+//   ROW_PART(row, j)         16 consecutive columns of such 32, once they are in memory: the j-th of two
 #ifndef COMPRESSED
 #define COMPRESSED 0
 #define HAS_ZERO_POINT 0
+#define GROUP_SIZE 0
+#define SHARED_BYTES 0
+#define LOWEST 0
+#endif
+
+#if SHARED_BYTES
+#define ROW_PART(row, j) FUNC(interleave)(vload8(j, row), vload8((j) + 2, row))
+INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
+    return (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7);
+}
+#else
+#define ROW_PART(row, j) vload16(j, row)
 #endif
 
 #if COMPRESSED
@@ -23,25 +39,57 @@
 #define ZERO_POINT16(group, column) ((float16)0.0f)
 #endif
 
-#define GROUP_OF(k) ((k) / (INPUT0_SIZE_X / SCALE_SIZE_0))
-#define GROUP_END(k) ((GROUP_OF(k) + 1) * (INPUT0_SIZE_X / SCALE_SIZE_0))
+#if GROUP_SIZE
+#define GROUP_OF(k) ((k) / GROUP_SIZE)
+#define GROUP_END(k) ((GROUP_OF(k) + 1) * GROUP_SIZE)
+#else
+#define GROUP_OF(k) 0
+#define GROUP_END(k) ((int)INPUT0_SIZE_X)
+#endif
 #define RIGHT(value, k, column) \
     (((float)(value) - ZERO_POINT(GROUP_OF(k), column)) * SCALE_LOAD(scale, SCALE_GET_INDEX(GROUP_OF(k), column)))
+
+#define SCALE16(k, column) SCALE_LOAD16(scale, SCALE_GET_INDEX(GROUP_OF(k), column))
+#if SHARED_BYTES
+// Of 4 bits, the number stored as 0 is LOWEST; flipping the high bit counts from there.
 #define START_GROUP(k, column) \
-    float16 scales[VECTORS], shifts[VECTORS]; \
-    _Pragma("unroll") \
-    for (int j = 0; j < VECTORS; ++j) { \
-        scales[j] = SCALE_LOAD16(scale, SCALE_GET_INDEX(GROUP_OF(k), (column) + j * 16)); \
-        shifts[j] = -ZERO_POINT16(GROUP_OF(k), (column) + j * 16) * scales[j]; \
+    float16 scales[2], shifts[2]; \
+    { \
+        const float16 first = SCALE16(k, column), second = SCALE16(k, (column) + 16); \
+        const float16 zero = ZERO_POINT16(GROUP_OF(k), column), other = ZERO_POINT16(GROUP_OF(k), (column) + 16); \
+        scales[0] = (float16)(first.even, second.even); \
+        scales[1] = (float16)(first.odd, second.odd); \
+        shifts[0] = (LOWEST - (float16)(zero.even, other.even)) * scales[0]; \
+        shifts[1] = (LOWEST - (float16)(zero.odd, other.odd)) * scales[1]; \
     }
-#define RIGHT16(values, j) fma(convert_float16(values), scales[j], shifts[j])
+#define LOAD_COLUMNS(to, place) \
+    do { \
+        const uchar16 both = vload16(0, right + ((place) >> 1)) ^ (uchar16)(LOWEST ? 0x88 : 0); \
+        (to)[0] = fma(convert_float16(both & (uchar16)15), scales[0], shifts[0]); \
+        (to)[1] = fma(convert_float16(both >> (uchar16)4), scales[1], shifts[1]); \
+    } while (0)
+#else
+#define START_GROUP(k, column) \
+    const float16 scales[2] = {SCALE16(k, column), SCALE16(k, (column) + 16)}; \
+    const float16 shifts[2] = {-ZERO_POINT16(GROUP_OF(k), column) * scales[0], \
+                               -ZERO_POINT16(GROUP_OF(k), (column) + 16) * scales[1]};
+#define LOAD_COLUMNS(to, place) \
+    do { \
+        (to)[0] = fma(convert_float16(INPUT1_LOAD16(right, place)), scales[0], shifts[0]); \
+        (to)[1] = fma(convert_float16(INPUT1_LOAD16(right, (place) + 16)), scales[1], shifts[1]); \
+    } while (0)
+#endif
 
 #else
 
 #define WEIGHTS_PARAMETERS
-#define GROUP_END(k) ((int)INPUT0_SIZE_X)
 #define RIGHT(value, k, column) (value)
+#define GROUP_END(k) ((int)INPUT0_SIZE_X)
 #define START_GROUP(k, column)
-#define RIGHT16(values, j) (values)
+#define LOAD_COLUMNS(to, place) \
+    do { \
+        (to)[0] = INPUT1_LOAD16(right, place); \
+        (to)[1] = INPUT1_LOAD16(right, (place) + 16); \
+    } while (0)
 
 #endif

@@ -18,10 +18,16 @@ def weights_operands(params: KernelParams) -> tuple[Operand, ...]:
 
 
 def weights_constants(params: KernelParams) -> dict[str, int]:
-    """Whether there are any."""
+    """What `weights.h` must know of the right side."""
     primitive = params.primitive
-    return {"COMPRESSED": int(primitive.scale_input is not None),
-            "HAS_ZERO_POINT": int(primitive.zero_point_input is not None)}
+    if primitive.scale_input is None:
+        return {"COMPRESSED": 0, "HAS_ZERO_POINT": 0, "GROUP_SIZE": 0, "SHARED_BYTES": 0, "LOWEST": 0}
+    weights, (groups, _) = params.inputs[1], params.inputs[primitive.scale_input].static_shape
+    depth = weights.static_shape[1 if primitive.transpose_b else 0]
+    return {"COMPRESSED": 1, "HAS_ZERO_POINT": int(primitive.zero_point_input is not None),
+            "GROUP_SIZE": 0 if groups == 1 else depth // groups,
+            "SHARED_BYTES": int(weights.element_type.is_packed),
+            "LOWEST": -8 if weights.element_type.name == "i4" else 0}
 
 
 def formats_of_others(params: KernelParams) -> tuple[Format, ...]:

@@ -1,0 +1,46 @@
+// Tiles of TILE_ROWS rows x one panel of 32 columns on CPUs: how their rows are read and their sums written.
+// The left side [.., M, K] passes through a copy of PANEL_DEPTH values of each row; sums leave by way of an array.
+#define PANEL_DEPTH 128
+#define VECTORS 2
+#define PANEL_COLUMNS (VECTORS * 16)
+
+// Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as floats; rows behind the
+// last repeat it.
+INLINED void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
+                             const int count ARGS) {
+    for (int i = 0; i < TILE_ROWS; ++i) {
+        const int row = start + min(i, last_row) * INPUT0_PITCH_Y;
+        int k = 0;
+        if (INPUT0_PITCH_X == 1)
+            for (; k + 16 <= count; k += 16) vstore16(INPUT0_LOAD16(left, row + k), 0, rows + i * PANEL_DEPTH + k);
+        for (; k < count; ++k) rows[i * PANEL_DEPTH + k] = INPUT0_LOAD(left, row + k * INPUT0_PITCH_X);
+    }
+}
+
+// Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and tails;
+// `at` has the coordinates of the batch.
+INLINED void FUNC(store_rows)(const float* totals, int* at, const int first_row, const int panel, BIAS_PARAMETER
+                              global OUTPUT0_TYPE* restrict output ARGS) {
+    for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
+        at[OUTPUT0_RANK - 2] = first_row + i;
+        for (int j = 0; j < VECTORS; ++j) {
+            const int column = at[OUTPUT0_RANK - 1] = panel * PANEL_COLUMNS + j * 16;
+            if (column >= OUTPUT0_SIZE_X) break;
+            float16 total = ROW_PART(totals + i * PANEL_COLUMNS, j);
+            ADD_BIAS16(total, column);
+            const int to = OUTPUT0_INDEX_OF(at);
+            if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
+                FUSED_OPS16(total, at, LAST)
+                OUTPUT0_STORE16(output, to, total);
+            } else {
+                float tail[16];
+                vstore16(total, 0, tail);
+                for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n) {
+                    at[OUTPUT0_RANK - 1] = column + n;
+                    FUSED_OPS(tail[n], at)
+                    OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, tail[n]);
+                }
+            }
+        }
+    }
+}
