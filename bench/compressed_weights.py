@@ -1,22 +1,28 @@
-"""A model with weights of 8 or 4 bits: memory of its constants, peak memory of the process, time to compile and to run.
+"""A model with weights of 8 or 4 bits beside the same model in f32: memory of its constants, peak memory of the
+process, seconds to compile, and milliseconds of an inference.
 
-Each kind of weights runs in a process of its own: as they are, compressed, and compressed without the pass that keeps
-them so. `python -m bench.compressed_weights [MODEL...] [--kinds f32 u8 u4] [--group 64] [--device CPU.0] [--openvino]`
+Memory is measured in a process of its own for each kind of weights, also for weights that are decompressed when the
+model is compiled (`floats`). Then all kinds take turns in one process, inference by inference; shown are medians, and
+the median of their ratios to f32. `products` are four matrix products in a row, of as many rows as the shape says.
+`python -m bench.compressed_weights [products bert_base llama ...] [--kinds i8 u4] [--group 64] [--device CPU.0]
+[--rounds 25] [--openvino]`
 """
-
 from __future__ import annotations
 
 import argparse
 import resource
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import openvino as ov
+from openvino import opset13 as op
 
-from bench.models import MODELS
+from bench.models import MODELS, BenchModel, Inputs
 from bench.models.compressed import compress_weights
 from bench.steady import Subject, give
 from clinfer.frontend.reader import to_topology
@@ -25,21 +31,45 @@ from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 
-ROUNDS = 7
-PASS = "keep_weights_compressed"
+WIDTH, PRODUCTS = 2048, 4
+"""64 MiB of weights in f32, more than most caches hold."""
+PASSES = frozenset({"keep_weights_compressed", "gather_compressed_rows"})
 
 
-def fastest(run: Callable[[], object]) -> float:
-    """Milliseconds of the fastest of some rounds, after two."""
-    times = []
-    for _ in range(ROUNDS + 2):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times[2:]) * 1e3
+class Timed(Protocol):
+    """What can run one inference."""
+
+    def seconds(self) -> float: ...
+
+
+def products() -> ov.Model:
+    """Rows times one square matrix after another."""
+    random, rows = np.random.default_rng(0), op.parameter([-1, WIDTH], np.float32)
+    data: ov.Node = rows
+    for _ in range(PRODUCTS):
+        weights = random.standard_normal((WIDTH, WIDTH), dtype=np.float32) / np.float32(np.sqrt(WIDTH))
+        data = op.matmul(data, weights, False, True)
+    return ov.Model([data], [rows], "products")
+
+
+SUBJECTS = {**MODELS, "products": BenchModel(products, tuple((rows, WIDTH) for rows in (1, 4, 16, 64, 128, 512)))}
+
+
+def model_of(name: str, kind: str, group: int) -> ov.Model:
+    """A model with weights of that kind."""
+    model = SUBJECTS[name].build()
+    if kind != "f32":
+        compress_weights(model, kind, group)
+    return model
+
+
+def program_of(engine: Engine, model: ov.Model, skipped: frozenset[str] = frozenset()) -> Program:
+    return compile_topology(engine, to_topology(prepare(model)).topology, OpenVinoShapeInference(),
+                            BuildOptions(skipped_passes=skipped))
 
 
 def peak_mib() -> float:
@@ -47,57 +77,88 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
-def measure(name: str, model: ov.Model, device: str, skipped: frozenset[str]) -> list[str]:
-    """What one kind of weights takes with clinfer."""
-    engine, before, start = Engine(find_device(device)), peak_mib(), time.perf_counter()
-    program = compile_topology(engine, to_topology(prepare(model)).topology, OpenVinoShapeInference(),
-                               BuildOptions(skipped_passes=skipped))
-    shown = [f"compiled in {time.perf_counter() - start:6.2f} s",
-             f"constants {sum(data.layout.byte_size for data in program.constants.values()) / 2**20:8.1f} MiB",
-             f"peak grew by {peak_mib() - before:8.1f} MiB"]
-    subject = Subject(Network(program, engine.create_stream(), OpenVinoShapeInference()))
-    for shape in MODELS[name].shapes:
-        give(subject.network, MODELS[name].inputs(shape, np.random.default_rng(0)))
-        shown.append(f"{shape} {fastest(subject.seconds):8.2f} ms")
-    return shown
+def memory_line(name: str, kind: str, group: int, device: str, as_floats: bool) -> str:
+    """What one kind of weights takes."""
+    model, engine = model_of(name, kind, group), Engine(find_device(device))
+    before, start = peak_mib(), time.perf_counter()
+    program = program_of(engine, model, PASSES if as_floats else frozenset())
+    seconds = time.perf_counter() - start
+    constants = sum(data.layout.byte_size for data in program.constants.values()) / 2**20
+    return (f"{name:12} {kind:4}{' as floats' * as_floats:10} constants {constants:8.1f} MiB  "
+            f"peak grew by {peak_mib() - before:8.1f} MiB  compiled in {seconds:6.2f} s")
 
 
-def measure_openvino(name: str, model: ov.Model) -> list[str]:
-    """The same with OpenVINO's CPU plugin at f32."""
-    start = time.perf_counter()
-    request = ov.Core().compile_model(model, "CPU", {
-        "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-    }).create_infer_request()
-    shown = [f"compiled in {time.perf_counter() - start:6.2f} s"]
-    for shape in MODELS[name].shapes:
-        inputs = MODELS[name].inputs(shape, np.random.default_rng(0))
-        shown.append(f"{shape} {fastest(lambda inputs=inputs: request.infer(inputs)):8.2f} ms")  # type: ignore[misc]
-    return shown
+@dataclass(frozen=True)
+class Plugin:
+    """OpenVINO's CPU plugin at f32, with inputs."""
+
+    request: ov.InferRequest
+    inputs: Inputs
+
+    @staticmethod
+    def of(model: ov.Model, inputs: Inputs) -> Plugin:
+        compiled = ov.Core().compile_model(model, "CPU", {
+            "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"})
+        return Plugin(compiled.create_infer_request(), inputs)
+
+    def seconds(self) -> float:
+        start = time.perf_counter()
+        self.request.infer(self.inputs)
+        return time.perf_counter() - start
+
+
+def time_lines(name: str, kinds: list[str], options: argparse.Namespace) -> list[str]:
+    """The time of each shape with each kind of weights."""
+    engine = Engine(find_device(options.device))
+    models = {kind: model_of(name, kind, options.group) for kind in kinds}
+    networks = {kind: Network(program_of(engine, model), engine.create_stream(), OpenVinoShapeInference())
+                for kind, model in models.items()}
+    lines = []
+    for shape in SUBJECTS[name].shapes:
+        inputs = SUBJECTS[name].inputs(shape, np.random.default_rng(0))
+        timed: dict[str, Timed] = {}
+        for kind, network in networks.items():
+            give(network, inputs)
+            timed[kind] = Subject(network)
+            if options.openvino:
+                timed[f"OpenVINO {kind}"] = Plugin.of(models[kind], inputs)
+        lines.append(f"{name:12} {'x'.join(map(str, shape)):12} " + "  ".join(turns(timed, options.rounds)))
+    return lines
+
+
+def turns(timed: dict[str, Timed], rounds: int) -> list[str]:
+    """Medians of runs by turns, and the ratios to the first."""
+    for each in timed.values():
+        each.seconds()
+        each.seconds()
+    times: dict[str, list[float]] = {kind: [] for kind in timed}
+    for _ in range(rounds):
+        for kind, each in timed.items():
+            times[kind].append(each.seconds())
+    first = next(iter(times.values()))
+    return [f"{kind} {statistics.median(own) * 1e3:8.2f} ms "
+            f"{statistics.median(a / b for a, b in zip(own, first, strict=True)):5.2f}" for kind, own in times.items()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=["bert_base"])
-    parser.add_argument("--kinds", nargs="*", default=["f32", "i8", "u4"])
+    parser.add_argument("models", nargs="*", default=["products", "bert_base"])
+    parser.add_argument("--kinds", nargs="*", default=["i8", "u4"])
     parser.add_argument("--group", type=int, default=64)
     parser.add_argument("--device", default="AUTO")
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--openvino", action="store_true")
-    parser.add_argument("--one", choices=["with", "without", "openvino"], help="measure one in this process")
+    parser.add_argument("--memory", choices=["kept", "floats"], help="measure the memory of one kind in this process")
     options = parser.parse_args()
     for name in options.models:
-        for kind in options.kinds:
-            ways = ["with"] + ["without"] * (kind != "f32") + ["openvino"] * options.openvino
-            for way in [options.one] if options.one else ways:
-                if not options.one:
-                    subprocess.run([sys.executable, "-m", "bench.compressed_weights", name, "--kinds", kind, "--group",
-                                    str(options.group), "--device", options.device, "--one", way], check=True)
-                    continue
-                model = MODELS[name].build()
-                count = 0 if kind == "f32" else compress_weights(model, kind, options.group)
-                skipped = frozenset({PASS} if way == "without" else ())
-                shown = measure_openvino(name, model) if way == "openvino" else measure(
-                    name, model, options.device, skipped)
-                print(f"{name:12} {kind:4} {way:8} {count:3} products  " + "  ".join(shown), flush=True)
+        if options.memory:
+            print(memory_line(name, options.kinds[0], options.group, options.device, options.memory == "floats"))
+            continue
+        for kind in ["f32", *options.kinds]:
+            for way in ["kept"] + ["floats"] * (kind != "f32"):
+                subprocess.run([sys.executable, "-m", "bench.compressed_weights", name, "--kinds", kind, "--group",
+                                str(options.group), "--device", options.device, "--memory", way], check=True)
+        print("\n".join(time_lines(name, ["f32", *options.kinds], options)), flush=True)
 
 
 if __name__ == "__main__":
