@@ -12,7 +12,7 @@ SMALLEST = 4096
 """Elements of the smallest weights that are worth it."""
 
 
-def compress_weights(model: ov.Model, kind: str, group: int = 0) -> int:
+def compress_weights(model: ov.Model, kind: str, group: int = 0, smallest: int = SMALLEST) -> int:
     """Let the products of a model read their constant right sides [N, K] or [K, N] by a chain of Convert, Subtract
     (for u8 and u4), Multiply and, with groups of `group` consecutive k, Reshape, in f16. How many do so.
 
@@ -23,7 +23,7 @@ def compress_weights(model: ov.Model, kind: str, group: int = 0) -> int:
         if node.get_type_name() != "MatMul":
             continue
         weights = node.input_value(1).get_node()
-        if weights.get_type_name() == "Constant" and len(weights.shape) == 2 and weights.data.size >= SMALLEST:
+        if weights.get_type_name() == "Constant" and len(weights.shape) == 2 and weights.data.size >= smallest:
             transposed = bool(node.get_attributes()["transpose_b"])
             matrix = weights.data if transposed else weights.data.T
             node.input(1).replace_source_output(decompressed(matrix, kind, group, transposed).output(0))

@@ -180,7 +180,7 @@ def _passed_over(nodes: tuple[ExplainedNode, ...]) -> list[tuple[str, ...]]:
 
 
 def _not_fused(nodes: tuple[ExplainedNode, ...]) -> list[tuple[str, ...]]:
-    """(why element-wise primitives stand alone, how often, some of them), the most frequent first."""
+    """(why primitives were not fused with what they read, how often, some of them), the most frequent first."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         for reason in dict.fromkeys(reason for _, reason in node.unfused):
@@ -217,7 +217,7 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows += [("stands in", f"{kernel.name} (score {kernel.score:g}) when those before refuse the actual shapes")
              for kernel in node.kernels[1:]]
     rows += [("passed over", f"{kernel}: {reason}") for kernel, reason in node.rejected]
-    rows += [("not fused", f"into {primitive}: {reason}") for primitive, reason in node.unfused]
+    rows += [("not fused", f"with {primitive}: {reason}") for primitive, reason in node.unfused]
     rows += [("ran", f"{time.kernel} for {' '.join(time.shapes) or 'nothing'}"),
              ("device time", f"{time.device_us:.1f} us, on the host {time.host_us:.1f} us")] if time else []
     rows += [("input", f"{i.primitive}{f':{i.output}' * bool(i.output)} {i.layout}{' constant' * i.is_constant}")

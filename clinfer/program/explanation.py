@@ -39,8 +39,8 @@ class ExplainedNode:
     `layer`: the model's. `kind`: "input", "host" (computed with NumPy), "view" (its input's memory under
     another shape), "body", or "kernel". `kernels`: those that may be launched, the first of which that
     accepts the actual shapes is; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
-    others. `bodies`: what it may run inside. `unfused`: of an element-wise primitive, (primitive that it reads, why it
-    was not fused into that).
+    others. `bodies`: what it may run inside. `unfused`: of element-wise primitives and of those that read compressed
+    weights, (primitive that it reads, why the two were not fused).
     """
 
     primitive: str

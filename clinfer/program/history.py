@@ -45,7 +45,7 @@ class History:
         self._last_reader[id] = reader
 
     def stayed(self, id: str, refusals: tuple[tuple[str, str], ...]) -> None:
-        """A node was fused into none of those that it reads: (the id of one, the reason)."""
+        """A node was not fused with those that it reads: (the id of one, the reason)."""
         self.unfused[id] = refusals
 
     def removed(self, primitive: Primitive) -> None:

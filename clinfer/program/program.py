@@ -60,8 +60,8 @@ class ProgramNode:
     `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `scores`: of
     every kernel that supports the primitive. `why`: what the first implementation was chosen for; `is_forced`:
     by a demand, so that no other may take its place. `shares`: the copies that plans may leave out; `copies`: (stage,
-    reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows. `unfused`: of an
-    element-wise primitive, those whose results it reads and why it was not fused into them.
+    reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows. `unfused`: those
+    that it reads and was not fused with, each with the reason.
     """
 
     primitive: Primitive

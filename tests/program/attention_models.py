@@ -13,6 +13,7 @@ from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
+from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.split_products import split_products
@@ -21,8 +22,8 @@ from clinfer.topology import Topology
 from tests.oracle import ov
 from tests.program.building import graph_after
 
-PASSES = (infer_layouts, propagate_constants, fuse_attention, fuse_bias, group_heads, read_parts, split_products,
-          join_projections)
+PASSES = (infer_layouts, keep_weights_compressed, propagate_constants, fuse_attention, fuse_bias, group_heads,
+          read_parts, split_products, join_projections)
 HEADS, DEPTH = 3, 8
 HIDDEN = HEADS * DEPTH
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import clinfer
-from bench.models import bert
+from bench.models import bert, llama
 from bench.models.compressed import compress_weights
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import ANY
@@ -99,12 +99,20 @@ def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generato
         program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions(skipped_passes=skipped))
         network = Network(program, engine.create_stream(), OpenVinoShapeInference())
         assert any(isinstance(n.primitive, CompressedMatMul) for n in program.nodes) != bool(skipped)
+        fate, = ((r.fate, r.by) for r in program.removed if r.primitive == "wide")
+        assert fate == (("folded", "propagate_constants") if skipped else ("fused", "keep_weights_compressed"))
         results += execute(network, [x])
     assert_close(results[0], results[1], 2e-3, name)
 
 
-@pytest.mark.parametrize("reason", ["scale-along-k", "scale-of-integers", "computed-scale", "other-type", "axes"])
-def test_other_chains_stay(engine: Engine, rng: np.random.Generator, reason: str) -> None:
+REASONS = {"scale-along-k": "differ within a group", "scale-of-integers": "no constant of floats",
+           "computed-scale": "no constant of floats", "computed-zero": "zero point is computed", "other-type": "",
+           "axes": "3 axes", "no-scale": "no scale", "twice": "Eltwise stands before",
+           "reshape": "its Reshape does more"}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_other_chains_stay_and_say_why(engine: Engine, rng: np.random.Generator, reason: str) -> None:
     chain = _chain(rng, "u8", (ROWS, DEPTH), (ROWS, 1))
     if reason == "scale-along-k":
         chain = _chain(rng, "u8", (ROWS, DEPTH), (ROWS, DEPTH))
@@ -115,16 +123,43 @@ def test_other_chains_stay(engine: Engine, rng: np.random.Generator, reason: str
         chain = [p for p in chain if p.id != "scale"] + [given("scale", ROWS, 1, kind="f16")]
     elif reason == "other-type":
         chain = [_whole("weights", rng, (ROWS, DEPTH), "i16") if p.id == "weights" else p for p in chain]
+    elif reason == "computed-zero":
+        chain = [given("zero", ROWS, 1, kind="u8") if p.id == "zero" else p
+                 for p in _chain(rng, "u8", (ROWS, DEPTH), (ROWS, 1), (ROWS, 1))]
+    elif reason == "no-scale":
+        chain = [p for p in chain if p.id not in ("scale", "scaled")]
+        chain = [replace(p, inputs=("wide",)) if p.id == "weights/f32" else p for p in chain]
+    elif reason == "twice":
+        chain = [replace(p, inputs=("half", "scale")) if p.id == "scaled" else p for p in chain]
+        chain.append(Eltwise("half", ("wide", "scale"), mode="Multiply"))
+    elif reason == "reshape":
+        chain = _chain(rng, "u8", (ROWS // 2, 2, DEPTH), (ROWS // 2, 2, 1))
     else:
         chain = [_whole("weights", rng, (2, ROWS, DEPTH), "u8") if p.id == "weights" else p for p in chain]
     graph = graph_after(engine, Topology(*chain), RUN)
-    assert type(graph["y"].primitive) is MatMul and "scaled" in graph
+    assert type(graph["y"].primitive) is MatMul
+    notes = graph.history.unfused.get("y", ())
+    assert [part for part, _ in notes] == (["weights/f32"] if REASONS[reason] else [])
+    assert all(REASONS[reason] in text for _, text in notes)
 
 
 def test_weights_that_two_products_read_are_there_once(engine: Engine, rng: np.random.Generator) -> None:
     chain = _chain(rng, "u4", *CHAINS["groups"][1:4])
     graph = graph_after(engine, Topology(*chain, MatMul("z", ("x", "weights/f32"), transpose_b=True)), RUN)
     assert graph["y"].inputs == graph["z"].inputs
+
+
+def test_a_llama_of_4_bits(device: DeviceInfo, rng: np.random.Generator) -> None:
+    """Every product but the two of attention reads 4 bits; those of query, key and value are one."""
+    size = replace(llama.TINY, layers=1)
+    model = llama.build(size=size)
+    assert compress_weights(model, "i4", 32) == 8
+    compiled = clinfer.Core().compile_model(model, device.name, {"INFERENCE_PRECISION_HINT": "f32"})
+    request, oracle = compiled.create_infer_request(), CpuPlugin(model, DYNAMIC_QUANTIZATION_GROUP_SIZE="0")
+    for shape in ((1, 1), (2, 33), (1, 7)):
+        tokens = rng.integers(0, size.vocabulary, shape)
+        for actual, expected in zip(request.infer([tokens]).values(), oracle([tokens]), strict=True):
+            assert_close(actual, expected, 1e-4, str(shape))
 
 
 @pytest.mark.parametrize("kind, group", [("u4", 32), ("i8", 0)])

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from bench.models.compressed import compress_weights
 from clinfer.base.part import Part
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
-from clinfer.ops.matmul import MatMul
+from clinfer.ops.matmul import CompressedMatMul, MatMul
 from clinfer.ops.sdpa import KERNELS, ScaledDotProductAttention
 from clinfer.ops.transpose import Transpose
 from clinfer.program.graph import Graph
@@ -82,6 +83,18 @@ def test_the_passes_can_be_left_out(engine: Engine, rng: np.random.Generator) ->
     assert launched == [2, 8, 4, 8]
     gone = {removal.type: removal.by for removal in networks[0].program.removed if removal.fate == "fused"}
     assert gone["Transpose"] == "read_parts" and gone["MatMul"] == "join_projections"
+
+
+@pytest.mark.parametrize("kind, group", [("u4", 8), ("i8", 0)])
+def test_products_of_compressed_weights_become_one(engine: Engine, rng: np.random.Generator, kind: str,
+                                                   group: int) -> None:
+    model = attention_model("three", int(rng.integers(2**31)), -1, -1, HIDDEN)
+    assert compress_weights(model, kind, group, smallest=1) == 3
+    product, = (node for node in attention_graph(engine, model) if isinstance(node.primitive, MatMul))
+    assert isinstance(product.primitive, CompressedMatMul) and product.layouts[0].shape[-1] == 3 * HIDDEN
+    oracle = CpuPlugin(model, DYNAMIC_QUANTIZATION_GROUP_SIZE="0")
+    for inputs in _inputs(rng, ((2, 5), (1, 1))):
+        check(network_of(engine, prepare(model)), oracle, inputs)
 
 
 # -- when they keep away ----------------------------------------------------------------------------

@@ -7,20 +7,21 @@ import pytest
 from clinfer.base.errors import ClinferError
 from clinfer.ops import kernels_of
 from clinfer.ops.matmul import CompressedMatMul
+from clinfer.ops.matmul.tiles import tiles_per_item
 from clinfer.runtime.engine import Engine
 from tests.rooms.compressed import Weights, check
 from tests.rooms.room_runner import is_unsupported
 
 
-@pytest.mark.parametrize("transpose", [True, False], ids=["rows", "columns"])
-@pytest.mark.parametrize("kind, zero_point", [("u8", "u8"), ("i8", None), ("u4", "u4"), ("i4", "f16"), ("u4", None)])
+@pytest.mark.parametrize("kind, zero_point, transpose", [
+    ("u8", "u8", True), ("i8", None, False), ("u4", "u4", True), ("i4", "f16", False)])
 def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_point: str | None,
                       transpose: bool) -> None:
-    weights = Weights.random(rng, kind, (150, 41), 3, transpose, zero_point=zero_point, bias=True)
+    weights = Weights.random(rng, kind, (75, 41), 3, transpose, zero_point=zero_point, bias=True)
     tried = 0
     for spec in kernels_of(CompressedMatMul("product", ())):
         try:
-            check(engine, rng, weights, transpose, (1, 7, 30), spec.name, with_tail=True)
+            check(engine, rng, weights, transpose, (1, 7, 30, 21), spec.name, with_tail=True)
         except ClinferError as error:
             if not is_unsupported(error):
                 raise
@@ -29,11 +30,20 @@ def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_
     assert tried > 1
 
 
-@pytest.mark.parametrize("groups", [1, 2, 5, 10, 150])
-@pytest.mark.parametrize("shape", [(150, 41), (450, 64), (300, 7)], ids=str)
+@pytest.mark.parametrize("shape, groups", [((150, 41), 1), ((450, 64), 2), ((300, 7), 150), ((33, 5), 33)], ids=str)
 def test_groupings(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], groups: int) -> None:
     weights = Weights.random(rng, "u4", shape, groups, True, "f32", zero_point="u8")
     check(engine, rng, weights, True, (3, 1, 16, 2))
+
+
+def test_many_blocks(engine: Engine, rng: np.random.Generator) -> None:
+    """Groups that cross the border of a block of the inner axis, and more rows than one work-item computes."""
+    check(engine, rng, Weights.random(rng, "i4", (2100, 33), 6, True, zero_point="f16"), True, (130, 1, 21))
+
+
+def test_work_items_share_many_rows_on_many_cores() -> None:
+    assert tiles_per_item(1000, 24, 2) == 16 and tiles_per_item(10, 24, 64) == 1
+    assert tiles_per_item(37, 24, 32) == 7 and tiles_per_item(37, 64, 2) == 13 and tiles_per_item(0, 1, 1) == 1
 
 
 def test_f16(engine: Engine, rng: np.random.Generator) -> None:

@@ -144,7 +144,7 @@ def _tile_of(tile: int) -> KernelSpec:
 # -- several tiles per work-item, of compressed weights ---------------------------------------------
 
 
-def _tiles_per_item(tiles: int, panels: int, units: int) -> int:
+def tiles_per_item(tiles: int, panels: int, units: int) -> int:
     """As many of all tiles as leave enough work-items for every core, up to MOST_TILES."""
     items = max(ceil(tiles / MOST_TILES), min(tiles, ceil(ITEMS_PER_UNIT * units / panels)), 1)
     return max(ceil(tiles / items), 1)
@@ -155,7 +155,7 @@ def _blocks_arguments(tile: int, params: KernelParams) -> dict[str, int]:
     if not (isinstance(rows, int) and isinstance(columns, int)):
         return {"tiles": 0}
     panels = max(ceil(columns / PANEL_COLUMNS), 1)
-    return {"tiles": computed(_tiles_per_item, ceil(rows / tile), panels, params.capabilities.compute_units)}
+    return {"tiles": computed(tiles_per_item, ceil(rows / tile), panels, params.capabilities.compute_units)}
 
 
 def _blocks_constants(tile: int, params: KernelParams) -> Mapping[str, Constant]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.base.shape import StaticShape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import COMPRESSED_TYPES, FLOAT_TYPES
 from clinfer.ops.reshape import Reshape
+from clinfer.ops.transpose import Transpose
 from clinfer.program.graph import Graph, Node
 from clinfer.topology import Port
+
+_ELEMENT_BY_ELEMENT = (Convert, Eltwise, Reshape, Transpose)
 
 
 @dataclass(frozen=True)
@@ -31,41 +34,74 @@ class CompressedChain:
     groups: int
 
     @staticmethod
-    def behind(graph: Graph, end: Port, inner: int) -> CompressedChain | None:
-        """The chain that ends at a port of two axes; None if there is none."""
-        wanted = graph.layout(end)
-        port = _unwidened(graph, end)
-        reshaped = _primitive(graph, port, Reshape)
-        multiply = _eltwise(graph, _unwidened(graph, reshaped.inputs[0] if reshaped else port), "Multiply")
-        if multiply is None or wanted.rank != 2:
-            return None
-        split = _split(graph, multiply)
-        if split is None:
-            return None
-        values, scale = split
-        subtract = _eltwise(graph, values, "Subtract")
-        zero_point = _unwidened(graph, subtract.inputs[1]) if subtract else None
-        weights = _unwidened(graph, subtract.inputs[0] if subtract else values)
-        if weights.primitive not in graph.constants or graph.element_type(weights) not in COMPRESSED_TYPES:
-            return None
-        if zero_point is not None and zero_point.primitive not in graph.constants:
-            return None
-        return CompressedChain._of(graph, weights, scale, zero_point, wanted.static_shape, inner)
+    def behind(graph: Graph, end: Port, inner: int) -> CompressedChain | str | None:
+        """The chain that ends at a port; a text says why compressed weights behind it cannot be read as they are;
+        None if there are none."""
+        parts = _parts(graph, end)
+        if not isinstance(parts, tuple):
+            return parts if _weights_behind(graph, end) else None
+        return _fitted(graph, parts, graph.layout(end).shape, inner)
 
-    @staticmethod
-    def _of(graph: Graph, weights: Port, scale: Port, zero_point: Port | None, wanted: StaticShape,
-            inner: int) -> CompressedChain | None:
-        shape = graph.layout(weights).static_shape
-        if len(shape) == 3 and (*shape[:inner], shape[inner] * shape[inner + 1], *shape[inner + 2:]) == wanted:
-            groups = shape[inner]
-        elif shape == wanted:
-            groups = 1
-        else:
-            return None
-        stretching = [scale] if zero_point is None else [scale, zero_point]
-        if not all(_stretches(graph.layout(port).static_shape, shape, inner) for port in stretching):
-            return None
-        return CompressedChain(weights, scale, zero_point, shape, inner, groups)
+
+def stay_floats(graph: Graph, node: Node, index: int, reason: str) -> None:
+    """Note why compressed weights that a node reads are decompressed when the program is built."""
+    port = node.inputs[index]
+    graph.history.stayed(node.id, ((port.primitive, f"its compressed weights become {graph.element_type(port)} when "
+                                    f"the program is built: {reason}"),))
+
+
+def _parts(graph: Graph, end: Port) -> tuple[Port, Port, Port | None] | str:
+    """Weights, scale and zero point that a chain starts from; a text if it is none."""
+    port = _unwidened(graph, end)
+    reshaped = _primitive(graph, port, Reshape)
+    multiply = _eltwise(graph, _unwidened(graph, reshaped.inputs[0] if reshaped else port), "Multiply")
+    if multiply is None:
+        return "no scale that is multiplied last, but for a Reshape and Converts"
+    split = _split(graph, multiply)
+    if split is None:
+        return "the scale is no constant of floats"
+    values, scale = split
+    subtract = _eltwise(graph, values, "Subtract")
+    zero_point = _unwidened(graph, subtract.inputs[1]) if subtract else None
+    weights = _unwidened(graph, subtract.inputs[0] if subtract else values)
+    if weights.primitive not in graph.constants or graph.element_type(weights) not in COMPRESSED_TYPES:
+        return f"{type(graph[weights.primitive].primitive).__name__} stands before the scale"
+    if zero_point is not None and zero_point.primitive not in graph.constants:
+        return "the zero point is computed"
+    return weights, scale, zero_point
+
+
+def _fitted(graph: Graph, parts: tuple[Port, Port, Port | None], wanted: Shape, inner: int) -> CompressedChain | str:
+    """The chain of these parts; a text if their shapes are others than kernels read."""
+    weights, scale, zero_point = parts
+    shape = graph.layout(weights).static_shape
+    if len(wanted) != 2:
+        return f"the weights have {len(wanted)} axes, kernels decompress matrices"
+    if len(shape) == 3 and (*shape[:inner], shape[inner] * shape[inner + 1], *shape[inner + 2:]) == wanted:
+        groups = shape[inner]
+    elif shape == wanted:
+        groups = 1
+    else:
+        return "its Reshape does more than join the groups of the inner axis"
+    if not all(_stretches(graph.layout(port).static_shape, shape, inner)
+               for port in (scale, zero_point) if port is not None):
+        return "scales or zero points differ within a group of the inner axis"
+    return CompressedChain(weights, scale, zero_point, shape, inner, groups)
+
+
+def _weights_behind(graph: Graph, end: Port) -> bool:
+    """Whether a tensor is made, element by element, of a compressed constant of its size."""
+    wanted, seen, left = graph.layout(end), set(), [end]
+    while left:
+        port = left.pop()
+        layout = graph.layout(port)
+        if port.primitive in graph.constants:
+            if layout.element_type in COMPRESSED_TYPES and wanted.is_static and layout.count == wanted.count:
+                return True
+        elif port not in seen and isinstance(graph[port.primitive].primitive, _ELEMENT_BY_ELEMENT):
+            seen.add(port)
+            left += graph[port.primitive].inputs
+    return False
 
 
 def _stretches(shape: StaticShape, to: StaticShape, inner: int) -> bool:

@@ -6,7 +6,7 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.gather import Gather
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.compressed_chain import CompressedChain
+from clinfer.program.passes.compressed_chain import CompressedChain, stay_floats
 from clinfer.topology import Port, Primitive
 
 
@@ -17,10 +17,14 @@ def gather_compressed_rows(graph: Graph, context: BuildContext) -> None:
     share: rows outside the table are zeros.
     """
     for node in graph:
-        if isinstance(node.primitive, Gather) and _takes_rows(graph, node, context):
-            chain = CompressedChain.behind(graph, node.inputs[0], 1)
-            if chain is not None and _fits(graph, chain):
-                _replace(graph, node, chain, context)
+        if not isinstance(node.primitive, Gather):
+            continue
+        found = CompressedChain.behind(graph, node.inputs[0], 1)
+        reason = _refusal(graph, node, found, context) if isinstance(found, CompressedChain) else found
+        if reason:
+            stay_floats(graph, node, 0, reason)
+        elif isinstance(found, CompressedChain):
+            _replace(graph, node, found, context)
 
 
 def _takes_rows(graph: Graph, node: Node, context: BuildContext) -> bool:
@@ -29,9 +33,17 @@ def _takes_rows(graph: Graph, node: Node, context: BuildContext) -> bool:
             and axis is not None and axis.reshape(-1).tolist() in ([0], [-2]))
 
 
-def _fits(graph: Graph, chain: CompressedChain) -> bool:
-    zero_point_fits = chain.zero_point is None or _is_by_row(graph, chain, chain.zero_point)
-    return chain.groups == 1 and zero_point_fits and not graph.element_type(chain.weights).is_packed
+def _refusal(graph: Graph, node: Node, chain: CompressedChain, context: BuildContext) -> str | None:
+    """What keeps a lookup from a compressed table."""
+    if not _takes_rows(graph, node, context):
+        return "lookups decompress whole rows only"
+    if graph.element_type(chain.weights).is_packed:
+        return "lookups cannot store rows of 4 bits"
+    if chain.groups != 1:
+        return "scales differ within a row"
+    if chain.zero_point is not None and not _is_by_row(graph, chain, chain.zero_point):
+        return "rows share a zero point, and rows outside the table are zeros"
+    return None
 
 
 def _is_by_row(graph: Graph, chain: CompressedChain, port: Port) -> bool:
@@ -65,4 +77,4 @@ def _replace(graph: Graph, node: Node, chain: CompressedChain, context: BuildCon
     if chain.zero_point is not None:
         result = combined("Subtract", result, looked_up(chain.zero_point, "zero_point"))
     graph.redirect(Port(node.id), combined("Multiply", result, looked_up(chain.scale, "scale")))
-    graph.remove(node.id)
+    graph.remove_unread(node.id)

@@ -70,7 +70,7 @@ def _projection(graph: Graph, node: Node, names: _Names) -> _Projection | None:
     primitive = node.primitive
     if not isinstance(primitive, MatMul) or primitive.tails or primitive.output_padding:
         return None
-    if primitive.scale_input is not None or any(port.primitive not in graph.constants for port in node.inputs[1:]):
+    if any(port.primitive not in graph.constants for port in node.inputs[1:]):
         return None
     users, product = graph.users(node.id), node.layouts[0]
     if graph.layout(node.inputs[1]).rank != 2 or len(users) != 1 or graph.is_output(node.id):
@@ -95,8 +95,14 @@ def _is_read_in_parts(graph: Graph, node: Node) -> bool:
 def _kind(graph: Graph, found: _Projection) -> Hashable:
     """Equal for products that can be joined."""
     primitive = found.primitive
+    scaling = tuple((x.element_type, x.shape[0]) for x in (graph.layout(port) for port in _scaling(primitive)))
     return (primitive.inputs[0], primitive.transpose_a, primitive.transpose_b, found.product.layouts[0].element_type,
-            graph.element_type(primitive.inputs[1]), found.reshape.layouts[0].shape[-1])
+            graph.element_type(primitive.inputs[1]), scaling, found.reshape.layouts[0].shape[-1])
+
+
+def _scaling(primitive: MatMul) -> tuple[Port, ...]:
+    """The scales [groups, N] of compressed weights, and the zero points if there are any."""
+    return tuple(primitive.inputs[i] for i in (primitive.scale_input, primitive.zero_point_input) if i is not None)
 
 
 def _join(graph: Graph, group: list[_Projection], context: BuildContext) -> None:
@@ -104,16 +110,12 @@ def _join(graph: Graph, group: list[_Projection], context: BuildContext) -> None
     for found in group:
         for port in found.product.inputs[1:]:
             graph.move_before(port.primitive, first.product.id)
-    name, origin = first.product.id, first.primitive.origin
-    weights = _insert(graph, first, context, Concat(
-        graph.unique_id(f"{name}/joined_weights"), tuple(x.primitive.inputs[1] for x in group), origin=origin,
-        axis=0 if first.primitive.transpose_b else 1))
-    inputs = [first.primitive.inputs[0], weights]
+    inputs = [first.primitive.inputs[0], *_join_weights(graph, group, context)]
     if any(x.primitive.bias_input for x in group):
         inputs.append(_constant(graph, first, context, "joined_bias", np.concatenate(
             [_bias(graph, x, context) for x in group]), first.product.layouts[0].element_type))
     product = _insert(graph, first, context, replace(
-        first.primitive, id=graph.unique_id(f"{name}/joined"), inputs=tuple(inputs)))
+        first.primitive, id=graph.unique_id(f"{first.product.id}/joined"), inputs=tuple(inputs)))
     rank = first.product.layouts[0].rank
     pattern = (*(0,) * (rank - 1), sum(x.heads for x in group), first.reshape.layouts[0].shape[-1])
     shape = _constant(graph, first, context, "joined_shape", np.array(pattern, np.int64), ElementType.of("i64"))
@@ -124,6 +126,25 @@ def _join(graph: Graph, group: list[_Projection], context: BuildContext) -> None
     for found in group:
         _read_heads(graph, found, heads, Part.whole(rank + 1).cut(rank - 1, start, start + found.heads))
         start += found.heads
+
+
+def _join_weights(graph: Graph, group: list[_Projection], context: BuildContext) -> list[Port]:
+    """The weights side by side, with scales and zero points. Floats are joined where `propagate_constants` likes."""
+    first = group[0].primitive
+    axis, sides = 0 if first.transpose_b else 1, [x.primitive.inputs[1] for x in group]
+    if first.scale_input is None:
+        return [_insert(graph, group[0], context, Concat(
+            graph.unique_id(f"{first.id}/joined_weights"), tuple(sides), origin=first.origin, axis=axis))]
+    columns = [_scaling(x.primitive) for x in group]
+    return [_join_values(graph, group[0], context, "joined_weights", sides, axis)] + [
+        _join_values(graph, group[0], context, name, list(parts), 1)
+        for name, parts in zip(("joined_scale", "joined_zero_point"), zip(*columns, strict=True), strict=False)]
+
+
+def _join_values(graph: Graph, first: _Projection, context: BuildContext, name: str, parts: list[Port],
+                 axis: int) -> Port:
+    values = [graph.constants[port.primitive].on_host(context.stream) for port in parts]
+    return _constant(graph, first, context, name, np.concatenate(values, axis), graph.element_type(parts[0]))
 
 
 def _insert(graph: Graph, first: _Projection, context: BuildContext, primitive: MatMul | Concat | Reshape) -> Port:

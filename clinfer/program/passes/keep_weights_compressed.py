@@ -12,7 +12,7 @@ from clinfer.ops.matmul import FLOAT_TYPES, CompressedMatMul, MatMul
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.compressed_chain import CompressedChain
+from clinfer.program.passes.compressed_chain import CompressedChain, stay_floats
 from clinfer.topology import Constant, Port
 
 
@@ -25,8 +25,10 @@ def keep_weights_compressed(graph: Graph, context: BuildContext) -> None:
     for node in graph:
         if type(node.primitive) is MatMul and graph.element_type(node.inputs[0]) in FLOAT_TYPES:
             found = CompressedChain.behind(graph, node.inputs[1], 1 if node.primitive.transpose_b else 0)
-            if found is not None:
+            if isinstance(found, CompressedChain):
                 _replace(graph, node, found, made, context)
+            elif found:
+                stay_floats(graph, node, 1, found)
 
 
 def _replace(graph: Graph, node: Node, chain: CompressedChain, made: dict[tuple[Port, StaticShape, bool], Port],
@@ -47,6 +49,7 @@ def _replace(graph: Graph, node: Node, chain: CompressedChain, made: dict[tuple[
         inputs.append(constant(chain.zero_point, False))
     attributes = {f.name: getattr(primitive, f.name) for f in fields(primitive)} | {"inputs": tuple(inputs)}
     graph.replace(node.id, CompressedMatMul(**attributes, has_zero_point=chain.zero_point is not None))
+    graph.remove_unread(primitive.inputs[1].primitive)
 
 
 def _matrix(values: np.ndarray, chain: CompressedChain, is_weights: bool) -> np.ndarray:
