@@ -22,8 +22,8 @@
 #define TILE_SIZE (TILE_ROWS * PANEL_COLUMNS)
 
 // Adds the products of `depth` k to the sums of a tile whose rows start at element `start` of the left side.
-INLINED void FUNC(add_products)(float* totals, const float* panel, const global INPUT0_TYPE* left, const int start,
-                                const int last_row, const int depth ARGS) {
+void FUNC(add_products)(float* totals, const float* panel, const global INPUT0_TYPE* left, const int start,
+                        const int last_row, const int depth ARGS) {
     float16 sum[TILE_ROWS][VECTORS];
     float rows[TILE_ROWS * PANEL_DEPTH];
     #pragma unroll

@@ -6,8 +6,8 @@
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as floats; rows behind the
 // last repeat it.
-INLINED void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
-                             const int count ARGS) {
+void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
+                     const int count ARGS) {
     for (int i = 0; i < TILE_ROWS; ++i) {
         const int row = start + min(i, last_row) * INPUT0_PITCH_Y;
         int k = 0;
@@ -19,8 +19,8 @@ INLINED void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const 
 
 // Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and tails;
 // `at` has the coordinates of the batch.
-INLINED void FUNC(store_rows)(const float* totals, int* at, const int first_row, const int panel, BIAS_PARAMETER
-                              global OUTPUT0_TYPE* restrict output ARGS) {
+void FUNC(store_rows)(const float* totals, int* at, const int first_row, const int panel, BIAS_PARAMETER
+                      global OUTPUT0_TYPE* output ARGS) {
     for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
         at[OUTPUT0_RANK - 2] = first_row + i;
         for (int j = 0; j < VECTORS; ++j) {

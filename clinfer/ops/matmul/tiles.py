@@ -35,8 +35,8 @@ BLOCK_TILES = (14, 8)
 MOST_TILES = 16
 BLOCK_DEPTH = 1024
 """Of such a block: 128 KiB."""
-DIRECT_ROWS = 2 * max(TILES)
-"""As many rows as are faster if each tile decompresses weights on its own, while it waits for them."""
+DIRECT_TILES = 2
+"""As many tiles are faster if each decompresses weights on its own, while it waits for them."""
 ITEMS_PER_UNIT = 4
 """Work-items that keep a core busy to the end."""
 
@@ -171,8 +171,8 @@ def _blocks_dispatch(tile: int, params: KernelParams) -> Dispatch:
 def _blocks_of(tile: int) -> KernelSpec:
     def check_shapes(params: KernelParams) -> str | None:
         rows = rows_of(params)
-        if not isinstance(rows, int) or rows <= DIRECT_ROWS:
-            return f"up to {DIRECT_ROWS} rows"
+        if not isinstance(rows, int) or rows <= DIRECT_TILES * tile:
+            return f"{rows} rows are few tiles"
         return None if _best_tile(rows, params) == tile else f"{rows} rows need other tiles"
 
     stage = Stage("matmul_blocks.cl", "matmul_blocks", partial(_blocks_dispatch, tile), _operands,
