@@ -1,21 +1,24 @@
 """A model with weights of 8 or 4 bits beside the same model in f32: memory of its constants, peak memory of the
 process, seconds to compile, and milliseconds of an inference.
 
-Memory is measured in a process of its own for each kind of weights, also for weights that are decompressed when the
-model is compiled (`floats`). Then all kinds take turns in one process, inference by inference; shown are medians, and
-the median of their ratios to f32. `products` are four matrix products in a row, of as many rows as the shape says.
+Memory is measured by a process for each kind of weights that reads the model from a file, also for weights that are
+decompressed when the model is compiled (`as floats`). Then all kinds take turns in one process, inference by
+inference; shown are medians, and the median of their ratios to f32. `products` are four matrix products in a row, of as
+many rows as the shape says.
 `python -m bench.compressed_weights [products bert_base llama ...] [--kinds i8 u4] [--group 64] [--device CPU.0]
 [--rounds 25] [--openvino]`
 """
 from __future__ import annotations
 
 import argparse
-import resource
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -73,19 +76,30 @@ def program_of(engine: Engine, model: ov.Model, skipped: frozenset[str] = frozen
 
 
 def peak_mib() -> float:
-    """Peak memory of this process."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    """Peak memory of this process; what its parent had before is not counted, as `getrusage` would."""
+    return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 2**10  # type: ignore[index]
 
 
-def memory_line(name: str, kind: str, group: int, device: str, as_floats: bool) -> str:
-    """What one kind of weights takes."""
-    model, engine = model_of(name, kind, group), Engine(find_device(device))
+def memory_text(path: str, device: str, as_floats: bool) -> str:
+    """What a model in a file takes."""
+    engine = Engine(find_device(device))
     before, start = peak_mib(), time.perf_counter()
-    program = program_of(engine, model, PASSES if as_floats else frozenset())
+    program = program_of(engine, ov.Core().read_model(path), PASSES if as_floats else frozenset())
     seconds = time.perf_counter() - start
     constants = sum(data.layout.byte_size for data in program.constants.values()) / 2**20
-    return (f"{name:12} {kind:4}{' as floats' * as_floats:10} constants {constants:8.1f} MiB  "
-            f"peak grew by {peak_mib() - before:8.1f} MiB  compiled in {seconds:6.2f} s")
+    return (f"constants {constants:8.1f} MiB  peak grew by {peak_mib() - before:8.1f} MiB  "
+            f"compiled in {seconds:6.2f} s")
+
+
+def show_memory(name: str, kind: str, options: argparse.Namespace) -> None:
+    """Lines of one kind of weights, each by a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        ov.save_model(model_of(name, kind, options.group), path, compress_to_fp16=False)
+        for way in ["kept"] + ["floats"] * (kind != "f32"):
+            done = subprocess.run([sys.executable, "-m", "bench.compressed_weights", str(path), "--device",
+                                   options.device, "--memory", way], check=True, capture_output=True, text=True)
+            print(f"{name:12} {kind:4}{' as floats' * (way == 'floats'):10} {done.stdout.strip()}", flush=True)
 
 
 @dataclass(frozen=True)
@@ -148,16 +162,14 @@ def main() -> None:
     parser.add_argument("--device", default="AUTO")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--openvino", action="store_true")
-    parser.add_argument("--memory", choices=["kept", "floats"], help="measure the memory of one kind in this process")
+    parser.add_argument("--memory", choices=["kept", "floats"], help="measure that of a file in this process")
     options = parser.parse_args()
     for name in options.models:
         if options.memory:
-            print(memory_line(name, options.kinds[0], options.group, options.device, options.memory == "floats"))
+            print(memory_text(name, options.device, options.memory == "floats"))
             continue
         for kind in ["f32", *options.kinds]:
-            for way in ["kept"] + ["floats"] * (kind != "f32"):
-                subprocess.run([sys.executable, "-m", "bench.compressed_weights", name, "--kinds", kind, "--group",
-                                str(options.group), "--device", options.device, "--memory", way], check=True)
+            show_memory(name, kind, options)
         print("\n".join(time_lines(name, ["f32", *options.kinds], options)), flush=True)
 
 
