@@ -28,7 +28,8 @@ LAYERS = (
     ("kernels",),
     ("ops",),
     ("program",),
-    ("network", "remote", "frontend"),
+    ("network", "frontend"),
+    ("remote",),
     ("api",),
     ("cli",),
 )

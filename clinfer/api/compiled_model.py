@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -24,7 +24,9 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.program.program import Program
+from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.stream import Stream
 
 
 class CompiledModel(metaclass=Handle):
@@ -36,16 +38,16 @@ class CompiledModel(metaclass=Handle):
 
     query_state = reset_state = NO_STATES
 
-    def __init__(self, parts: ModelParts, loaded_from_cache: bool = False) -> None:
-        self._set_up(parts.name, parts.program.engine, parts.ports, parts.config)
+    def __init__(self, parts: ModelParts, context: RemoteContext, loaded_from_cache: bool = False) -> None:
+        self._set_up(parts.name, context, parts.ports, parts.config)
         self._parts = parts
         self._loaded_from_cache = loaded_from_cache
-        self._pool = StreamPool(partial(_make_network, parts), parts.config.num_streams)
+        self._pool = StreamPool(partial(_make_network, parts, context.queue_stream), parts.config.num_streams)
 
-    def _set_up(self, name: str, engine: Engine, ports: Ports, config: CompileConfig) -> None:
+    def _set_up(self, name: str, context: RemoteContext, ports: Ports, config: CompileConfig) -> None:
         """Take what is known of a model before its program is."""
         self._name = name
-        self._engine = engine
+        self._context = context
         self.ports = ports
         self._config = config
         self._loaded_from_cache = False
@@ -58,7 +60,16 @@ class CompiledModel(metaclass=Handle):
     @property
     def engine(self) -> Engine:
         """The device that runs the model."""
-        return self._engine
+        return self._context.engine
+
+    def get_context(self) -> RemoteContext:
+        """Where the model runs; tensors that are made in it can be its inputs and outputs."""
+        return self._context
+
+    @property
+    def shares_queue(self) -> bool:
+        """Whether it runs in a queue of the user's."""
+        return self._context.queue is not None
 
     @property
     def parts(self) -> ModelParts:
@@ -193,8 +204,8 @@ class CompiledModel(metaclass=Handle):
                 f"inputs {describe_all(self.ports.inputs)}; outputs {describe_all(self.ports.outputs)}>")
 
 
-def _make_network(parts: ModelParts) -> Network:
+def _make_network(parts: ModelParts, queue_stream: Callable[[], Stream] | None) -> Network:
     profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
-    return Network(parts.program, parts.program.engine.create_stream(in_order, profiling), OpenVinoShapeInference(),
-                   profiling, specialise_after=parts.config.specialise_after,
-                   preallocation=parts.config.preallocation)
+    stream = queue_stream() if queue_stream else parts.program.engine.create_stream(in_order, profiling)
+    return Network(parts.program, stream, OpenVinoShapeInference(), profiling,
+                   specialise_after=parts.config.specialise_after, preallocation=parts.config.preallocation)

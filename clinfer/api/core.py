@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from clinfer.api.absent import NO_PLUGINS, NO_REMOTE
+from clinfer.api.absent import NO_LOW_LEVEL, NO_PLUGINS
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import SETTABLE, CompileConfig
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
@@ -26,6 +26,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
 from clinfer.program.options import BuildOptions
+from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine
 
@@ -45,13 +46,14 @@ class Core:
     OpenVINO's own devices. Each device is opened once per Core, when it is first needed.
     """
 
-    create_context = get_default_context = NO_REMOTE
+    create_context = NO_LOW_LEVEL
     register_plugin = register_plugins = unload_plugin = NO_PLUGINS
 
     def __init__(self) -> None:
         self._reader = OpenVinoCore()
         self._is_extended = False
         self._engines: dict[tuple[str, int], Engine] = {}
+        self._contexts: dict[str, tuple[CompileConfig, ClContext]] = {}
         self._defaults: dict[str, CompileConfig] = {}
         self._common = CompileConfig()
         self._lock = threading.RLock()
@@ -76,15 +78,15 @@ class Core:
         self._is_extended = True
         self._reader.add_extension(extension)
 
-    def compile_model(self, model: Any, device_name: str | None = None, config: dict[str, Any] | None = None, *,
-                      weights: Any = None) -> CompiledModel:
-        """Make a model, or the model in a file or in memory, ready for a device (default: AUTO).
+    def compile_model(self, model: Any, device_name: str | RemoteContext | None = None,
+                      config: dict[str, Any] | None = None, *, weights: Any = None) -> CompiledModel:
+        """Make a model, or the model in a file or in memory, ready for a device (default: AUTO), or for a remote
+        context: then it works on tensors of that context, and in its queue if it was made from one.
 
         The model stays as it is. `config`: see SUPPORTED_PROPERTIES; it wins over `set_property`.
         """
-        device = choose_device(device_name or "AUTO")
-        settings = self._config_of(device).updated(settings_for(device, config or {}))
-        engine = self._open(device, settings)
+        context, settings = self._where_to_run(device_name or "AUTO", config or {})
+        engine = context.engine
         settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine))
 
         @cache
@@ -95,13 +97,25 @@ class Core:
             # What extensions make of a file, the file does not tell.
             source = None if self._is_extended else identify_files(model, weights)
             if source is not None and keeps_blobs(settings):
-                return CompiledModel(*ModelCache(engine, settings).load_or_compile(
-                    source, None, lambda: compile_parts(engine, read(), settings)))
-            return compile_read_model(engine, settings, read())
+                parts, is_cached = ModelCache(engine, settings).load_or_compile(
+                    source, None, lambda: compile_parts(engine, read(), settings))
+                return CompiledModel(parts, context, is_cached)
+            return compile_read_model(context, settings, read())
         except OpenRankError:
-            return OpenRankModel(read(), engine, settings, partial(compile_read_model, engine, settings))
+            return OpenRankModel(read(), context, settings, partial(compile_read_model, context, settings))
 
-    def import_model(self, model_stream: Any, device_name: str, config: dict[str, Any] | None = None) -> CompiledModel:
+    def _where_to_run(self, where: str | RemoteContext, config: dict[str, Any]) -> tuple[RemoteContext, CompileConfig]:
+        """The context of a device's name, or the one that is given, and the settings that hold there."""
+        context = where if isinstance(where, RemoteContext) else None
+        device = choose_device(str(where)) if context is None else context.engine.device
+        settings = self._config_of(device).updated(settings_for(device, config))
+        if context is None:
+            return self._context(device, settings), settings
+        check_queue(context, settings)
+        return context, settings
+
+    def import_model(self, model_stream: Any, device_name: str | RemoteContext,
+                     config: dict[str, Any] | None = None) -> CompiledModel:
         """The compiled model of a blob that `CompiledModel.export_model` made: bytes, a binary stream, a tensor,
         or the path of a file.
 
@@ -109,12 +123,13 @@ class Core:
         Errors: ClinferError for a blob of another clinfer, OpenVINO, device or driver, a damaged one, and
         settings that it was not compiled for.
         """
-        device = choose_device(device_name)
-        own = settings_for(device, config or {})
-        engine = self._open(device, self._config_of(device).updated(own))
-        parts = load_model_parts(blob_contents(model_stream), engine)
+        context, _ = self._where_to_run(device_name, config or {})
+        own = settings_for(context.engine.device, config or {})
+        parts = load_model_parts(blob_contents(model_stream), context.engine)
         check_imported(parts.config, CompileConfig().updated(own))
-        return CompiledModel(replace(parts, config=parts.config.updated(own)))
+        parts = replace(parts, config=parts.config.updated(own))
+        check_queue(context, parts.config)
+        return CompiledModel(parts, context)
 
     def query_model(self, model: ov.Model, device_name: str = "AUTO",
                     config: dict[str, Any] | None = None) -> dict[str, str]:
@@ -138,6 +153,28 @@ class Core:
             if key not in self._engines:
                 self._engines[key] = Engine(device, build_workers=config.build_threads)
             return self._engines[key]
+
+    # -- contexts -------------------------------------------------------------------------------
+
+    def get_default_context(self, device_name: str) -> ClContext:
+        """The context in which models of a device run: the same one until its settings change."""
+        device = choose_device(device_name)
+        return self._context(device, self._config_of(device))
+
+    def build_threads(self, device: DeviceInfo) -> int:
+        """In how many processes kernels are built for a device (0: one per core)."""
+        return self._config_of(device).build_threads
+
+    def _context(self, device: DeviceInfo, settings: CompileConfig) -> ClContext:
+        engine = self._open(device, settings)
+        with self._lock:
+            held = self._contexts.get(device.name)
+            if held is not None and held[0] == settings:
+                return held[1]
+            made = ClContext.over(engine)
+            if settings == self._config_of(device):
+                self._contexts[device.name] = (settings, made)
+            return made
 
     # -- devices and properties -----------------------------------------------------------------
 
@@ -212,15 +249,28 @@ def keeps_blobs(config: CompileConfig) -> bool:
     return bool(config.cache_dir) and knobs.cache_enabled()
 
 
-def compile_read_model(engine: Engine, config: CompileConfig, model: ov.Model) -> CompiledModel:
-    """Compile a model in memory for an opened device, or take it from the cache."""
-    if not keeps_blobs(config):
-        return CompiledModel(compile_parts(engine, model, config))
-    blobs = ModelCache(engine, config)
-    source = blobs.identify(model)
-    if source is None:
-        return CompiledModel(compile_parts(engine, model, config))
-    return CompiledModel(*blobs.load_or_compile(source, model, lambda: compile_parts(engine, model, config)))
+def compile_read_model(context: RemoteContext, config: CompileConfig, model: ov.Model) -> CompiledModel:
+    """Compile a model in memory for a context, or take it from the cache."""
+    engine = context.engine
+    blobs = ModelCache(engine, config) if keeps_blobs(config) else None
+    source = blobs.identify(model) if blobs else None
+    if blobs is None or source is None:
+        return CompiledModel(compile_parts(engine, model, config), context)
+    parts, is_cached = blobs.load_or_compile(source, model, lambda: compile_parts(engine, model, config))
+    return CompiledModel(parts, context, is_cached)
+
+
+def check_queue(context: RemoteContext, config: CompileConfig) -> None:
+    """Raise if the user's queue, in which a model is to run, cannot do what its settings ask for."""
+    if context.queue is None:
+        return
+    if config.num_streams > 1:
+        raise ClinferError("a model that runs in the user's queue has one stream", where="configuration", values={
+            "NUM_STREAMS": config.num_streams, "PERFORMANCE_HINT": config.performance_hint},
+            hint="set NUM_STREAMS to 1, or make the remote context from the OpenCL context instead of the queue")
+    if config.profiling and not context.queue_profiles:
+        raise ClinferError("the user's queue measures no times", where="configuration", values={"PERF_COUNT": True},
+                           hint="make the queue with PROFILING_ENABLE, or leave PERF_COUNT off")
 
 
 def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> ModelParts:

@@ -3,19 +3,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_any
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clinfer.api.absent import NO_STATES
-from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
+from clinfer.api.flight import Flight, Flights
 from clinfer.api.handles import Handle
-from clinfer.api.input_slot import InputSlot, describe_given
-from clinfer.api.output_slot import OutputSlot
-from clinfer.api.ports import PortKey, describe_all
+from clinfer.api.input_slot import describe_given
+from clinfer.api.ports import describe_all
 from clinfer.api.profiling import profiling_info
+from clinfer.api.request_tensors import RequestTensors
 from clinfer.api.results import Results
 from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
 from clinfer.frontend.openvino_import import openvino as ov
@@ -23,17 +24,21 @@ from clinfer.network.journal import EMPTY_PAGE
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.network.record import ExecutionRecord
+from clinfer.remote.claims import check_apart, claimed
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
 
 
-class InferRequest(metaclass=Handle):
+class InferRequest(RequestTensors, metaclass=Handle):
     """Runs a compiled model, at once or in the background. Requests of one model may run in parallel.
 
     Made by `CompiledModel.create_infer_request`. While a request runs, every other use of it is an error;
-    after an error it can be used again. Arrays and tensors are in host memory.
+    after an error it can be used again.
+
+    In a queue of the user's, `start_async` enqueues the inference in the calling thread. Where all inputs and outputs
+    are remote tensors the request may then be used at once: what is begun next runs behind it.
 
     `on_finish(request, error)` is called after every background run and its callback, in the thread that ends it.
     """
@@ -42,11 +47,8 @@ class InferRequest(metaclass=Handle):
 
     def __init__(self, compiled_model: CompiledModel,
                  on_finish: Callable[[InferRequest, BaseException | None], None] | None = None) -> None:
-        self._compiled = compiled_model
-        self._ports = compiled_model.ports
-        engine = compiled_model.engine
-        self._inputs = [InputSlot(Declared.of(port, "input"), engine) for port in self._ports.inputs]
-        self._outputs = [OutputSlot(Declared.of(port, "output")) for port in self._ports.outputs]
+        super().__init__(compiled_model)
+        self._flights = Flights()
         self._busy = threading.Lock()
         self._run: Future[None] | None = None
         self._stop = threading.Event()
@@ -73,6 +75,7 @@ class InferRequest(metaclass=Handle):
         """
         start = time.perf_counter()
         with self._exclusive():
+            self._end_flight()
             self._run = None
             self._stop = threading.Event()
             self._give(inputs, share_inputs, keep=False)
@@ -82,22 +85,30 @@ class InferRequest(metaclass=Handle):
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
         """Run in the background; see `infer`. Wrong inputs are an error now, other errors come from `wait()`.
 
-        Unless shared, arrays may be changed as soon as this returns; tensors must be left alone.
+        Unless shared, arrays may be changed as soon as this returns; tensors must be left alone. In a queue of the
+        user's everything is enqueued when this returns, and nothing is waited for but what the model's
+        `host_waits` name.
         """
         start = time.perf_counter()
         if not self._busy.acquire(blocking=False):
             raise self._is_busy()
         run: Future[None] = Future()
         try:
+            self._end_flight()
             self._give(inputs, share_inputs, keep=True)
             for slot in self._inputs:
                 slot.prepare()
             if userdata is not None:
                 self.userdata = userdata
             self._stop = threading.Event()
+            if self._compiled.shares_queue:
+                if not self._start_in_queue(run, start):
+                    self._busy.release()
+                return
             before, self._run = self._run, run
             try:
-                self._queued = (self._compiled.executor.submit(self._run_in_background, run, start), run)
+                self._queued = (self._compiled.executor.submit(
+                    self._run_in_background, run, partial(self._execute, start)), run)
             except BaseException:
                 self._run = before
                 raise
@@ -139,6 +150,8 @@ class InferRequest(metaclass=Handle):
     def _join(self, deadline: float | None) -> bool:
         """Wait for the present run and for those that its callback starts; whether they are over."""
         run = self._run
+        if run is None:
+            return self._flights.end(self._land, deadline)
         while run is not None and threading.get_ident() not in self._callback_threads:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not wait_for_any([run], left).done:
@@ -150,10 +163,10 @@ class InferRequest(metaclass=Handle):
             run = following
         return True
 
-    def _run_in_background(self, run: Future[None], start: float) -> None:
+    def _run_in_background(self, run: Future[None], work: Callable[[], object]) -> None:
         error: BaseException | None = None
         try:
-            self._execute(start)
+            work()
         except BaseException as caught:
             error = caught
         callback, thread = self._callback, threading.get_ident()
@@ -177,26 +190,33 @@ class InferRequest(metaclass=Handle):
 
     def _execute(self, start: float) -> None:
         """Run with the inputs that were given; `start` (of time.perf_counter): from when on latency counts."""
+        with self._claimed():
+            self._enqueue(self._await)
+        self._settle(None)
+        self._latency_ms = (time.perf_counter() - start) * 1e3
+
+    def _enqueue(self, then: Callable[[Network, CompiledModel], None]) -> None:
+        """Hand the inference to a stream, and do what comes `then`, while the stream is this request's."""
         try:
             self._proceed()
             for slot in self._inputs:
                 slot.prepare()
             model = self._compiled.for_inputs(self._inputs)
             with model.pool.borrow() as network:
-                self._execute_on(network, model)
+                self._enqueue_on(network, model, then)
         except BaseException as error:
             self._settle(error)
             raise
-        self._settle(None)
-        self._latency_ms = (time.perf_counter() - start) * 1e3
 
     def _settle(self, error: BaseException | None) -> None:
         for slot in self._inputs:
             slot.settle(error)
 
-    def _execute_on(self, network: Network, model: CompiledModel) -> None:
+    def _enqueue_on(self, network: Network, model: CompiledModel,
+                    then: Callable[[Network, CompiledModel], None]) -> None:
         try:
-            self._run_on(network, model)
+            self._give_and_run(network, model)
+            then(network, model)
         except BaseException as error:
             # The caller's arrays must be out of use before the error reaches the caller.
             with suppress(ClinferError):
@@ -208,112 +228,83 @@ class InferRequest(metaclass=Handle):
                 raise told.with_traceback(error.__traceback__) from None
             raise
 
-    def _run_on(self, network: Network, model: CompiledModel) -> None:
-        stream = network.stream
+    def _give_and_run(self, network: Network, model: CompiledModel) -> None:
+        stream, parts = network.stream, model.parts
         network.start_profile()
         self._page = EMPTY_PAGE
-        for name, slot in zip(model.parts.input_names, self._inputs, strict=True):
+        for name, slot in zip(parts.input_names, self._inputs, strict=True):
             slot.upload(stream, network, name)
+        wanted = {name: memory for name, output in zip(parts.output_names, self._outputs, strict=True)
+                  if (memory := output.memory) is not None}
+        network.set_outputs(wanted)
         results = network.execute(proceed=self._proceed)
         self._page = network.page
-        for name, output in zip(model.parts.output_names, self._outputs, strict=True):
+        for name, output in zip(parts.output_names, self._outputs, strict=True):
             output.receive(stream, results[name])
-        stream.finish()
+
+    def _await(self, network: Network, model: CompiledModel) -> None:
+        network.stream.finish()
+        self._complete()
+        if self._compiled.profiles:
+            self._profile = network.profile()
+            model.keep_profile(self._profile)
+
+    def _complete(self) -> None:
+        """Raise if the user changed tensors meanwhile, or cancelled."""
         for given in self._inputs:
             given.check_unchanged()
         for output in self._outputs:
             output.check_unchanged()
         self._proceed()
+
+    def _claimed(self) -> AbstractContextManager[None]:
+        """Keeps other inferences that run at the same time from memory that this one writes to."""
+        read, written = self._remote_tensors()
+        if not read and not written:
+            return nullcontext()
+        check_apart(read, written)
+        # In one queue they run one behind the other.
+        return nullcontext() if self._compiled.shares_queue else claimed(read, written)
+
+    # -- in the user's queue --------------------------------------------------------------------
+
+    def _start_in_queue(self, run: Future[None], start: float) -> bool:
+        """Enqueue an inference in the user's queue; whether somebody waits for its end in the background."""
+        self._run = None
         if self._compiled.profiles:
-            self._profile = network.profile()
-            model.keep_profile(self._profile)
+            self._execute(start)
+        else:
+            with self._claimed():
+                self._enqueue(partial(self._fly, start))
+        if self._callback is None and self._on_finish is None:
+            return False
+        self._run = run
+        self._compiled.executor.submit(self._run_in_background, run, partial(self._flights.end, self._land))
+        return True
 
-    # -- inputs ---------------------------------------------------------------------------------
+    def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
+        """Note that what lies in the queue now is an inference of this request."""
+        read, written = self._remote_tensors()
+        is_remote = len(read) == len(self._inputs) and len(written) == len(self._outputs)
+        self._flights.add(Flight(network.stream.marker(), start, (*read, *written), is_remote))
+        network.stream.flush()
 
-    def _give(self, inputs: Any, share: bool, keep: bool) -> None:
-        """Check everything, then take everything."""
-        given = self._convert(inputs)
-        for index, value in given.items():
-            if isinstance(value, HostData):
-                self._inputs[index].give(value, share, keep)
-            else:
-                self._inputs[index].set_tensor(value)
+    def _land(self, start: float, error: BaseException | None) -> None:
+        """An inference in the user's queue is over; raises what went wrong."""
+        self._latency_ms = (time.perf_counter() - start) * 1e3
+        try:
+            if error is not None:
+                raise error
+            self._complete()
+        except BaseException as caught:
+            self._settle(caught)
+            raise
+        self._settle(None)
 
-    def _convert(self, inputs: Any) -> dict[int, HostData | ov.Tensor]:
-        given: dict[int, HostData | ov.Tensor] = {}
-        for key, value in by_key(inputs, self._ports).items():
-            index = self._ports.input_index(key)
-            declared = self._inputs[index].declared
-            if isinstance(value, ov.Tensor | ov.RemoteTensor):
-                from_tensor(value, declared)
-                given[index] = value
-            else:
-                given[index] = from_value(value, declared)
-        return given
-
-    # -- tensors --------------------------------------------------------------------------------
-
-    def set_tensor(self, key: str | ov.Output | ov.ConstOutput, tensor: ov.Tensor) -> None:
-        """Use a host tensor as the input or output of a name or port."""
-        self._check_idle()
-        is_input, index = self._ports.find(key)
-        (self._inputs if is_input else self._outputs)[index].set_tensor(tensor)
-
-    def set_tensors(self, tensors: Mapping[str | ov.Output | ov.ConstOutput, ov.Tensor]) -> None:
-        """`set_tensor` for each item."""
-        for key, tensor in tensors.items():
-            self.set_tensor(key, tensor)
-
-    def set_input_tensor(self, index: Any = None, tensor: ov.Tensor | None = None) -> None:
-        """`set_input_tensor(index, tensor)`, or `set_input_tensor(tensor)` where there is one input."""
-        self._check_idle()
-        key, value = (None, index) if tensor is None else (index, tensor)
-        self._inputs[self._ports.input_index(key)].set_tensor(value)
-
-    def set_output_tensor(self, index: Any = None, tensor: ov.Tensor | None = None) -> None:
-        """`set_output_tensor(index, tensor)`, or `set_output_tensor(tensor)` where there is one output."""
-        self._check_idle()
-        key, value = (None, index) if tensor is None else (index, tensor)
-        self._outputs[self._ports.output_index(key)].set_tensor(value)
-
-    def set_input_tensors(self, tensors: Mapping[PortKey, ov.Tensor]) -> None:
-        """`set_input_tensor` for each item."""
-        for key, tensor in tensors.items():
-            self.set_input_tensor(key, tensor)
-
-    def set_output_tensors(self, tensors: Mapping[PortKey, ov.Tensor]) -> None:
-        """`set_output_tensor` for each item."""
-        for key, tensor in tensors.items():
-            self.set_output_tensor(key, tensor)
-
-    def get_tensor(self, key: str | ov.Output | ov.ConstOutput) -> ov.Tensor:
-        """The host tensor of the input or output of a name or port; see get_input_tensor."""
-        is_input, index = self._ports.find(key)
-        return self.get_input_tensor(index) if is_input else self.get_output_tensor(index)
-
-    def get_input_tensor(self, index: PortKey | None = None) -> ov.Tensor:
-        """The host tensor of an input (of the only one without an index), read at every later inference."""
-        self._check_idle()
-        slot = self._inputs[self._ports.input_index(index)]
-        if not slot.is_on_device_only:
-            return slot.get_tensor(None)
-        with self._compiled.pool.borrow() as network:
-            return slot.get_tensor(network.stream)
-
-    def get_output_tensor(self, index: PortKey | None = None) -> ov.Tensor:
-        """The host tensor of an output (of the only one without an index), written at every later inference."""
-        self._check_idle()
-        return self._outputs[self._ports.output_index(index)].get_tensor()
-
-    @property
-    def input_tensors(self) -> list[ov.Tensor]:
-        """The host tensors of all inputs."""
-        return [self.get_input_tensor(i) for i in range(len(self._inputs))]
-
-    @property
-    def output_tensors(self) -> list[ov.Tensor]:
-        """The host tensors of all outputs."""
-        return [self.get_output_tensor(i) for i in range(len(self._outputs))]
+    def _end_flight(self) -> None:
+        """Raise while an inference in the user's queue uses the host's memory."""
+        if not self._flights.end_if_done(self._land):
+            raise self._is_busy()
 
     # -- what it tells --------------------------------------------------------------------------
 
@@ -397,6 +388,7 @@ class InferRequest(metaclass=Handle):
     def _check_idle(self) -> None:
         if self._busy.locked():
             raise self._is_busy()
+        self._end_flight()
 
     def _proceed(self) -> None:
         if self._stop.is_set():

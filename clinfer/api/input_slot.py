@@ -15,11 +15,14 @@ from clinfer.api.arrays import (
     tensor_shape,
 )
 from clinfer.api.ports import port_name
+from clinfer.api.remote_checks import check_remote
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
+from clinfer.remote.host_memories import find_host_memory
+from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -30,16 +33,18 @@ refers to the caller's arrays once an inference is over."""
 
 
 class InputSlot:
-    """The contents lie in one of two places.
+    """The contents lie in one of three places.
 
-    In a host tensor, once the user set or got one: it is read anew at every inference, because the user may
-    have written to it. Else in device memory, where the last given array went: it needs no second transfer.
+    In a remote tensor, once the user set one: nothing is transferred. In a host tensor, once the user set or got one:
+    it is read anew at every inference, because the user may have written to it; the device reads it itself if it can.
+    Else in device memory, where the last given array went: it needs no second transfer.
     """
 
     def __init__(self, declared: Declared, engine: Engine) -> None:
         self.declared = declared
         self._engine = engine
         self._tensor: ov.Tensor | None = None
+        self._remote: RemoteTensor | None = None
         self._is_shared = False
         self._data: HostData | None = None
         self._memory: Memory | None = None
@@ -48,6 +53,8 @@ class InputSlot:
     @property
     def layout(self) -> Layout | None:
         """Shape and type of what the device memory holds; None before the first transfer."""
+        if self._remote is not None:
+            return Layout.planar(self._remote.static_shape, self._remote.kind)
         return self._memory.layout if self._memory is not None else None
 
     @property
@@ -57,6 +64,11 @@ class InputSlot:
             return self._data.shape
         assert self.layout is not None
         return self.layout.static_shape
+
+    @property
+    def remote(self) -> RemoteTensor | None:
+        """The remote tensor that was set, if one was."""
+        return self._remote
 
     def give(self, data: HostData, share: bool, keep: bool) -> None:
         """Take an array as the contents of the next inferences.
@@ -71,22 +83,33 @@ class InputSlot:
         elif self._tensor is not None and not self._is_shared and _fill(self._tensor, data, self.declared):
             self._data = None
         else:
-            self._tensor = None
+            self._tensor = self._remote = None
             self._data = HostData(data.units.copy(), data.shape, True) if keep and not data.is_private else data
 
-    def set_tensor(self, tensor: ov.Tensor) -> None:
+    def check_remote(self, tensor: RemoteTensor) -> None:
+        """Raise unless kernels can read this remote tensor as the input."""
+        check_remote(tensor, self.declared, self._engine)
+
+    def set_tensor(self, tensor: ov.Tensor | RemoteTensor) -> None:
         """Use the user's tensor from now on; its contents are read at every inference."""
+        if isinstance(tensor, RemoteTensor):
+            self.check_remote(tensor)
+            self._tensor, self._remote, self._data, self._memory = None, tensor, None, None
+            return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
         self._take_tensor(tensor, is_shared=False)
 
-    def get_tensor(self, stream: Stream | None) -> ov.Tensor:
-        """A host tensor with the present contents, which is read at every inference from now on.
+    def get_tensor(self, stream: Stream | None) -> ov.Tensor | RemoteTensor:
+        """The remote tensor that was set, or a host tensor with the present contents, which is read at every inference
+        from now on.
 
         Without any contents it has the declared shape with 0 for what is dynamic. `stream` reads them back
         from the device, see `is_on_device_only`.
         """
+        if self._remote is not None:
+            return self._remote
         if self._tensor is None:
             kind, layout = self.declared.port.element_type, self.layout
             if self._data is not None:
@@ -109,7 +132,9 @@ class InputSlot:
 
     def prepare(self) -> None:
         """Raise unless there are contents that the model admits; nothing is transferred yet."""
-        if self._tensor is not None:
+        if self._remote is not None:
+            self.check_remote(self._remote)
+        elif self._tensor is not None:
             self._data = from_tensor(self._tensor, self.declared)
         elif self._data is None and self._memory is None:
             raise ClinferError(f"{self.declared.label} was never given", where="infer request",
@@ -118,12 +143,19 @@ class InputSlot:
     def upload(self, stream: Stream, network: Network, name: str) -> None:
         """Enqueue the transfer, if one is needed, and tell the network, which has that name for the input; the
         caller finishes the stream."""
-        data = self._data
+        data, remote = self._data, self._remote
+        if remote is not None:
+            network.set_input(name, remote.memory, remote.static_shape)
+            return
         if data is not None:
-            self._memory = self._fit(data)
-            stream.write(self._memory, data.units)
             is_kept = data.units.nbytes <= _KEPT_BYTES
             self._value = data.logical(self.declared.element_type).copy() if is_kept else None
+            shared = None if self._tensor is None else find_host_memory(self._engine, data.units)
+            if shared is not None:
+                network.set_input(name, shared, data.shape, self._value)
+                return
+            self._memory = self._fit(data)
+            stream.write(self._memory, data.units)
         assert self._memory is not None and self._memory.layout is not None
         network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
 
@@ -158,7 +190,7 @@ class InputSlot:
             self._data = HostData(data.units.copy(), data.shape, is_private=True)
 
     def _take_tensor(self, tensor: ov.Tensor, is_shared: bool) -> None:
-        self._tensor, self._is_shared, self._data = tensor, is_shared, None
+        self._tensor, self._is_shared, self._data, self._remote = tensor, is_shared, None, None
 
     def _fit(self, data: HostData) -> Memory:
         held = self._memory

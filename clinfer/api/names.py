@@ -11,14 +11,16 @@ from clinfer.api.hand_made import build_network
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
 from clinfer.frontend.openvino_import import openvino
+from clinfer.remote.context import ClContext, RemoteContext
+from clinfer.remote.tensors import ClBufferTensor, ClImage2DTensor, RemoteTensor, USMTensor
 
 if TYPE_CHECKING:
     from openvino import *  # noqa: F403
 
 # clinfer.frontend hands out what openvino.frontend holds, besides its own modules.
 _OURS = {"frontend": frontend, **{entry.__name__: entry for entry in (
-    AsyncInferQueue, CancelledError, ClinferError, CompiledModel, Core, InferRequest, UnsupportedError, Version,
-    build_network, compile_model)}}
+    AsyncInferQueue, CancelledError, ClBufferTensor, ClContext, ClImage2DTensor, ClinferError, CompiledModel, Core,
+    InferRequest, RemoteContext, RemoteTensor, USMTensor, UnsupportedError, Version, build_network, compile_model)}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))
 
 globals().update({name: _OURS.get(name) or getattr(openvino, name) for name in PUBLIC})

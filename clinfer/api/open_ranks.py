@@ -23,6 +23,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import refusals
 from clinfer.network.profiling import NodeProfile
+from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
 
 MODELS_KEPT = 16
@@ -68,9 +69,9 @@ class OpenRankModel(CompiledModel):
     What it tells of its program is that of the form that ran last.
     """
 
-    def __init__(self, model: ov.Model, engine: Engine, config: CompileConfig,
+    def __init__(self, model: ov.Model, context: RemoteContext, config: CompileConfig,
                  compile_model: Callable[[ov.Model], CompiledModel]) -> None:
-        self._set_up(model.get_friendly_name(), engine, Ports.of(model), config)
+        self._set_up(model.get_friendly_name(), context, Ports.of(model), config)
         self._model = model.clone()
         self._compile_model = compile_model
         self._declared = [(shape_of(port.get_partial_shape()),

@@ -7,10 +7,15 @@ import numpy as np
 
 from clinfer.api.arrays import Declared, check_tensor_type, check_unchanged, raw_bytes, tensor_shape
 from clinfer.api.input_slot import blank_shape
+from clinfer.api.remote_checks import check_remote, check_remote_output
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.output import NetworkOutput
+from clinfer.remote.host_memories import any_there, find_host_memory
+from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
 
@@ -19,10 +24,14 @@ class OutputSlot:
 
     An array whose owner wants it overwritten (`share`) takes the next results of the same shape. Results of
     another shape go elsewhere: the memory of what was handed out is never given back under its owner.
+
+    The device itself writes to a remote tensor, and to a host tensor in memory that it reaches.
     """
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: Declared, engine: Engine) -> None:
         self.declared = declared
+        self._engine = engine
+        self._remote: RemoteTensor | None = None
         self._dtype = declared.port.element_type.to_dtype()
         self._tensor: ov.Tensor | None = None
         self._units: np.ndarray | None = None
@@ -30,18 +39,30 @@ class OutputSlot:
         self._is_shared = False
         self._shape: StaticShape = ()
 
-    def set_tensor(self, tensor: ov.Tensor) -> None:
+    @property
+    def remote(self) -> RemoteTensor | None:
+        """The remote tensor that was set, if one was."""
+        return self._remote
+
+    def set_tensor(self, tensor: ov.Tensor | RemoteTensor) -> None:
         """Write the results to the user's tensor from now on."""
+        if isinstance(tensor, RemoteTensor):
+            check_remote_output(tensor, self.declared, self._engine)
+            self._tensor, self._remote, self._units = None, tensor, None
+            return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
-        self._tensor, self._units = tensor, None
+        self._tensor, self._remote, self._units = tensor, None, None
 
-    def get_tensor(self) -> ov.Tensor:
-        """A host tensor with the last results, to which the next ones are written as well.
+    def get_tensor(self) -> ov.Tensor | RemoteTensor:
+        """The remote tensor that was set, or a host tensor with the last results, to which the next ones are written
+        as well.
 
         Before the first inference: of the declared shape, with 0 for what is dynamic.
         """
+        if self._remote is not None:
+            return self._remote
         if self._tensor is None:
             kind = self.declared.port.element_type
             if self._units is None:
@@ -52,14 +73,26 @@ class OutputSlot:
                 self._units = None
         return self._tensor
 
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of the user's to which the device writes the results, if there is one."""
+        if self._remote is not None:
+            check_remote(self._remote, self.declared, self._engine)
+            return self._remote.memory
+        return find_host_memory(self._engine, self._tensor.data) if self._tensor is not None and any_there() else None
+
     def receive(self, stream: Stream, output: NetworkOutput) -> None:
-        """Enqueue the read of a result; it is valid once the caller finished the stream."""
+        """Enqueue the read of a result, unless it is written to `memory`; it is valid once the caller finished the
+        stream."""
         layout = output.layout
         if layout.element_type != self.declared.element_type or not layout.is_dense_planar:
             raise ClinferError(f"{self.declared.label} has another layout than declared", where="infer request",
                                values={"expected": self.declared.element_type, "computed": layout})
-        target = self._written = self._target(layout.shape)  # type: ignore[arg-type]
-        if target.nbytes:
+        if self._remote is not None:
+            self._fit_remote(self._remote, layout.static_shape)
+            return
+        target = self._written = self._target(layout.static_shape)
+        if target.nbytes and find_host_memory(self._engine, target) is not output.memory:
             stream.read(output.memory, raw_bytes(target), blocking=False)
 
     def check_unchanged(self) -> None:
@@ -67,8 +100,11 @@ class OutputSlot:
         if self._tensor is not None and self._written is not None:
             check_unchanged(self._tensor, self._written, self.declared)
 
-    def result(self, share: bool) -> np.ndarray:
-        """The last results: in memory that the next inference overwrites if `share`, else the caller's own."""
+    def result(self, share: bool) -> np.ndarray | RemoteTensor:
+        """The last results: the remote tensor if one was set, else an array: in memory that the next inference
+        overwrites if `share`, else the caller's own."""
+        if self._remote is not None:
+            return self._remote
         if self._tensor is None and self._units is None:
             raise ClinferError(f"{self.declared.label} was not computed yet", where="infer request",
                                hint="call infer() first, or start_async() and wait()")
@@ -87,13 +123,21 @@ class OutputSlot:
             self._shape, self._is_shared = shape, False
         return self._units
 
+    def _fit_remote(self, tensor: RemoteTensor, shape: StaticShape) -> None:
+        try:
+            tensor.reshape(shape)
+        except ClinferError:
+            raise self._does_not_fit(shape, tensor.static_shape) from None
+
     def _reshape(self, tensor: ov.Tensor, shape: StaticShape) -> None:
         if tensor_shape(tensor, self.declared) == shape:
             return
         try:
             tensor.shape = list(shape)
         except RuntimeError:
-            raise ClinferError(f"{self.declared.label} does not fit into the tensor that was set for it",
-                               where="infer request", values={"result": show(shape),
-                                                              "tensor": show(tuple(tensor.shape))},
-                               hint="set a tensor that is large enough, or none") from None
+            raise self._does_not_fit(shape, tuple(tensor.shape)) from None
+
+    def _does_not_fit(self, shape: StaticShape, tensor: StaticShape) -> ClinferError:
+        return ClinferError(f"{self.declared.label} does not fit into the tensor that was set for it",
+                            where="infer request", values={"result": show(shape), "tensor": show(tensor)},
+                            hint="set a tensor that is large enough, or none")

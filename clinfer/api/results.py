@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +13,19 @@ from clinfer.frontend.openvino_import import openvino as ov
 class Results(ov.utils.data_helpers.OVDict):
     """OpenVINO's dictionary of results; its keys are the compiled model's output ports.
 
+    A result that was written to a remote tensor is that tensor: it is not copied to the host.
+
     An unknown key is a KeyError, as in every mapping.
     """
 
     __slots__ = ("_arrays", "_ports")
 
-    def __init__(self, ports: Ports, arrays: Sequence[np.ndarray]) -> None:
+    def __init__(self, ports: Ports, arrays: Sequence[Any]) -> None:
         super().__init__(dict(zip(ports.outputs, arrays, strict=True)))
         self._ports = ports
         self._arrays = tuple(arrays)
 
-    def __getitem__(self, key: PortKey) -> np.ndarray:
+    def __getitem__(self, key: PortKey) -> Any:
         if isinstance(key, int | np.integer) and -len(self._arrays) <= key < len(self._arrays):
             return self._arrays[key]
         index = self._ports.search_output(key)

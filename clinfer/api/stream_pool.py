@@ -33,6 +33,7 @@ class StreamPool:
         """Give back the memory of the networks that are not lent, see `Network.release_memory`."""
         with self._changed:
             for network in self._idle:
+                network.stream.finish()
                 network.release_memory()
 
     def plan_counts(self) -> tuple[int, int]:

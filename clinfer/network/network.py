@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakSet
 
@@ -106,6 +106,13 @@ class Network:
             self._wanted.pop(name, None)
         else:
             self._wanted[name] = memory
+
+    def set_outputs(self, wanted: Mapping[str, Memory]) -> None:
+        """`set_output` for each of the outputs in `wanted`, and None for all others."""
+        if wanted or self._wanted:
+            self._wanted.clear()
+            for name, memory in wanted.items():
+                self.set_output(name, memory)
 
     def release_memory(self) -> None:
         """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next

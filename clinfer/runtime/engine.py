@@ -23,26 +23,27 @@ from clinfer.runtime.memory_types import (
     check_allocation_type,
     choose_allocation_type,
 )
-from clinfer.runtime.pointers import Pointers, svm_calls, usm_calls
+from clinfer.runtime.pointers import PointerCalls, Pointers, svm_calls, usm_calls
 from clinfer.runtime.program import BuildFailure, Program
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.stream import Stream
 
 
 class Engine:
-    """Owns one OpenCL context. Allocating and building are safe from several threads.
+    """One OpenCL context. Allocating and building are safe from several threads.
 
     `build_workers`: how many helper processes may build at a time; 0 means one per core. `memory_limit`: bytes of
-    memory of all types that may be held; None: what the device and the host have.
+    memory of all types that may be held; None: what the device and the host have. `cl_context`: somebody else's
+    context with the device among its own; None: a new one.
     """
 
     def __init__(self, device: DeviceInfo, capabilities: Capabilities | None = None, build_workers: int = 0,
-                 memory_limit: int | None = None) -> None:
+                 memory_limit: int | None = None, cl_context: cl.Context | None = None) -> None:
         self.device = device
         self.build_workers = build_workers
         self.capabilities = capabilities or probe_capabilities(device)
         try:
-            self.cl_context = cl.Context([device.cl_device])
+            self.cl_context = cl.Context([device.cl_device]) if cl_context is None else cl_context
         except cl.Error as error:
             raise driver_error(error, "open the device", where=f"device {device}") from None
         able = self.capabilities
@@ -132,6 +133,11 @@ class Engine:
                 self._service_stream.fill(memory)
                 self._service_stream.finish()
         return memory
+
+    @cached_property
+    def svm_calls(self) -> PointerCalls | None:
+        """What deals with the user's shared virtual memory; None where the OpenCL library has none."""
+        return svm_calls(self.cl_context)
 
     @cached_property
     def _service_stream(self) -> Stream:

@@ -30,6 +30,11 @@ class Event:
         return status == cl.command_execution_status.COMPLETE
 
     @property
+    def is_over(self) -> bool:
+        """Whether the command is done, or has failed."""
+        return int(self.cl_event.command_execution_status) <= cl.command_execution_status.COMPLETE
+
+    @property
     def duration_ns(self) -> int:
         """Nanoseconds on the device from start to end; needs a profiling stream and a complete command."""
         info = cl.profiling_info

@@ -4,7 +4,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyopencl as cl
@@ -41,6 +41,25 @@ class NativeBuffer:
         self.cl_buffer.release()
 
 
+class NativeImage:
+    """An OpenCL image, which kernels read through a sampler; its texels have no address."""
+
+    __slots__ = ("_raw", "cl_image", "kind")
+
+    def __init__(self, cl_image: cl.Image) -> None:
+        self.cl_image = cl_image
+        self.kind: NativeType = "image"
+        self._raw = struct.pack("P", cl_image.int_ptr)
+
+    def set_argument(self, kernel: driver.HANDLE, index: int) -> int:
+        """Make it a kernel's argument; the status."""
+        return int(driver.set_kernel_arg(kernel, index, _POINTER_SIZE, self._raw))
+
+    def release(self) -> None:
+        """Let go of the image; commands that were given before keep it."""
+        self.cl_image.release()
+
+
 class NativePointer:
     """Memory at an address that both host and kernels may hold, and what deals with it."""
 
@@ -59,8 +78,11 @@ class NativePointer:
         """Nothing: whoever made the pointer frees it."""
 
 
+Native: TypeAlias = NativeBuffer | NativeImage | NativePointer
+
+
 class Allocation:
-    """One buffer or pointer. `on_free` runs once: when it is freed, or when nobody refers to it any more.
+    """One buffer, image or pointer. `on_free` runs once: when it is freed, or when nobody refers to it any more.
 
     What somebody else owns comes without `on_free` and is only let go of. A part of an allocation keeps the `whole`
     (which is part of no other), in which it begins at `offset`.
@@ -68,9 +90,9 @@ class Allocation:
 
     __slots__ = ("__weakref__", "_finalizer", "allocation_type", "native", "native_type", "nbytes", "offset", "whole")
 
-    def __init__(self, native: NativeBuffer | NativePointer, nbytes: int, allocation_type: AllocationType = "cl_mem",
+    def __init__(self, native: Native, nbytes: int, allocation_type: AllocationType = "cl_mem",
                  on_free: Callable[[], None] | None = None, whole: Allocation | None = None, offset: int = 0) -> None:
-        self.native: NativeBuffer | NativePointer | None = native
+        self.native: Native | None = native
         self.whole = whole
         self.offset = offset
         self.native_type = native.kind
@@ -148,7 +170,7 @@ class Memory:
         return self._allocation.whole or self._allocation, self._allocation.offset
 
     @property
-    def native(self) -> NativeBuffer | NativePointer:
+    def native(self) -> Native:
         """What commands and kernels work on; an error once it was released."""
         native = self._allocation.native
         if native is None or self.is_released:
@@ -157,20 +179,20 @@ class Memory:
 
     @property
     def cl_buffer(self) -> cl.Buffer:
-        """The OpenCL buffer; an error for a pointer, and once it was released."""
+        """The OpenCL buffer; an error for a pointer or image, and once it was released."""
         native = self.native
-        if isinstance(native, NativePointer):
-            raise ClinferError("this memory is a pointer, no OpenCL buffer", where="memory", values={
+        if not isinstance(native, NativeBuffer):
+            raise ClinferError("this memory is no OpenCL buffer", where="memory", values={
                 "allocation type": self.allocation_type, "native type": self.native_type},
-                hint="use its `address`, or allocate it as cl_mem")
+                hint="use its `address` if it is a pointer, or allocate it as cl_mem")
         return native.cl_buffer
 
     @property
     def address(self) -> int:
-        """The pointer; an error for a buffer, and once it was released."""
+        """The pointer; an error for a buffer or image, and once it was released."""
         native = self.native
-        if isinstance(native, NativeBuffer):
-            raise ClinferError("this memory is an OpenCL buffer, no pointer", where="memory", values={
+        if not isinstance(native, NativePointer):
+            raise ClinferError("this memory is no pointer", where="memory", values={
                 "allocation type": self.allocation_type, "native type": self.native_type},
                 hint="use its `cl_buffer`, or `Stream.mapped` to see its contents")
         return native.address
@@ -205,11 +227,12 @@ class Memory:
                 "offset": offset, "bytes": size, "bytes of memory": self.capacity})
         native, (whole, before) = self.native, self.origin
         start = before + offset
-        part: NativeBuffer | NativePointer
+        part: Native
         if isinstance(native, NativePointer):
             part = NativePointer(native.address + offset, native.kind, native.calls)
+        elif not isinstance(whole.native, NativeBuffer):
+            raise ClinferError("an image has no parts", where="memory", values={"offset": offset, "bytes": size})
         else:
-            assert isinstance(whole.native, NativeBuffer)
             part = NativeBuffer(_sub_buffer(whole.native.cl_buffer, start, size), native.kind)
         return Memory(self.engine, Allocation(part, size, self.allocation_type, whole=whole, offset=start))
 

@@ -14,8 +14,10 @@ AllocationType = Literal["cl_mem", "usm_host", "usm_shared", "usm_device"]
 cl_mem: an OpenCL buffer. usm_host: host memory that the device reaches. usm_shared: moves between host and device.
 usm_device: device memory that the host does not see. The last three are pointers where the device has them.
 """
-NativeType = Literal["cl_mem", "host_cl_mem", "svm", "usm_host", "usm_shared", "usm_device"]
-"""What stands behind it: besides the above, a buffer in host memory and OpenCL's fine-grain shared virtual memory."""
+NativeType = Literal["cl_mem", "host_cl_mem", "svm", "usm_host", "usm_shared", "usm_device", "coarse_svm", "image"]
+"""What stands behind it: besides the above, a buffer in host memory and OpenCL's fine-grain shared virtual memory.
+Only users bring coarse-grain shared virtual memory, which the host sees while it is mapped, and images.
+"""
 
 ALLOCATION_TYPES: tuple[AllocationType, ...] = get_args(AllocationType)
 HOST_TYPE: AllocationType = "usm_host"

@@ -25,6 +25,9 @@ _SET = [HANDLE, ctypes.c_uint, HANDLE]
 _COPY = [HANDLE, ctypes.c_uint, HANDLE, HANDLE, ctypes.c_size_t, ctypes.c_uint, HANDLE, HANDLE]
 _FILL = [HANDLE, HANDLE, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_uint, HANDLE, HANDLE]
 
+_USM_TYPE, _USM_BASE, _USM_SIZE = 0x419A, 0x419B, 0x419C
+_USM_TYPES: dict[int, NativeType] = {0x4197: "usm_host", 0x4198: "usm_device", 0x4199: "usm_shared"}
+
 Allocate = Callable[[int], int]
 """From a byte count to an address; StatusError where the driver refuses."""
 
@@ -64,6 +67,31 @@ def usm_calls(context: cl.Context, device: cl.Device) -> PointerCalls | None:
          "usm_device": _allocator(on_device, context.int_ptr, device.int_ptr, None),
          "usm_shared": _allocator(on_both, context.int_ptr, device.int_ptr, None)},
         lambda address: free(context.int_ptr, address), set_argument, copy, fill)
+
+
+@dataclass(frozen=True)
+class UsmAllocation:
+    """What the driver knows of a pointer: its type, and the allocation in which it lies."""
+
+    kind: NativeType
+    base: int
+    nbytes: int
+
+
+def find_usm(context: cl.Context, device: cl.Device, address: int) -> UsmAllocation | None:
+    """The allocation of Intel's extension in which an address lies; None if it lies in none of this context."""
+    ask = driver.extension_function(device.platform, "clGetMemAllocInfoINTEL", ctypes.c_int,
+                                    [HANDLE, HANDLE, ctypes.c_uint, ctypes.c_size_t, HANDLE, HANDLE])
+    if ask is None:
+        return None
+
+    def value(key: int, kind: type[ctypes.c_uint] | type[ctypes.c_size_t]) -> int:
+        found = kind()
+        status = ask(context.int_ptr, address, key, ctypes.sizeof(found), ctypes.addressof(found), None)
+        return 0 if status else int(found.value)
+
+    kind = _USM_TYPES.get(value(_USM_TYPE, ctypes.c_uint))
+    return kind and UsmAllocation(kind, value(_USM_BASE, ctypes.c_size_t), value(_USM_SIZE, ctypes.c_size_t))
 
 
 def svm_calls(context: cl.Context) -> PointerCalls | None:

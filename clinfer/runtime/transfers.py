@@ -19,7 +19,7 @@ def write(queue: cl.CommandQueue, memory: Memory, offset: int, source: np.ndarra
     """From a contiguous array, which must stay until the event is complete."""
     native = memory.native
     if not isinstance(native, NativePointer):
-        return cl._cl._enqueue_write_buffer(queue, native.cl_buffer, source, offset, None, blocking)
+        return cl._cl._enqueue_write_buffer(queue, memory.cl_buffer, source, offset, None, blocking)
     return _copy_with_event(queue, native, blocking, native.address + offset, source.ctypes.data, source.nbytes)
 
 
@@ -27,7 +27,7 @@ def read(queue: cl.CommandQueue, memory: Memory, offset: int, into: np.ndarray, 
     """To a contiguous array, which must stay until the event is complete."""
     native = memory.native
     if not isinstance(native, NativePointer):
-        return cl._cl._enqueue_read_buffer(queue, native.cl_buffer, into, offset, None, blocking)
+        return cl._cl._enqueue_read_buffer(queue, memory.cl_buffer, into, offset, None, blocking)
     return _copy_with_event(queue, native, blocking, into.ctypes.data, native.address + offset, into.nbytes)
 
 
@@ -59,7 +59,7 @@ def copy(queue: cl.CommandQueue, source: Memory, source_offset: int, target: Mem
         check(driver.read_buffer(queue.int_ptr, source.cl_buffer.int_ptr, False, source_offset, nbytes,
                                  other.address + target_offset, 0, None, None))
     else:
-        cl._cl._enqueue_copy_buffer(queue, one.cl_buffer, other.cl_buffer, nbytes, source_offset, target_offset)
+        cl._cl._enqueue_copy_buffer(queue, source.cl_buffer, target.cl_buffer, nbytes, source_offset, target_offset)
 
 
 def copy_rows(queue: cl.CommandQueue, source: Memory, source_offset: int, source_pitch: int, target: Memory,
@@ -95,4 +95,4 @@ def fill(queue: cl.CommandQueue, memory: Memory, pattern: bytes, offset: int, nb
     if isinstance(native, NativePointer):
         check(native.calls.fill(queue.int_ptr, native.address + offset, pattern, len(pattern), nbytes, 0, None, None))
     else:
-        cl._cl._enqueue_fill_buffer(queue, native.cl_buffer, np.frombuffer(pattern, np.uint8), offset, nbytes)
+        cl._cl._enqueue_fill_buffer(queue, memory.cl_buffer, np.frombuffer(pattern, np.uint8), offset, nbytes)

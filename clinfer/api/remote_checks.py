@@ -1,0 +1,53 @@
+"""Whether a remote tensor can be an input or output: checked before anything is enqueued."""
+from __future__ import annotations
+
+from clinfer.api.arrays import Declared
+from clinfer.api.ports import describe
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import is_static, show
+from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.engine import Engine
+
+WHERE = "infer request"
+
+
+def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
+    """Raise unless kernels of this engine can work on the tensor in place of what is declared."""
+    if tensor.context.engine is not engine:
+        _check_context(tensor, declared, engine)
+    if tensor.kind != declared.element_type:
+        raise ClinferError(f"{declared.label} has the wrong element type", where=WHERE, values={
+            "expected": describe(declared.port), "given": tensor},
+            hint="remote tensors are taken as they are; convert it by a kernel, or in the model (PrePostProcessor)")
+    if tensor.is_image:
+        raise ClinferError(f"{declared.label} is no surface, and was given an image", where=WHERE, values={
+            "expected": describe(declared.port), "given": tensor}, hint="give a buffer, or memory at an address")
+    if tensor.size:
+        declared.check_shape(tensor.static_shape)
+    _ = tensor.memory
+
+
+def check_remote_output(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
+    """`check_remote`, and whether the tensor can take what is written."""
+    check_remote(tensor, declared, engine)
+    if not tensor.is_writable:
+        raise ClinferError(f"{declared.label} was given a buffer that kernels may only read", where=WHERE,
+                           values={"given": tensor}, hint="make the buffer with mem_flags.READ_WRITE")
+    if declared.shape is None or not is_static(declared.shape):
+        return
+    needed = Layout.planar(declared.shape, declared.element_type).byte_size
+    if tensor.memory.capacity < needed:
+        raise ClinferError(f"{declared.label} does not fit into the tensor that was set for it", where=WHERE, values={
+            "expected": f"{declared.element_type}{show(declared.shape)}", "bytes needed": needed,
+            "bytes given": tensor.memory.capacity})
+
+
+def _check_context(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
+    theirs, ours = tensor.context.engine, engine
+    if theirs.cl_context.int_ptr != ours.cl_context.int_ptr:
+        raise ClinferError(f"{declared.label} was given a tensor of another context", where=WHERE, values={
+            "given": tensor, "the tensor's context": f"{theirs.cl_context.int_ptr:#x} on {theirs.device}",
+            "the model's context": f"{ours.cl_context.int_ptr:#x} on {ours.device}"},
+            hint="make the tensor with compiled.get_context().create_tensor, or compile the model for the tensor's "
+                 "context")

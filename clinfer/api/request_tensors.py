@@ -1,0 +1,130 @@
+"""The inputs and outputs of an infer request, as users set and get them."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
+from clinfer.api.input_slot import InputSlot
+from clinfer.api.output_slot import OutputSlot
+from clinfer.api.ports import PortKey
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.remote.tensors import RemoteTensor
+
+if TYPE_CHECKING:
+    from clinfer.api.compiled_model import CompiledModel
+
+AnyTensor: TypeAlias = ov.Tensor | RemoteTensor
+"""In host memory, or in memory of a remote context."""
+
+
+class RequestTensors:
+    """One slot per input and output of a model."""
+
+    def __init__(self, compiled_model: CompiledModel) -> None:
+        self._compiled = compiled_model
+        self._ports = compiled_model.ports
+        engine = compiled_model.engine
+        self._inputs = [InputSlot(Declared.of(port, "input"), engine) for port in self._ports.inputs]
+        self._outputs = [OutputSlot(Declared.of(port, "output"), engine) for port in self._ports.outputs]
+
+    def _check_idle(self) -> None:
+        """Raise while an inference is running."""
+        raise NotImplementedError
+
+    # -- inputs of one inference ----------------------------------------------------------------
+
+    def _give(self, inputs: Any, share: bool, keep: bool) -> None:
+        """Check everything, then take everything."""
+        given = self._convert(inputs)
+        for index, value in given.items():
+            if isinstance(value, HostData):
+                self._inputs[index].give(value, share, keep)
+            else:
+                self._inputs[index].set_tensor(value)
+
+    def _convert(self, inputs: Any) -> dict[int, HostData | AnyTensor]:
+        given: dict[int, HostData | AnyTensor] = {}
+        for key, value in by_key(inputs, self._ports).items():
+            index = self._ports.input_index(key)
+            slot = self._inputs[index]
+            if isinstance(value, RemoteTensor):
+                slot.check_remote(value)
+                given[index] = value
+            elif isinstance(value, ov.Tensor | ov.RemoteTensor):
+                from_tensor(value, slot.declared)
+                given[index] = value
+            else:
+                given[index] = from_value(value, slot.declared)
+        return given
+
+    def _remote_tensors(self) -> tuple[list[RemoteTensor], list[RemoteTensor]]:
+        """The remote tensors that are read, and those that are written to."""
+        return ([slot.remote for slot in self._inputs if slot.remote is not None],
+                [slot.remote for slot in self._outputs if slot.remote is not None])
+
+    # -- tensors --------------------------------------------------------------------------------
+
+    def set_tensor(self, key: str | ov.Output | ov.ConstOutput, tensor: AnyTensor) -> None:
+        """Use a tensor of the host or of a remote context as the input or output of a name or port."""
+        self._check_idle()
+        is_input, index = self._ports.find(key)
+        (self._inputs if is_input else self._outputs)[index].set_tensor(tensor)
+
+    def set_tensors(self, tensors: Mapping[str | ov.Output | ov.ConstOutput, AnyTensor]) -> None:
+        """`set_tensor` for each item."""
+        for key, tensor in tensors.items():
+            self.set_tensor(key, tensor)
+
+    def set_input_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
+        """`set_input_tensor(index, tensor)`, or `set_input_tensor(tensor)` where there is one input."""
+        self._check_idle()
+        key, value = (None, index) if tensor is None else (index, tensor)
+        self._inputs[self._ports.input_index(key)].set_tensor(value)
+
+    def set_output_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
+        """`set_output_tensor(index, tensor)`, or `set_output_tensor(tensor)` where there is one output."""
+        self._check_idle()
+        key, value = (None, index) if tensor is None else (index, tensor)
+        self._outputs[self._ports.output_index(key)].set_tensor(value)
+
+    def set_input_tensors(self, tensors: Mapping[PortKey, AnyTensor]) -> None:
+        """`set_input_tensor` for each item."""
+        for key, tensor in tensors.items():
+            self.set_input_tensor(key, tensor)
+
+    def set_output_tensors(self, tensors: Mapping[PortKey, AnyTensor]) -> None:
+        """`set_output_tensor` for each item."""
+        for key, tensor in tensors.items():
+            self.set_output_tensor(key, tensor)
+
+    def get_tensor(self, key: str | ov.Output | ov.ConstOutput) -> AnyTensor:
+        """The tensor of the input or output of a name or port; see get_input_tensor."""
+        is_input, index = self._ports.find(key)
+        return self.get_input_tensor(index) if is_input else self.get_output_tensor(index)
+
+    def get_input_tensor(self, index: PortKey | None = None) -> AnyTensor:
+        """The tensor that was set for an input (the only one without an index), else a host tensor with what it
+        holds; it is read at every later inference."""
+        self._check_idle()
+        slot = self._inputs[self._ports.input_index(index)]
+        if not slot.is_on_device_only:
+            return slot.get_tensor(None)
+        with self._compiled.pool.borrow() as network:
+            return slot.get_tensor(network.stream)
+
+    def get_output_tensor(self, index: PortKey | None = None) -> AnyTensor:
+        """The tensor that was set for an output (the only one without an index), else a host tensor with the last
+        results; it is written at every later inference."""
+        self._check_idle()
+        return self._outputs[self._ports.output_index(index)].get_tensor()
+
+    @property
+    def input_tensors(self) -> list[AnyTensor]:
+        """The tensors of all inputs."""
+        return [self.get_input_tensor(i) for i in range(len(self._inputs))]
+
+    @property
+    def output_tensors(self) -> list[AnyTensor]:
+        """The tensors of all outputs."""
+        return [self.get_output_tensor(i) for i in range(len(self._outputs))]

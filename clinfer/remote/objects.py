@@ -1,0 +1,84 @@
+"""The user's OpenCL objects, and raw handles of them, as objects of ours.
+
+Each is retained once more and let go of once, so that it lives as long as ours does, whatever the user does to his.
+"""
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import pyopencl as cl
+
+from clinfer.base.errors import ClinferError
+from clinfer.runtime.device import DeviceInfo, available_devices, devices_by_name
+
+Object = TypeVar("Object", cl.Context, cl.CommandQueue, cl.Buffer, cl.Image)
+
+WHERE = "remote context"
+
+
+def retained(given: Object) -> Object:
+    """A second reference to an OpenCL object, which is released when it is collected."""
+    return type(given).from_int_ptr(given.int_ptr, True)
+
+
+def read_handle(name: str, handle: object) -> int:
+    """A raw handle of the user's, given under that name: an integer, or something with a `value` such as c_void_p."""
+    value = getattr(handle, "value", handle)
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ClinferError(f"{name} is no handle", where=WHERE, values={"given": repr(handle)},
+                           hint=f"give the integer of a valid OpenCL object as {name}=, or the pyopencl object itself")
+    return value
+
+
+def context_of_handle(handle: object) -> cl.Context:
+    """The context of a raw cl_context, retained; that the handle is valid is the caller's promise."""
+    return cl.Context.from_int_ptr(read_handle("cl_context", handle), True)
+
+
+def queue_of_handle(handle: object) -> cl.CommandQueue:
+    """The queue of a raw cl_command_queue, retained; that the handle is valid is the caller's promise."""
+    return cl.CommandQueue.from_int_ptr(read_handle("queue", handle), True)
+
+
+def memory_of_handle(handle: object) -> cl.Buffer | cl.Image:
+    """The buffer or image of a raw cl_mem, retained; that the handle is valid is the caller's promise."""
+    return cl.MemoryObject.from_int_ptr(read_handle("cl_mem", handle), True)
+
+
+def find_known_device(device: cl.Device) -> DeviceInfo:
+    """What clinfer knows of a device of the user's. Errors: a device that is not among `available_devices`."""
+    for known in available_devices():
+        if known.cl_device == device:
+            return known
+    raise ClinferError("the device of this context is none of those that clinfer works on", where=WHERE,
+                       values={"device": device.name.strip(), "platform": device.platform.name.strip(),
+                               **devices_by_name()},
+                       hint="make the context for one of these; clinfer devices lists them")
+
+
+def choose_device(context: cl.Context, number: int | None) -> DeviceInfo:
+    """The device of a context; where it has several, the one of that number."""
+    devices = context.devices
+    if number is None and len(devices) > 1:
+        raise ClinferError("the context has several devices", where=WHERE, values=_listed(devices),
+                           hint="choose one with ctx_device_id=, or give a queue")
+    if number is not None and not 0 <= number < len(devices):
+        raise ClinferError("the context has no device of that number", where=WHERE,
+                           values={"ctx_device_id": number, **_listed(devices)})
+    return find_known_device(devices[number or 0])
+
+
+def check_same_context(what: str, found: Any, wanted: cl.Context) -> None:
+    """Raise unless an object that belongs to one context (`found`) may be used in another."""
+    if found.int_ptr != wanted.int_ptr:
+        raise ClinferError(f"{what} belongs to another OpenCL context", where=WHERE,
+                           values={"its context": _described(found), "this context": _described(wanted)},
+                           hint="make it in this context, or make the remote context from its own")
+
+
+def _described(context: cl.Context) -> str:
+    return f"{context.int_ptr:#x} on {', '.join(device.name.strip() for device in context.devices)}"
+
+
+def _listed(devices: list[cl.Device]) -> dict[str, object]:
+    return {f"device {number}": device.name.strip() for number, device in enumerate(devices)}
