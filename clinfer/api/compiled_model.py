@@ -21,6 +21,7 @@ from clinfer.api.stream_pool import StreamPool
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.host_waits import host_waits
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.program.program import Program
@@ -166,6 +167,12 @@ class CompiledModel(metaclass=Handle):
         """Take what an inference measured."""
         self._profile = profile
 
+    @property
+    def host_waits(self) -> tuple[str, ...]:
+        """The primitives for which the host waits in the middle of an inference, see `network.host_waits`: where there
+        are any, `start_async` in a queue of the user's waits for them."""
+        return host_waits(self.program)
+
     def get_runtime_model(self) -> ov.Model:
         """The executed graph, see `clinfer.api.runtime_model`; with times once a profiled inference ran."""
         results = [port.get_node().get_friendly_name() for port in self.ports.outputs]
@@ -179,6 +186,7 @@ class CompiledModel(metaclass=Handle):
             "EXECUTION_DEVICES": [self.engine.device.name],
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS": self._config.num_streams,
             "LOADED_FROM_CACHE": self._loaded_from_cache,
+            "host_waits": self.host_waits,
             **self._config.properties(),
         }
         values["SUPPORTED_PROPERTIES"] = dict.fromkeys(["SUPPORTED_PROPERTIES", *values], "RO")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import clinfer.frontend as frontend
+import clinfer.intel_gpu as intel_gpu
 from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, Version, compile_model
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from openvino import *  # noqa: F403
 
 # clinfer.frontend hands out what openvino.frontend holds, besides its own modules.
-_OURS = {"frontend": frontend, **{entry.__name__: entry for entry in (
+_OURS = {"frontend": frontend, "intel_gpu": intel_gpu, **{entry.__name__: entry for entry in (
     AsyncInferQueue, CancelledError, ClBufferTensor, ClContext, ClImage2DTensor, ClinferError, CompiledModel, Core,
     InferRequest, RemoteContext, RemoteTensor, USMTensor, UnsupportedError, Version, build_network, compile_model)}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))

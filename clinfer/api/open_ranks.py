@@ -151,6 +151,11 @@ class OpenRankModel(CompiledModel):
     def profile(self) -> tuple[NodeProfile, ...]:
         return self._latest.profile
 
+    @property
+    def host_waits(self) -> tuple[str, ...]:
+        """See CompiledModel; none are known before the first inference."""
+        return () if self._last is None else self._last.host_waits
+
     def export_model(self, model_stream: Any = None) -> bytes | None:
         """Always an error: what the model becomes is not settled."""
         raise ClinferError("a model whose ranks are open cannot be exported", where=self._where,

@@ -24,6 +24,7 @@ from clinfer.remote.objects import (
     check_same_context,
     choose_device,
     context_of_handle,
+    context_of_queue,
     find_known_device,
     memory_of_handle,
     queue_of_handle,
@@ -191,9 +192,10 @@ class ClContext(RemoteContext):
                  ctx_device_id: int | None = None, *, cl_context: Any = None, queue: Any = None) -> None:
         context, own_queue = _read(context_or_queue, cl_context, queue)
         if own_queue is not None:
+            own_context = context_of_queue(own_queue)
             if context is not None:
-                check_same_context("the queue", own_queue.context, context)
-            context, device = own_queue.context, find_known_device(own_queue.device)
+                check_same_context("the queue", own_context, context)
+            context, device = own_context, find_known_device(own_queue.device)
         else:
             assert context is not None
             device = choose_device(context, ctx_device_id)

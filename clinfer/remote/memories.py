@@ -26,7 +26,7 @@ def wrap_buffer(engine: Engine, buffer: cl.Buffer) -> Memory:
     if parent is None:
         return Memory(engine, Allocation(NativeBuffer(own), own.size))
     whole = Allocation(NativeBuffer(parent), parent.size)
-    return Memory(engine, Allocation(NativeBuffer(own), own.size, whole=whole, offset=own.offset))
+    return Memory(engine, Allocation(NativeBuffer(own), own.size, on_free=whole.free, whole=whole, offset=own.offset))
 
 
 def wrap_image(engine: Engine, image: cl.Image) -> Memory:

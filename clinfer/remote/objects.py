@@ -4,12 +4,14 @@ Each is retained once more and let go of once, so that it lives as long as ours 
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime.device import DeviceInfo, available_devices, devices_by_name
+from clinfer.runtime.status import driver_error
 
 Object = TypeVar("Object", cl.Context, cl.CommandQueue, cl.Buffer, cl.Image)
 
@@ -45,15 +47,35 @@ def memory_of_handle(handle: object) -> cl.Buffer | cl.Image:
     return cl.MemoryObject.from_int_ptr(read_handle("cl_mem", handle), True)
 
 
+def context_of_queue(queue: cl.CommandQueue) -> cl.Context:
+    """The context in which a queue is. Errors: the context is gone (not every driver lets queues keep it)."""
+    try:
+        return queue.context
+    except cl.Error as error:
+        told = driver_error(error, "tell the context of a queue", where=WHERE)
+        raise ClinferError(told.what, where=WHERE, hint="keep the pyopencl.Context as long as its queues") from None
+
+
 def find_known_device(device: cl.Device) -> DeviceInfo:
-    """What clinfer knows of a device of the user's. Errors: a device that is not among `available_devices`."""
+    """What clinfer knows of a device of the user's, or of the one that it is a part of. Errors: one that is not among
+    `available_devices`."""
+    whole = _whole_device(device)
     for known in available_devices():
-        if known.cl_device == device:
-            return known
+        if known.cl_device == whole:
+            return known if whole == device else replace(known, cl_device=device)
     raise ClinferError("the device of this context is none of those that clinfer works on", where=WHERE,
                        values={"device": device.name.strip(), "platform": device.platform.name.strip(),
                                **devices_by_name()},
                        hint="make the context for one of these; clinfer devices lists them")
+
+
+def _whole_device(device: cl.Device) -> cl.Device:
+    parent: cl.Device | None
+    try:
+        parent = device.parent_device
+    except cl.Error:
+        parent = None
+    return device if parent is None else _whole_device(parent)
 
 
 def choose_device(context: cl.Context, number: int | None) -> DeviceInfo:

@@ -88,13 +88,15 @@ class Allocation:
     (which is part of no other), in which it begins at `offset`.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "allocation_type", "native", "native_type", "nbytes", "offset", "whole")
+    __slots__ = ("__weakref__", "_finalizer", "allocation_type", "native", "native_type", "nbytes", "offset", "parts",
+                 "whole")
 
     def __init__(self, native: Native, nbytes: int, allocation_type: AllocationType = "cl_mem",
                  on_free: Callable[[], None] | None = None, whole: Allocation | None = None, offset: int = 0) -> None:
         self.native: Native | None = native
         self.whole = whole
         self.offset = offset
+        self.parts: weakref.WeakSet[Allocation] = weakref.WeakSet()
         self.native_type = native.kind
         self.nbytes = nbytes
         self.allocation_type = allocation_type
@@ -103,7 +105,9 @@ class Allocation:
             self._finalizer.atexit = False
 
     def free(self) -> None:
-        """Give the memory back now; again is harmless."""
+        """Give the memory back now, and that of its parts, which would keep it; again is harmless."""
+        for part in list(self.parts):
+            part.free()
         native, self.native = self.native, None
         if native is not None and (self._finalizer or self.whole):
             native.release()
@@ -234,7 +238,9 @@ class Memory:
             raise ClinferError("an image has no parts", where="memory", values={"offset": offset, "bytes": size})
         else:
             part = NativeBuffer(_sub_buffer(whole.native.cl_buffer, start, size), native.kind)
-        return Memory(self.engine, Allocation(part, size, self.allocation_type, whole=whole, offset=start))
+        allocation = Allocation(part, size, self.allocation_type, whole=whole, offset=start)
+        self._allocation.parts.add(allocation)
+        return Memory(self.engine, allocation)
 
     def shares_buffer(self, other: Memory) -> bool:
         """Whether both see the same allocation."""

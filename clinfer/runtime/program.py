@@ -72,7 +72,8 @@ def _build_log(program: cl._cl._Program, device: cl.Device) -> str:
 
 def binary_of(program: cl._cl._Program, device: DeviceInfo) -> bytes:
     """The sealed binary of a built program."""
-    return seal(bytes(program.get_info(cl.program_info.BINARIES)[0]), device)
+    place = program.get_info(cl.program_info.DEVICES).index(device.cl_device)
+    return seal(bytes(program.get_info(cl.program_info.BINARIES)[place]), device)
 
 
 def entry_names(source: str) -> list[str]:

@@ -1,0 +1,37 @@
+"""Where the host must wait for the device in the middle of an inference, known before the first one."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clinfer.program.program import Program
+
+
+def host_waits(program: Program) -> tuple[str, ...]:
+    """The primitives whose results the host reads before it can hand over what follows, those in bodies behind
+    `<primitive>/body<number>/`. Of inputs the host reads only those that it was not given itself: `input <name>`."""
+    return tuple(dict.fromkeys(_waits(program)))
+
+
+def _waits(program: Program) -> Iterator[str]:
+    makers = {tensor: node for node in program.nodes for tensor in node.outputs}
+    inputs = {tensor: name for name, tensor in program.input_tensors.items()}
+    for segment in program.segments:
+        for tensor in segment.values:
+            if tensor in inputs:
+                yield f"input {inputs[tensor]}"
+            elif tensor in makers and makers[tensor].kind != "host":
+                yield program.tensors[tensor].port.primitive
+    for node in program.nodes:
+        if node.kind == "call":
+            yield node.primitive.id
+        for number, body in enumerate(node.bodies):
+            loop = node.primitive.bodies[number].loop
+            if loop is not None and loop.condition and _varies(body, loop.condition):
+                yield node.primitive.id
+            yield from (f"{node.primitive.id}/body{number}/{name}" for name in _waits(body)
+                        if not name.startswith("input "))
+
+
+def _varies(program: Program, name: str) -> bool:
+    """Whether an output is no constant."""
+    return program.outputs[name].tensor not in program.constants
