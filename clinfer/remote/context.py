@@ -150,8 +150,9 @@ class RemoteContext:
     def _over_memory(self, kind: ElementType, shape: StaticShape, memory: cl.Buffer | cl.Image,
                      given: object) -> RemoteTensor:
         if isinstance(memory, cl.Image):
+            wrapped = wrap_image(self.engine, memory)
             check_image(memory, kind, shape)
-            return ClImage2DTensor.over(self, wrap_image(self.engine, memory), kind, shape, given)
+            return ClImage2DTensor.over(self, wrapped, kind, shape, given)
         return ClBufferTensor.over(self, wrap_buffer(self.engine, memory), kind, shape, given)
 
     # -- for clinfer ----------------------------------------------------------------------------

@@ -22,11 +22,19 @@ def wrap_buffer(engine: Engine, buffer: cl.Buffer) -> Memory:
     """A buffer or sub-buffer; it is retained."""
     check_same_context("the buffer", buffer.context, engine.cl_context)
     own = retained(buffer)
-    parent = own.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
+    parent = _parent(own)
     if parent is None:
         return Memory(engine, Allocation(NativeBuffer(own), own.size))
     whole = Allocation(NativeBuffer(parent), parent.size)
     return Memory(engine, Allocation(NativeBuffer(own), own.size, on_free=whole.free, whole=whole, offset=own.offset))
+
+
+def _parent(buffer: cl.Buffer) -> cl.Buffer | None:
+    """The buffer of which a sub-buffer is a part, retained; None for others, and if its owner has released it."""
+    try:
+        return buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
+    except cl.Error:
+        return None
 
 
 def wrap_image(engine: Engine, image: cl.Image) -> Memory:
