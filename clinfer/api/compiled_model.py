@@ -13,7 +13,7 @@ from clinfer.api.config import CompileConfig, pairs_of
 from clinfer.api.handles import Handle
 from clinfer.api.infer_request import InferRequest
 from clinfer.api.input_slot import InputSlot
-from clinfer.api.ports import PortKey, Ports, describe_all
+from clinfer.api.ports import PortKey, Ports, describe_all, port_name
 from clinfer.api.results import Results
 from clinfer.api.runtime_model import runtime_model
 from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
@@ -171,7 +171,8 @@ class CompiledModel(metaclass=Handle):
     def host_waits(self) -> tuple[str, ...]:
         """The primitives for which the host waits in the middle of an inference, see `network.host_waits`: where there
         are any, `start_async` in a queue of the user's waits for them."""
-        return host_waits(self.program)
+        names = dict(zip(self.parts.input_names, map(port_name, self.ports.inputs), strict=True))
+        return host_waits(self.program, names)
 
     def get_runtime_model(self) -> ov.Model:
         """The executed graph, see `clinfer.api.runtime_model`; with times once a profiled inference ran."""

@@ -56,6 +56,11 @@ class Flights:
         self._flights: deque[Flight] = deque()
         self._lock = threading.Lock()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none that nobody waited for."""
+        return not self._flights
+
     def add(self, flight: Flight) -> None:
         """Note one that was enqueued, and let go of those that are done."""
         while self._flights and self._flights[0].is_done:

@@ -363,10 +363,10 @@ class InferRequest(RequestTensors, metaclass=Handle):
                 f"outputs {describe_all(self._ports.outputs)}>")
 
     def move_to_host(self, stream: Stream) -> None:
-        """Keep the inputs on the host until the next inference, unless one is running."""
+        """Keep the inputs on the host until the next inference, unless one is running or was not waited for."""
         if self._busy.acquire(blocking=False):
             try:
-                for slot in self._inputs:
+                for slot in self._inputs if self._flights.is_empty else ():
                     slot.move_to_host(stream)
             finally:
                 self._busy.release()

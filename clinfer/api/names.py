@@ -1,10 +1,10 @@
 """Every public name of OpenVINO, with clinfer's own in place of those of the same name."""
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import clinfer.frontend as frontend
-import clinfer.intel_gpu as intel_gpu
 from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, Version, compile_model
@@ -12,14 +12,16 @@ from clinfer.api.hand_made import build_network
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
 from clinfer.frontend.openvino_import import openvino
+from clinfer.remote import ocl
 from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.remote.tensors import ClBufferTensor, ClImage2DTensor, RemoteTensor, USMTensor
 
 if TYPE_CHECKING:
     from openvino import *  # noqa: F403
 
-# clinfer.frontend hands out what openvino.frontend holds, besides its own modules.
-_OURS = {"frontend": frontend, "intel_gpu": intel_gpu, **{entry.__name__: entry for entry in (
+# C++ has `ocl` in the namespace ov::intel_gpu. clinfer.frontend hands out what openvino.frontend holds, besides its
+# own modules.
+_OURS = {"frontend": frontend, "intel_gpu": SimpleNamespace(ocl=ocl), **{entry.__name__: entry for entry in (
     AsyncInferQueue, CancelledError, ClBufferTensor, ClContext, ClImage2DTensor, ClinferError, CompiledModel, Core,
     InferRequest, RemoteContext, RemoteTensor, USMTensor, UnsupportedError, Version, build_network, compile_model)}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))

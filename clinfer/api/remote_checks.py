@@ -18,11 +18,11 @@ def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> No
         _check_context(tensor, declared, engine)
     if tensor.kind != declared.element_type:
         raise ClinferError(f"{declared.label} has the wrong element type", where=WHERE, values={
-            "expected": describe(declared.port), "given": tensor},
+            "expected": describe(declared.port), "given": str(tensor)},
             hint="remote tensors are taken as they are; convert it by a kernel, or in the model (PrePostProcessor)")
     if tensor.is_image:
         raise ClinferError(f"{declared.label} is no surface, and was given an image", where=WHERE, values={
-            "expected": describe(declared.port), "given": tensor}, hint="give a buffer, or memory at an address")
+            "expected": describe(declared.port), "given": str(tensor)}, hint="give a buffer, or memory at an address")
     if tensor.size:
         declared.check_shape(tensor.static_shape)
     _ = tensor.memory
@@ -33,7 +33,7 @@ def check_remote_output(tensor: RemoteTensor, declared: Declared, engine: Engine
     check_remote(tensor, declared, engine)
     if not tensor.is_writable:
         raise ClinferError(f"{declared.label} was given a buffer that kernels may only read", where=WHERE,
-                           values={"given": tensor}, hint="make the buffer with mem_flags.READ_WRITE")
+                           values={"given": str(tensor)}, hint="make the buffer with mem_flags.READ_WRITE")
     if declared.shape is None or not is_static(declared.shape):
         return
     needed = Layout.planar(declared.shape, declared.element_type).byte_size
@@ -47,7 +47,7 @@ def _check_context(tensor: RemoteTensor, declared: Declared, engine: Engine) -> 
     theirs, ours = tensor.context.engine, engine
     if theirs.cl_context.int_ptr != ours.cl_context.int_ptr:
         raise ClinferError(f"{declared.label} was given a tensor of another context", where=WHERE, values={
-            "given": tensor, "the tensor's context": f"{theirs.cl_context.int_ptr:#x} on {theirs.device}",
+            "given": str(tensor), "the tensor's context": f"{theirs.cl_context.int_ptr:#x} on {theirs.device}",
             "the model's context": f"{ours.cl_context.int_ptr:#x} on {ours.device}"},
             hint="make the tensor with compiled.get_context().create_tensor, or compile the model for the tensor's "
                  "context")

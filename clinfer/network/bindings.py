@@ -166,7 +166,8 @@ class Bindings:
             elif memory.capacity < nbytes:
                 raise ClinferError("the memory given for an output is too small", where="network",
                                    values={"output": self._program.tensors[root].port, "needed bytes": nbytes,
-                                           "given bytes": memory.capacity})
+                                           "given bytes": memory.capacity},
+                                   hint="give larger memory, or none")
             self.bind(root, memory)
         return own, tuple(grown)
 

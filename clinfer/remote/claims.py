@@ -22,7 +22,7 @@ def check_apart(read: Sequence[RemoteTensor], written: Sequence[RemoteTensor]) -
         for other in (*read, *written[:number]):
             if _overlap(output.span, other.span):
                 raise ClinferError("an output lies in the memory of another tensor of the same inference",
-                                   where="infer request", values={"output": output, "other tensor": other},
+                                   where="infer request", values={"output": str(output), "other tensor": str(other)},
                                    hint="give each output memory of its own")
 
 

@@ -191,6 +191,9 @@ class ClContext(RemoteContext):
 
     def __init__(self, core: Settings, context_or_queue: cl.Context | cl.CommandQueue | None = None,
                  ctx_device_id: int | None = None, *, cl_context: Any = None, queue: Any = None) -> None:
+        if not hasattr(core, "build_threads"):
+            raise ClinferError("a remote context belongs to a clinfer.Core", where=WHERE,
+                               values={"given": f"{type(core).__module__}.{type(core).__name__}"})
         context, own_queue = _read(context_or_queue, cl_context, queue)
         if own_queue is not None:
             own_context = context_of_queue(own_queue)

@@ -57,7 +57,7 @@ class RemoteTensor:
         self.given = given
         self._native: type[RemoteTensor] = type(self)
         self._part_of: RemoteTensor | None = None
-        self._memory: Memory | None = whole if region.offset == 0 else None
+        self._memory: Memory | None = None
 
     def _become_part(self, tensor: RemoteTensor, region: Region) -> None:
         self._set_up(tensor.context, tensor.whole, region, tensor.given)
@@ -81,7 +81,9 @@ class RemoteTensor:
 
         Errors: a region that kernels cannot be given, because it has gaps or begins between two units of alignment.
         """
-        if self._part_of is not None and not self.region.is_dense:
+        if self._part_of is None:
+            return self.whole
+        if not self.region.is_dense:
             raise self._unusable("its elements are no single run of bytes")
         if self._memory is None:
             unit = self.context.engine.capabilities.buffer_alignment
@@ -92,7 +94,7 @@ class RemoteTensor:
 
     def _unusable(self, why: str) -> ClinferError:
         return ClinferError("the device cannot be given this region where it lies", where=WHERE,
-                            values={"region": self, "because": why},
+                            values={"region": str(self), "because": why},
                             hint="copy it with copy_to into a tensor of its own, and use that")
 
     @property
@@ -156,7 +158,7 @@ class RemoteTensor:
             return
         if self._part_of is not None or self.is_image:
             raise ClinferError("regions and images keep their shape", where=WHERE,
-                               values={"tensor": self, "wanted": show(shape)})
+                               values={"tensor": str(self), "wanted": show(shape)})
         self._check_fits(shape)
         self.region = Region.dense(self.kind, shape)
 
@@ -200,7 +202,7 @@ class RemoteTensor:
     @property
     def data(self) -> Any:
         """Always an error: a copy is never made silently."""
-        raise ClinferError("a remote tensor has no data on the host", where=WHERE, values={"tensor": self},
+        raise ClinferError("a remote tensor has no data on the host", where=WHERE, values={"tensor": str(self)},
                            hint="copy it with copy_to(openvino.Tensor(...)) or copy_to(array)")
 
     bytes_data = str_data = data
@@ -241,7 +243,7 @@ class RemoteTensor:
             return self
         if not (isinstance(kind, type) and issubclass(self._native, kind)):
             raise ClinferError(f"this tensor is no {getattr(kind, '__name__', kind)}", where=WHERE,
-                               values={"it is": self._native.__name__, "tensor": self})
+                               values={"it is": self._native.__name__, "tensor": str(self)})
         made = object.__new__(self._native)
         made._become_part(self, self.region)
         return made

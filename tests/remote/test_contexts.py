@@ -10,9 +10,10 @@ import pytest
 import clinfer
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.openvino_import import openvino
 from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.runtime.device import DeviceInfo, available_devices
-from tests.remote.pipelines import F32, User, assert_softmax, softmax_model
+from tests.remote.pipelines import F32, User, assert_softmax, is_alone, softmax_model
 
 
 def test_a_context_is_made_from_each_kind_of_handle(core: Core, user: User, x: np.ndarray) -> None:
@@ -46,7 +47,7 @@ def test_the_users_objects_are_given_back(core: Core, device: DeviceInfo, x: np.
     assert queue.reference_count > 1
     del compiled
     gc.collect()
-    assert (queue.reference_count, given.reference_count) == (1, before)
+    assert given.reference_count == before and is_alone(queue, device)
 
 
 def test_what_a_context_wraps_outlives_the_users_object(core: Core, device: DeviceInfo, x: np.ndarray) -> None:
@@ -110,6 +111,8 @@ def test_what_is_no_context_is_refused(core: Core, user: User, device: DeviceInf
             ClContext(core, given)
     with pytest.raises(ClinferError, match="needs a context or a queue"):
         ClContext(core)
+    with pytest.raises(ClinferError, match=r"belongs to a clinfer.Core(.|\n)*openvino"):
+        ClContext(openvino.Core(), user.context)  # type: ignore[arg-type]
     for name in ("cl_context", "queue"):
         for handle in (0, -1, "text", True, None.__class__):
             with pytest.raises(ClinferError, match=f"{name} is no handle"):
