@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
 
 
+_NO_CLAIM = nullcontext()
+
+
 class InferRequest(RequestTensors, metaclass=Handle):
     """Runs a compiled model, at once or in the background. Requests of one model may run in parallel.
 
@@ -234,9 +237,7 @@ class InferRequest(RequestTensors, metaclass=Handle):
         self._page = EMPTY_PAGE
         for name, slot in zip(parts.input_names, self._inputs, strict=True):
             slot.upload(stream, network, name)
-        wanted = {name: memory for name, output in zip(parts.output_names, self._outputs, strict=True)
-                  if (memory := output.memory) is not None}
-        network.set_outputs(wanted)
+        network.set_outputs(self._given_outputs(parts.output_names))
         results = network.execute(proceed=self._proceed)
         self._page = network.page
         for name, output in zip(parts.output_names, self._outputs, strict=True):
@@ -259,12 +260,12 @@ class InferRequest(RequestTensors, metaclass=Handle):
 
     def _claimed(self) -> AbstractContextManager[None]:
         """Keeps other inferences that run at the same time from memory that this one writes to."""
+        if not self._had_remote:
+            return _NO_CLAIM
         read, written = self._remote_tensors()
-        if not read and not written:
-            return nullcontext()
         check_apart(read, written)
         # In one queue they run one behind the other.
-        return nullcontext() if self._compiled.shares_queue else claimed(read, written)
+        return _NO_CLAIM if self._compiled.shares_queue else claimed(read, written)
 
     # -- in the user's queue --------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.output import NetworkOutput
-from clinfer.remote.host_memories import any_there, find_host_memory
+from clinfer.remote.host_memories import find_host_memory
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
@@ -79,7 +79,7 @@ class OutputSlot:
         if self._remote is not None:
             check_remote(self._remote, self.declared, self._engine)
             return self._remote.memory
-        return find_host_memory(self._engine, self._tensor.data) if self._tensor is not None and any_there() else None
+        return None if self._tensor is None else find_host_memory(self._engine, self._tensor.data)
 
     def receive(self, stream: Stream, output: NetworkOutput) -> None:
         """Enqueue the read of a result, unless it is written to `memory`; it is valid once the caller finished the

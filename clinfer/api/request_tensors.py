@@ -1,7 +1,7 @@
 """The inputs and outputs of an infer request, as users set and get them."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
@@ -9,7 +9,9 @@ from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import PortKey
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.remote.host_memories import any_there
 from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.memory import Memory
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
@@ -27,6 +29,8 @@ class RequestTensors:
         engine = compiled_model.engine
         self._inputs = [InputSlot(Declared.of(port, "input"), engine) for port in self._ports.inputs]
         self._outputs = [OutputSlot(Declared.of(port, "output"), engine) for port in self._ports.outputs]
+        self._had_remote = False
+        """Whether a remote tensor was ever set; sparing a look at each slot."""
 
     def _check_idle(self) -> None:
         """Raise while an inference is running."""
@@ -41,7 +45,11 @@ class RequestTensors:
             if isinstance(value, HostData):
                 self._inputs[index].give(value, share, keep)
             else:
-                self._inputs[index].set_tensor(value)
+                self._set(self._inputs[index], value)
+
+    def _set(self, slot: InputSlot | OutputSlot, tensor: AnyTensor) -> None:
+        slot.set_tensor(tensor)
+        self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
 
     def _convert(self, inputs: Any) -> dict[int, HostData | AnyTensor]:
         given: dict[int, HostData | AnyTensor] = {}
@@ -58,6 +66,13 @@ class RequestTensors:
                 given[index] = from_value(value, slot.declared)
         return given
 
+    def _given_outputs(self, names: Sequence[str]) -> dict[str, Memory]:
+        """The memories of the user's to which the device writes, by the program's names of the outputs."""
+        if not (self._had_remote or any_there()):
+            return {}
+        return {name: memory for name, output in zip(names, self._outputs, strict=True)
+                if (memory := output.memory) is not None}
+
     def _remote_tensors(self) -> tuple[list[RemoteTensor], list[RemoteTensor]]:
         """The remote tensors that are read, and those that are written to."""
         return ([slot.remote for slot in self._inputs if slot.remote is not None],
@@ -69,7 +84,7 @@ class RequestTensors:
         """Use a tensor of the host or of a remote context as the input or output of a name or port."""
         self._check_idle()
         is_input, index = self._ports.find(key)
-        (self._inputs if is_input else self._outputs)[index].set_tensor(tensor)
+        self._set((self._inputs if is_input else self._outputs)[index], tensor)
 
     def set_tensors(self, tensors: Mapping[str | ov.Output | ov.ConstOutput, AnyTensor]) -> None:
         """`set_tensor` for each item."""
@@ -80,13 +95,13 @@ class RequestTensors:
         """`set_input_tensor(index, tensor)`, or `set_input_tensor(tensor)` where there is one input."""
         self._check_idle()
         key, value = (None, index) if tensor is None else (index, tensor)
-        self._inputs[self._ports.input_index(key)].set_tensor(value)
+        self._set(self._inputs[self._ports.input_index(key)], value)
 
     def set_output_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
         """`set_output_tensor(index, tensor)`, or `set_output_tensor(tensor)` where there is one output."""
         self._check_idle()
         key, value = (None, index) if tensor is None else (index, tensor)
-        self._outputs[self._ports.output_index(key)].set_tensor(value)
+        self._set(self._outputs[self._ports.output_index(key)], value)
 
     def set_input_tensors(self, tensors: Mapping[PortKey, AnyTensor]) -> None:
         """`set_input_tensor` for each item."""

@@ -46,6 +46,7 @@ class RemoteTensor:
         made = object.__new__(cls)
         made._set_up(context, memory, Region.dense(element_type, shape), given)
         made._check_fits(shape)
+        made._check_alignment()
         weakref.finalize(made, memory.release).atexit = False
         return made
 
@@ -86,7 +87,8 @@ class RemoteTensor:
         if not self.region.is_dense:
             raise self._unusable("its elements are no single run of bytes")
         if self._memory is None:
-            unit = self.context.engine.capabilities.buffer_alignment
+            is_pointer = isinstance(self.whole.native, NativePointer)
+            unit = 1 if is_pointer else self.context.engine.capabilities.buffer_alignment
             if self.region.offset % unit:
                 raise self._unusable(f"it begins at byte {self.region.offset}, which is no multiple of {unit}")
             self._memory = self.whole.part(self.region.offset, max(self.region.nbytes, 1))
@@ -167,6 +169,12 @@ class RemoteTensor:
         if needed > self.whole.capacity:
             raise ClinferError("the memory is too small for this tensor", where=WHERE, values={
                 "tensor": f"{self.kind}{show(shape)}", "bytes needed": needed, "bytes given": self.whole.capacity})
+
+    def _check_alignment(self) -> None:
+        native, unit = self.whole.native, self.kind.storage.itemsize
+        if isinstance(native, NativePointer) and native.address % unit:
+            raise ClinferError("the memory begins between two elements", where=WHERE, values={
+                "tensor": str(self), "address": f"{native.address:#x}", "bytes of an element": unit})
 
     @property
     def size(self) -> int:

@@ -88,6 +88,9 @@ def test_shared_virtual_memory_that_is_none(context: ClContext, user: User) -> N
     gone.release()
     with pytest.raises(ClinferError, match="was released"):
         context.create_tensor(ov.Type.f32, [16], gone)
+    odd = cl.csvm_empty(user.context, (64,), np.uint8)[1:33]
+    with pytest.raises(ClinferError, match="between two elements"):
+        context.create_tensor(ov.Type.f32, [4], cl.SVM(odd))
     plain = cl.SVM(np.zeros(16, np.float32))
     if device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM:
         np.testing.assert_array_equal(read(context.create_tensor(ov.Type.f32, [16], plain)), 0)
