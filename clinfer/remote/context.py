@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 import numpy as np
 import pyopencl as cl
@@ -207,18 +206,11 @@ class ClContext(RemoteContext):
         self._given = context_or_queue if isinstance(context_or_queue, cl.Context) else None
 
     @classmethod
-    def of(cls, engine: Engine) -> ClContext:
-        """The context of an engine that is open already; the same one as long as it is in use."""
-        found = _of_engines.get(id(engine))
-        return cls.over(engine) if found is None else found
-
-    @classmethod
     def over(cls, engine: Engine) -> ClContext:
         """A new context of an engine that is open already."""
         made = cls.__new__(cls)
         RemoteContext.__init__(made, engine)
         made._given = None
-        _of_engines[id(engine)] = made
         return made
 
     def get(self) -> cl.Context:
@@ -254,7 +246,3 @@ def _retained_or(of_handle: Callable[[object], Any], kind: type[Any], given: obj
     if given is None:
         return None
     return retained(given) if isinstance(given, kind) else of_handle(given)
-
-
-# A context holds its engine, so that the id cannot become another engine's while the context is there.
-_of_engines: WeakValueDictionary[int, ClContext] = WeakValueDictionary()

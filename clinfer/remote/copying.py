@@ -88,6 +88,9 @@ def _between(source: RemoteTensor, target: RemoteTensor) -> None:
         _to_host(source, host)
         _from_host(host, target)
         return
+    if source.context is not target.context:
+        with source.context.transfers() as stream:
+            stream.finish()
     with target.context.transfers() as stream:
         _copy_rows(stream, source.whole, source.region, target.whole, target.region)
         stream.finish()

@@ -225,7 +225,8 @@ class RemoteTensor:
         return self.get_device_name()
 
     def get(self) -> Any:
-        """The native object: what the user gave, or what was made for it (an object of its own each time)."""
+        """The native object: what the user gave, or what was made for it (an object of its own each time). That of a
+        region in a buffer is the whole buffer, in which it begins at byte `region.offset`."""
         raise NotImplementedError
 
     def get_params(self) -> dict[str, Any]:
@@ -327,8 +328,8 @@ class USMTensor(RemoteTensor):
     _MEMORY_TYPES: ClassVar[dict[str, str]] = {"usm_host": "USM_HOST_BUFFER", "usm_device": "USM_DEVICE_BUFFER"}
 
     def get(self) -> int:
-        """The address of the memory, which is valid as long as the tensor lives."""
-        return self.whole.address
+        """The address of the first element, which is valid as long as the tensor lives."""
+        return self.whole.address + self.region.offset
 
     @property
     def allocation_type(self) -> str:
@@ -338,6 +339,7 @@ class USMTensor(RemoteTensor):
     @classmethod
     def params_of(cls, tensor: RemoteTensor) -> dict[str, Any]:
         whole = tensor.whole
+        address = whole.address + tensor.region.offset
         kind = "USM_USER_BUFFER" if tensor.given is not None else cls._MEMORY_TYPES.get(
             whole.native_type, "USM_USER_BUFFER")
-        return {"SHARED_MEM_TYPE": kind, "MEM_HANDLE": whole.address}
+        return {"SHARED_MEM_TYPE": kind, "MEM_HANDLE": address}

@@ -37,6 +37,8 @@ def test_what_a_tensor_tells(make: Make, context: ClContext, rng: np.random.Gene
     params = tensor.get_params()
     assert params["OCL_CONTEXT"] == context.handle
     if isinstance(tensor, USMTensor):
+        region = tensor.roi([1, 0, 2], [2, 3, 5])
+        assert region.get() == region.get_params()["MEM_HANDLE"] == tensor.get() + 4 * (15 + 2)
         assert params["MEM_HANDLE"] == tensor.get() and "USM" in params["SHARED_MEM_TYPE"]
     else:
         assert isinstance(tensor, ClBufferTensor)
@@ -79,6 +81,22 @@ def test_tensors_are_copied_to_each_other(make: Make, context: ClContext, user: 
         other.copy_to(tensor)
         np.testing.assert_array_equal(read(tensor), array + 1)
         tensor.copy_from(array)
+
+
+def test_shared_virtual_memory_and_buffers_without_memory_for_both(context: ClContext, user: User,
+                                                                   monkeypatch: pytest.MonkeyPatch,
+                                                                   rng: np.random.Generator) -> None:
+    """As on devices whose shared virtual memory is coarse-grained."""
+    array = rng.standard_normal((6, 7), dtype=np.float32)
+    shared, buffer = (made(kind, context, user, array) for kind in ("svm", "buffer"))
+    monkeypatch.setattr(context.engine, "native_types", dict.fromkeys(context.engine.native_types, "host_cl_mem"))
+    for source, target in ((shared, buffer), (buffer, shared)):
+        source.copy_from(array * 2)
+        source.roi([1, 2], [4, 6]).copy_to(target.roi([3, 1], [6, 5]))
+        expected = read(target)
+        np.testing.assert_array_equal(expected[3:6, 1:5], 2 * array[1:4, 2:6])
+        source.copy_to(target)
+        np.testing.assert_array_equal(read(target), 2 * array)
 
 
 def test_tensors_of_two_contexts_are_copied_through_the_host(make: Make, core: Core, device: DeviceInfo,
