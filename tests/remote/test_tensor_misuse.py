@@ -113,3 +113,16 @@ def test_copies_between_tensors_that_are_not_alike(context: ClContext) -> None:
     fixed.flags.writeable = False
     with pytest.raises(ClinferError, match="cannot be written to"):
         tensor.copy_to(fixed)
+
+
+def test_devices_without_pointers(context: ClContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = context.engine
+    monkeypatch.setattr(engine, "native_types", {
+        "cl_mem": "cl_mem", "usm_host": "host_cl_mem", "usm_shared": "cl_mem", "usm_device": "cl_mem"})
+    for create, wanted in ((context.create_usm_host_tensor, "usm_host"),
+                           (context.create_usm_device_tensor, "usm_device")):
+        with pytest.raises(ClinferError, match=rf"no pointers(.|\n)*wanted: {wanted}(.|\n)*create_tensor"):
+            create(ov.Type.f32, [3])
+    tensor = context.create_host_tensor(ov.Type.f32, [3])
+    tensor.data[...] = 1
+    assert tensor.data.tolist() == [1, 1, 1]
