@@ -11,6 +11,7 @@ _ROOM_NAMES = (
     "batch_norm",
     "broadcast",
     "col2im",
+    "color_convert",
     "concat",
     "convert",
     "convolution",

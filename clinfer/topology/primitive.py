@@ -146,6 +146,10 @@ class Primitive:
         None: it does not do that. Outside of the data it sees zeros all the same."""
         return None
 
+    def with_output_type(self, kind: ElementType) -> Primitive | None:
+        """The primitive with its results converted to another type before they are stored; None: it stores its own."""
+        return None
+
     @property
     def takes_tails(self) -> bool:
         """Whether its kernels can apply tails before they store output 0, the only one."""

@@ -41,6 +41,8 @@ class ReadsParts(Primitive, ABC):
 
     part_inputs: ClassVar[tuple[int, ...]] = ()
     """The inputs of which it can read parts."""
+    result_keeps_last: ClassVar[bool] = True
+    """Whether the last axis of its result must stay the last one of its output."""
 
     def seen(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
         """The shapes of what it sees of inputs of these shapes."""
@@ -82,5 +84,10 @@ def seen_input(params: KernelParams, index: int) -> TensorView:
 
 def seen_result(params: KernelParams) -> TensorView:
     """The output with its axes as the result has them."""
-    view, axes = TensorView.of(params.outputs[0]), params.primitive.result_axes
+    return in_result_order(params, TensorView.of(params.outputs[0]))
+
+
+def in_result_order(params: KernelParams, view: TensorView) -> TensorView:
+    """A view with the axes of the output, as the result has them."""
+    axes = params.primitive.result_axes
     return view.permute(tuple(axes.index(axis) for axis in range(view.rank))) if axes else view

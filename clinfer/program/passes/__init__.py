@@ -12,6 +12,7 @@ from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
+from clinfer.program.passes.fuse_conversion import fuse_conversion
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
@@ -47,6 +48,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_rope,
     fuse_bias,
     group_heads,
+    fuse_conversion,
     read_parts,
     split_products,
     join_projections,
@@ -71,6 +73,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_rope,
     fuse_bias,
     group_heads,
+    fuse_conversion,
     read_parts,
     split_products,
     join_projections,

@@ -12,7 +12,8 @@ from clinfer.topology import Port, Primitive
 
 def read_parts(graph: Graph, context: BuildContext) -> None:
     """Take out what only moves axes (Transpose) or cuts (Split, Slice, Gather of one) around primitives that can
-    read parts, as long as the last axis stays last in memory. What others read stays for them."""
+    read parts, as long as the last axis stays last in memory (of a result: unless it need not). What others read
+    stays for them."""
     for node in graph:
         if node.id in graph and isinstance(node.primitive, ReadsParts):
             for index in node.primitive.part_inputs:
@@ -47,7 +48,10 @@ def _order_result(graph: Graph, node: Node, context: BuildContext) -> None:
     if len(users) != 1 or graph.is_output(node.id) or node.primitive.tails or node.primitive.output_padding:
         return
     part = context.as_part(graph, Port(users[0].id))
-    if part is None or part.cuts or users[0].inputs[0] != Port(node.id) or part.axes[-1] != len(part.axes) - 1:
+    assert isinstance(node.primitive, ReadsParts)
+    if part is None or part.cuts or users[0].inputs[0] != Port(node.id):
+        return
+    if node.primitive.result_keeps_last and part.axes[-1] != len(part.axes) - 1:
         return
     _take_over(graph, node, users[0].primitive, part)
 
