@@ -17,13 +17,15 @@ class Format:
 
     `axes` names the logical axes in the order of the shape, `order` the same axes from the
     outermost to the innermost in memory, and `blocks` the inner blocks (axis, size) that follow
-    them, outermost first: b_fs_yx_fsv16 is axes "bfyx", order "bfyx", blocks (("f", 16),).
+    them, outermost first: b_fs_yx_fsv16 is axes "bfyx", order "bfyx", blocks (("f", 16),). Of an image the device
+    alone knows where its elements lie; see `IMAGE_2D`.
     """
 
     name: str
     axes: str
     order: str
     blocks: tuple[tuple[str, int], ...] = ()
+    is_image: bool = False
 
     def __post_init__(self) -> None:
         if sorted(self.axes) != sorted(self.order) or any(axis not in self.axes for axis, _ in self.blocks):
@@ -59,7 +61,7 @@ class Format:
     @property
     def is_planar(self) -> bool:
         """Whether memory order is the order of the shape."""
-        return not self.blocks and self.order == self.axes
+        return not self.blocks and not self.is_image and self.order == self.axes
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -117,3 +119,7 @@ FORMATS = {f.name: f for f in (
     Format("os_i_osv32", "oi", "oi", (("o", 32),)),
     Format("ks_n_nsv32", "kn", "nk", (("n", 32),)),
 )}
+
+IMAGE_2D = Format("image_2d", "bfyx", "bfyx", is_image=True)
+"""Tensors [n, height, width, channels] as n images of one or two channels. The caller provides them, and kernels that
+are made for it read them; no reorder makes or takes apart an image, hence it is not among `FORMATS`."""

@@ -17,6 +17,7 @@ from clinfer.frontend.conversions import (
     layer_of,
     shape_of,
 )
+from clinfer.frontend.memory_types import is_surface
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
 from clinfer.ops.room import Converter
@@ -85,7 +86,7 @@ class _Reader:
         id = self._name(node, port.get_any_name() if port.get_names() else node.get_friendly_name())
         self._primitives.append(Input(
             id, origin=node.get_friendly_name(), shape=shape_of(port.get_partial_shape()),
-            element_type=element_type_of(port.get_element_type(), layer_of(node))))
+            element_type=element_type_of(port.get_element_type(), layer_of(node)), is_surface=is_surface(node)))
         return id
 
     def _read_constant(self, node: ov.op.Constant) -> None:

@@ -110,6 +110,8 @@ def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | No
         return f"output format {forced.format} is forced"
     if any(x.element_type.is_packed for x in wanted.outputs) and not spec.writes_packed:
         return "4-bit outputs"
+    if any(x.format.is_image for x in wanted.inputs) and not spec.reads_images:
+        return "reads no images"
     reason = spec.supports(wanted) or tails_refusal(wanted.primitive, stages_of(spec, wanted))
     if reason is None and spec.check_shapes is not None and _is_decided(wanted):
         return spec.check_shapes(wanted)

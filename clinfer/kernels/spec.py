@@ -56,10 +56,12 @@ class KernelParams:
 
 @dataclass(frozen=True)
 class BufferRef:
-    """A buffer of the primitive: its n-th input, output or scratch buffer."""
+    """A buffer of the primitive: its n-th input, output or scratch buffer; of an input that is images, the one of
+    this picture of the batch."""
 
     kind: Literal["input", "output", "scratch"]
     index: int
+    picture: int | None = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ class KernelSpec:
     wins; reference kernels are 0). `scratch` gives the byte sizes of scratch buffers (static layouts).
     `moves` tells of each stage whether it is a `Move`, so that it can be left out where its tensors lie in one
     another's memory; all kernels of a table that share formats must tell the same.
-    `writes_packed`: it is made for outputs of which two elements share a byte; others are never asked.
+    `writes_packed`: it is made for outputs of which two elements share a byte; others are never asked. `reads_images`:
+    likewise for inputs that are images (`IMAGE_2D`).
     """
 
     name: str
@@ -199,6 +202,7 @@ class KernelSpec:
     moves: Callable[[KernelParams], tuple[Move | None, ...]] = lambda params: ()
     writes_packed: bool = False
     reorder_score: Callable[[KernelParams], float] = lambda params: 0.0
+    reads_images: bool = False
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:

@@ -5,7 +5,8 @@ and only then, the arguments that use it are set again. Tensors that may lie wit
 """
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
+from itertools import zip_longest
 from types import MappingProxyType
 
 from clinfer.base.errors import ClinferError
@@ -37,6 +38,7 @@ class Bindings:
         self._block_position: list[int] = []
         self._blocks: list[bytes] = []
         self._tensor_uses: dict[int, Uses] = {}
+        self._picture_uses: dict[int, list[Uses]] = {}
         self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
         self._memories: dict[int, Memory] = {}
         self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
@@ -109,6 +111,10 @@ class Bindings:
             return self._slot_uses[node.scratch_slots[buffer.index]]
         tensor = (node.inputs if buffer.kind == "input" else node.outputs)[buffer.index]
         described = self._program.tensors[tensor]
+        if buffer.picture is not None:
+            pictures = self._picture_uses.setdefault(described.root, [])
+            pictures += [[] for _ in range(len(pictures), buffer.picture + 1)]
+            return pictures[buffer.picture]
         if self._places.may_move(described.root):
             return self._places.uses(described.root)
         if described.storage == "slot":
@@ -145,8 +151,20 @@ class Bindings:
         self._memories.pop(root, None)
         for kernel, position in self._tensor_uses.get(root, ()):
             kernel.set_buffer(position, memory)
+        if root in self._picture_uses:
+            self._bind_pictures(self._picture_uses[root], memory.pictures)
         self._memories[root] = memory
         self._places.replaced(root)
+
+    @staticmethod
+    def _bind_pictures(uses_of: Sequence[Uses], pictures: Sequence[Memory]) -> None:
+        """Give the kernels of each picture of a batch its image; the others let go of theirs."""
+        for picture, uses in zip_longest(pictures[:len(uses_of)], uses_of, fillvalue=None):
+            for kernel, position in uses or ():
+                if picture is None:
+                    kernel.forget_buffer(position)
+                else:
+                    kernel.set_buffer(position, picture)
 
     def bind_given(self, needs: Needs, wanted: dict[int, Memory | GrowingBuffer],
                    ) -> tuple[list[tuple[int, int]], tuple[Growth, ...]]:

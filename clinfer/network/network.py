@@ -28,6 +28,7 @@ from clinfer.network.record import ExecutionRecord, Growth
 from clinfer.network.replay import Replay, resolve
 from clinfer.network.runner import Runner
 from clinfer.network.special_plans import SpecialPlans
+from clinfer.network.surfaces import check_surface
 from clinfer.network.waits import WaitFinder
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
@@ -82,8 +83,9 @@ class Network:
 
     def set_input(self, name: str, memory: Memory, shape: StaticShape,
                   host_value: np.ndarray | None = None) -> None:
-        """Give an input: planar memory of that shape; `host_value`, the same data on the host, spares a read
-        where the host needs it. The memory must stay unchanged until the execution is complete."""
+        """Give an input: planar memory of that shape (of a surface: an image per picture); `host_value`, the same data
+        on the host, spares a read where the host needs it. The memory must stay unchanged until the execution is
+        complete."""
         declared = self.program.inputs.get(name)
         if declared is None:
             raise ClinferError(f"there is no input {name!r}", where="network",
@@ -91,6 +93,7 @@ class Network:
         if not admits(declared.shape, shape):
             raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
                                values={"declared": show(declared.shape), "given": show(shape)})
+        check_surface(declared, memory, shape)
         needed = declared.element_type.byte_size(math.prod(shape))
         if memory.capacity < needed:
             raise ClinferError(f"the memory of input {name!r} is too small", where="network",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -97,5 +97,7 @@ class BuildContext:
             raise OpenRankError("a tensor of dynamic rank is not supported", where=node.primitive.where,
                                 hint="give the model's inputs a static rank, for instance with model.reshape")
         layout = Layout.planar(shape, element_type)
+        if node.primitive.stored_format is not None:
+            layout = replace(layout, format=node.primitive.stored_format)
         padding = node.primitive.output_padding
         return Layout(layout.shape, layout.element_type, layout.format, padding) if padding else layout

@@ -73,6 +73,8 @@ class Capabilities:
     """Fine-grain buffers of OpenCL's shared virtual memory."""
     overlapping_parts: bool
     """Buffers may have sub-buffers that overlap."""
+    image_channels: int
+    """The most channels (2 at most) of 8 bits of images that kernels can read; 0 without images."""
 
     @property
     def usm(self) -> bool:
@@ -132,6 +134,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         integer_dot_product=bool(dot),
         integer_dot_product_option=str(dot["option"]) if dot else "",
         usm_types=tuple(map(str, answers["usm"] or ())),
+        image_channels=int(answers["image_channels"] or 0),
         **flags)
 
 

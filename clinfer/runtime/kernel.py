@@ -41,6 +41,10 @@ class Kernel:
             raise self._refused(status, index, memory.nbytes)
         self._memories[index] = memory
 
+    def forget_buffer(self, index: int) -> None:
+        """Let go of the memory set as an argument; another must be set before the next launch."""
+        self._memories.pop(index, None)
+
     def forget_buffers(self) -> None:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""

@@ -169,6 +169,11 @@ class Memory:
         return allocation.native is None or (whole is not None and whole.native is None)
 
     @property
+    def pictures(self) -> tuple[Memory, ...]:
+        """Of images, one for each picture of a batch; of anything else, itself."""
+        return (self,)
+
+    @property
     def origin(self) -> tuple[Allocation, int]:
         """The allocation in which it lies and that is part of no other, and where it begins there."""
         return self._allocation.whole or self._allocation, self._allocation.offset

@@ -89,6 +89,14 @@ kernel void probe(global const int* in, global int* out) {
     out[item] = wrong;
 }
 
+#elif defined(PROBE_IMAGE)
+kernel void probe(read_only image2d_t in, global int* out) {
+    int2 at = (int2)(get_global_id(0) % 2, get_global_id(0) / 2);
+    bool whole = get_image_channel_data_type(in) == CLK_UNSIGNED_INT8;
+    int2 texel = whole ? convert_int2(read_imageui(in, at).xy) : convert_int2_rte(read_imagef(in, at).xy * 255);
+    out[get_global_id(0)] = texel.x + 1000 * texel.y;
+}
+
 #elif defined(PROBE_USM)
 kernel void probe(global int* shared) {
     shared[1] = shared[0] + 1;

@@ -183,6 +183,31 @@ def _overlapping_parts(bench: Bench) -> bool:
     return True
 
 
+def _image_channels(bench: Bench) -> int:
+    """The most channels of 8 bits, 1 or 2, of images that a kernel can read as whole numbers and as fractions."""
+    return 0 if not _reads_image(bench, cl.channel_order.R, 1) else 1 + _reads_image(bench, cl.channel_order.RG, 2)
+
+
+def _reads_image(bench: Bench, order: int, channels: int) -> bool:
+    kernel, queue = bench.build("image"), cl.CommandQueue(bench.context, bench.device)
+    given = np.array([[[3, 40], [255, 7]], [[0, 128], [90, 1]]], np.uint8)[..., :channels].copy()
+    expected = (given.astype(int) * (1, 1000)[:channels]).sum(-1).reshape(-1).tolist()
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    for kind in (cl.channel_type.UNSIGNED_INT8, cl.channel_type.UNORM_INT8):
+        try:
+            image = cl.create_image(bench.context, flags, cl.ImageFormat(order, kind), (2, 2), hostbuf=given)
+        except cl.Error:
+            return False
+        found = np.full(4, _POISON, np.int32)
+        outputs = cl.Buffer(bench.context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=found)
+        kernel.set_args(image, outputs)
+        cl.enqueue_nd_range_kernel(queue, kernel, (4,), (4,))
+        cl._cl._enqueue_read_buffer(queue, outputs, found, 0, None, True)
+        if found.tolist() != expected:
+            return False
+    return True
+
+
 _MODES = cl.command_queue_properties
 
 PROBES: Mapping[str, Probe] = {
@@ -201,6 +226,7 @@ PROBES: Mapping[str, Probe] = {
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,
     "overlapping_parts": _overlapping_parts,
+    "image_channels": _image_channels,
 }
 """Every probe by name; `runs` must work on any device."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Padding
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
@@ -93,6 +94,11 @@ class Primitive:
     def output_count(self) -> int:
         """How many outputs there are."""
         return 1
+
+    @property
+    def stored_format(self) -> Format | None:
+        """The format in which its outputs come to be; None: one that its kernels choose."""
+        return None
 
     @property
     def value_inputs(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.format import IMAGE_2D, Format
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
@@ -19,11 +20,17 @@ from clinfer.topology.primitive import Port, Primitive
 class Input(Primitive):
     """An input of the graph ("input_layout"): memory that the caller provides at each execution.
 
-    `shape` may hold dynamic dimensions; None is a dynamic rank.
+    `shape` may hold dynamic dimensions; None is a dynamic rank. With `is_surface` the memory is images, one for each
+    picture of the batch.
     """
 
     shape: Shape | None = ()
     element_type: ElementType = ElementType.of("f32")
+    is_surface: bool = False
+
+    @property
+    def stored_format(self) -> Format | None:
+        return IMAGE_2D if self.is_surface else None
 
     def signature(self) -> OpSignature | None:
         return None

@@ -1,6 +1,7 @@
 """Chooses the kernels of every node, following the formats of the producers in processing order."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from clinfer.base.errors import ClinferError
@@ -8,7 +9,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout
 from clinfer.base.tracing import log
 from clinfer.kernels.selector import select
-from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.spec import KernelParams, KernelSpec
 from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -25,6 +26,7 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
     """Select for one node; views, host nodes, inputs and nodes with bodies keep planar layouts."""
     primitive, table = node.primitive, kernels_of(node.primitive)
+    _check_images(graph, node, table)
     if node.on_host or node.id in graph.constants or isinstance(primitive, Input):
         return
     if primitive.bodies or primitive.computed_on_host:
@@ -40,6 +42,15 @@ def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
     node.selection = select(table, params, context.options.forced(node.id))
     node.layouts = node.selection.params.outputs
     _log(node)
+
+
+def _check_images(graph: Graph, node: Node, table: Sequence[KernelSpec]) -> None:
+    """Raise for a node that cannot read what it is given as images."""
+    images = [port for port in node.inputs if graph.layout(port).format.is_image]
+    if images and not node.primitive.reads_shapes_only and not any(spec.reads_images for spec in table):
+        raise ClinferError("an input whose memory is images is read by what reads no images",
+                           where=node.primitive.where, values={"input": ", ".join(map(str, images))},
+                           hint="give the model a conversion of colours behind it, or leave set_memory_type out")
 
 
 def required_inputs(graph: Graph, node: Node) -> tuple[Layout, ...]:
