@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyopencl as cl
@@ -18,8 +19,10 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Allocation, Memory, NativeImage
 from clinfer.runtime.pictures import Pictures
 from clinfer.runtime.stream import Stream
+from clinfer.topology import Input, Topology
 from tests.network.running import network_of
 from tests.oracle import CpuPlugin, assert_close
+from tests.rooms.test_color_convert import launches, with_tails
 
 from openvino.preprocess import ColorFormat, PrePostProcessor  # isort: skip
 
@@ -62,7 +65,7 @@ def image_of(engine: Engine, plane: np.ndarray, kind: int) -> Memory:
 def give_images(network: Network, planes: Sequence[np.ndarray], kind: int = KINDS[0]) -> list[Memory]:
     """Set the inputs of a network, an image for each plane of each picture; the images."""
     engine, made = network.program.engine, []
-    for name, plane in zip(network.program.inputs, planes, strict=True):
+    for name, plane in zip(network.program.inputs, planes, strict=False):
         images = [image_of(engine, np.ascontiguousarray(picture), kind) for picture in plane]
         memory = images[0] if len(images) == 1 else Pictures(images, Layout.planar(plane.shape, U8))
         network.set_input(name, memory, plane.shape)
@@ -89,6 +92,25 @@ def test_planes_are_read_where_they_lie(engine: Engine, source: str, kind: int, 
         planes = planes_of(source, batch, height, width, rng)
         give_images(network, planes, kind)
         assert_close(result_of(network), oracle(planes)[0], 1e-5, f"{batch} pictures, {height} x {width}")
+
+
+def test_images_have_tails(engine: Engine, rng: np.random.Generator) -> None:
+    source, sizes = "I420_THREE_PLANES", (2, 4, 6)
+    if not engine.capabilities.image_channels:
+        pytest.skip("the device has no images")
+    model, read = with_tails(source, *sizes)
+    topology = to_topology(model).topology
+    changed = [replace(p, is_surface=True) if isinstance(p, Input) and p.element_type == U8 else p for p in topology]
+    network = network_of(engine, Topology(*changed, outputs=topology.outputs))
+    planes = planes_of(source, *sizes, rng)
+    others = [rng.random(shape, np.float32) for shape in read]
+    give_images(network, planes)
+    for name, array in zip(list(network.program.inputs)[3:], others, strict=True):
+        memory = engine.allocate_memory(Layout.planar(array.shape, ElementType.of("f32")))
+        network.stream.write(memory, array, blocking=True)
+        network.set_input(name, memory, array.shape)
+    assert_close(result_of(network), CpuPlugin(model)([*planes, *others])[0], 1e-5)
+    assert launches(network) == sizes[0]
 
 
 def test_nothing_is_copied(engine: Engine, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:

@@ -13,8 +13,7 @@ from tests.oracle import build_model, parameter_specs
 AGAIN = "again"
 """The name of the operation where a chain has it once more."""
 
-HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert",
-         "color_convert")
+HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert")
 _FLOATS = ("f32", "f16", "bf16")
 _BOOLEAN = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "IsNaN", "IsFinite", "IsInf")
 

@@ -45,14 +45,15 @@ def model_of(source: str, target: str, resize: bool = False) -> ov.Model:
     return processor.build()
 
 
-def picture_of(model: ov.Model, batch: int, height: int, width: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Random planes, or a picture, for the inputs of a model."""
+def picture_of(ports: Sequence[ov.Output], batch: int, height: int, width: int,
+               rng: np.random.Generator) -> list[np.ndarray]:
+    """Random planes, or a picture, for inputs."""
     arrays = []
-    for port in model.inputs:
-        name = port.get_any_name()
+    for port in ports:
+        name = port.get_any_name() if port.get_names() else port.get_node().get_friendly_name()
         channels = shape_of(port.get_partial_shape())[3]  # type: ignore[index]
         size = (height // 2, width // 2) if name.endswith(("/u", "/v", "/uv")) else (height, width)
-        if len(model.inputs) == 1 and channels == 1:
+        if len(ports) == 1 and channels == 1:
             size = (height * 3 // 2, width)
         arrays.append(rng.integers(0, 256, (batch, *size, channels), dtype=np.uint8))
     return arrays
@@ -73,7 +74,7 @@ def test_preprocessing_of_pictures(engine: Engine, source: str, target: str, rng
     model = model_of(source, target, resize=source == "NV12_TWO_PLANES")
     network, oracle = network_of(engine, to_topology(prepare(model)).topology), CpuPlugin(model)
     for batch, height, width in ((2, 6, 10), (1, 2, 2), (3, 4, 70), (1, 8, 6)):
-        check(network, oracle, picture_of(model, batch, height, width, rng))
+        check(network, oracle, picture_of(model.inputs, batch, height, width, rng))
 
 
 def test_all_steps_without_resize_are_one_kernel(engine: Engine, rng: np.random.Generator) -> None:
@@ -82,9 +83,40 @@ def test_all_steps_without_resize_are_one_kernel(engine: Engine, rng: np.random.
     counts = []
     for skipped in ((), ("fuse_conversion",), ("fuse_conversion", "read_parts", "fuse_eltwise_tails")):
         network = network_of(engine, topology, BuildOptions(skipped_passes=frozenset(skipped)))
-        check(network, CpuPlugin(model), picture_of(model, 2, 6, 10, rng))
+        check(network, CpuPlugin(model), picture_of(model.inputs, 2, 6, 10, rng))
         counts.append(launches(network))
     assert counts[0] == 1 < counts[1] < counts[2]
+
+
+@pytest.mark.parametrize("source", PLANES)
+@pytest.mark.parametrize("kernel", ["color_convert_planar_rows", "color_convert_ref"])
+def test_kernels_apply_tails(engine: Engine, source: str, kernel: str, rng: np.random.Generator) -> None:
+    if kernel.endswith("rows") and engine.capabilities.device_type != "CPU":
+        pytest.skip("made for CPUs")
+    for sizes in ((2, 6, 34), (1, 2, 16)):
+        model, read = with_tails(source, *sizes)
+        topology = to_topology(model).topology
+        node, = (primitive.id for primitive in topology if isinstance(primitive, ColorConvert))
+        network = network_of(engine, topology, BuildOptions({node: ("", kernel)}))
+        planes = picture_of(model.inputs[:-len(read)], *sizes, rng)
+        check(network, CpuPlugin(model), [*planes, *(rng.random(shape, np.float32) for shape in read)])
+        assert launches(network) == 1
+
+
+def with_tails(source: str, batch: int, height: int, width: int) -> tuple[ov.Model, list[list[int]]]:
+    """A conversion with element-wise operations behind it, and the shapes of the other tensors that they read: that of
+    the result, and one number for each picture."""
+    small = [batch, height // 2, width // 2, 2 if source.startswith("NV12") else 1]
+    last = len(PLANES[source]) - 1
+    shapes = [[batch, height, width, 1], *[small] * last] if last > 0 else [[batch, height * 3 // 2, width, 1]]
+    planes = [op.parameter(shape, ov.Type.u8, name=name)
+              for shape, name in zip(shapes, ("/y", *(f"/{name}" for name in PLANES[source][1:])), strict=True)]
+    read = [[batch, 3, height, width], [batch, 1, 1, 1]]
+    others = [op.parameter(shape, ov.Type.f32) for shape in read]
+    convert = op.nv12_to_bgr if source.startswith("NV12") else op.i420_to_bgr
+    pixels = op.transpose(op.convert(convert(*planes), "f32"), np.array([0, 3, 1, 2]))
+    scaled = op.multiply(pixels, np.array([2, 3, 5], np.float32).reshape(1, 3, 1, 1))
+    return ov.Model([op.subtract(op.add(others[0], scaled), others[1])], [*planes, *others], "tails"), read
 
 
 def test_what_others_read_is_rounded_and_stays(engine: Engine, rng: np.random.Generator) -> None:

@@ -10,6 +10,7 @@
 #endif
 
 #include "yuv.h"
+#include "pixel.h"
 
 #if PLANES == 2
 #define COLOR_PLANES read_only image2d_t colors,
@@ -35,7 +36,6 @@ KERNEL(color_convert_images)(read_only image2d_t luma, COLOR_PLANES global OUTPU
 #endif
     for (int i = 0; i < 4; ++i) {
         const int row = y * 2 + i / 2, column = x * 2 + i % 2;
-        const float3 pixel = FUNC(pixel)(FUNC(texel)(luma, column, row).x, color.x, color.y);
-        STORE_PIXEL(pixel, 0, row, column)
+        STORE_PIXEL(FUNC(texel)(luma, column, row).x, color.x, color.y, 0, row, column)
     }
 }

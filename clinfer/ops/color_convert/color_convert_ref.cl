@@ -11,6 +11,7 @@
 #endif
 
 #include "yuv.h"
+#include "pixel.h"
 
 #if PLANES == 1
 #define COLOR_PLANES
@@ -43,7 +44,6 @@ KERNEL(color_convert_ref)(const global INPUT0_TYPE* restrict luma, COLOR_PLANES
 #endif
     for (int i = 0; i < 4; ++i) {
         const int row = y * 2 + i / 2, column = x * 2 + i % 2;
-        const float3 pixel = FUNC(pixel)(INPUT0_LOAD(luma, INPUT0_GET_INDEX(n, row, column, 0)), u, v);
-        STORE_PIXEL(pixel, n, row, column)
+        STORE_PIXEL(INPUT0_LOAD(luma, INPUT0_GET_INDEX(n, row, column, 0)), u, v, n, row, column)
     }
 }

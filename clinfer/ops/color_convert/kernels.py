@@ -1,6 +1,8 @@
 """Kernels of the color_convert room."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
@@ -19,6 +21,7 @@ from clinfer.kernels.spec import (
 )
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.parts import in_result_order, seen_result
+from clinfer.ops.shared.reduction import cpu_only
 from clinfer.ops.shared.views import index_view, static
 
 
@@ -46,6 +49,51 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
 def _dispatch(params: KernelParams) -> Dispatch:
     batch, height, width, _ = static(seen_result(params).sizes)
     return local_items(batch * (height // 2) * (width // 2))
+
+
+# -- rows of 16 pixels on CPUs ----------------------------------------------------------------------
+
+_ROW_AXES = (0, 1, 3, 2)
+"""The result [n, h, w, 3] as [n, h, 3, w]."""
+
+
+def _rows_supports(is_planar: bool) -> Callable[[KernelParams], str | None]:
+    """`is_planar`: made for outputs in which the pixels of a channel lie beside each other."""
+    def supports(params: KernelParams) -> str | None:
+        if not all(x.is_dense_planar for x in params.inputs):
+            return "made for dense planes"
+        axes = params.primitive.result_axes or (0, 1, 2, 3)
+        if axes[-1] != (2 if is_planar else 3):
+            return f"the {'pixels of a channel' if is_planar else 'channels of a pixel'} do not lie beside each other"
+        return cpu_only(params)
+    return supports
+
+
+def _is_wide(params: KernelParams) -> str | None:
+    return None if seen_result(params).sizes[2] >= 16 else "less than 16 pixels wide"  # type: ignore[operator]
+
+
+def _row_operands(params: KernelParams) -> tuple[Operand, ...]:
+    *planes, _ = _operands(params)
+    return (*planes, output_operand(params, 0, seen_result(params).permute(_ROW_AXES)))
+
+
+def _row_dispatch(params: KernelParams) -> Dispatch:
+    batch, height, *_ = static(seen_result(params).sizes)
+    return Dispatch((batch * (height // 2),))
+
+
+def _rows(name: str, is_planar: bool) -> KernelSpec:
+    def constants(params: KernelParams) -> dict[str, Constant]:
+        return {**_constants(params), "PLANAR": is_planar}
+
+    def tail_view(params: KernelParams, index: int) -> TensorView:
+        return _tail_view(params, index).permute(_ROW_AXES)
+
+    return KernelSpec(name, formats=_formats, supports=_rows_supports(is_planar), score=lambda params: 10.0,
+                      check_shapes=_is_wide, stages=(
+        Stage("color_convert_rows.cl", "color_convert_rows", _row_dispatch, _row_operands, constants, bake=False,
+              tail_view=tail_view if is_planar else None),))
 
 
 # -- images -----------------------------------------------------------------------------------------
@@ -97,6 +145,8 @@ def _image_stage(number: int, count: int) -> Stage:
 
 KERNELS = (
     KernelSpec("color_convert_images", _image_stages, _why_no_images, formats=_formats, reads_images=True),
+    _rows("color_convert_planar_rows", is_planar=True),
+    _rows("color_convert_rows", is_planar=False),
     KernelSpec("color_convert_ref", formats=_formats, stages=(
         Stage("color_convert_ref.cl", "color_convert_ref", _dispatch, _operands, _constants, bake=False,
               tail_view=_tail_view),)),
