@@ -1,7 +1,7 @@
 """The primitive: one operation of a topology, immutable, with the traits that other stages ask."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -150,6 +150,11 @@ class Primitive:
     def with_factor(self, data: Port, factor: Port) -> Primitive | None:
         """The primitive on other data, each channel of which (axis 1) it multiplies with a factor, [B or 1, C, 1...];
         None: it does not do that. Outside of the data it sees zeros all the same."""
+        return None
+
+    def on_reordered(self, order: tuple[int, ...], shape: Shape, values: Values) -> Mapping[int, np.ndarray] | None:
+        """How it gives the same result, axis `order[i]` of it at i, on data (input 0, of that shape) whose axes stand
+        in that order: the inputs that are other constants then. None: it cannot, or is none the better for it."""
         return None
 
     def with_output_type(self, kind: ElementType) -> Primitive | None:

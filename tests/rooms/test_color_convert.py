@@ -15,6 +15,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.network.network import Network
 from clinfer.network.plan import Launch
 from clinfer.ops.color_convert import ColorConvert
+from clinfer.ops.interpolate import Interpolate
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
@@ -75,6 +76,19 @@ def test_preprocessing_of_pictures(engine: Engine, source: str, target: str, rng
     network, oracle = network_of(engine, to_topology(prepare(model)).topology), CpuPlugin(model)
     for batch, height, width in ((2, 6, 10), (1, 2, 2), (3, 4, 70), (1, 8, 6)):
         check(network, oracle, picture_of(model.inputs, batch, height, width, rng))
+
+
+@pytest.mark.parametrize("source", ["NV12_TWO_PLANES", "RGB"])
+def test_pictures_are_resized_plane_by_plane(engine: Engine, source: str, rng: np.random.Generator) -> None:
+    model = model_of(source, "RGB", resize=True)
+    topology, counts = to_topology(prepare(model)).topology, []
+    for skipped in ((), ("move_transpose_ahead",)):
+        network = network_of(engine, topology, BuildOptions(skipped_passes=frozenset(skipped)))
+        check(network, CpuPlugin(model), picture_of(model.inputs, 2, 6, 10, rng))
+        resize, = (node for node in network.program.nodes if isinstance(node.primitive, Interpolate))
+        assert ("interpolate_ref" in {x.spec.name for x in resize.implementations}) == bool(skipped)
+        counts.append(launches(network))
+    assert counts[0] == (3 if source in PLANES else 4) <= counts[1]
 
 
 def test_all_steps_without_resize_are_one_kernel(engine: Engine, rng: np.random.Generator) -> None:

@@ -1,7 +1,7 @@
 """The Interpolate primitive (OpenVINO Interpolate-11 and -4; version 1 becomes one)."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, empty, show
+from clinfer.base.shape import Shape, StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
 from clinfer.topology import Constant, Port, Primitive, SourceNode
@@ -66,6 +66,14 @@ class Interpolate(Primitive):
         if self.axes_input not in values:
             return None
         return tuple(int(axis) % rank for axis in values[self.axes_input].reshape(-1))
+
+    def on_reordered(self, order: tuple[int, ...], shape: Shape, values: Values) -> Mapping[int, np.ndarray] | None:
+        """Where the last two of four axes are resized then, and were not before: the kernels are made for these."""
+        if len(shape) != 4 or self.axes_input not in values or any(self.pads_begin) or any(self.pads_end):
+            return None
+        axes = self.axes_of(values, 4) or ()
+        moved = [order.index(axis) for axis in axes]
+        return {self.axes_input: np.array(moved, np.int64)} if min(moved, default=0) >= 2 > min(axes) else None
 
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
         data, axes = shapes[0], self.axes_of(values, len(shapes[0]))

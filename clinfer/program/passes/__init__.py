@@ -26,6 +26,7 @@ from clinfer.program.passes.keep_weights_compressed import keep_weights_compress
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
+from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
@@ -48,6 +49,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_rope,
     fuse_bias,
     group_heads,
+    move_transpose_ahead,
     fuse_conversion,
     read_parts,
     split_products,
@@ -73,6 +75,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_rope,
     fuse_bias,
     group_heads,
+    move_transpose_ahead,
     fuse_conversion,
     read_parts,
     split_products,
