@@ -24,12 +24,14 @@ class Declared:
     kind: str
     element_type: ElementType
     shape: Shape | None
+    is_surface: bool = False
+    """Whether its memory is images."""
 
     @staticmethod
-    def of(port: ov.Output, kind: str) -> Declared:
+    def of(port: ov.Output, kind: str, is_surface: bool = False) -> Declared:
         """The declaration of a port of that kind ("input" or "output")."""
         element_type = element_type_of(port.element_type, f"{kind} {port_name(port)!r}")
-        return Declared(port, kind, element_type, shape_of(port.partial_shape))
+        return Declared(port, kind, element_type, shape_of(port.partial_shape), is_surface)
 
     @property
     def label(self) -> str:

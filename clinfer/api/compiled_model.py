@@ -83,6 +83,12 @@ class CompiledModel(metaclass=Handle):
         return self.parts.program
 
     @property
+    def surfaces(self) -> frozenset[int]:
+        """The inputs, by index, whose memory is images."""
+        declared = self.parts.program.inputs
+        return frozenset(i for i, name in enumerate(self.parts.input_names) if declared[name].is_surface)
+
+    @property
     def pool(self) -> StreamPool:
         """The streams that run it."""
         return self._pool

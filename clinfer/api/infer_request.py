@@ -286,7 +286,7 @@ class InferRequest(RequestTensors, metaclass=Handle):
     def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
         """Note that what lies in the queue now is an inference of this request."""
         read, written = self._remote_tensors()
-        is_remote = len(read) == len(self._inputs) and len(written) == len(self._outputs)
+        is_remote = all(slot.remotes for slot in self._inputs) and len(written) == len(self._outputs)
         self._flights.add(Flight(network.stream.marker(), start, (*read, *written), is_remote))
         network.stream.flush()
 

@@ -1,7 +1,7 @@
 """One input of an infer request: where its contents are, and how they reach the device."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from clinfer.api.arrays import (
     raw_bytes,
     tensor_shape,
 )
+from clinfer.api.batches import Batch
 from clinfer.api.ports import port_name
 from clinfer.api.remote_checks import check_remote
 from clinfer.base.errors import ClinferError, OutOfMemoryError
@@ -33,9 +34,10 @@ refers to the caller's arrays once an inference is over."""
 
 
 class InputSlot:
-    """The contents lie in one of three places.
+    """The contents lie in one of four places.
 
-    In a remote tensor, once the user set one: nothing is transferred. In a host tensor, once the user set or got one:
+    In a remote tensor, once the user set one: nothing is transferred. In several tensors that the user set, one for
+    each entry of a batch. In a host tensor, once the user set or got one:
     it is read anew at every inference, because the user may have written to it; the device reads it itself if it can.
     Else in device memory, where the last given array went: it needs no second transfer.
     """
@@ -45,6 +47,7 @@ class InputSlot:
         self._engine = engine
         self._tensor: ov.Tensor | None = None
         self._remote: RemoteTensor | None = None
+        self._batch: Batch | None = None
         self._is_shared = False
         self._data: HostData | None = None
         self._memory: Memory | None = None
@@ -55,6 +58,8 @@ class InputSlot:
         """Shape and type of what the device memory holds; None before the first transfer."""
         if self._remote is not None:
             return Layout.planar(self._remote.static_shape, self._remote.kind)
+        if self._batch is not None:
+            return Layout.planar(self._batch.shape, self.declared.element_type)
         return self._memory.layout if self._memory is not None else None
 
     @property
@@ -66,9 +71,11 @@ class InputSlot:
         return self.layout.static_shape
 
     @property
-    def remote(self) -> RemoteTensor | None:
-        """The remote tensor that was set, if one was."""
-        return self._remote
+    def remotes(self) -> tuple[RemoteTensor, ...]:
+        """The remote tensors that were set, if there are any."""
+        if self._batch is not None:
+            return self._batch.remotes
+        return () if self._remote is None else (self._remote,)
 
     def give(self, data: HostData, share: bool, keep: bool) -> None:
         """Take an array as the contents of the next inferences.
@@ -83,7 +90,7 @@ class InputSlot:
         elif self._tensor is not None and not self._is_shared and _fill(self._tensor, data, self.declared):
             self._data = None
         else:
-            self._tensor = self._remote = None
+            self._tensor = self._remote = self._batch = None
             self._data = HostData(data.units.copy(), data.shape, True) if keep and not data.is_private else data
 
     def check_remote(self, tensor: RemoteTensor) -> None:
@@ -95,11 +102,24 @@ class InputSlot:
         if isinstance(tensor, RemoteTensor):
             self.check_remote(tensor)
             self._tensor, self._remote, self._data, self._memory = None, tensor, None, None
+            self._batch = None
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
         self._take_tensor(tensor, is_shared=False)
+
+    def set_tensors(self, tensors: Sequence[ov.Tensor | RemoteTensor]) -> None:
+        """Use several tensors from now on, one for each entry of the batch; a single one is `set_tensor`."""
+        if not tensors:
+            raise ClinferError(f"{self.declared.label} was given no tensors", where="infer request")
+        if len(tensors) == 1:
+            self.set_tensor(tensors[0])
+            return
+        batch = Batch(tensors, self.declared, self._engine)
+        batch.check()
+        self._tensor = self._remote = self._data = self._memory = None
+        self._batch = batch
 
     def get_tensor(self, stream: Stream | None) -> ov.Tensor | RemoteTensor:
         """The remote tensor that was set, or a host tensor with the present contents, which is read at every inference
@@ -108,6 +128,9 @@ class InputSlot:
         Without any contents it has the declared shape with 0 for what is dynamic. `stream` reads them back
         from the device, see `is_on_device_only`.
         """
+        if self._batch is not None:
+            raise ClinferError(f"{self.declared.label} has several tensors, which set_tensors was given",
+                               where="infer request", hint="keep them, or set one tensor for the whole batch")
         if self._remote is not None:
             return self._remote
         if self._tensor is None:
@@ -134,19 +157,32 @@ class InputSlot:
         """Raise unless there are contents that the model admits; nothing is transferred yet."""
         if self._remote is not None:
             self.check_remote(self._remote)
+        elif self._batch is not None:
+            self._batch.check()
+            self._data = self._batch.on_host()
         elif self._tensor is not None:
             self._data = from_tensor(self._tensor, self.declared)
         elif self._data is None and self._memory is None:
             raise ClinferError(f"{self.declared.label} was never given", where="infer request",
                                hint="pass it to infer(), or set or fill its tensor before")
+        if self.declared.is_surface and not self.remotes:
+            raise ClinferError(f"{self.declared.label} is a surface, and was given memory of the host",
+                               where="infer request", hint="give images, made tensors by a context's create_tensor or "
+                               "create_tensor_nv12, or leave set_memory_type out")
 
     def upload(self, stream: Stream, network: Network, name: str) -> None:
         """Enqueue the transfer, if one is needed, and tell the network, which has that name for the input; the
         caller finishes the stream."""
-        data, remote = self._data, self._remote
+        data, remote, batch = self._data, self._remote, self._batch
         if remote is not None:
             network.set_input(name, remote.memory, remote.static_shape)
             return
+        if batch is not None and self.declared.is_surface:
+            network.set_input(name, batch.pictures, batch.shape)
+            return
+        if batch is not None and data is None:
+            self._memory, self._value = self._fit(batch.shape), None
+            batch.gather(stream, self._memory)
         if data is not None:
             is_kept = data.units.nbytes <= _KEPT_BYTES
             self._value = data.logical(self.declared.element_type).copy() if is_kept else None
@@ -154,7 +190,7 @@ class InputSlot:
             if shared is not None:
                 network.set_input(name, shared, data.shape, self._value)
                 return
-            self._memory = self._fit(data)
+            self._memory = self._fit(data.shape)
             stream.write(self._memory, data.units)
         assert self._memory is not None and self._memory.layout is not None
         network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
@@ -164,7 +200,7 @@ class InputSlot:
         memory, self._memory = self._memory, None
         if memory is None:
             return
-        if self._tensor is None and self._data is None and memory.layout is not None:
+        if self._tensor is None and self._batch is None and self._data is None and memory.layout is not None:
             units = stream.read(memory).view(self.declared.element_type.storage)
             self._data = HostData(units, memory.layout.static_shape, is_private=True)
         memory.release()
@@ -184,19 +220,20 @@ class InputSlot:
         if data is not None and isinstance(error, OutOfMemoryError) and self._memory is not None:
             self._memory.release()
             self._memory = None
-        if error is None or self._tensor is not None:
+        if error is None or self._tensor is not None or self._batch is not None:
             self._data = None
         elif data is not None and not data.is_private:
             self._data = HostData(data.units.copy(), data.shape, is_private=True)
 
     def _take_tensor(self, tensor: ov.Tensor, is_shared: bool) -> None:
-        self._tensor, self._is_shared, self._data, self._remote = tensor, is_shared, None, None
+        self._tensor, self._is_shared, self._data = tensor, is_shared, None
+        self._remote = self._batch = None
 
-    def _fit(self, data: HostData) -> Memory:
+    def _fit(self, shape: StaticShape) -> Memory:
         held = self._memory
-        if held is not None and held.layout is not None and held.layout.static_shape == data.shape:
+        if held is not None and held.layout is not None and held.layout.static_shape == shape:
             return held
-        layout = Layout.planar(data.shape, self.declared.element_type)
+        layout = Layout.planar(shape, self.declared.element_type)
         if held is not None and held.capacity >= layout.byte_size:
             return held.reinterpret(layout)
         self._memory = None

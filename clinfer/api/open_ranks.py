@@ -82,6 +82,11 @@ class OpenRankModel(CompiledModel):
         self._last: CompiledModel | None = None
         self._lock = threading.Lock()
 
+    @property
+    def surfaces(self) -> frozenset[int]:
+        """None: images have four axes."""
+        return frozenset()
+
     def for_inputs(self, inputs: Sequence[InputSlot]) -> CompiledModel:
         """The form for prepared inputs, compiled now if there is none yet."""
         shapes = tuple(slot.shape for slot in inputs)

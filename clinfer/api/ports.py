@@ -48,6 +48,9 @@ class Ports:
             index = _search(ports, key)
             if index is not None:
                 return is_input, index
+        plane = _plane(self.inputs, key)
+        if plane is not None:
+            return True, plane
         raise ClinferError(f"the model has no input or output {_label(key)}", where="infer request",
                            values={"inputs": describe_all(self.inputs), "outputs": describe_all(self.outputs)})
 
@@ -106,6 +109,8 @@ def _index(ports: Sequence[ov.Output], key: object, kind: str) -> int:
         found = int(key) if 0 <= key < len(ports) else None
     elif isinstance(key, str | ov.Output | ov.ConstOutput):
         found = _search(ports, key)
+        if found is None and kind == "input":
+            found = _plane(ports, key)
     else:
         raise _no_key(f"{kind}s are named by index, name or port", key)
     if found is None:
@@ -134,3 +139,9 @@ def _search(ports: Sequence[ov.Output], key: str | ov.Output | ov.ConstOutput) -
         if port.node.friendly_name == layer:
             return index
     return None
+
+
+def _plane(inputs: Sequence[ov.Output], key: object) -> int | None:
+    """The only input whose name ends with `/key`: PrePostProcessor calls the planes of input `x` `x/y` and `x/uv`."""
+    found = [index for index, port in enumerate(inputs) if port_name(port).endswith(f"/{key}")]
+    return found[0] if isinstance(key, str) and len(found) == 1 else None

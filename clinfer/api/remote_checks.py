@@ -6,7 +6,8 @@ from clinfer.api.ports import describe
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import is_static, show
-from clinfer.remote.tensors import RemoteTensor
+from clinfer.remote.surfaces import check_plane
+from clinfer.remote.tensors import ClImage2DTensor, RemoteTensor
 from clinfer.runtime.engine import Engine
 
 WHERE = "infer request"
@@ -20,9 +21,7 @@ def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> No
         raise ClinferError(f"{declared.label} has the wrong element type", where=WHERE, values={
             "expected": describe(declared.port), "given": str(tensor)},
             hint="remote tensors are taken as they are; convert it by a kernel, or in the model (PrePostProcessor)")
-    if tensor.is_image:
-        raise ClinferError(f"{declared.label} is no surface, and was given an image", where=WHERE, values={
-            "expected": describe(declared.port), "given": str(tensor)}, hint="give a buffer, or memory at an address")
+    _check_surface(tensor, declared)
     if tensor.size:
         declared.check_shape(tensor.static_shape)
     _ = tensor.memory
@@ -41,6 +40,19 @@ def check_remote_output(tensor: RemoteTensor, declared: Declared, engine: Engine
         raise ClinferError(f"{declared.label} does not fit into the tensor that was set for it", where=WHERE, values={
             "expected": f"{declared.element_type}{show(declared.shape)}", "bytes needed": needed,
             "bytes given": tensor.memory.capacity})
+
+
+def _check_surface(tensor: RemoteTensor, declared: Declared) -> None:
+    """Raise unless images meet surfaces, and what is no image the rest."""
+    values = {"expected": describe(declared.port), "given": str(tensor)}
+    if tensor.is_image and not declared.is_surface:
+        raise ClinferError(f"{declared.label} is no surface, and was given an image", where=WHERE, values=values,
+                           hint="give a buffer, or say set_memory_type('GPU_SURFACE') of PrePostProcessor")
+    if declared.is_surface and not tensor.is_image:
+        raise ClinferError(f"{declared.label} is a surface, and was given no image", where=WHERE, values=values,
+                           hint="give images, or leave set_memory_type out")
+    if tensor.is_image:
+        check_plane(tensor.as_(ClImage2DTensor).image, tensor.static_shape[-1] if tensor.size else 0, declared.label)
 
 
 def _check_context(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:

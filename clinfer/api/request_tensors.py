@@ -1,13 +1,14 @@
 """The inputs and outputs of an infer request, as users set and get them."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
 from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
-from clinfer.api.ports import PortKey
+from clinfer.api.ports import PortKey, describe
+from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.remote.host_memories import any_there
 from clinfer.remote.tensors import RemoteTensor
@@ -20,6 +21,13 @@ AnyTensor: TypeAlias = ov.Tensor | RemoteTensor
 """In host memory, or in memory of a remote context."""
 
 
+def _items(tensors: Any, name: str) -> Iterable[tuple[Any, AnyTensor]]:
+    if not isinstance(tensors, Mapping):
+        raise ClinferError(f"{name} takes a dictionary, or a key and a list of tensors", where="infer request",
+                           values={"given": type(tensors).__name__})
+    return tensors.items()
+
+
 class RequestTensors:
     """One slot per input and output of a model."""
 
@@ -27,7 +35,9 @@ class RequestTensors:
         self._compiled = compiled_model
         self._ports = compiled_model.ports
         engine = compiled_model.engine
-        self._inputs = [InputSlot(Declared.of(port, "input"), engine) for port in self._ports.inputs]
+        surfaces = compiled_model.surfaces
+        self._inputs = [InputSlot(Declared.of(port, "input", index in surfaces), engine)
+                        for index, port in enumerate(self._ports.inputs)]
         self._outputs = [OutputSlot(Declared.of(port, "output"), engine) for port in self._ports.outputs]
         self._had_remote = False
         """Whether a remote tensor was ever set; sparing a look at each slot."""
@@ -50,6 +60,10 @@ class RequestTensors:
     def _set(self, slot: InputSlot | OutputSlot, tensor: AnyTensor) -> None:
         slot.set_tensor(tensor)
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
+
+    def _set_batch(self, index: int, tensors: Sequence[AnyTensor]) -> None:
+        self._inputs[index].set_tensors(list(tensors))
+        self._had_remote = self._had_remote or any(isinstance(tensor, RemoteTensor) for tensor in tensors)
 
     def _convert(self, inputs: Any) -> dict[int, HostData | AnyTensor]:
         given: dict[int, HostData | AnyTensor] = {}
@@ -75,7 +89,7 @@ class RequestTensors:
 
     def _remote_tensors(self) -> tuple[list[RemoteTensor], list[RemoteTensor]]:
         """The remote tensors that are read, and those that are written to."""
-        return ([slot.remote for slot in self._inputs if slot.remote is not None],
+        return ([tensor for slot in self._inputs for tensor in slot.remotes],
                 [slot.remote for slot in self._outputs if slot.remote is not None])
 
     # -- tensors --------------------------------------------------------------------------------
@@ -86,10 +100,23 @@ class RequestTensors:
         is_input, index = self._ports.find(key)
         self._set((self._inputs if is_input else self._outputs)[index], tensor)
 
-    def set_tensors(self, tensors: Mapping[str | ov.Output | ov.ConstOutput, AnyTensor]) -> None:
-        """`set_tensor` for each item."""
-        for key, tensor in tensors.items():
-            self.set_tensor(key, tensor)
+    def set_tensors(self, key: Mapping[Any, AnyTensor] | str | ov.Output | ov.ConstOutput,
+                    tensors: Sequence[AnyTensor] | None = None) -> None:
+        """`set_tensors({key: tensor})`: `set_tensor` for each item. `set_tensors(key, tensors)`: one tensor for each
+        entry of the batch of the input of a name or port, each of which has shape 1 along the first axis.
+
+        Images of a batch are read where they lie; other tensors are copied into one memory at each inference.
+        """
+        if tensors is None:
+            for each, tensor in _items(key, "set_tensors"):
+                self.set_tensor(each, tensor)
+            return
+        self._check_idle()
+        is_input, index = self._ports.find(key)
+        if not is_input:
+            raise ClinferError("set_tensors gives the entries of a batch to inputs alone", where="infer request",
+                               values={"output": describe(self._ports.outputs[index])})
+        self._set_batch(index, tensors)
 
     def set_input_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
         """`set_input_tensor(index, tensor)`, or `set_input_tensor(tensor)` where there is one input."""
@@ -103,10 +130,16 @@ class RequestTensors:
         key, value = (None, index) if tensor is None else (index, tensor)
         self._set(self._outputs[self._ports.output_index(key)], value)
 
-    def set_input_tensors(self, tensors: Mapping[PortKey, AnyTensor]) -> None:
-        """`set_input_tensor` for each item."""
-        for key, tensor in tensors.items():
-            self.set_input_tensor(key, tensor)
+    def set_input_tensors(self, index: Any = None, tensors: Sequence[AnyTensor] | None = None) -> None:
+        """`set_input_tensors({index: tensor})`: `set_input_tensor` for each item. `set_input_tensors(index, tensors)`,
+        or `set_input_tensors(tensors)` where there is one input: see `set_tensors`."""
+        if tensors is None and isinstance(index, Mapping):
+            for each, tensor in index.items():
+                self.set_input_tensor(each, tensor)
+            return
+        self._check_idle()
+        key, given = (None, index) if tensors is None else (index, tensors)
+        self._set_batch(self._ports.input_index(key), given)
 
     def set_output_tensors(self, tensors: Mapping[PortKey, AnyTensor]) -> None:
         """`set_output_tensor` for each item."""

@@ -29,6 +29,7 @@ from clinfer.remote.objects import (
     queue_of_handle,
     retained,
 )
+from clinfer.remote.surfaces import plane_tensors
 from clinfer.remote.tensors import ClBufferTensor, ClImage2DTensor, RemoteTensor, USMTensor
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
@@ -114,6 +115,22 @@ class RemoteContext:
         raise ClinferError("a tensor cannot be made over this object", where=WHERE, values={
             "given": type(handle).__name__},
             hint="give a pyopencl Buffer, Image or SVM; raw handles as cl_mem= or usm=")
+
+    def create_tensor_nv12(self, y: Any, uv: Any, *, height: int | None = None,
+                           width: int | None = None) -> tuple[RemoteTensor, RemoteTensor]:
+        """The two planes of one picture in NV12, as tensors [1, height, width, 1] and [1, height/2, width/2, 2] of u8.
+
+        Both are pyopencl Images of 8 bits, of the channels R and RG, or both Buffers; these need the picture's
+        `height` and `width`.
+        """
+        luma, chroma = plane_tensors(self.create_tensor, {"y": (y, 1), "uv": (uv, 2)}, height, width)
+        return luma, chroma
+
+    def create_tensor_i420(self, y: Any, u: Any, v: Any, *, height: int | None = None,
+                           width: int | None = None) -> tuple[RemoteTensor, RemoteTensor, RemoteTensor]:
+        """The three planes of one picture in I420, see `create_tensor_nv12`: U and V are [1, height/2, width/2, 1]."""
+        luma, first, second = plane_tensors(self.create_tensor, {"y": (y, 1), "u": (u, 1), "v": (v, 1)}, height, width)
+        return luma, first, second
 
     def create_usm_host_tensor(self, element_type: Any, shape: Any) -> USMTensor:
         """A tensor in new host memory with an address, which the device reaches."""

@@ -80,9 +80,12 @@ class RemoteTensor:
     def memory(self) -> Memory:
         """The memory that begins with the tensor; the same object as long as the tensor lives.
 
-        Errors: a region that kernels cannot be given, because it has gaps or begins between two units of alignment.
+        Errors: a region that kernels cannot be given, because it has gaps, begins between two units of alignment or
+        is part of an image.
         """
-        if self._part_of is None:
+        if self.is_image and self.region.nbytes != self.whole.capacity:
+            raise self._unusable("it is a part of an image")
+        if self._part_of is None or self.is_image:
             return self.whole
         if not self.region.is_dense:
             raise self._unusable("its elements are no single run of bytes")
@@ -311,11 +314,6 @@ class ClImage2DTensor(RemoteTensor):
     def handle(self) -> int:
         """The cl_mem."""
         return int(self.image.int_ptr)
-
-    @property
-    def memory(self) -> Memory:
-        """The image, for kernels that read images."""
-        return self.whole
 
     @classmethod
     def params_of(cls, tensor: RemoteTensor) -> dict[str, Any]:
