@@ -155,6 +155,9 @@ class InputSlot:
 
     def prepare(self) -> None:
         """Raise unless there are contents that the model admits; nothing is transferred yet."""
+        if self.declared.is_surface and self.remotes:
+            # Images cannot change any more.
+            return
         if self._remote is not None:
             self.check_remote(self._remote)
         elif self._batch is not None:
@@ -165,7 +168,7 @@ class InputSlot:
         elif self._data is None and self._memory is None:
             raise ClinferError(f"{self.declared.label} was never given", where="infer request",
                                hint="pass it to infer(), or set or fill its tensor before")
-        if self.declared.is_surface and not self.remotes:
+        if self.declared.is_surface:
             raise ClinferError(f"{self.declared.label} is a surface, and was given memory of the host",
                                where="infer request", hint="give images, made tensors by a context's create_tensor or "
                                "create_tensor_nv12, or leave set_memory_type out")

@@ -24,6 +24,8 @@ def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> No
     _check_surface(tensor, declared)
     if tensor.size:
         declared.check_shape(tensor.static_shape)
+    if tensor.is_image:
+        check_plane(tensor.as_(ClImage2DTensor).image, tensor.static_shape[-1], declared.label)
     _ = tensor.memory
 
 
@@ -51,8 +53,6 @@ def _check_surface(tensor: RemoteTensor, declared: Declared) -> None:
     if declared.is_surface and not tensor.is_image:
         raise ClinferError(f"{declared.label} is a surface, and was given no image", where=WHERE, values=values,
                            hint="give images, or leave set_memory_type out")
-    if tensor.is_image:
-        check_plane(tensor.as_(ClImage2DTensor).image, tensor.static_shape[-1] if tensor.size else 0, declared.label)
 
 
 def _check_context(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:

@@ -71,8 +71,8 @@ class Format:
 
     @staticmethod
     def of(name: str) -> Format:
-        """The registered format of that name."""
-        found = FORMATS.get(name)
+        """The registered format of that name, or `IMAGE_2D`."""
+        found = IMAGE_2D if name == IMAGE_2D.name else FORMATS.get(name)
         if found is None:
             raise ClinferError(f"unknown format {name!r}", values={"known": ", ".join(FORMATS)})
         return found
