@@ -147,11 +147,11 @@ def test_every_level_is_openvinos(engine: Engine, rng: np.random.Generator) -> N
     check(network_of(engine, model), CpuPlugin(model), _random_planes(rng, (1, 512, 512, 1), (1, 256, 256, 2)))
 
 
-def _random_shape(rng: np.random.Generator, sizes: Sequence[int]) -> Shape:
-    """The sizes, some of them a little wrong, some open, some bounded."""
+def _random_shape(rng: np.random.Generator, sizes: Sequence[int], wrong: float) -> Shape:
+    """The sizes, some of them (`wrong`) not what they should be, some open, some bounded."""
     shape: list[int | Dim] = []
     for size in sizes:
-        actual = max(size + (int(rng.integers(-1, 2)) if rng.random() < 0.07 else 0), 0)
+        actual = max(size + (int(rng.integers(-1, 2)) if rng.random() < wrong else 0), 0)
         choice = rng.random()
         low = max(actual - int(rng.integers(0, 4)), 0)
         shape.append(actual if choice < 0.6 else Dim() if choice < 0.8 else Dim(low, actual + int(rng.integers(0, 4))))
@@ -167,7 +167,8 @@ def test_shapes_are_openvinos(source: str, rng: np.random.Generator) -> None:
         last = 2 if source == "NV12_TWO_PLANES" else 1
         planes = max(len(PLANES[source]), 1)
         whole = (batch, height * 3 // 2 if planes == 1 else height, width, 1)
-        shapes = tuple(_random_shape(rng, sizes) for sizes in (
+        wrong = float(rng.choice([0, 0.2]))
+        shapes = tuple(_random_shape(rng, sizes, wrong) for sizes in (
             whole, *[(batch, height // 2, width // 2, last)] * (planes - 1)))
         what = f"{[str(partial_shape_of(s)) for s in shapes]}"
         try:
@@ -186,7 +187,7 @@ def test_shapes_are_openvinos(source: str, rng: np.random.Generator) -> None:
             assert found == expected, what
         elif expected is not None:
             assert found is not None and all(_overlap(a, b) for a, b in zip(found, expected, strict=True)), what
-    assert accepted > ROUNDS // 4 and refused > ROUNDS // 20
+    assert accepted > ROUNDS // 4 and refused > ROUNDS // 50
 
 
 def _overlap(one: int | Dim, other: int | Dim) -> bool:
