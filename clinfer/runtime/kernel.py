@@ -5,7 +5,7 @@ import weakref
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
-from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory import Memory, NativePointer
 from clinfer.runtime.program import Program
 from clinfer.runtime.status import driver_error
 
@@ -19,27 +19,53 @@ class Kernel:
     def __init__(self, program: Program, entry: str) -> None:
         self.program = program
         self.entry = entry
-        pointer, status = driver.create_kernel(program.cl_program.int_ptr, entry)
-        if not pointer:
-            raise ClinferError(f"the program has no usable kernel {entry}", where=f"device {program.device}",
-                               values={"status": driver_error(status, "create it").what,
-                                       "kernels": ", ".join(program.kernel_names)})
-        self.handle = driver.HANDLE(pointer)
-        weakref.finalize(self, driver.release_kernel, pointer).atexit = False
+        self._values: dict[int, bytes] = {}
         self._memories: dict[int, Memory] = {}
+        self._pointers: set[int] = set()
+        self._create()
+
+    def _create(self) -> None:
+        pointer, status = driver.create_kernel(self.program.cl_program.int_ptr, self.entry)
+        if not pointer:
+            raise ClinferError(f"the program has no usable kernel {self.entry}", where=f"device {self.program.device}",
+                               values={"status": driver_error(status, "create it").what,
+                                       "kernels": ", ".join(self.program.kernel_names)})
+        self.handle = driver.HANDLE(pointer)
+        self._release = weakref.finalize(self, driver.release_kernel, pointer)
+        self._release.atexit = False
 
     def set_bytes(self, index: int, raw: bytes) -> None:
         """Set a by-value argument (scalar or struct) to exactly these bytes; they are copied."""
         status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
         if status:
             raise self._refused(status, index, len(raw))
+        self._values[index] = raw
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument; the kernel refers to `memory` until another one takes its place."""
-        status = memory.native.set_argument(self.handle, index)
+        native = memory.native
+        if isinstance(native, NativePointer):
+            self._pointers.add(index)
+        elif index in self._pointers:
+            self._renew()
+        status = native.set_argument(self.handle, index)
         if status:
             raise self._refused(status, index, memory.nbytes)
         self._memories[index] = memory
+
+    def _renew(self) -> None:
+        """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
+        refuses the launch."""
+        self._release()
+        self._create()
+        self._pointers.clear()
+        memories, values = self._memories, self._values
+        self._memories, self._values = {}, {}
+        for index, raw in values.items():
+            self.set_bytes(index, raw)
+        for index, memory in memories.items():
+            if not memory.is_released:
+                self.set_buffer(index, memory)
 
     def forget_buffer(self, index: int) -> None:
         """Let go of the memory set as an argument; another must be set before the next launch."""
@@ -49,12 +75,6 @@ class Kernel:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""
         self._memories.clear()
-
-    def set_local(self, index: int, nbytes: int) -> None:
-        """Set the size of a `__local` argument."""
-        status = driver.set_kernel_arg(self.handle, index, driver.size_of(nbytes), None)
-        if status:
-            raise self._refused(status, index, nbytes)
 
     def _refused(self, error: int, index: int, nbytes: int) -> ClinferError:
         return driver_error(error, f"set argument {index} of kernel {self.entry}",

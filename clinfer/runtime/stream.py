@@ -15,8 +15,7 @@ from clinfer.runtime import driver, transfers
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.memory import Memory, NativePointer
-from clinfer.runtime.memory_types import HOST_VISIBLE
+from clinfer.runtime.memory import Allocation, Memory, NativePointer
 from clinfer.runtime.status import driver_error
 
 if TYPE_CHECKING:
@@ -218,12 +217,9 @@ class Stream:
         if not count:
             return
         if transfers.needs_staging(source, target):
-            with self._staging(count) as staging:
-                if staging is None:
-                    self.write(target, self.read(source, count, offset_bytes=source_offset), True, target_offset)
-                else:
-                    self.copy(source, staging, count, source_offset)
-                    self.copy(staging, target, count, 0, target_offset)
+            with self._staging(source, target, count) as staging:
+                self.copy(source, staging, count, source_offset)
+                self.copy(staging, target, count, 0, target_offset)
         else:
             self._command("copy memory", lambda: transfers.copy(
                 self.cl_queue, source, source_offset, target, target_offset, count))
@@ -239,12 +235,7 @@ class Stream:
         if not (rows and nbytes):
             return
         if transfers.needs_staging(source, target):
-            with self._staging(rows * nbytes) as staging:
-                if staging is None:
-                    for row in range(rows):
-                        self.copy(source, target, nbytes, source_offset + row * source_pitch,
-                                  target_offset + row * target_pitch)
-                    return
+            with self._staging(source, target, rows * nbytes) as staging:
                 self.copy_rows(source, staging, rows, nbytes, source_pitch=source_pitch, target_pitch=nbytes,
                                source_offset=source_offset)
                 self.copy_rows(staging, target, rows, nbytes, source_pitch=nbytes, target_pitch=target_pitch,
@@ -254,15 +245,12 @@ class Stream:
                 self.cl_queue, source, source_offset, source_pitch, target, target_offset, target_pitch, rows, nbytes))
 
     @contextmanager
-    def _staging(self, nbytes: int) -> Iterator[Memory | None]:
-        """Memory between a buffer and a pointer, kept until what is enqueued inside is done; None if the device has
-        none that is good for both."""
-        if self.engine.native_types["usm_host"] not in HOST_VISIBLE:
-            yield None
-            return
-        staging = self.engine.allocate_bytes(nbytes, what="memory between two types", allocation_type="usm_host")
-        yield staging
-        self._transfers.append((self.marker().cl_event, staging))
+    def _staging(self, source: Memory, target: Memory, nbytes: int) -> Iterator[Memory]:
+        """An array of the host's between a buffer and a pointer, kept until what is enqueued inside is done."""
+        calls = next(end.native.calls for end in (source, target) if isinstance(end.native, NativePointer))
+        array = np.empty(nbytes, np.uint8)
+        yield Memory(self.engine, Allocation(NativePointer(array.ctypes.data, "svm", calls), nbytes))
+        self._transfers.append((self.marker().cl_event, array))
 
     def fill(self, memory: Memory, pattern: int | bytes = 0, nbytes: int | None = None,
              offset_bytes: int = 0) -> None:

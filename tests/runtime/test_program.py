@@ -16,12 +16,14 @@ import pytest
 from clinfer.base.errors import ClinferError
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.memory_types import ALLOCATION_TYPES, AllocationType
 from clinfer.runtime.program import entry_names
 from clinfer.runtime.stream import Stream
 
 SOURCE = """
 typedef struct { int size; float scale; long offset; int pitches[20]; } Params;
-kernel void apply(global const float* in, global float* out, Params p, local float* scratch) {
+kernel void apply(global const float* in, global float* out, Params p) {
+    local float scratch[16];
     int i = get_global_id(0), l = get_local_id(0);
     scratch[l] = in[i];
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -30,30 +32,30 @@ kernel void apply(global const float* in, global float* out, Params p, local flo
 """
 
 
-def run_apply(engine: Engine, stream: Stream, kernel: Kernel, rng: np.random.Generator,
-              rounds: int = 1) -> None:
+def run_apply(engine: Engine, stream: Stream, kernel: Kernel, rng: np.random.Generator, rounds: int = 1,
+              source: AllocationType = "cl_mem", target: AllocationType = "cl_mem") -> None:
     data = rng.standard_normal(64).astype(np.float32)
-    source, target = engine.allocate_bytes(256), engine.allocate_bytes(320)
-    stream.write(source, data)
-    kernel.set_buffer(0, source)
-    kernel.set_buffer(1, target)
-    kernel.set_local(3, 16 * 4)
+    given = engine.allocate_bytes(256, allocation_type=source)
+    taken = engine.allocate_bytes(320, allocation_type=target)
+    stream.write(given, data)
+    kernel.set_buffer(0, given)
+    kernel.set_buffer(1, taken)
     for _ in range(rounds):
         size, scale, offset = int(rng.integers(1, 20)), float(rng.integers(-4, 5)), int(rng.integers(0, 16))
         pitches = rng.integers(-50, 50, 20)
         raw = struct.pack("ifq20i", size, scale, offset, *pitches)
         assert len(raw) == 96
         kernel.set_bytes(2, raw)
-        stream.fill(target, 0xA5)
+        stream.fill(taken, 0xA5)
         stream.enqueue(kernel, (64,), (16,))
         reversed_groups = data.reshape(4, 16)[:, ::-1].reshape(-1)
         expected = reversed_groups * np.float32(scale) + pitches[np.arange(64) % size].astype(np.float32)
-        got = stream.read(target).view(np.float32)
+        got = stream.read(taken).view(np.float32)
         np.testing.assert_allclose(got[offset:offset + 64], expected, rtol=1e-6, atol=1e-6)
         assert (np.delete(got, slice(offset, offset + 64)).view(np.uint32) == 0xA5A5A5A5).all()
 
 
-def test_struct_and_local_arguments(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
+def test_struct_arguments(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
     kernel = engine.create_kernel(engine.build_program(SOURCE), "apply")
     run_apply(engine, stream, kernel, rng, rounds=20)
 
@@ -135,12 +137,17 @@ def test_a_wrong_argument_is_an_error(engine: Engine) -> None:
     kernel = engine.create_kernel(engine.build_program(SOURCE), "apply")
     with pytest.raises(ClinferError, match="argument 9 of kernel apply: INVALID_ARG_INDEX"):
         kernel.set_bytes(9, bytes(4))
-    with pytest.raises(ClinferError, match="argument 9 of kernel apply: INVALID_ARG_INDEX"):
-        kernel.set_local(9, 64)
     for _ in range(20):
         kernel.set_bytes(2, bytes(96))
     with pytest.raises(ClinferError, match="argument 9 of kernel apply: INVALID_ARG_INDEX"):
         kernel.set_bytes(9, bytes(4))
+
+
+def test_arguments_are_buffers_and_pointers_in_turn(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
+    kernel = engine.create_kernel(engine.build_program(SOURCE), "apply")
+    for source in (*ALLOCATION_TYPES, *reversed(ALLOCATION_TYPES)):
+        for target in ALLOCATION_TYPES:
+            run_apply(engine, stream, kernel, rng, source=source, target=target)
 
 
 def test_a_kernel_keeps_its_arguments_alive(engine: Engine, stream: Stream) -> None:
