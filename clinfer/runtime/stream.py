@@ -219,6 +219,7 @@ class Stream:
         if transfers.needs_staging(source, target):
             with self._staging(source, target, count) as staging:
                 self.copy(source, staging, count, source_offset)
+                self.finish()
                 self.copy(staging, target, count, 0, target_offset)
         else:
             self._command("copy memory", lambda: transfers.copy(
@@ -238,6 +239,7 @@ class Stream:
             with self._staging(source, target, rows * nbytes) as staging:
                 self.copy_rows(source, staging, rows, nbytes, source_pitch=source_pitch, target_pitch=nbytes,
                                source_offset=source_offset)
+                self.finish()
                 self.copy_rows(staging, target, rows, nbytes, source_pitch=nbytes, target_pitch=target_pitch,
                                target_offset=target_offset)
         else:
@@ -246,7 +248,8 @@ class Stream:
 
     @contextmanager
     def _staging(self, source: Memory, target: Memory, nbytes: int) -> Iterator[Memory]:
-        """An array of the host's between a buffer and a pointer, kept until what is enqueued inside is done."""
+        """An array of the host's between a buffer and a pointer, kept until what is enqueued inside is done. It must be
+        full before it is read: NVIDIA's driver reads such arrays when a copy is enqueued, not when its turn comes."""
         calls = next(end.native.calls for end in (source, target) if isinstance(end.native, NativePointer))
         array = np.empty(nbytes, np.uint8)
         yield Memory(self.engine, Allocation(NativePointer(array.ctypes.data, "svm", calls), nbytes))

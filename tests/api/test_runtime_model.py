@@ -105,7 +105,7 @@ def test_the_graph_outlives_the_compiled_model(core: Core, device: DeviceInfo) -
 
 def test_python_ends_while_a_graph_is_held() -> None:
     script = ("from clinfer import Core\nfrom tests.api.profiled import branching_model\n"
-              "graph = Core().compile_model(branching_model(), 'CPU').get_runtime_model()\n")
+              "graph = Core().compile_model(branching_model(), 'AUTO').get_runtime_model()\n")
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=120, capture_output=True, text=True,
                           check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -215,9 +215,9 @@ def _chain() -> ov.Model:
 
 def test_growth_is_what_the_engine_counts(own_engine: Engine, rng: np.random.Generator) -> None:
     network = network_of(own_engine, _branches())
-    inputs = [own_engine.allocate_bytes(100 * 32) for _ in range(2)]
+    inputs = [own_engine.allocate_bytes(1000 * 32) for _ in range(2)]
     grown = []
-    for rows in [(2, 3), (2, 3), (8, 3), (1, 1), *rng.integers(1, 100, (10, 2)).tolist(), (8, 3)]:
+    for rows in [(2, 3), (2, 3), (80, 3), (1, 1), *rng.integers(1, 1000, (10, 2)).tolist(), (80, 3)]:
         before = own_engine.ledger.current
         for name, memory, count in zip(network.program.inputs, inputs, rows, strict=True):
             network.set_input(name, memory, (count, 8))
@@ -230,12 +230,12 @@ def test_growth_is_what_the_engine_counts(own_engine: Engine, rng: np.random.Gen
 def test_where_outputs_lie(engine: Engine) -> None:
     network = network_of(engine, _chain())
     told = []
-    for rows in (4, 9, 6):
+    for rows in (40, 90, 60):
         record = run_once(network, _rows(rows))
         told.append([(node.layer == "middle", node.memory) for node in record.nodes])
     assert told == [[(True, "grown"), (False, "grown")]] * 2 + [[(True, "reused"), (False, "reused")]]
-    network.set_output(next(iter(network.program.outputs)), engine.allocate_bytes(7 * 32))
-    assert [node.memory for node in run_once(network, _rows(7)).nodes] == ["reused", "external"]
+    network.set_output(next(iter(network.program.outputs)), engine.allocate_bytes(70 * 32))
+    assert [node.memory for node in run_once(network, _rows(70)).nodes] == ["reused", "external"]
 
 
 def test_what_the_host_holds_and_what_is_only_seen_otherwise(engine: Engine) -> None:

@@ -125,8 +125,9 @@ def test_a_probe_that_kills_its_process_means_no(engine: Engine, empty_cache: Pa
     assert found.fp64 == engine.capabilities.fp64
 
 
-def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: Path,
+def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: Path, overlapping: None,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the probes ends the process where buffers may not overlap."""
     monkeypatch.setattr(helper.sys, "executable", "/does/not/exist")
     assert probe_capabilities(engine.device) == engine.capabilities
 
