@@ -13,7 +13,8 @@ from tests.oracle import build_model, parameter_specs
 AGAIN = "again"
 """The name of the operation where a chain has it once more."""
 
-HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert")
+HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert", "pooling",
+         "softmax", "normalize_l2", "transpose", "broadcast", "gather", "interpolate", "depth_space")
 _FLOATS = ("f32", "f16", "bf16")
 _BOOLEAN = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "IsNaN", "IsFinite", "IsInf")
 
@@ -22,10 +23,16 @@ Value = ov.Output
 
 
 def float_rows(cases: Iterable[Case]) -> list[Case]:
-    """The rows that take and give floats, and conversions to them."""
+    """The rows that take and give floats, and conversions to them; indices are what they are."""
     return [case for case in cases if case.op not in _BOOLEAN and (
         case.attributes["destination_type"] in _FLOATS if "destination_type" in case.attributes
-        else all(kind in _FLOATS for _, kind in parameter_specs(case)))]
+        else all(kind in _FLOATS for _, kind in _data(case)))]
+
+
+def _data(case: Case) -> list[tuple[tuple[int, ...], str]]:
+    """The shapes and types of a row's inputs, without indices."""
+    given = parameter_specs(case)
+    return given[:1] if case.op.startswith("Gather") else given
 
 
 def tailed_model(seed: str, case: Case, dynamic: bool) -> ov.Model:
@@ -49,8 +56,14 @@ class _Chain:
         self._kind = node.output(0).get_element_type()
 
     def grow(self) -> ov.Node:
-        """The chain begins with an operation that only the node itself can take."""
+        """The chain begins with an operation that only the node itself can take.
+
+        OpenVINO moves operations on one tensor before a Gather, although the zeros that stand for what lies outside
+        need not stay zeros then; it moves none behind a square.
+        """
         value = self._chance.choice([op.relu, op.hswish, self._gelu, self._clamp])(self._node.output(0)).output(0)
+        if self._case.op.startswith("Gather"):
+            value = op.multiply(value, value).output(0)
         for step in self._chance.choices(self._steps(), k=self._chance.randint(0, 4)):
             value = step(value).output(0)
         return value.get_node()
@@ -96,4 +109,4 @@ class _Chain:
             read = [self._node.input_value(i) for i in range(self._node.get_input_size())]
             self._again = NodeFactory(self._case.opset).create(self._case.op, read, dict(self._case.attributes))
             self._again.set_friendly_name(AGAIN)
-        return op.add(value, op.multiply(self._again, self._constant([])))
+        return op.add(value, op.multiply(self._again.output(0), self._constant([])))

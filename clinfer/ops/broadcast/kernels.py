@@ -24,4 +24,4 @@ def _copy(params: KernelParams, number: int) -> ViewCopy:
     return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), source, TensorView.of(result))
 
 
-KERNELS = copy_kernels("broadcast", _copy, lambda params: 1, _formats)
+KERNELS = copy_kernels("broadcast", _copy, lambda params: 1, _formats, takes_tails=True)

@@ -28,12 +28,16 @@ class Broadcast(Primitive):
     opset: ClassVar[str] = "opset3"
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def only_moves(self) -> bool:
         return True
 
     @property
     def value_inputs(self) -> tuple[int, ...]:
-        return tuple(range(1, len(self.inputs)))
+        return tuple(range(1, self.own_input_count))
 
     @property
     def can_evaluate(self) -> bool:

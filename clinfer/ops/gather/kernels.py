@@ -33,15 +33,23 @@ _ROW_RANK = 4
 
 @dataclass(frozen=True)
 class _Views:
-    """Views of equal sizes: data (at index 0 of what is looked up), indices (the first of a place), output."""
+    """Views of equal sizes: data (at index 0 of what is looked up), indices (the first of a place), output, and what
+    fused tails read."""
 
     data: TensorView
     indices: TensorView
     output: TensorView
+    read: tuple[TensorView, ...]
+
+    def all(self) -> tuple[TensorView, ...]:
+        return self.data, self.indices, self.output, *self.read
 
     def operands(self, params: KernelParams) -> tuple[Operand, ...]:
-        return (input_operand(params, 0, raw_view(self.data)), input_operand(params, 1, self.indices),
-                output_operand(params, 0, raw_view(self.output)))
+        """Data and output as elements where there are tails, else as storage units."""
+        data, output = self.data, self.output
+        if not params.primitive.tails:
+            data, output = raw_view(data), raw_view(output)
+        return input_operand(params, 0, data), input_operand(params, 1, self.indices), output_operand(params, 0, output)
 
 
 def _lookup(params: KernelParams) -> Lookup | None:
@@ -53,13 +61,20 @@ def _views(params: KernelParams) -> _Views:
     data, indices, output = params.inputs[0], params.inputs[1], params.outputs[0]
     lookup = _lookup(params)
     if lookup is None:
-        return _Views(*(open_view(x.element_type, output.rank) for x in (data, indices, output)))
-    target = TensorView.of(output)
+        return _open_views(params, output.rank)
+    target, *read = (TensorView.of(x).broadcast(output.shape) for x in (output, *params.tail_inputs))
     if target.rank < len(lookup.data_axes):
         batch = len(lookup.data_axes) - target.rank + 1
-        target = _split_first(target, data.shape[:batch])
+        target, *read = (_split_first(view, data.shape[:batch]) for view in (target, *read))
     return _Views(_along(TensorView.of(data), lookup.data_axes, target.sizes),
-                  _along(TensorView.of(indices), lookup.index_axes, target.sizes), target)
+                  _along(TensorView.of(indices), lookup.index_axes, target.sizes), target, tuple(read))
+
+
+def _open_views(params: KernelParams, rank: int) -> _Views:
+    """The views while shapes or values are unknown."""
+    data, indices, output, *read = (open_view(x.element_type, rank) for x in (
+        *params.inputs[:2], params.outputs[0], *params.tail_inputs))
+    return _Views(data, indices, output, tuple(read))
 
 
 def _along(view: TensorView, axes: tuple[int | None, ...], sizes: Shape) -> TensorView:
@@ -116,15 +131,19 @@ def _arguments(params: KernelParams) -> dict[str, int]:
 
 
 _REF = Stage("gather_ref.cl", "gather_ref", lambda params: local_items(params.outputs[0].count),
-             lambda params: _views(params).operands(params), _constants, _arguments, bake=False)
+             lambda params: _views(params).operands(params), _constants, _arguments, bake=False,
+             tail_view=lambda params, index: _views(params).read[index])
 
 
 # -- contiguous rows --------------------------------------------------------------------------------
 
 
 def _row_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
-    """The axes as four of which the last is contiguous in data and output and not one of the indices."""
-    if not joint.axes or len(joint.axes) > _ROW_RANK or joint.axes[-1].pitches != (1, 0, 1):
+    """The axes as four of which the last is contiguous in data and output and not one of the indices; tails read
+    neighbours along it, or one value."""
+    if not joint.axes or len(joint.axes) > _ROW_RANK or joint.axes[-1].pitches[:3] != (1, 0, 1):
+        return None
+    if any(pitch not in (0, 1) for pitch in joint.axes[-1].pitches[3:]):
         return None
     return (*(None,) * (_ROW_RANK - len(joint.axes)), *joint.axes)
 
@@ -132,12 +151,12 @@ def _row_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
 def _rows(params: KernelParams) -> _Views | None:
     """The views merged to four axes, or None where there are no such rows."""
     views = _views(params)
-    joint = join_axes((views.data, views.indices, views.output), None, 2)
+    joint = join_axes(views.all(), None, 2)
     axes = None if joint is None else _row_axes(joint)
     if joint is None or axes is None:
         return None
-    kinds = (views.data.element_type, views.indices.element_type, views.output.element_type)
-    return _Views(*(joint.view(i, kind, axes) for i, kind in enumerate(kinds)))
+    data, indices, output, *read = (joint.view(i, view.element_type, axes) for i, view in enumerate(views.all()))
+    return _Views(data, indices, output, tuple(read))
 
 
 def _rows_reason(params: KernelParams) -> str | None:
@@ -149,12 +168,10 @@ def _rows_reason(params: KernelParams) -> str | None:
     return None if rows.output.sizes[-1] >= SHORTEST_ROW else "the contiguous rows are short"  # type: ignore[operator]
 
 
-def _rows_operands(params: KernelParams) -> tuple[Operand, ...]:
+def _rows_or_open(params: KernelParams) -> _Views:
     known = _lookup(params) is not None and params.is_static and params.outputs[0].count > 0
     rows = _rows(params) if known else None
-    if rows is None:
-        rows = _Views(*(open_view(x.element_type, _ROW_RANK) for x in (*params.inputs[:2], params.outputs[0])))
-    return rows.operands(params)
+    return _open_views(params, _ROW_RANK) if rows is None else rows
 
 
 def _rows_dispatch(params: KernelParams) -> Dispatch:
@@ -172,8 +189,9 @@ def _span(params: KernelParams) -> int:
     return 256 if params.capabilities.device_type == "CPU" else 4
 
 
-_ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, _rows_operands, _rows_constants, _arguments,
-              bake=False)
+_ROWS = Stage("gather_rows.cl", "gather_rows", _rows_dispatch, lambda params: _rows_or_open(params).operands(params),
+              _rows_constants, _arguments, bake=False,
+              tail_view=lambda params, index: _rows_or_open(params).read[index])
 
 
 # -- slices one behind the other --------------------------------------------------------------------

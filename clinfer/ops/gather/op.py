@@ -39,6 +39,10 @@ class Gathering(Primitive, ABC):
 
     wraps_negative: ClassVar[bool] = True
 
+    @property
+    def takes_tails(self) -> bool:
+        return True
+
     def index_count(self, indices: Shape) -> int:
         """How many indices make up one place."""
         return 1

@@ -19,6 +19,15 @@
 
 #include "coordinates.h"
 
+#define ROW_START(T) T##_GET_INDEX(b, f, out_y, first_x)
+#if VEC == 16
+#define FUSED_START
+#define FUSED_PIXEL(result, i) { const int at[] = {b, f, out_y, first_x + i}; FUSED_OPS16(result, at, 1) }
+#else
+#define FUSED_START FUSED_ROW_START(ROW_START)
+#define FUSED_PIXEL FUSED_ROW_OPS
+#endif
+
 KERNEL(interpolate_planes)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_x = (int)get_global_id(0) * RUN;
     if (first_x >= OUTPUT0_SIZE_X) return;
@@ -38,9 +47,13 @@ KERNEL(interpolate_planes)(const global INPUT0_TYPE* restrict input, global OUTP
         left[i] = clamp(FUNC(nearest_to)(place, scale_x), 0, INPUT0_SIZE_X - 1) * INPUT0_PITCH_X;
     }
     for (int f = first_f; f < last_f; f += VEC) {
-        const int row = INPUT0_GET_INDEX(b, f, y, 0), to = OUTPUT0_GET_INDEX(b, f, out_y, first_x);
-        for (int i = 0; i < count; ++i)
-            STORE_VECTOR(output, to + i * OUTPUT0_PITCH_X, LOAD_VECTOR(input, row + left[i]));
+        const int row = INPUT0_GET_INDEX(b, f, y, 0), to = ROW_START(OUTPUT0);
+        FUSED_START
+        for (int i = 0; i < count; ++i) {
+            VECTOR result = LOAD_VECTOR(input, row + left[i]);
+            FUSED_PIXEL(result, i)
+            STORE_VECTOR(output, to + i * OUTPUT0_PITCH_X, result);
+        }
     }
 #else
     const float inside_y = clamp(place_y, 0.0f, (float)(INPUT0_SIZE_Y - 1));
@@ -58,13 +71,16 @@ KERNEL(interpolate_planes)(const global INPUT0_TYPE* restrict input, global OUTP
         share[i] = place - x;
     }
     for (int f = first_f; f < last_f; f += VEC) {
-        const int row = INPUT0_GET_INDEX(b, f, y, 0), to = OUTPUT0_GET_INDEX(b, f, out_y, first_x);
+        const int row = INPUT0_GET_INDEX(b, f, y, 0), to = ROW_START(OUTPUT0);
+        FUSED_START
         for (int i = 0; i < count; ++i) {
-            const int at = row + left[i];
-            const VECTOR a0 = LOAD_VECTOR(input, at), a1 = LOAD_VECTOR(input, at + step[i]);
-            const VECTOR b0 = LOAD_VECTOR(input, at + next_row), b1 = LOAD_VECTOR(input, at + next_row + step[i]);
+            const int from = row + left[i];
+            const VECTOR a0 = LOAD_VECTOR(input, from), a1 = LOAD_VECTOR(input, from + step[i]);
+            const VECTOR b0 = LOAD_VECTOR(input, from + next_row), b1 = LOAD_VECTOR(input, from + next_row + step[i]);
             const VECTOR top = a0 * (1 - share[i]) + a1 * share[i], bottom = b0 * (1 - share[i]) + b1 * share[i];
-            STORE_VECTOR(output, to + i * OUTPUT0_PITCH_X, top * (1 - below) + bottom * below);
+            VECTOR result = top * (1 - below) + bottom * below;
+            FUSED_PIXEL(result, i)
+            STORE_VECTOR(output, to + i * OUTPUT0_PITCH_X, result);
         }
     }
 #endif

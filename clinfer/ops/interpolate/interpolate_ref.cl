@@ -119,10 +119,12 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
         }
     }
 #if MODE == 0
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), total);
+    OUTPUT0_COMPUTE result = total;
 #elif OUTPUT0_IS_FLOAT
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), weights == 0 ? 0 : total / weights);
+    OUTPUT0_COMPUTE result = weights == 0 ? 0 : total / weights;
 #else
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), (OUTPUT0_COMPUTE)(weights == 0 ? 0 : rint(total / weights)));
+    OUTPUT0_COMPUTE result = (OUTPUT0_COMPUTE)(weights == 0 ? 0 : rint(total / weights));
 #endif
+    FUSED_OPS(result, at)
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from clinfer.base.format import Format
 from clinfer.base.symbols import computed
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     Constant,
     Dispatch,
@@ -18,6 +19,7 @@ from clinfer.kernels.spec import (
     input_operand,
     output_operand,
 )
+from clinfer.kernels.tails import like_output
 from clinfer.ops.interpolate.op import COORDINATES, MODES, NEAREST, Interpolate
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import cpu_only
@@ -109,7 +111,7 @@ def _planes(vector: int, run: int, channels: int, group: int) -> Stage:
         return Dispatch((-(-runs // group) * group, y, b * -(-f // channels)), (group, 1, 1))
     return Stage("interpolate_planes.cl", "interpolate_planes", dispatch, constants=constants,
                  operands=lambda params: (input_operand(params, 0), output_operand(params)),
-                 arguments=_plane_arguments, bake=False)
+                 arguments=_plane_arguments, bake=False, tail_view=like_output(TensorView.of))
 
 
 def _plane_arguments(params: KernelParams) -> dict[str, int]:
@@ -182,5 +184,5 @@ KERNELS = (
     KernelSpec("interpolate_ref", (Stage("interpolate_ref.cl", "interpolate_ref",
                                          lambda params: local_items(params.outputs[0].count),
                                          constants=_reference_constants, arguments=_reference_arguments,
-                                         bake=False),), formats=_formats),
+                                         bake=False, tail_view=like_output(TensorView.of)),), formats=_formats),
 )

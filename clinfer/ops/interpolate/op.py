@@ -46,8 +46,12 @@ class Interpolate(Primitive):
                                    values={name: getattr(self, name), "known": ", ".join(known)})
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def value_inputs(self) -> tuple[int, ...]:
-        return tuple(range(1, len(self.inputs)))
+        return tuple(range(1, self.own_input_count))
 
     @property
     def axes_input(self) -> int:
@@ -61,7 +65,7 @@ class Interpolate(Primitive):
 
     def axes_of(self, values: Values, rank: int) -> tuple[int, ...] | None:
         """The resized axes in the order of the sizes or scales, or None while they are unknown."""
-        if len(self.inputs) <= self.axes_input:
+        if self.own_input_count <= self.axes_input:
             return tuple(range(rank))
         if self.axes_input not in values:
             return None

@@ -15,4 +15,4 @@ def _constants(params: KernelParams) -> dict[str, Constant]:
     return {"CENTRE": centre, "DEVIATION(v)": deviation}
 
 
-KERNELS = normalizing_kernels("mvn", _constants, takes_tails=True)
+KERNELS = normalizing_kernels("mvn", _constants)

@@ -10,6 +10,8 @@
 
 #include "shared/columns.h"
 
+#define COLUMN_ROW(T) (COLUMN_INDEX(T) + i * T##_PITCH_2)
+
 KERNEL(normalize_l2_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     if (COLUMN >= INPUT0_SIZE_3) return;
     const int from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
@@ -19,6 +21,10 @@ KERNEL(normalize_l2_columns)(const global INPUT0_TYPE* restrict input, global OU
         sum += x * x;
     }
     const VECTOR length = LENGTH(sum);
-    for (int i = 0; i < INPUT0_SIZE_2; ++i)
-        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) / length);
+    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+        VECTOR result = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) / length;
+        FUSED_ROW_START(COLUMN_ROW)
+        FUSED_VECTOR(result, 0)
+        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, result);
+    }
 }

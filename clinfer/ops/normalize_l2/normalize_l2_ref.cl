@@ -25,7 +25,9 @@ KERNEL(normalize_l2_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT
     }
     const INPUT0_COMPUTE length = LENGTH(sum);
     for (int n = 0; n < ARG_N; ++n) {
-        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) / length);
+        INPUT0_COMPUTE result = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) / length;
+        FUSED_OPS(result, at)
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
         FUNC(step)(at, sizes);
     }
 }

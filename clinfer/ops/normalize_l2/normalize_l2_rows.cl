@@ -16,6 +16,15 @@ KERNEL(normalize_l2_rows)(const global INPUT0_TYPE* restrict input, global OUTPU
     GROUP_SHARED
     ROW_SUM(sum, x * x);
     const INPUT0_COMPUTE length = LENGTH(sum);
-    FOR_VECTORS STORE_VECTOR(output, to + i, LOAD_VECTOR(input, from + i) / length);
-    FOR_REST OUTPUT0_STORE(output, to + i, INPUT0_LOAD(input, from + i) / length);
+    FUSED_ROW_START(ROW_INDEX)
+    FOR_VECTORS {
+        VECTOR result = LOAD_VECTOR(input, from + i) / length;
+        FUSED_VECTOR(result, i)
+        STORE_VECTOR(output, to + i, result);
+    }
+    FOR_REST {
+        INPUT0_COMPUTE result = INPUT0_LOAD(input, from + i) / length;
+        FUSED_ROW_OPS(result, i)
+        OUTPUT0_STORE(output, to + i, result);
+    }
 }

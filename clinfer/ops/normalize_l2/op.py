@@ -28,6 +28,10 @@ class NormalizeL2(Primitive):
             raise ClinferError("eps_mode must be add or max", where=self.where, values={"eps_mode": self.eps_mode})
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1,)
 

@@ -1,7 +1,9 @@
 """The kernel of pooling into a given number of windows."""
 from __future__ import annotations
 
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, KernelParams, KernelSpec, Stage, present_formats
+from clinfer.kernels.tails import like_output
 from clinfer.ops.pooling.op import AdaptiveMaxPool
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import LOWEST
@@ -22,5 +24,5 @@ def _supports(params: KernelParams) -> str | None:
 KERNELS = (
     KernelSpec("adaptive_pool_ref", (Stage(
         "adaptive_pool_ref.cl", "adaptive_pool_ref", lambda params: local_items(params.outputs[0].count),
-        constants=_constants, bake=False),), _supports, formats=present_formats),
+        constants=_constants, bake=False, tail_view=like_output(TensorView.of)),), _supports, formats=present_formats),
 )

@@ -47,7 +47,11 @@ KERNEL(adaptive_pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPU
             from[a] = first[a];
         }
     }
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), IS_MAX ? result : result / count);
+#if !IS_MAX
+    result /= count;
+#endif
+    FUSED_OPS(result, at)
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
 #if WITH_INDEX
     OUTPUT1_STORE(positions, OUTPUT1_INDEX_OF(at), best);
 #endif

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import math
 
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
+from clinfer.kernels.tails import like_output
 from clinfer.ops.pooling.op import AvgPool, MaxPool, Pooling
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import LOWEST, cpu_only
@@ -101,7 +103,7 @@ def _windows(vector: int, outputs: int, group: int) -> Stage:
         runs = -(-x // outputs)
         return Dispatch((-(-runs // group) * group, math.prod(others), b * -(-f // vector)), (group, 1, 1))
     return Stage("pool_windows.cl", "pool_windows", dispatch, constants=constants, arguments=_clipped_arguments,
-                 bake=False)
+                 bake=False, tail_view=like_output(TensorView.of))
 
 
 def _blocked_supports(params: KernelParams) -> str | None:
@@ -135,10 +137,12 @@ def _rows_supports(params: KernelParams) -> str | None:
 KERNELS = (
     KernelSpec("pool_fsv16", (_windows(16, 4, 1),), _blocked_supports, lambda params: 30.0, present_formats),
     KernelSpec("pool_rows", (Stage("pool_rows.cl", "pool_rows", _rows_dispatch, constants=_rows_constants,
-                                   arguments=_clipped_arguments, bake=False),),
+                                   arguments=_clipped_arguments, bake=False,
+                                   tail_view=like_output(TensorView.of)),),
                _rows_supports, lambda params: 20.0, present_formats),
     KernelSpec("pool_windows", (_windows(1, 1, 32),), _clipped_supports, lambda params: 10.0, present_formats),
     KernelSpec("pool_ref", (Stage("pool_ref.cl", "pool_ref", lambda params: local_items(params.outputs[0].count),
-                                  constants=_reference_constants, arguments=_reference_arguments, bake=False),),
+                                  constants=_reference_constants, arguments=_reference_arguments, bake=False,
+                                  tail_view=like_output(TensorView.of)),),
                formats=present_formats),
 )

@@ -38,6 +38,10 @@ class Pooling(Primitive):
                 raise ClinferError(f"kernel and {name} differ in the number of axes", where=self.where,
                                    values={"kernel": self.kernel, name: given})
 
+    @property
+    def takes_tails(self) -> bool:
+        return self.output_count == 1
+
     def signature(self) -> OpSignature | None:
         return None
 
@@ -125,6 +129,10 @@ class AdaptivePool(Primitive):
     Of n windows along an axis of `size` elements, window i reaches from i * size / n, rounded down, to
     (i + 1) * size / n, rounded up: neighbours overlap where n does not divide the size.
     """
+
+    @property
+    def takes_tails(self) -> bool:
+        return self.output_count == 1
 
     @property
     def value_inputs(self) -> tuple[int, ...]:

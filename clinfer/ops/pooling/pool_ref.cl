@@ -69,11 +69,13 @@ KERNEL(pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
         }
     }
 #if IS_MAX
-    OUTPUT0_STORE(output, target, best);
+    INPUT0_COMPUTE result = best;
 #else
     const int count = EXCLUDE_PAD ? inside : padded;
-    OUTPUT0_STORE(output, target, count == 0 ? 0 : MEAN(best, count));
+    INPUT0_COMPUTE result = count == 0 ? 0 : MEAN(best, count);
 #endif
+    FUSED_OPS(result, at)
+    OUTPUT0_STORE(output, target, result);
 #if WITH_INDEX
     int position = 0;
     for (int a = INDEX_AXIS; a < INPUT0_RANK; ++a) position = position * sizes[a] + best_at[a];

@@ -11,6 +11,8 @@
 
 #include "windows.h"
 
+#define ROW_START(T) ROW_OF(T, first_out)
+
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int b = (int)get_global_id(2) / INPUT0_SIZE_F;
@@ -36,14 +38,16 @@ KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
             }
         }
     }
-    global OUTPUT0_TYPE* to = output + RESULT_INDEX(first_out);
-#if IS_MAX
-    for (int i = 0; i < count; ++i) OUTPUT0_STORE(to, i, results[i]);
-#else
+    global OUTPUT0_TYPE* to = output + ROW_START(OUTPUT0);
+    FUSED_ROW_START(ROW_START)
     for (int i = 0; i < count; ++i) {
+        INPUT0_COMPUTE result = results[i];
+#if !IS_MAX
         const int start = (first_out + i) * STRIDE_X - ARG_BEGIN_X;
         const int columns = COUNTED(start, DILATION_X, KERNEL_X, INPUT0_SIZE_X, ARG_END_X);
-        OUTPUT0_STORE(to, i, rows * columns > 0 ? results[i] / (rows * columns) : 0);
-    }
+        result = rows * columns > 0 ? result / (rows * columns) : 0;
 #endif
+        FUSED_ROW_OPS(result, i)
+        OUTPUT0_STORE(to, i, result);
+    }
 }

@@ -20,6 +20,12 @@
 #define TAKE(v) (result += (v))
 #endif
 
+#if VEC == 16
+#define FUSED_CHANNELS(result, at) FUSED_OPS16(result, at, 1)
+#else
+#define FUSED_CHANNELS FUSED_OPS
+#endif
+
 KERNEL(pool_windows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int blocks = CEIL_DIV(INPUT0_SIZE_F, VEC);
     const int b = (int)get_global_id(2) / blocks;
@@ -50,6 +56,8 @@ KERNEL(pool_windows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
         result = count > 0 ? MEAN(result, count) : 0;
 #endif
 #endif
-        STORE_VECTOR(output, RESULT_INDEX(out_x), result);
+        const int at[] = RESULT_AT(out_x);
+        FUSED_CHANNELS(result, at)
+        STORE_VECTOR(output, ROW_OF(OUTPUT0, out_x), result);
     }
 }

@@ -28,8 +28,8 @@
 #endif
 
 // DECLARE_ROWS takes the output's y and z from dimension 1 and declares `rows`, the steps along them that a mean
-// counts. FOR_ROWS loops over those inside the data, of which DATA_INDEX(x) is an element; RESULT_INDEX(x) is one of
-// the output's row.
+// counts. FOR_ROWS loops over those inside the data, of which DATA_INDEX(x) is an element; ROW_OF(T, x) is one of the
+// row of the output, or of what tails read, and RESULT_AT(x) its coordinates.
 #define DECLARE_Y \
     const int out_y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, start_y = out_y * STRIDE_Y - ARG_BEGIN_Y; \
     const int first_y = FIRST_STEP(start_y, DILATION_Y); \
@@ -46,10 +46,12 @@
     const int rows = ROWS_Y * COUNTED(start_z, DILATION_Z, KERNEL_Z, INPUT0_SIZE_Z, ARG_END_Z);
 #define FOR_ROWS for (int kz = first_z; kz < last_z; ++kz) FOR_Y
 #define DATA_INDEX(x) INPUT0_GET_INDEX(b, f, start_z + kz * DILATION_Z, IN_Y, x)
-#define RESULT_INDEX(x) OUTPUT0_GET_INDEX(b, f, out_z, out_y, x)
+#define ROW_OF(T, x) T##_GET_INDEX(b, f, out_z, out_y, x)
+#define RESULT_AT(x) {b, f, out_z, out_y, x}
 #else
 #define DECLARE_ROWS DECLARE_Y const int rows = ROWS_Y;
 #define FOR_ROWS FOR_Y
 #define DATA_INDEX(x) INPUT0_GET_INDEX(b, f, IN_Y, x)
-#define RESULT_INDEX(x) OUTPUT0_GET_INDEX(b, f, out_y, x)
+#define ROW_OF(T, x) T##_GET_INDEX(b, f, out_y, x)
+#define RESULT_AT(x) {b, f, out_y, x}
 #endif

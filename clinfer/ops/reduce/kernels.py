@@ -44,7 +44,7 @@ def _float_on_cpu(params: KernelParams) -> str | None:
     return cpu_only(params) or (None if params.inputs[0].element_type.is_float else "made for floats")
 
 
-_STAGES = AxisStages("reduce", _arithmetic, result=_result_view, counts_elements=True, takes_tails=True)
+_STAGES = AxisStages("reduce", _arithmetic, result=_result_view, counts_elements=True)
 
 KERNELS = (
     KernelSpec("reduce_columns16", _STAGES.vector_columns_stages(), _float_on_cpu, lambda params: 30.0,

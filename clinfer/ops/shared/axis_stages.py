@@ -41,7 +41,6 @@ from clinfer.ops.shared.reduction import (
 
 Constants = Callable[[KernelParams], Mapping[str, Constant]]
 Arguments = Callable[[KernelParams], Mapping[str, int]]
-TailView = Callable[[KernelParams, int], TensorView]
 
 
 def axes_given(params: KernelParams) -> tuple[int, ...] | None:
@@ -61,16 +60,15 @@ class AxisStages:
     input 0.
     `constants` are macros of every kernel, besides those of `reduction.py`. The reference has the arguments
     ARG_N, how many elements go into a result, and ARG_RESULTS; with `counts_elements` the others have ARG_N.
-    `takes_tails`: the kernels apply fused tails.
+    All kernels apply fused tails.
     """
 
     def __init__(self, name: str, constants: Constants, axes_of: AxesOf = axes_given, result: ResultView = as_it_lies,
-                 counts_elements: bool = False, takes_tails: bool = False) -> None:
+                 counts_elements: bool = False) -> None:
         self._name = name
         self._constants = constants
         self._axes_of = axes_of
         self._result = result
-        self._takes_tails = takes_tails
         self._arguments: Arguments = self._element_count if counts_elements else nothing
         self.rows = Arranged(rows_of, axes_of, result)
         self.vector_columns = Arranged(vector_columns_of, axes_of, result)
@@ -84,7 +82,7 @@ class AxisStages:
         """One work-group per row."""
         return (Stage(f"{self._name}_rows.cl", f"{self._name}_rows", partial(rows_dispatch, self.rows),
                       self.rows.operands, lambda params: {**self._constants(params), **rows_constants(params)},
-                      self._arguments, bake=False, tail_view=self._if_taken(self.rows.tail_view)),)
+                      self._arguments, bake=False, tail_view=self.rows.tail_view),)
 
     def vector_columns_stages(self) -> tuple[Stage, ...]:
         """One work-item per `COLUMN_VECTOR` columns."""
@@ -97,7 +95,7 @@ class AxisStages:
     def _columns_stages(self, columns: Arranged, vector: int) -> tuple[Stage, ...]:
         return (Stage(f"{self._name}_columns.cl", f"{self._name}_columns", partial(columns_dispatch, columns, vector),
                       columns.operands, lambda params: {**self._constants(params), "VEC": vector}, self._arguments,
-                      bake=False, tail_view=self._if_taken(columns.tail_view)),)
+                      bake=False, tail_view=columns.tail_view),)
 
     def reference_stages(self, built_for: KernelParams) -> tuple[Stage, ...]:
         """One work-item per result."""
@@ -120,10 +118,7 @@ class AxisStages:
             return {**self._constants(params), **reference_constants(rank, axes, is_open)}
         return (Stage(f"{self._name}_ref.cl", f"{self._name}_ref",
                       lambda params: local_items(self._counts(params)["results"]), operands, constants, self._counts,
-                      bake=False, tail_view=self._if_taken(tail_view)),)
-
-    def _if_taken(self, tail_view: TailView) -> TailView | None:
-        return tail_view if self._takes_tails else None
+                      bake=False, tail_view=tail_view),)
 
     def _element_count(self, params: KernelParams) -> dict[str, int]:
         return {"n": self._counts(params)["n"]}

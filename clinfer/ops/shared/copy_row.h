@@ -1,11 +1,31 @@
-// Copying contiguous elements of INPUT0 to OUTPUT0, which hold raw storage units, as vectors of VEC (16 or 4).
+// Copying contiguous elements of INPUT0 to OUTPUT0 as vectors of VEC (16 or 4); `from`, `to` and `count` say which.
+#include "shared/vectors.h"
+
+#if HAS_TAILS
+
+// Copies them, or zeros where `inside` is 0, and applies tails, for which FUSED_ROW_START has been said.
+#define FUSED_COPY(inside) \
+    const int vectors_end = count / VEC * VEC; \
+    for (int i = 0; i < vectors_end; i += VEC) { \
+        VECTOR result = (inside) ? LOAD_VECTOR(from, i) : (VECTOR)0; \
+        FUSED_VECTOR(result, i) \
+        STORE_VECTOR(to, i, result); \
+    } \
+    for (int i = vectors_end; i < count; ++i) { \
+        INPUT0_COMPUTE result = (inside) ? INPUT0_LOAD(from, i) : 0; \
+        FUSED_ROW_OPS(result, i) \
+        OUTPUT0_STORE(to, i, result); \
+    }
+
+#else
+
 #if VEC == 16
 #define COPY_VECTOR(i) vstore16(vload16(0, from + (i)), 0, to + (i))
 #else
 #define COPY_VECTOR(i) vstore4(vload4(0, from + (i)), 0, to + (i))
 #endif
 
-// Copies `count` elements. The last vector is moved back to end with them, so that short rests need no loop.
+// Copies them, raw storage units. The last vector is moved back to end with them, so that short rests need no loop.
 INLINED void FUNC(copy_row)(const global INPUT0_TYPE* restrict from, global OUTPUT0_TYPE* restrict to,
                             const int count) {
     if (count < VEC) {
@@ -15,3 +35,5 @@ INLINED void FUNC(copy_row)(const global INPUT0_TYPE* restrict from, global OUTP
     for (int i = 0; i + VEC <= count; i += VEC) COPY_VECTOR(i);
     if (count % VEC) COPY_VECTOR(count - VEC);
 }
+
+#endif

@@ -1,5 +1,6 @@
 // Copies rows that are contiguous on both sides: views of four axes of which the last has pitch 1.
 // One work-item copies SPAN elements of one row as vectors of VEC; dimension 1 runs over the rows.
+// Without tails the views hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef VEC
@@ -9,6 +10,8 @@
 
 #include "shared/copy_row.h"
 
+#define ROW_START(T) T##_GET_INDEX(at0, at1, at2, first)
+
 KERNEL(copy_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int first = (int)get_global_id(0) * SPAN;
     const int row = get_global_id(1);
@@ -16,8 +19,13 @@ KERNEL(copy_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
     const int rest = row / OUTPUT0_SIZE_2;
     const int at1 = rest % OUTPUT0_SIZE_1;
     const int at0 = rest / OUTPUT0_SIZE_1;
-    const global INPUT0_TYPE* from = input + INPUT0_GET_INDEX(at0, at1, at2, first);
-    global OUTPUT0_TYPE* to = output + OUTPUT0_GET_INDEX(at0, at1, at2, first);
+    const global INPUT0_TYPE* from = input + ROW_START(INPUT0);
+    global OUTPUT0_TYPE* to = output + ROW_START(OUTPUT0);
     const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
+#if HAS_TAILS
+    FUSED_ROW_START(ROW_START)
+    FUSED_COPY(1)
+#else
     FUNC(copy_row)(from, to, count);
+#endif
 }

@@ -1,11 +1,14 @@
 // Transposes: views of four axes; axis 2 has pitch 1 in the input, axis 3 has pitch 1 in the output.
 // One work-item moves a tile of TILE x TILE elements through private memory, so that both sides are
 // read and written in contiguous runs. Dimension 0: tiles along axis 3, 1: along axis 2, 2: the others.
+// Without tails the views hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef TILE
 #define TILE 16
 #endif
+
+#define TILE_ROW(T) T##_GET_INDEX(at0, at1, first2 + r, first3)
 
 KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int first3 = (int)get_global_id(0) * TILE;
@@ -16,6 +19,19 @@ KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE
     global OUTPUT0_TYPE* to = output + OUTPUT0_GET_INDEX(at0, at1, first2, first3);
     const int count2 = min(TILE, OUTPUT0_SIZE_2 - first2);
     const int count3 = min(TILE, OUTPUT0_SIZE_3 - first3);
+#if HAS_TAILS
+    INPUT0_COMPUTE values[TILE * TILE];
+    for (int c = 0; c < count3; ++c)
+        for (int r = 0; r < count2; ++r) values[r * TILE + c] = INPUT0_LOAD(from, r + c * INPUT0_PITCH_3);
+    for (int r = 0; r < count2; ++r) {
+        FUSED_ROW_START(TILE_ROW)
+        for (int c = 0; c < count3; ++c) {
+            INPUT0_COMPUTE result = values[r * TILE + c];
+            FUSED_ROW_OPS(result, c)
+            OUTPUT0_STORE(to, r * OUTPUT0_PITCH_2 + c, result);
+        }
+    }
+#else
     OUTPUT0_TYPE tile[TILE * TILE];
     if (count2 == TILE && count3 == TILE) {
         for (int c = 0; c < TILE; ++c)
@@ -26,4 +42,5 @@ KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE
     }
     for (int r = 0; r < count2; ++r)
         for (int c = 0; c < count3; ++c) to[r * OUTPUT0_PITCH_2 + c] = from[r + c * INPUT0_PITCH_3];
+#endif
 }

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from clinfer.base.tensor_view import TensorView
@@ -26,17 +28,22 @@ _RANK = 4
 
 def copy_kernels(prefix: str, copy_of: CopyOf, count_of: Callable[[KernelParams], int],
                  formats: Callable[[KernelParams], Formats],
-                 also: Literal["", "tiles", "blocks"] = "") -> tuple[KernelSpec, ...]:
+                 also: Literal["", "tiles", "blocks"] = "", takes_tails: bool = False) -> tuple[KernelSpec, ...]:
     """The kernel table of a primitive that consists of copies.
 
     `copy_of(params, n)` is the n-th of its `count_of(params)` copies. `<prefix>_rows` copies contiguous runs
     and `_ref` everything. A room may have `_tiles`, which goes between memories of different innermost axes,
-    or `_blocks`, which shifts channels within blocks, between these.
+    or `_blocks`, which shifts channels within blocks, between these. `takes_tails`: there is one copy, of which the
+    target is all of output 0, and all kernels but `_blocks` apply fused tails.
     """
-    copy_of = remember_last(copy_of)
+    copy_of = remember_last(_with_tails(copy_of) if takes_tails else copy_of)
 
     def table(make: Callable[[CopyOf, int], Stage]) -> Callable[[KernelParams], tuple[Stage, ...]]:
-        return lambda params: tuple(make(copy_of, n) for n in range(count_of(params)))
+        def stages(params: KernelParams) -> tuple[Stage, ...]:
+            made = tuple(make(copy_of, n) for n in range(count_of(params)))
+            # Without tails all rooms share one build.
+            return made if takes_tails and params.primitive.tails else tuple(replace(x, tail_view=None) for x in made)
+        return stages
 
     def all_fit(reason: Callable[[ViewCopy], str | None]) -> Callable[[KernelParams], str | None]:
         return lambda params: next(filter(None, (reason(copy_of(params, n)) for n in range(count_of(params)))), None)
@@ -57,6 +64,32 @@ def copy_kernels(prefix: str, copy_of: CopyOf, count_of: Callable[[KernelParams]
                         all_fit(blocks_reason), moves=moves)
     ref = KernelSpec(f"{prefix}_ref", table(_ref_stage), whole_bytes, lambda params: 0.0, formats, moves=moves)
     return (rows, *{"": (), "tiles": (tiles,), "blocks": (blocks,)}[also], ref)
+
+
+Seen = Callable[[ViewCopy], tuple[TensorView, ...]]
+"""How a kernel sees the views of a copy."""
+
+
+def _stage(name: str, copy_of: CopyOf, number: int, seen: Seen, dispatch: Callable[[KernelParams], Dispatch],
+           constants: Callable[[KernelParams], dict[str, Constant]]) -> Stage:
+    """The stage of one copy."""
+    def operands(params: KernelParams) -> tuple[Operand, ...]:
+        copy = copy_of(params, number)
+        source, target, *_ = seen(copy)
+        return copy.operands(source, target, is_raw=not params.primitive.tails)
+
+    def tail_view(params: KernelParams, index: int) -> TensorView:
+        return seen(copy_of(params, number))[2 + index]
+    return Stage(f"{name}.cl", name, dispatch, operands, constants, bake=False, package=PACKAGE, tail_view=tail_view)
+
+
+def _with_tails(copy_of: CopyOf) -> CopyOf:
+    """The copies with what tails read."""
+    def copy(params: KernelParams, number: int) -> ViewCopy:
+        plain = copy_of(params, number)
+        read = tuple(TensorView.of(x).broadcast(plain.target.sizes) for x in params.tail_inputs)
+        return replace(plain, read=read) if read else plain
+    return copy
 
 
 # -- runs of the last axis --------------------------------------------------------------------------
@@ -80,22 +113,25 @@ def span_dispatch(params: KernelParams, sizes: Sequence[int]) -> Dispatch:
     return local_items(math.prod(sizes[:-1]) * -(-sizes[-1] // span), local_size)
 
 
+def _as_they_are(copy: ViewCopy) -> tuple[TensorView, ...]:
+    return tuple(map(at_least_one_axis, copy.views))
+
+
 def _ref_stage(copy_of: CopyOf, number: int) -> Stage:
-    def operands(params: KernelParams) -> tuple[Operand, ...]:
-        copy = copy_of(params, number)
-        return copy.operands(at_least_one_axis(copy.source), at_least_one_axis(copy.target))
 
     def dispatch(params: KernelParams) -> Dispatch:
         return span_dispatch(params, at_least_one_axis(copy_of(params, number).target).sizes)  # type: ignore[arg-type]
-    return Stage("copy_ref.cl", "copy_ref", dispatch, operands, span_constants, bake=False, package=PACKAGE)
+    return _stage("copy_ref", copy_of, number, _as_they_are, dispatch, span_constants)
 
 
 # -- contiguous rows --------------------------------------------------------------------------------
 
 
 def _rows_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
-    """The axes as four of which the last is contiguous on both sides."""
-    if not joint.axes or len(joint.axes) > _RANK or joint.axes[-1].pitches != (1, 1):
+    """The axes as four of which the last is contiguous on both sides; tails read neighbours there, or one value."""
+    if not joint.axes or len(joint.axes) > _RANK or joint.axes[-1].pitches[:2] != (1, 1):
+        return None
+    if any(pitch not in (0, 1) for pitch in joint.axes[-1].pitches[2:]):
         return None
     return (*(None,) * (_RANK - len(joint.axes)), *joint.axes)
 
@@ -109,30 +145,29 @@ def _rows_reason(copy: ViewCopy) -> str | None:
     return None if axes[-1].size >= SHORTEST_ROW else "the contiguous rows are short"
 
 
-def _arranged(arrange: Callable[[JointAxes], Sequence[JointAxis | None] | None],
-              copy: ViewCopy) -> tuple[TensorView, TensorView]:
-    kinds = copy.source.element_type, copy.target.element_type
+Arrange = Callable[[JointAxes], Sequence["JointAxis | None"] | None]
+
+
+def _arranged(arrange: Arrange, copy: ViewCopy) -> tuple[TensorView, ...]:
+    """The views of a copy under four axes; open ones while shapes or values are unknown."""
+    kinds = [view.element_type for view in copy.views]
     if copy.is_static and copy.count == 0:
-        return TensorView.dense(kinds[0], (0,) * _RANK), TensorView.dense(kinds[1], (0,) * _RANK)
+        return tuple(TensorView.dense(kind, (0,) * _RANK) for kind in kinds)
     joint = copy.joint if copy.is_static else None
     axes = None if joint is None else arrange(joint)
     if joint is None or axes is None:
-        return open_view(kinds[0], _RANK), open_view(kinds[1], _RANK)
-    return joint.view(0, kinds[0], axes), joint.view(1, kinds[1], axes)
+        return tuple(open_view(kind, _RANK) for kind in kinds)
+    return tuple(joint.view(i, kind, axes) for i, kind in enumerate(kinds))
 
 
 def _rows_stage(copy_of: CopyOf, number: int) -> Stage:
-    def operands(params: KernelParams) -> tuple[Operand, ...]:
-        copy = copy_of(params, number)
-        return copy.operands(*_arranged(_rows_axes, copy))
-
     def dispatch(params: KernelParams) -> Dispatch:
         size0, size1, size2, length = _arranged(_rows_axes, copy_of(params, number))[1].sizes
         return Dispatch((-(-length // _span(params)), size0 * size1 * size2))  # type: ignore[operator]
 
     def constants(params: KernelParams) -> dict[str, Constant]:
         return {"VEC": 16 if params.capabilities.device_type == "CPU" else 4, "SPAN": _span(params)}
-    return Stage("copy_rows.cl", "copy_rows", dispatch, operands, constants, bake=False, package=PACKAGE)
+    return _stage("copy_rows", copy_of, number, partial(_arranged, _rows_axes), dispatch, constants)
 
 
 def _span(params: KernelParams) -> int:
@@ -161,12 +196,8 @@ def _tiles_reason(copy: ViewCopy) -> str | None:
 
 
 def _tiles_stage(copy_of: CopyOf, number: int) -> Stage:
-    def operands(params: KernelParams) -> tuple[Operand, ...]:
-        copy = copy_of(params, number)
-        return copy.operands(*_arranged(_tiles_axes, copy))
-
     def dispatch(params: KernelParams) -> Dispatch:
         size0, size1, size2, size3 = _arranged(_tiles_axes, copy_of(params, number))[1].sizes
         return Dispatch((-(-size3 // TILE), -(-size2 // TILE), size0 * size1))  # type: ignore[operator]
-    return Stage("copy_tiles.cl", "copy_tiles", dispatch, operands, lambda params: {"TILE": TILE}, bake=False,
-                 package=PACKAGE)
+    return _stage("copy_tiles", copy_of, number, partial(_arranged, _tiles_axes), dispatch,
+                  lambda params: {"TILE": TILE})

@@ -6,14 +6,12 @@ from clinfer.ops.shared.axis_stages import AxisStages, Constants, axes_given
 from clinfer.ops.shared.reduction import AxesOf, cpu_only
 
 
-def normalizing_kernels(name: str, constants: Constants, axes_of: AxesOf = axes_given,
-                        takes_tails: bool = False) -> tuple[KernelSpec, ...]:
-    """`<name>_rows`, `_columns16` and `_columns` (both from `_columns.cl`) and `_ref`; all for floats.
+def normalizing_kernels(name: str, constants: Constants, axes_of: AxesOf = axes_given) -> tuple[KernelSpec, ...]:
+    """`<name>_rows`, `_columns16` and `_columns` (both from `_columns.cl`) and `_ref`; all for floats, with tails.
 
     `constants` gives the macros that all of them read, `axes_of` the axes (by default those in input 1).
-    `takes_tails`: all of them apply fused tails.
     """
-    stages = AxisStages(name, constants, axes_of, takes_tails=takes_tails)
+    stages = AxisStages(name, constants, axes_of)
     return (
         KernelSpec(f"{name}_rows", stages.rows_stages(), _floats, lambda params: 30.0, stages.formats,
                    stages.rows.reason),

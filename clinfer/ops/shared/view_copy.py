@@ -17,10 +17,11 @@ PACKAGE = "clinfer.ops.shared"
 
 @dataclass(frozen=True)
 class ViewCopy:
-    """Views of equal sizes of one input and one output; it holds them as views of storage units.
+    """Views of equal sizes of one input and one output.
 
     While shapes or values are unknown the views are open, but have their rank and blocks.
-    `owns_tails`: elements that fill up the output's last block may be overwritten.
+    `owns_tails`: elements that fill up the output's last block may be overwritten. `read`: what the primitive's fused
+    tails read, stretched to these sizes.
     """
 
     input: BufferRef
@@ -28,15 +29,17 @@ class ViewCopy:
     source: TensorView
     target: TensorView
     owns_tails: bool = True
+    read: tuple[TensorView, ...] = ()
 
-    def __post_init__(self) -> None:
-        for name in ("source", "target"):
-            object.__setattr__(self, name, raw_view(getattr(self, name)))
+    @property
+    def views(self) -> tuple[TensorView, ...]:
+        """The views of input and output, then of what tails read."""
+        return self.source, self.target, *self.read
 
     @cached_property
     def is_static(self) -> bool:
-        """Whether every number of both views is known."""
-        return is_static_view(self.source) and is_static_view(self.target)
+        """Whether every number of the views is known."""
+        return all(map(is_static_view, self.views))
 
     @cached_property
     def count(self) -> int:
@@ -45,8 +48,8 @@ class ViewCopy:
 
     @cached_property
     def joint(self) -> JointAxes | None:
-        """The merged axes of a static copy (view 0: input, 1: output); None where blocks prevent it."""
-        joint = join_axes((self.source, self.target), None, 1)
+        """The merged axes of the views of a static copy (view 0: input, 1: output); None where blocks prevent it."""
+        joint = join_axes(self.views, None, 1)
         return None if joint is None or (joint.covers_tails and not self.owns_tails) else joint
 
     @property
@@ -54,10 +57,12 @@ class ViewCopy:
         """What the copy moves."""
         joint = self.joint if self.is_static and self.count else None
         return Move(self.input.index, self.output.index,
-                    None if joint is None else run_of(joint, self.target.element_type))
+                    None if joint is None else run_of(joint, storage_type(self.target.element_type)))
 
-    def operands(self, source: TensorView, target: TensorView) -> tuple[Operand, ...]:
-        """INPUT0 and OUTPUT0 under the given views."""
+    def operands(self, source: TensorView, target: TensorView, is_raw: bool = True) -> tuple[Operand, ...]:
+        """INPUT0 and OUTPUT0 under the given views, as storage units or as elements of their types."""
+        if is_raw:
+            source, target = raw_view(source), raw_view(target)
         return Operand("INPUT0", self.input, source), Operand("OUTPUT0", self.output, target)
 
 

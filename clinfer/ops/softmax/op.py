@@ -16,6 +16,10 @@ class _AlongAxis(Primitive):
     axis: int = 1
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def is_heavy(self) -> bool:
         return True
 

@@ -10,6 +10,8 @@
 
 #include "shared/columns.h"
 
+#define COLUMN_ROW(T) (COLUMN_INDEX(T) + i * T##_PITCH_2)
+
 KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     if (COLUMN >= INPUT0_SIZE_3) return;
     const int from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
@@ -25,9 +27,12 @@ KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0
     for (int i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
 #if IS_LOG
-        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, x - shift);
+        VECTOR result = x - shift;
 #else
-        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, exp(x - highest) * scale);
+        VECTOR result = exp(x - highest) * scale;
 #endif
+        FUSED_ROW_START(COLUMN_ROW)
+        FUSED_VECTOR(result, 0)
+        STORE_VECTOR(output, to + i * OUTPUT0_PITCH_2, result);
     }
 }

@@ -26,6 +26,8 @@ KERNEL(softmax_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYP
     for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;
         const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest;
-        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), IS_LOG ? value - log(sum) : exp(value) / sum);
+        INPUT0_COMPUTE result = IS_LOG ? value - log(sum) : exp(value) / sum;
+        FUSED_OPS(result, at)
+        OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
     }
 }

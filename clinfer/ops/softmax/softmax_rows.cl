@@ -48,15 +48,26 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
 
 #if IS_LOG
     const INPUT0_COMPUTE shift = highest + log(sum);
-    FOR_VECTORS STORE_VECTOR(output, to + i, LOAD_VECTOR(input, from + i) - shift);
-    FOR_REST OUTPUT0_STORE(output, to + i, INPUT0_LOAD(input, from + i) - shift);
+#define VECTOR_RESULT (LOAD_VECTOR(input, from + i) - shift)
+#define RESULT (INPUT0_LOAD(input, from + i) - shift)
 #else
     const INPUT0_COMPUTE scale = 1 / sum;
 #ifdef OUTPUT0_IS_F32
-    FOR_VECTORS STORE_VECTOR(output, to + i, LOAD_KEPT(output, to + i) * scale);
+#define VECTOR_RESULT (LOAD_KEPT(output, to + i) * scale)
 #else
-    FOR_VECTORS STORE_VECTOR(output, to + i, exp(LOAD_VECTOR(input, from + i) - highest) * scale);
+#define VECTOR_RESULT (exp(LOAD_VECTOR(input, from + i) - highest) * scale)
 #endif
-    FOR_REST OUTPUT0_STORE(output, to + i, exp(INPUT0_LOAD(input, from + i) - highest) * scale);
+#define RESULT (exp(INPUT0_LOAD(input, from + i) - highest) * scale)
 #endif
+    FUSED_ROW_START(ROW_INDEX)
+    FOR_VECTORS {
+        VECTOR result = VECTOR_RESULT;
+        FUSED_VECTOR(result, i)
+        STORE_VECTOR(output, to + i, result);
+    }
+    FOR_REST {
+        INPUT0_COMPUTE result = RESULT;
+        FUSED_ROW_OPS(result, i)
+        OUTPUT0_STORE(output, to + i, result);
+    }
 }

@@ -26,4 +26,4 @@ def _copy(params: KernelParams, number: int) -> ViewCopy:
     return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), source, TensorView.of(result))
 
 
-KERNELS = copy_kernels("transpose", _copy, lambda params: 1, _formats, also="tiles")
+KERNELS = copy_kernels("transpose", _copy, lambda params: 1, _formats, also="tiles", takes_tails=True)

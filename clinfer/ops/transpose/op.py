@@ -19,6 +19,10 @@ class Transpose(Primitive):
     op_type: ClassVar[str] = "Transpose"
 
     @property
+    def takes_tails(self) -> bool:
+        return True
+
+    @property
     def only_moves(self) -> bool:
         return True
 

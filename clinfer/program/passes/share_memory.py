@@ -23,12 +23,13 @@ def share_memory(graph: Graph, context: BuildContext) -> None:
 
     Each plan decides for its shapes. An output lies within an input unless it is an output of the graph; then, and
     where several stages fill one output, an input lies within the output, if a kernel of the same segment makes it.
+    What applies tails does not only move bytes.
     A tensor lies within one other at most, the one where that is likeliest. What bodies read or make stays where it
     is. What shares no memory for any of a few sizes hardly ever does, and is not worth to keep a tensor for.
     Steps that may run out of order wait for those that use the same tensors: there, nothing lies within another.
     """
     nodes = [node for node in graph if node.selection is not None and node.id not in graph.constants
-             and shares_of(node.selection.specs[0].moves(node.selection.params))]
+             and not node.primitive.tails and shares_of(node.selection.specs[0].moves(node.selection.params))]
     if not nodes or context.options.execution_order != "in_order":
         return
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
