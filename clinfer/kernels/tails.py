@@ -13,6 +13,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout
+from clinfer.base.shape import show
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import BufferRef, KernelParams, Operand, Stage
 from clinfer.topology.primitive import Before, Primitive, Tail
@@ -38,36 +39,46 @@ def tail_operands(stage: Stage, params: KernelParams) -> tuple[Operand, ...]:
     """TAIL<n>: the buffers that the tails read, as the stage sees them."""
     if stage.tail_view is None:
         return ()
+    check_tails(params)
     own = len(params.inputs)
-    return tuple(Operand(f"TAIL{n}", BufferRef("input", own + n), _checked(stage.tail_view(params, n), params, n))
+    return tuple(Operand(f"TAIL{n}", BufferRef("input", own + n), stage.tail_view(params, n))
                  for n in range(len(params.tail_inputs)))
 
 
-def _checked(view: TensorView, params: KernelParams, index: int) -> TensorView:
-    """The view, if the tail input stretches to the output; else fusing it was a mistake."""
-    layout, output = params.tail_inputs[index], params.outputs[0]
-    if layout.rank != output.rank or any(
-            isinstance(have, int) and isinstance(want, int) and have not in (1, want)
-            for have, want in zip(layout.shape, output.shape, strict=True)):
-        raise ClinferError("what a fused primitive reads does not stretch to the result", where=params.primitive.where,
-                           values={"input": layout, "result": output},
-                           hint="switch the pass fuse_eltwise_tails off")
-    return view
+def check_tails(params: KernelParams) -> None:
+    """Raise ClinferError where what a tail reads does not stretch to the result."""
+    output = params.outputs[0]
+    for layout in params.tail_inputs:
+        if any(isinstance(have, int) and isinstance(want, int) and have not in (1, want)
+               for have, want in zip(layout.shape, output.shape, strict=True)):
+            fused = ", ".join(tail.primitive.id for tail in params.primitive.tails)
+            raise ClinferError("what an element-wise operation combines does not broadcast",
+                               where=params.primitive.where, values={
+                                   "result": show(output.shape), "other": show(layout.shape), "operations": fused},
+                               hint="give inputs whose sizes fit together there")
 
 
 def tail_macros(stage: Stage, params: KernelParams) -> Mapping[str, str]:
-    """HAS_TAILS, TAIL_CHAIN and TAILS_EACH, and for each operand whether it moves along each axis; nothing for a
-    stage that applies no tails."""
+    """HAS_TAILS, TAIL_CHAIN and TAILS_EACH, and for each operand whether it moves along each axis, which is an
+    expression where each shape decides; nothing for a stage that applies no tails."""
     if stage.tail_view is None:
         return {}
     macros = {"HAS_TAILS": str(int(bool(params.primitive.tails))),
               "TAIL_CHAIN(T, result, FETCH, at)": _chain(params),
               "TAILS_EACH(DO, x)": " ".join(f"DO({n}, x)" for n in range(len(params.tail_inputs)))}
     for operand in tail_operands(stage, params):
-        moves = [int(pitch != 0) for pitch in operand.view.pitches]
-        macros |= {f"{operand.macro}_MOVES_{axis}": str(flag) for axis, flag in enumerate(moves)}
-        macros[f"{operand.macro}_MOVES_LAST"] = str(moves[-1]) if moves else "0"
+        moves = [_moves(operand, axis) for axis in range(operand.view.rank)]
+        macros |= {f"{operand.macro}_MOVES_{axis}": text for axis, text in enumerate(moves)}
+        macros[f"{operand.macro}_MOVES_LAST"] = moves[-1] if moves else "0"
     return macros
+
+
+def _moves(operand: Operand, axis: int) -> str:
+    """Blocked axes are never those that a shape may stretch."""
+    pitch = operand.view.pitches[axis]
+    if pitch is None and operand.view.blocks[axis] is None:
+        return f"({operand.macro}_PITCH_{axis} != 0)"
+    return str(int(pitch != 0))
 
 
 def _chain(params: KernelParams) -> str:

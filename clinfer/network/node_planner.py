@@ -14,6 +14,7 @@ from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
 from clinfer.kernels.implementation import StageLaunch, bind
 from clinfer.kernels.moves import offset_within
 from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.tails import check_tails
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Primitive
 
@@ -139,6 +140,7 @@ class NodePlanner:
     def _plan_kernel(self, index: int, node: ProgramNode, params: KernelParams) -> NodePlan:
         shapes, nbytes = tuple(x.static_shape for x in params.outputs), _bytes(params.outputs)
         if all(layout.count == 0 for layout in params.outputs):
+            check_tails(params)
             return NodePlan(shapes, (), nbytes)
         offsets = _offsets(node, params)
         left_out = {shared.share.stage for shared, offset in zip(node.shares, offsets, strict=True) if offset >= 0}

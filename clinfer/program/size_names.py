@@ -10,6 +10,8 @@ from clinfer.program.graph import Graph, Node
 from clinfer.topology import Input, Port, attributes_of
 
 Names = tuple[Shape, ...]
+_CHANNELS = 1
+"""The axis that blocked formats of four and more axes divide."""
 
 
 class SizeNames:
@@ -93,8 +95,15 @@ class SizeNames:
 
 
 def is_kept(shape: Shape, others: tuple[Shape, ...]) -> bool:
-    """Whether other tensors stretch to a tensor of this named shape without changing it, whatever the sizes are."""
-    return all(len(other) <= len(shape) and all(map(_stretches, reversed(other), reversed(shape))) for other in others)
+    """Whether other tensors stretch to a tensor of this named shape without changing it, whatever the sizes are.
+
+    A size that is never 1 is also kept by sizes that are not known to be the same: what is neither 1 nor that size
+    does not stretch at all. Not so along channels, which kernels see in blocks: there it must be known which.
+    """
+    return all(len(other) <= len(shape) and all(
+        _stretches(size, whole) or (_is_never_one(whole) and not (place == _CHANNELS and len(shape) > _CHANNELS + 2))
+        for place, size, whole in zip(range(len(shape) - 1, -1, -1), reversed(other), reversed(shape), strict=False))
+        for other in others)
 
 
 def may_keep(shape: Shape, others: tuple[Shape, ...]) -> bool:
@@ -102,6 +111,10 @@ def may_keep(shape: Shape, others: tuple[Shape, ...]) -> bool:
     return all(len(other) <= len(shape) and all(
         size == 1 or whole != 1 for size, whole in zip(reversed(other), reversed(shape), strict=False))
         for other in others)
+
+
+def _is_never_one(size: Size) -> bool:
+    return (size.low if isinstance(size, Dim) else size) > 1
 
 
 def _stretches(size: Size, whole: Size) -> bool:

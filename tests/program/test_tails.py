@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Padding
-from clinfer.base.shape import ANY, Dim
+from clinfer.base.shape import ANY, Dim, NamedDim
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
@@ -107,12 +107,32 @@ def test_a_residual_of_dynamic_size_is_fused(engine: Engine, rng: np.random.Gene
 
 def test_a_host_moves_behind_what_its_tail_reads(engine: Engine, rng: np.random.Generator) -> None:
     topology = Topology(given("x", 3, 5), _eltwise("host", "Exp", "x"), Softmax("late", ("x",), axis=1),
-                        _eltwise("sum", "Add", "host", "late"))
+                        _eltwise("sum", "Add", "host", "late"), outputs={"late": "late", "sum": "sum"})
     graph = graph_after(engine, topology, PASSES)
     assert [node.id for node in graph] == ["x", "late", "host"] and _tails(graph, "host") == ["sum"]
     x = rng.standard_normal((3, 5)).astype(np.float32)
     exp = np.exp(x)
-    assert np.allclose(execute(network_of(engine, topology), [x])[0], exp + exp / exp.sum(1, keepdims=True), rtol=1e-4)
+    assert np.allclose(execute(network_of(engine, topology), [x])[1], exp + exp / exp.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_all_joins_the_last_host(engine: Engine, rng: np.random.Generator) -> None:
+    """What an element-wise host has taken in goes with it into the other tensor that it reads."""
+    topology = Topology(given("x", ANY, 5), _eltwise("exp", "Exp", "x"), Softmax("soft", ("x",), axis=1),
+                        _eltwise("sum", "Add", "exp", "soft"))
+    graph = graph_after(engine, topology, PASSES)
+    assert [node.id for node in graph] == ["x", "soft"] and _tails(graph, "soft") == ["exp", "sum"]
+    network = network_of(engine, topology)
+    for rows in (3, 1, 0, 4):
+        x = rng.standard_normal((rows, 5)).astype(np.float32)
+        exp = np.exp(x)
+        assert np.allclose(execute(network, [x])[0], exp + exp / exp.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_a_small_product_is_not_computed_for_each_element(engine: Engine) -> None:
+    topology = Topology(given("x", 2, 3, 8, 8), given("factor", 2, 3, 1, 1), _eltwise("gate", "Sigmoid", "factor"),
+                        Softmax("soft", ("x",), axis=1), _eltwise("scaled", "Multiply", "soft", "gate"))
+    graph = graph_after(engine, topology, PASSES)
+    assert "gate" in graph and _tails(graph, "soft") == ["scaled"]
 
 
 def test_the_padding_of_the_last_tail_stays(engine: Engine, rng: np.random.Generator) -> None:
@@ -279,6 +299,16 @@ def test_what_stretches_is_known_by_the_names_it_stretches_to(engine: Engine) ->
     assert is_kept(shape["xyz"], tuple(shape[id] for id in ("x", "y", "z", "xy")))
     assert not is_kept(shape["xy"], (shape["z"],)) and not is_kept(shape["x"], (shape["xy"],))
     assert is_kept(shape["attention"], (shape["q"],)) and not is_kept(shape["q"], (shape["attention"],))
+
+
+def test_a_size_that_is_never_1_is_kept() -> None:
+    def sizes(*lows: int) -> tuple[Dim, ...]:
+        return tuple(NamedDim(low, 99, f"size {n}") for n, low in enumerate(lows))
+    other, = sizes(0)
+    assert is_kept((7, 5), ((other,),)) and is_kept(sizes(2, 3), ((other, other),))
+    assert not is_kept(sizes(1), ((5,),)) and not is_kept(sizes(0, 1), ((other,),)) and not is_kept((1,), ((other,),))
+    assert is_kept((2, 8, 3), ((other, other, 1),)) and is_kept((2, 8, 3, 3), ((other, 8, other, other),))
+    assert not is_kept((2, 8, 3, 3), ((other, other, 1, 1),))
 
 
 def test_equal_sizes_have_equal_names(engine: Engine) -> None:

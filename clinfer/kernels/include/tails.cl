@@ -4,7 +4,8 @@
 //                                    output, from `at` on; 4: likewise
 // `result` is a variable of the output's arithmetic type, `at` an array of coordinates in the axes of OUTPUT0.
 // The jitter defines TAIL_CHAIN(T, result, FETCH, at), the operations as statements in which FETCH(n, at) reads the
-// n-th operand; HAS_TAILS; TAILS_EACH(DO, x), which is DO(0, x) DO(1, x) ...; and TAIL<n>_MOVES_<axis>, 0 where an operand is stretched.
+// n-th operand; HAS_TAILS; TAILS_EACH(DO, x), which is DO(0, x) DO(1, x) ...; and TAIL<n>_MOVES_<axis>, 0 where an operand is
+// stretched, an expression where the shape decides that.
 
 #define FUSED_FETCH(n, at) TAIL##n##_LOAD(tail##n, TAIL##n##_INDEX_OF(at))
 #define FUSED_FETCH_VECTOR_(n, at, axis, width) (TAIL##n##_MOVES_##axis \

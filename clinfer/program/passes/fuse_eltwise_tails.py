@@ -56,14 +56,23 @@ def _is_tail(graph: Graph, node: Node) -> bool:
 
 
 def _host(graph: Graph, node: Node, names: SizeNames) -> Node | None:
-    """The last of those that a node can be fused into, one whose shape is certain if there is one."""
+    """The last of those that a node can be fused into, one whose shape is certain if there is one; before all, one
+    that can itself be fused into another in the end."""
     candidates = {port.primitive: graph[port.primitive] for port in node.inputs}
     refusals = {host.id: _refusal(graph, host, node, names) for host in candidates.values()}
     fitting = [host for id, host in candidates.items() if refusals[id] is None]
     if not fitting:
         graph.history.stayed(node.id, tuple((id, reason) for id, reason in refusals.items() if reason))
     certain = [host for host in fitting if _is_kept(host, node, names)]
-    return graph.last_of(certain or fitting)
+    joining = [host for host in fitting if _is_tail(graph, host) and any(
+        host is not other and _is_as_large(names, host, other) for other in certain)]
+    return graph.last_of(joining or certain or fitting)
+
+
+def _is_as_large(names: SizeNames, node: Node, host: Node) -> bool:
+    """Whether a node's result need not be stretched to the host's, so that none of its elements is computed twice."""
+    shape, whole = names.shape(Port(node.id)), names.shape(Port(host.id))
+    return len(shape) == len(whole) and all(size != 1 or other == 1 for size, other in zip(shape, whole, strict=True))
 
 
 def _refusal(graph: Graph, host: Node, node: Node, names: SizeNames) -> str | None:

@@ -1,0 +1,158 @@
+"""Tails that read tensors of which each shape decides whether they stretch, behind every kind of host."""
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Dim, Shape, Size
+from clinfer.ops import ROOMS
+from clinfer.ops.broadcast.op import Broadcast
+from clinfer.ops.convert import Convert
+from clinfer.ops.convolution import Convolution
+from clinfer.ops.deconvolution.op import ConvolutionBackpropData
+from clinfer.ops.depth_space.op import DepthToSpace
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.gather import Gather
+from clinfer.ops.group_norm.op import GroupNormalization
+from clinfer.ops.interpolate.op import Interpolate
+from clinfer.ops.matmul.op import MatMul
+from clinfer.ops.mvn.op import MVN
+from clinfer.ops.normalize_l2.op import NormalizeL2
+from clinfer.ops.pooling import AdaptiveAvgPool, AvgPool, MaxPool
+from clinfer.ops.reduce import Reduce
+from clinfer.ops.reorder import Reorder
+from clinfer.ops.softmax import Softmax
+from clinfer.ops.transpose import Transpose
+from clinfer.program.options import BuildOptions
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Port, Primitive, Topology
+from tests.network.running import network_of
+from tests.oracle import assert_close
+from tests.program.building import constant, given, numbers
+from tests.rooms.room_runner import execute, is_unsupported
+
+FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
+_ONES = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
+
+
+def _weights(*shape: int) -> Primitive:
+    return constant("w", (np.sin(np.arange(np.prod(shape))) / 4).astype(np.float32).reshape(shape))
+
+
+HOSTS: dict[str, tuple[Shape, tuple[Primitive, ...]]] = {
+    "convolution": ((2, 16, 7, 18), (_weights(16, 16, 3, 3), Convolution("host", ("x", "w"), **_ONES))),
+    "pointwise": ((2, 16, 7, 16), (_weights(16, 16, 1, 1), Convolution("host", ("x", "w"), strides=(1, 1),
+                                                                        dilations=(1, 1), pads_begin=(0, 0),
+                                                                        pads_end=(0, 0)))),
+    "deconvolution": ((2, 16, 7, 18), (_weights(16, 16, 3, 3), ConvolutionBackpropData("host", ("x", "w"), **_ONES))),
+    "matmul": ((2, 3, 7, 16), (_weights(16, 16), MatMul("host", ("x", "w")))),
+    "maxpool": ((2, 16, 7, 18), (MaxPool("host", ("x",), kernel=(3, 3), pads_begin=(1, 1), pads_end=(1, 1)),)),
+    "avgpool": ((2, 16, 7, 18), (AvgPool("host", ("x",), kernel=(2, 3), pads_begin=(0, 1), pads_end=(1, 1)),)),
+    "adaptive": ((2, 16, 7, 18), (numbers("sizes", 3, 9), AdaptiveAvgPool("host", ("x", "sizes")))),
+    "softmax": ((2, 16, 7, 18), (Softmax("host", ("x",), axis=3),)),
+    "softmax of channels": ((2, 16, 7, 18), (Softmax("host", ("x",), axis=1),)),
+    "mvn": ((2, 16, 7, 18), (numbers("axes", -1), MVN("host", ("x", "axes")))),
+    "normalize": ((2, 16, 7, 18), (numbers("axes", 1), NormalizeL2("host", ("x", "axes")))),
+    "group_norm": ((2, 16, 7, 18), (
+        constant("ones", np.ones(16, np.float32)), constant("zeros", np.zeros(16, np.float32)),
+        GroupNormalization("host", ("x", "ones", "zeros"), num_groups=4))),
+    "reduce": ((2, 16, 7, 18), (numbers("axes", 2), Reduce("host", ("x", "axes"), mode="Sum", keep_dims=True))),
+    "transpose": ((2, 16, 7, 18), (numbers("order", 0, 2, 3, 1), Transpose("host", ("x", "order")))),
+    "broadcast": ((2, 16, 1, 18), (numbers("shape", 2, 16, 7, 18), Broadcast("host", ("x", "shape")))),
+    "gather": ((2, 16, 7, 18), (numbers("places", 3, 0, 5, -1), constant("axis", np.array(2, np.int64)),
+                                Gather("host", ("x", "places", "axis")))),
+    "interpolate": ((2, 16, 7, 9), (numbers("axes", 2, 3), numbers("sizes", 11, 18),
+                                    Interpolate("host", ("x", "sizes", "axes"), mode="linear_onnx"))),
+    "depth_space": ((2, 64, 7, 9), (DepthToSpace("host", ("x",), block_size=2),)),
+    "convert": ((2, 16, 7, 18), (Convert("host", ("x",), destination_type="f32"),)),
+}
+
+
+def _kernels(name: str) -> list[str]:
+    primitive = HOSTS[name][1][-1]
+    return [spec.name for room in ROOMS for spec in room.kernels.get(type(primitive), ())]
+
+
+def _topology(name: str, blocked: bool, *behind: Primitive) -> Topology:
+    """A host on a planar or a blocked input, and what stands behind it; the result is the last one's."""
+    shape, primitives = HOSTS[name]
+    read = Reorder("read", ("x",), format="b_fs_yx_fsv16" if blocked else "bfyx")
+    host = replace(primitives[-1], inputs=tuple(
+        Port("read") if port.primitive == "x" else port for port in primitives[-1].inputs))
+    return Topology(given("x", *shape, kind="f16" if name == "convert" else "f32"), read, *primitives[:-1], host,
+                    *behind, outputs={"result": (host, *behind)[-1].id})
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_each_shape_decides_what_stretches(engine: Engine, rng: np.random.Generator, name: str) -> None:
+    """Behind one of the host's kernels, or all of them in a full run."""
+    x = rng.uniform(-1, 1, HOSTS[name][0]).astype(np.float16 if name == "convert" else np.float32)
+    plain = execute(network_of(engine, _topology(name, False)), [x])[0]
+    done = 0
+    for kernel in rng.permutation(_kernels(name)).tolist():
+        if FULL or not done:
+            done += _stretches(engine, rng, name, kernel, x, plain)
+    assert done
+
+
+def _stretches(engine: Engine, rng: np.random.Generator, name: str, kernel: str, x: np.ndarray,
+               plain: np.ndarray) -> bool:
+    """Compare the host with two tails and its plain result with the same; False if the kernel refuses the host."""
+    channels = int(rng.choice([1, plain.shape[1]]))
+    other = given("other", Dim(), channels, *(1 if size == 1 else Dim() for size in plain.shape[2:]))
+    topology = _topology(name, "fsv16" in kernel or bool(rng.integers(2)), other,
+                         Eltwise("sum", ("host", "other"), mode="Add"), Eltwise("last", ("sum",), mode="HSwish"))
+    try:
+        network = network_of(engine, topology, BuildOptions({"host": ("", kernel)}))
+    except ClinferError as error:
+        if not is_unsupported(error):
+            raise
+        return False
+    assert not {"sum", "last"} & {node.primitive.id for node in network.program.nodes}
+    for batch, height, width in rng.permutation(list(product(*((1, plain.shape[axis]) for axis in (0, 2, 3)))))[:4]:
+        added = rng.uniform(-1, 1, (batch, channels, height, width)).astype(np.float32)
+        sums = plain + added
+        assert_close(execute(network, [x, added])[0], sums * np.clip(sums + 3, 0, 6) / 6, 1e-5,
+                     f"{kernel} {added.shape}")
+    with pytest.raises(ClinferError, match="does not broadcast"):
+        execute(network, [x, np.zeros((1, channels, 1, plain.shape[3] + 1), np.float32)])
+    return True
+
+
+def _pyramid(batch: Size, fine: Size) -> Topology:
+    """A coarse map, made twice as large, added to a finer one that is multiplied by a factor per channel."""
+    return Topology(given("coarse", batch, 16, Dim(1), Dim(1)), given("fine", fine, 16, Dim(1), Dim(1)),
+                    given("factor", 1, 16, 1, 1), numbers("axes", 2, 3),
+                    constant("scales", np.array([2, 2], np.float32)),
+                    Eltwise("lateral", ("fine", "factor"), mode="Multiply"),
+                    Interpolate("larger", ("coarse", "scales", "axes"), shape_calculation_mode="scales",
+                                coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+                    Eltwise("sum", ("lateral", "larger"), mode="Add"), outputs={"sum": "sum"})
+
+
+def test_a_pyramid_is_added_where_it_is_enlarged(engine: Engine, rng: np.random.Generator) -> None:
+    """Twice a size is never 1: what is added has that size too, or stretches to it, or does not fit."""
+    network = network_of(engine, _pyramid(2, 2))
+    assert [node.primitive.id for node in network.program.nodes if node.kind == "kernel"] == ["larger"]
+    for coarse, fine in (((3, 4), (6, 8)), ((1, 5), (2, 1)), ((2, 7), (1, 14)), ((5, 1), (10, 2)), ((3, 4), (6, 8))):
+        maps = [rng.standard_normal((n, 16, *size)).astype(np.float32)
+                for n, size in ((2, coarse), (2, fine), (1, (1, 1)))]
+        wanted = maps[1] * maps[2] + maps[0].repeat(2, 2).repeat(2, 3)
+        assert_close(execute(network, maps)[0], wanted, 1e-5, f"{coarse} {fine}")
+    for coarse, fine in (((3, 4), (5, 8)), ((1, 1), (3, 1))):
+        with pytest.raises(ClinferError, match="does not broadcast"):
+            execute(network, [np.zeros((2, 16, *coarse), np.float32), np.zeros((2, 16, *fine), np.float32),
+                              np.zeros((1, 16, 1, 1), np.float32)])
+
+
+def test_what_does_not_fit_is_refused_for_no_elements_too(engine: Engine) -> None:
+    network = network_of(engine, _pyramid(Dim(), 1))
+    maps = [np.zeros(shape, np.float32) for shape in ((0, 16, 3, 4), (1, 16, 6, 7), (1, 16, 1, 1))]
+    with pytest.raises(ClinferError, match="does not broadcast"):
+        execute(network, maps)
+    assert execute(network, [maps[0], maps[1][..., :1], maps[2]])[0].shape == (0, 16, 6, 8)
