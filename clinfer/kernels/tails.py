@@ -52,10 +52,8 @@ def check_tails(params: KernelParams) -> None:
         if any(isinstance(have, int) and isinstance(want, int) and have not in (1, want)
                for have, want in zip(layout.shape, output.shape, strict=True)):
             fused = ", ".join(tail.primitive.id for tail in params.primitive.tails)
-            raise ClinferError("what an element-wise operation combines does not broadcast",
-                               where=params.primitive.where, values={
-                                   "result": show(output.shape), "other": show(layout.shape), "operations": fused},
-                               hint="give inputs whose sizes fit together there")
+            raise ClinferError("shapes do not broadcast", where=params.primitive.where, values={
+                "shapes": f"{show(output.shape)} {show(layout.shape)}", "fused operations": fused})
 
 
 def tail_macros(stage: Stage, params: KernelParams) -> Mapping[str, str]:

@@ -119,7 +119,7 @@ def _stretches(engine: Engine, rng: np.random.Generator, name: str, kernel: str,
         sums = plain + added
         assert_close(execute(network, [x, added])[0], sums * np.clip(sums + 3, 0, 6) / 6, 1e-5,
                      f"{kernel} {added.shape}")
-    with pytest.raises(ClinferError, match="does not broadcast"):
+    with pytest.raises(ClinferError, match="shapes do not broadcast"):
         execute(network, [x, np.zeros((1, channels, 1, plain.shape[3] + 1), np.float32)])
     return True
 
@@ -145,7 +145,7 @@ def test_a_pyramid_is_added_where_it_is_enlarged(engine: Engine, rng: np.random.
         wanted = maps[1] * maps[2] + maps[0].repeat(2, 2).repeat(2, 3)
         assert_close(execute(network, maps)[0], wanted, 1e-5, f"{coarse} {fine}")
     for coarse, fine in (((3, 4), (5, 8)), ((1, 1), (3, 1))):
-        with pytest.raises(ClinferError, match="does not broadcast"):
+        with pytest.raises(ClinferError, match="shapes do not broadcast"):
             execute(network, [np.zeros((2, 16, *coarse), np.float32), np.zeros((2, 16, *fine), np.float32),
                               np.zeros((1, 16, 1, 1), np.float32)])
 
@@ -153,6 +153,45 @@ def test_a_pyramid_is_added_where_it_is_enlarged(engine: Engine, rng: np.random.
 def test_what_does_not_fit_is_refused_for_no_elements_too(engine: Engine) -> None:
     network = network_of(engine, _pyramid(Dim(), 1))
     maps = [np.zeros(shape, np.float32) for shape in ((0, 16, 3, 4), (1, 16, 6, 7), (1, 16, 1, 1))]
-    with pytest.raises(ClinferError, match="does not broadcast"):
+    with pytest.raises(ClinferError, match="shapes do not broadcast"):
         execute(network, maps)
     assert execute(network, [maps[0], maps[1][..., :1], maps[2]])[0].shape == (0, 16, 6, 8)
+
+
+def test_sums_of_looked_up_rows_are_one_launch(engine: Engine, rng: np.random.Generator) -> None:
+    """Words, kinds and places, as encoders of text embed them: each shape decides which of them stretch."""
+    tables = {"words": 50, "kinds": 3, "places": 20}
+    weights = {name: rng.standard_normal((rows, 24)).astype(np.float32) for name, rows in tables.items()}
+    looked_up = [Gather(f"{name} of", (name, f"{name} at", "axis")) for name in tables]
+    topology = Topology(*(given(f"{name} at", Dim(), Dim(), kind="i32") for name in tables),
+                        constant("axis", np.array(0, np.int64)),
+                        *(constant(name, table) for name, table in weights.items()), *looked_up,
+                        Eltwise("two", ("words of", "kinds of"), mode="Add"),
+                        Eltwise("three", ("two", "places of"), mode="Add"), outputs={"sum": "three"})
+    network = network_of(engine, topology)
+    assert [len(node.primitive.tails) for node in network.program.nodes if node.kind == "kernel"] == [0, 0, 2]
+    for shapes in (((2, 7), (2, 7), (1, 7)), ((1, 7), (2, 7), (2, 1)), ((3, 1), (1, 5), (1, 5)),
+                   ((1, 1), (1, 1), (1, 9)), ((0, 4), (1, 4), (1, 1)), ((2, 7), (2, 7), (1, 7))):
+        places = [rng.integers(0, rows, shape).astype(np.int32)
+                  for rows, shape in zip(tables.values(), shapes, strict=True)]
+        wanted = sum(table[at] for table, at in zip(weights.values(), places, strict=True))
+        assert_close(execute(network, places)[0], wanted, 1e-5, str(shapes))
+    with pytest.raises(ClinferError, match="shapes do not broadcast"):
+        execute(network, [np.zeros(shape, np.int32) for shape in ((2, 7), (2, 6), (1, 7))])
+
+
+def test_a_stretched_lookup_whose_axis_comes_at_run_time(engine: Engine, rng: np.random.Generator) -> None:
+    topology = Topology(given("x", Dim(), Dim()), given("at", Dim(), kind="i64"), given("axis", kind="i64"),
+                        Gather("rows", ("x", "at", "axis")), given("other", Dim(), Dim()),
+                        Eltwise("product", ("rows", "other"), mode="Multiply"), outputs={"product": "product"})
+    network = network_of(engine, topology)
+    assert [node.primitive.id for node in network.program.nodes if node.kind == "kernel"] == ["rows"]
+    for axis, data, count, other in ((0, (4, 20), 3, (3, 20)), (1, (4, 20), 1, (1, 9)), (0, (4, 1), 1, (5, 30)),
+                                     (-1, (1, 12), 16, (4, 1)), (0, (4, 20), 3, (3, 20))):
+        x, factor = (rng.standard_normal(shape).astype(np.float32) for shape in (data, other))
+        at = rng.integers(0, data[axis], count)
+        found = execute(network, [x, at, np.array(axis), factor])[0]
+        assert_close(found, x.take(at, axis) * factor, 1e-5, f"{axis} {data} {other}")
+    with pytest.raises(ClinferError, match="the axis or the batch axes do not fit"):
+        execute(network, [np.zeros((4, 20), np.float32), np.zeros(3, np.int64), np.array(2),
+                          np.zeros((3, 20), np.float32)])

@@ -78,10 +78,10 @@ def _open_views(params: KernelParams, rank: int) -> _Views:
 
 
 def _along(view: TensorView, axes: tuple[int | None, ...], sizes: Shape) -> TensorView:
-    """The view with the given sizes, moving along `axes`, and not at all where that is None."""
-    still = tuple(1 if size == 1 else 0 for size in sizes)
-    pitches = tuple(still[i] if a is None else view.pitches[a] for i, a in enumerate(axes))
-    return TensorView(view.element_type, sizes, pitches, view.offset, (None,) * len(sizes))
+    """The view with the given sizes, moving along `axes`, or stretched there, and not at all where that is None."""
+    own = tuple(1 if a is None else view.sizes[a] for a in axes)
+    pitches = tuple(1 if a is None else view.pitches[a] for a in axes)
+    return TensorView(view.element_type, own, pitches, view.offset, (None,) * len(sizes)).broadcast(sizes)
 
 
 def _split_first(view: TensorView, sizes: Shape) -> TensorView:

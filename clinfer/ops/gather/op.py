@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
-from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import ANY, Shape, StaticShape, broadcast_shapes, show
+from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.room import by_attributes
 from clinfer.ops.shared.static_shapes import distinct_axes
 from clinfer.topology import Primitive, SourceNode
@@ -101,13 +102,38 @@ class Gather(Gathering):
                         *(None for _ in behind)),
             looked_up=(axis,))
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+    @property
+    def tails_stretch(self) -> bool:
+        return True
+
+    def signature(self) -> OpSignature | None:
+        return super().signature() if len(self.inputs) == self.own_input_count else None
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        """OpenVINO's rule, stretched to what tails read."""
         data, indices = shapes[:2]
-        axes, batch = distinct_axes(values[2], len(data)), self._batch(len(indices))
+        if data is None or indices is None:
+            return (None,)
+        own: Shape | None = (ANY,) * (len(data) + len(indices) - self._batch(len(indices)) - 1)
+        if 2 in values:
+            own = self._shape(data, indices, values[2])
+        if own is None:
+            raise ClinferError("the axis or the batch axes do not fit", where=self.where, values={
+                "data": show(data), "indices": show(indices), "axis": values[2], "batch_dims": self.batch_dims})
+        return (broadcast_shapes((own, *shapes[self.own_input_count:])),)
+
+    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+        found = self._shape(shapes[0], shapes[1], values[2])
+        return None if found is None else (found,)  # type: ignore[return-value]
+
+    def _shape(self, data: Shape, indices: Shape, axis: np.ndarray) -> Shape | None:
+        """The shape of the slices; None where the axis or known sizes do not fit."""
+        axes, batch = distinct_axes(axis, len(data)), self._batch(len(indices))
         if not axes or not 0 <= batch <= min(axes[0], len(indices)) or any(
-                one != other for one, other in zip(data[:batch], indices[:batch], strict=True)):
+                isinstance(one, int) and isinstance(other, int) and one != other
+                for one, other in zip(data[:batch], indices[:batch], strict=True)):
             return None
-        return ((*data[:axes[0]], *indices[batch:], *data[axes[0] + 1:]),)
+        return (*data[:axes[0]], *indices[batch:], *data[axes[0] + 1:])
 
     def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
         if self.batch_dims or 1 not in values or 2 not in values or values[1].ndim:
