@@ -33,7 +33,8 @@ from tests.rooms.tails import AGAIN, HOSTS, float_rows, tailed_model
 
 LARGEST = 1500
 ROWS_PER_KERNEL = 4
-WHOLE = ("convert", "group_norm", "mvn", "reduce")
+WHOLE = ("broadcast", "convert", "gather", "group_norm", "interpolate", "mvn", "normalize_l2", "pooling",
+         "reduce", "softmax", "transpose")
 """Rooms of which every kernel is run with tails. (Oclgrind lacks what others are compiled to.)"""
 WRITTEN = ("three", "by_hand", "cut", "grouped")
 """Ways of writing attention: causal, with a mask, out of parts, and with heads in groups."""

@@ -15,7 +15,6 @@ from clinfer.ops.broadcast.op import Broadcast
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.deconvolution.op import ConvolutionBackpropData
-from clinfer.ops.depth_space.op import DepthToSpace
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.gather import Gather
 from clinfer.ops.group_norm.op import GroupNormalization
@@ -68,7 +67,6 @@ HOSTS: dict[str, tuple[Shape, tuple[Primitive, ...]]] = {
                                 Gather("host", ("x", "places", "axis")))),
     "interpolate": ((2, 16, 7, 9), (numbers("axes", 2, 3), numbers("sizes", 11, 18),
                                     Interpolate("host", ("x", "sizes", "axes"), mode="linear_onnx"))),
-    "depth_space": ((2, 64, 7, 9), (DepthToSpace("host", ("x",), block_size=2),)),
     "convert": ((2, 16, 7, 18), (Convert("host", ("x",), destination_type="f32"),)),
 }
 

@@ -14,7 +14,7 @@ AGAIN = "again"
 """The name of the operation where a chain has it once more."""
 
 HOSTS = ("eltwise", "convolution", "deconvolution", "matmul", "mvn", "group_norm", "reduce", "convert", "pooling",
-         "softmax", "normalize_l2", "transpose", "broadcast", "gather", "interpolate", "depth_space")
+         "softmax", "normalize_l2", "transpose", "broadcast", "gather", "interpolate")
 _FLOATS = ("f32", "f16", "bf16")
 _BOOLEAN = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "IsNaN", "IsFinite", "IsInf")
 

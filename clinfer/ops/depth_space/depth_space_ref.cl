@@ -29,9 +29,9 @@ KERNEL(depth_space_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
         blocks *= BLOCK;
     }
     deep[1] = DEPTH_FIRST ? wide[1] * blocks + block : block * channels + wide[1];
-    const int* from = TO_SPACE ? deep : wide;
-    const int* at = TO_SPACE ? wide : deep;
-    INPUT0_COMPUTE result = INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
-    FUSED_OPS(result, at)
-    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
+#if TO_SPACE
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(wide), INPUT0_LOAD(input, INPUT0_INDEX_OF(deep)));
+#else
+    OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(deep), INPUT0_LOAD(input, INPUT0_INDEX_OF(wide)));
+#endif
 }

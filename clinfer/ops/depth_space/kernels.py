@@ -3,9 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.kernels.tails import like_output
 from clinfer.ops.depth_space.op import DepthToSpace
 from clinfer.ops.shared.copying import local_items
 
@@ -26,6 +24,5 @@ def _dispatch(params: KernelParams) -> Dispatch:
 
 KERNELS = (
     KernelSpec("depth_space_ref", supports=_supports, formats=present_formats, stages=(
-        Stage("depth_space_ref.cl", "depth_space_ref", _dispatch, constants=_constants, bake=False,
-              tail_view=like_output(TensorView.of)),)),
+        Stage("depth_space_ref.cl", "depth_space_ref", _dispatch, constants=_constants, bake=False),)),
 )

@@ -19,10 +19,6 @@ class DepthToSpace(Primitive):
     mode: str = "blocks_first"
     op_type: ClassVar[str] = "DepthToSpace"
 
-    @property
-    def takes_tails(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
 class SpaceToDepth(Primitive):
@@ -31,7 +27,3 @@ class SpaceToDepth(Primitive):
     block_size: int = 1
     mode: str = "blocks_first"
     op_type: ClassVar[str] = "SpaceToDepth"
-
-    @property
-    def takes_tails(self) -> bool:
-        return True

@@ -103,7 +103,8 @@ def _planes(vector: int, run: int, channels: int, group: int) -> Stage:
     """The stage whose work-items, in groups of `group`, compute runs of that length of `channels` channels."""
     def constants(params: KernelParams) -> dict[str, Constant]:
         mode = min(MODES.index(params.primitive.mode), 1)
-        return {**_method(params), "MODE": mode, "VEC": vector, "RUN": run, "CHANNELS": channels}
+        return {**_method(params), "MODE": mode, "VEC": vector, "RUN": run, "CHANNELS": channels,
+                "CONTIGUOUS": params.outputs[0].format.is_planar}
 
     def dispatch(params: KernelParams) -> Dispatch:
         b, f, y, x = params.outputs[0].static_shape

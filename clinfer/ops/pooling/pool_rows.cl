@@ -9,6 +9,7 @@
 #define RUN 64
 #endif
 
+#include "shared/fused_run.h"
 #include "windows.h"
 
 #define ROW_START(T) ROW_OF(T, first_out)
@@ -38,16 +39,18 @@ KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
             }
         }
     }
-    global OUTPUT0_TYPE* to = output + ROW_START(OUTPUT0);
-    FUSED_ROW_START(ROW_START)
-    for (int i = 0; i < count; ++i) {
-        INPUT0_COMPUTE result = results[i];
 #if !IS_MAX
+    for (int i = 0; i < count; ++i) {
         const int start = (first_out + i) * STRIDE_X - ARG_BEGIN_X;
         const int columns = COUNTED(start, DILATION_X, KERNEL_X, INPUT0_SIZE_X, ARG_END_X);
-        result = rows * columns > 0 ? result / (rows * columns) : 0;
-#endif
-        FUSED_ROW_OPS(result, i)
-        OUTPUT0_STORE(to, i, result);
+        results[i] = rows * columns > 0 ? results[i] / (rows * columns) : 0;
     }
+#endif
+#if HAS_TAILS
+    FUSED_ROW_START(ROW_START)
+    FUSED_RUN(results, count, ROW_START(OUTPUT0))
+#else
+    global OUTPUT0_TYPE* to = output + ROW_START(OUTPUT0);
+    for (int i = 0; i < count; ++i) OUTPUT0_STORE(to, i, results[i]);
+#endif
 }

@@ -10,6 +10,8 @@
 
 #define TILE_ROW(T) T##_GET_INDEX(at0, at1, first2 + r, first3)
 
+#include "shared/fused_run.h"
+
 KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const int first3 = (int)get_global_id(0) * TILE;
     const int first2 = (int)get_global_id(1) * TILE;
@@ -25,11 +27,7 @@ KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE
         for (int r = 0; r < count2; ++r) values[r * TILE + c] = INPUT0_LOAD(from, r + c * INPUT0_PITCH_3);
     for (int r = 0; r < count2; ++r) {
         FUSED_ROW_START(TILE_ROW)
-        for (int c = 0; c < count3; ++c) {
-            INPUT0_COMPUTE result = values[r * TILE + c];
-            FUSED_ROW_OPS(result, c)
-            OUTPUT0_STORE(to, r * OUTPUT0_PITCH_2 + c, result);
-        }
+        FUSED_RUN(values + r * TILE, count3, TILE_ROW(OUTPUT0))
     }
 #else
     OUTPUT0_TYPE tile[TILE * TILE];

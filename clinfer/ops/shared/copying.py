@@ -178,10 +178,13 @@ def _span(params: KernelParams) -> int:
 
 
 def _tiles_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
-    """The axes as four: the third contiguous in the input, the fourth in the output."""
+    """The axes as four: the third contiguous in the input, the fourth in the output; tails read neighbours along the
+    fourth, or one value."""
     if not 2 <= len(joint.axes) <= _RANK or joint.axes[-1].pitches[1] != 1:
         return None
     last = joint.axes[-1]
+    if any(pitch not in (0, 1) for pitch in last.pitches[2:]):
+        return None
     runs = [axis for axis in joint.axes[:-1] if axis.pitches[0] == 1]
     if len(runs) != 1:
         return None
