@@ -18,7 +18,9 @@ from tests.network.running import check, network_of, run_once
 from tests.oracle import CpuPlugin, ov
 from tests.rooms.room_runner import POISON, execute
 
-COPIED = BuildOptions(skipped_passes=frozenset({"share_memory"}))
+SHARED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise_tails"}))
+COPIED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise_tails", "share_memory"}))
+"""What applies tails does not only move: without them, what moves stands alone."""
 pytestmark = pytest.mark.usefixtures("overlapping")
 Shape = tuple[int, ...]
 Build = Callable[..., ov.Node]
@@ -64,7 +66,7 @@ class Pair:
     """A model with and without sharing."""
 
     def __init__(self, engine: Engine, model: ov.Model, rng: np.random.Generator) -> None:
-        self.shared, self.copied = network_of(engine, model), network_of(engine, model, COPIED)
+        self.shared, self.copied = network_of(engine, model, SHARED), network_of(engine, model, COPIED)
         self._oracle, self._rng = CpuPlugin(model), rng
 
     def spared(self, *shapes: Shape) -> int:
@@ -155,6 +157,15 @@ def test_what_is_not_launched(engine: Engine, rng: np.random.Generator, name: st
     for turn in range(2):
         for shapes, spared in table:
             assert pair.spared(*shapes) == spared, f"turn {turn}, shapes {shapes}"
+
+
+def test_what_applies_tails_is_launched(engine: Engine, rng: np.random.Generator) -> None:
+    x, factor = ops.parameter((-1, 1, 4, 8), np.float32), ops.parameter((1, 4, 1, 8), np.float32)
+    model = ov.Model([ops.multiply(ops.transpose(ops.relu(x), _i64(0, 2, 1, 3)), factor)], [x, factor])
+    network = network_of(engine, model)
+    for batch in (2, 1):
+        check(network, CpuPlugin(model), [_floats(rng, batch, 1, 4, 8), _floats(rng, 1, 4, 1, 8)])
+        assert _launches(network) == 2
 
 
 # -- the edges of the model -------------------------------------------------------------------------

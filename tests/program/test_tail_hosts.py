@@ -193,3 +193,18 @@ def test_a_stretched_lookup_whose_axis_comes_at_run_time(engine: Engine, rng: np
     with pytest.raises(ClinferError, match="the axis or the batch axes do not fit"):
         execute(network, [np.zeros((4, 20), np.float32), np.zeros(3, np.int64), np.array(2),
                           np.zeros((3, 20), np.float32)])
+
+
+@pytest.mark.parametrize("mover, host", [
+    ((numbers("order", 1, 0), Transpose("moved", ("row", "order"))), "soft"),
+    ((constant("place", np.array(1, np.int64)), constant("axis", np.array(0, np.int64)),
+      Gather("moved", ("deep", "place", "axis"))), "soft"),
+    ((numbers("places", 4, 0, 2, 1, 3), constant("axis", np.array(0, np.int64)),
+      Gather("moved", ("column", "places", "axis"))), "moved"),
+], ids=["transpose", "gather of a part", "gather"])
+def test_what_may_need_no_launch_is_not_chosen(engine: Engine, mover: tuple[Primitive, ...], host: str) -> None:
+    topology = Topology(given("row", 1, 5), given("column", 5, 1), given("deep", 3, 5, 1),
+                        Softmax("soft", ("column",), axis=0), *mover, Eltwise("sum", ("moved", "soft"), mode="Add"),
+                        outputs={"sum": "sum"})
+    nodes = network_of(engine, topology).program.nodes
+    assert [node.primitive.id for node in nodes if node.primitive.tails] == [host]

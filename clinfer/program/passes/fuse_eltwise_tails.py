@@ -41,7 +41,7 @@ def _fuse_if_possible(graph: Graph, node: Node, names: SizeNames, context: Build
         return
     if context.options.forced(node.id) != ANYTHING:
         return
-    host = _host(graph, node, names)
+    host = _host(graph, node, names, context)
     if host is not None:
         names.replace(Port(host.id), Port(node.id))
         _fuse(graph, host, node, context)
@@ -55,9 +55,9 @@ def _is_tail(graph: Graph, node: Node) -> bool:
     return node.primitive.tail_text(types[:node.primitive.own_input_count]) is not None
 
 
-def _host(graph: Graph, node: Node, names: SizeNames) -> Node | None:
+def _host(graph: Graph, node: Node, names: SizeNames, context: BuildContext) -> Node | None:
     """The last of those that a node can be fused into, one whose shape is certain if there is one; before all, one
-    that can itself be fused into another in the end."""
+    that can itself be fused into another in the end, and last, one that moves what may as well stay where it is."""
     candidates = {port.primitive: graph[port.primitive] for port in node.inputs}
     refusals = {host.id: _refusal(graph, host, node, names) for host in candidates.values()}
     fitting = [host for id, host in candidates.items() if refusals[id] is None]
@@ -66,7 +66,14 @@ def _host(graph: Graph, node: Node, names: SizeNames) -> Node | None:
     certain = [host for host in fitting if _is_kept(host, node, names)]
     joining = [host for host in fitting if _is_tail(graph, host) and any(
         host is not other and _is_as_large(names, host, other) for other in certain)]
-    return graph.last_of(joining or certain or fitting)
+    found = joining or certain or fitting
+    return graph.last_of([host for host in found if not _moves(graph, host, context)] or found)
+
+
+def _moves(graph: Graph, host: Node, context: BuildContext) -> bool:
+    """Whether a node without tails might need no launch."""
+    primitive = host.primitive
+    return not primitive.tails and (primitive.only_moves or context.as_part(graph, Port(host.id)) is not None)
 
 
 def _is_as_large(names: SizeNames, node: Node, host: Node) -> bool:
