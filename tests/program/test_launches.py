@@ -52,7 +52,7 @@ ROWS = {
     "mobilenet_v3": _whole("mobilenet_v3", CPU=Most(73, 0), GPU=Most(73, 0)),
     "yolo": _whole("yolo", CPU=Most(108, 8), GPU=Most(127, 0)),
     "unet": _whole("unet", CPU=Most(48, 1), GPU=Most(50, 0)),
-    "ppocr_det": _whole("ppocr_det", CPU=Most(93, 4), GPU=Most(91, 0)),
+    "ppocr_det": _whole("ppocr_det", CPU=Most(89, 0), GPU=Most(91, 0)),
     "ppocr_rec": _whole("ppocr_rec", CPU=Most(71, 3), GPU=Most(65, 0)),
     "ppocr_cls": _whole("ppocr_cls", CPU=Most(74, 8), GPU=Most(66, 0)),
     "bert_base, 2 layers": _layers(partial(bert.build, size=bert.Size(layers=2)), "bert_base",
