@@ -95,10 +95,15 @@ class SizeNames:
 
 
 def is_kept(shape: Shape, others: tuple[Shape, ...]) -> bool:
-    """Whether other tensors stretch to a tensor of this named shape without changing it, whatever the sizes are.
+    """Whether other tensors stretch to a tensor of this named shape without changing it, whatever the sizes are."""
+    return all(len(other) <= len(shape) and all(map(_stretches, reversed(other), reversed(shape))) for other in others)
 
-    A size that is never 1 is also kept by sizes that are not known to be the same: what is neither 1 nor that size
-    does not stretch at all. Not so along channels, which kernels see in blocks: there it must be known which.
+
+def is_kept_if_it_fits(shape: Shape, others: tuple[Shape, ...]) -> bool:
+    """Whether other tensors that can be combined with one of this named shape at all leave it as it is.
+
+    A size that is never 1 stays: what is neither 1 nor that size does not fit, which the caller must tell. Not so
+    along channels, which kernels see in blocks: there it must be known whether something stretches.
     """
     return all(len(other) <= len(shape) and all(
         _stretches(size, whole) or (_is_never_one(whole) and not (place == _CHANNELS and len(shape) > _CHANNELS + 2))

@@ -25,7 +25,7 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
-from clinfer.program.size_names import SizeNames, is_kept
+from clinfer.program.size_names import SizeNames, is_kept, is_kept_if_it_fits
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Before, Port, Primitive, Topology
 from tests.network.running import network_of
@@ -301,14 +301,15 @@ def test_what_stretches_is_known_by_the_names_it_stretches_to(engine: Engine) ->
     assert is_kept(shape["attention"], (shape["q"],)) and not is_kept(shape["q"], (shape["attention"],))
 
 
-def test_a_size_that_is_never_1_is_kept() -> None:
+def test_a_size_that_is_never_1_is_kept_if_it_fits() -> None:
     def sizes(*lows: int) -> tuple[Dim, ...]:
         return tuple(NamedDim(low, 99, f"size {n}") for n, low in enumerate(lows))
     other, = sizes(0)
-    assert is_kept((7, 5), ((other,),)) and is_kept(sizes(2, 3), ((other, other),))
-    assert not is_kept(sizes(1), ((5,),)) and not is_kept(sizes(0, 1), ((other,),)) and not is_kept((1,), ((other,),))
-    assert is_kept((2, 8, 3), ((other, other, 1),)) and is_kept((2, 8, 3, 3), ((other, 8, other, other),))
-    assert not is_kept((2, 8, 3, 3), ((other, other, 1, 1),))
+    for shape, read in (((7, 5), (other,)), (sizes(2, 3), (other, other)), ((2, 8, 3), (other, other, 1)),
+                        ((2, 8, 3, 3), (other, 8, other, other))):
+        assert is_kept_if_it_fits(shape, (read,)) and not is_kept(shape, (read,))
+    for shape, read in ((sizes(1), (5,)), (sizes(0, 1), (other,)), ((1,), (other,)), ((2, 8, 3, 3), (other, 1, 1))):
+        assert not is_kept_if_it_fits(shape, (read,))
 
 
 def test_equal_sizes_have_equal_names(engine: Engine) -> None:

@@ -12,7 +12,7 @@ from clinfer.ops.reshape import Unsqueeze
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.size_names import SizeNames, is_kept, may_keep
+from clinfer.program.size_names import SizeNames, is_kept_if_it_fits, may_keep
 from clinfer.topology import Before, Constant, Input, Port, Tail
 
 MOST_READ = 8
@@ -105,7 +105,7 @@ def _refusal(graph: Graph, host: Node, node: Node, names: SizeNames) -> str | No
 
 
 def _is_kept(host: Node, node: Node, names: SizeNames) -> bool:
-    return is_kept(*_shapes(host, node, names))
+    return is_kept_if_it_fits(*_shapes(host, node, names))
 
 
 def _shapes(host: Node, node: Node, names: SizeNames) -> tuple[Shape, tuple[Shape, ...]]:
