@@ -1,6 +1,7 @@
 """Constants lie where they are read and nowhere else, are moved once, and are shared by all networks."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from openvino import opset13 as ops
 
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network import compile
 from clinfer.network.network import Network
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -135,3 +137,26 @@ def test_bodies_leave_no_copy_on_the_host(own: Engine, rng: np.random.Generator,
     x = rng.standard_normal((1, 32)).astype(np.float32)
     for inputs in ([[x]] if make is _loop else [[np.array(True), x], [np.array(False), x]]):
         check(network, CpuPlugin(model), inputs)
+
+
+def test_many_weights_are_packed_in_groups(own: Engine, rng: np.random.Generator,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one internal network where they are few; else no more than a group of them is there twice."""
+    x = ops.parameter([-1, 64], np.float32)
+    y = x.output(0)
+    for _ in range(8):
+        y = ops.matmul(y, ops.constant(rng.standard_normal((64, 64)).astype(np.float32)), False, True).output(0)
+    model = ov.Model([y], [x])
+    one, calls = 64 * 64 * 4, []
+    real = compile.execute_constants
+    monkeypatch.setattr(compile, "execute_constants", lambda *given: (calls.append(1), real(*given))[1])
+    network_of(own, model)
+    assert len(calls) <= 1
+    packed = bool(calls)
+    calls.clear()
+    monkeypatch.setattr(sys.modules["clinfer.program.passes.propagate_constants"], "GROUP_BYTES", 2 * one)
+    fresh = Engine(own.device, own.capabilities)
+    network = network_of(fresh, model)
+    assert len(calls) == (4 if packed else 0)
+    assert fresh.ledger.peak <= device_bytes(network.program) + 3 * one
+    check(network, CpuPlugin(model), [rng.standard_normal((5, 64)).astype(np.float32)])

@@ -1,6 +1,7 @@
 """Computes at build time what depends on constants alone.
 
-Small arithmetic is done with NumPy; everything else runs once on the device, in an internal network.
+Small arithmetic is done with NumPy; everything else runs once on the device, in an internal network. Where a model has
+many constants, several internal networks do it one after the other, so that only a part of them is there twice.
 """
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from clinfer.program.graph import Graph, Node
 from clinfer.topology import Constant, Input, Port, Topology
 
 HOST_ELEMENTS = 4096
+GROUP_BYTES = 128 << 20
+"""Constants that one internal network reads, where it could read fewer."""
 
 
 def propagate_constants(graph: Graph, context: BuildContext) -> None:
@@ -22,8 +25,27 @@ def propagate_constants(graph: Graph, context: BuildContext) -> None:
     _evaluate_small(graph, context)
     foldable = _foldable(graph)
     wanted = [node for node in foldable.values() if _is_read_outside(graph, node, foldable)]
-    if not wanted:
-        return
+    for group in _groups(graph, wanted):
+        _fold(graph, group, context)
+        _remove_unread(graph, list(foldable.values()))
+
+
+def _groups(graph: Graph, wanted: list[Node]) -> list[list[Node]]:
+    """The nodes in groups, in graph order; each but a group of one needs at most `GROUP_BYTES` of constants."""
+    groups: list[list[Node]] = []
+    read: set[str] = set()
+    for node in wanted:
+        needed = {other.id for other in _closure(graph, [node]) if other.id in graph.constants}
+        if not groups or sum(graph.constants[id].layout.byte_size for id in read | needed) > GROUP_BYTES:
+            groups.append([])
+            read = set()
+        groups[-1].append(node)
+        read |= needed
+    return groups
+
+
+def _fold(graph: Graph, wanted: list[Node], context: BuildContext) -> None:
+    """Compute nodes by one internal network; who reads them reads constants."""
     outputs = {str(Port(node.id, i)): Port(node.id, i) for node in wanted for i in range(len(node.layouts))}
     needed = _closure(graph, wanted)
     given = {node.id: graph.constants[node.id] for node in needed if node.id in graph.constants}
@@ -34,7 +56,6 @@ def propagate_constants(graph: Graph, context: BuildContext) -> None:
         for index in range(len(node.layouts)):
             port = Port(node.id, index)
             _replace_port(graph, port, results[str(port)])
-    _remove_unread(graph, list(foldable.values()))
 
 
 def _evaluate_small(graph: Graph, context: BuildContext) -> None:
@@ -103,7 +124,10 @@ def _replace_port(graph: Graph, port: Port, data: ConstantData) -> None:
 
 
 def _remove_unread(graph: Graph, nodes: list[Node]) -> None:
-    """Take out those of the nodes (given in graph order) that nobody reads any more."""
+    """Take out those of the nodes (given in graph order) that nobody reads any more, and constants that only they
+    read."""
     for node in reversed(nodes):
-        if not graph.users(node.id) and not graph.is_output(node.id):
+        if node.id in graph and not graph.users(node.id) and not graph.is_output(node.id):
+            read = [graph[port.primitive] for port in node.inputs]
             graph.remove(node.id)
+            _remove_unread(graph, [source for source in read if source.id in graph.constants])
