@@ -54,6 +54,12 @@ class Node:
     def inputs(self) -> tuple[Port, ...]:
         return self.primitive.inputs
 
+    @property
+    def work(self) -> str:
+        """What carries it out, as far as that is decided: the host, nothing (a view), or a kernel."""
+        kernel = self.selection.specs[0].name if self.selection else ""
+        return "host" if self.on_host else "view" if self.is_view else kernel
+
 
 class Graph:
     """Nodes by id, in an order in which each stands after those it reads."""
@@ -214,10 +220,8 @@ class Graph:
         """The graph as text, one node a line."""
         lines = []
         for node in self:
-            kind = "host" if node.on_host else "view" if node.is_view else (
-                node.selection.specs[0].name if node.selection else "")
             lines.append(f"{node.id} = {type(node.primitive).__name__}({', '.join(map(str, node.inputs))}) "
-                         f"-> {', '.join(map(str, node.layouts))} {kind}".rstrip())
+                         f"-> {', '.join(map(str, node.layouts))} {node.work}".rstrip())
         return "\n".join(lines + [f"output {n} = {p}" for n, p in self.outputs.items()])
 
     def _place(self, primitive: Primitive, before: str | None) -> Node:

@@ -29,6 +29,7 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
+from clinfer.program.passes.remove_redundant_reorders import remove_redundant_reorders
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.schedule import assign_segments
 from clinfer.runtime.engine import Engine
@@ -178,6 +179,51 @@ def test_an_output_that_asks_for_a_format_gets_it(engine: Engine) -> None:
     topology = Topology(given("x", 1, 32, 8, 8), Reorder("y", ("x",), format="yxfb"))
     graph = graph_after(engine, topology, (*SELECTED, add_required_reorders))
     assert _ids(graph) == ["x", "y"] and graph.layout(Port("y")).format == Format.of("yxfb")
+
+
+# -- remove_redundant_reorders ----------------------------------------------------------------------
+
+REORDERED = (*SELECTED, add_required_reorders, remove_redundant_reorders)
+
+
+def test_reorders_that_undo_each_other_are_gone(engine: Engine) -> None:
+    topology = Topology(given("x", 1, 32, 8, 8), Reorder("a", ("x",), format="byxf"),
+                        Reorder("b", ("a",), format="yxfb"), Reorder("c", ("b",), format="bfyx"),
+                        MaxPool("pool", ("c",), kernel=(2, 2)))
+    graph = graph_after(engine, topology, REORDERED)
+    assert _ids(graph) == ["x", "pool"] and graph["pool"].inputs == (Port("x"),)
+
+
+def test_one_reorder_does_what_a_chain_does(engine: Engine, rng: np.random.Generator) -> None:
+    padding = Padding((0, 0, 1, 2), (0, 0, 0, 1))
+    topology = Topology(given("x", 2, 20, ANY, 5), Reorder("a", ("x",), output_padding=padding, format="b_fs_yx_fsv16"),
+                        Reorder("b", ("a",), format="byxf"), Reorder("c", ("b",), format="b_fs_yx_fsv16"),
+                        MaxPool("pool", ("c",), kernel=(2, 2)), outputs={"pool": "pool", "b": "b"})
+    graph = graph_after(engine, topology, REORDERED)
+    assert "a" not in graph and all(graph[id].inputs == (Port("x"),) for id in "bc")
+    results = []
+    x = rng.standard_normal((2, 20, 7, 5), dtype=np.float32)
+    for skipped in (frozenset[str](), frozenset({"remove_redundant_reorders"})):
+        program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions(skipped_passes=skipped))
+        assert ("a" in [node.primitive.id for node in program.nodes]) == bool(skipped)
+        network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+        results.append(execute(network, [x]))
+    for one, other in zip(*results, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_reorders_that_convert_stay(engine: Engine) -> None:
+    topology = Topology(given("x", 1, 32, 8, 8), Reorder("a", ("x",), format="byxf", element_type="i32"),
+                        Reorder("b", ("a",), format="bfyx", element_type="f32"))
+    graph = graph_after(engine, topology, REORDERED)
+    assert _ids(graph) == ["x", "a", "b"]
+
+
+def test_a_reorder_that_is_an_output_stays(engine: Engine) -> None:
+    topology = Topology(given("x", 1, 32, 8, 8), Reorder("a", ("x",), format="byxf"),
+                        Reorder("b", ("a",), format="bfyx"))
+    graph = graph_after(engine, topology, REORDERED)
+    assert _ids(graph) == ["x", "b"] and graph["b"].inputs == (Port("x"),)
 
 
 # -- errors -----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import dump, log
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph
+from clinfer.program.graph_drawing import draw_graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
@@ -30,6 +31,7 @@ from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
+from clinfer.program.passes.remove_redundant_reorders import remove_redundant_reorders
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.share_memory import share_memory
 from clinfer.program.passes.split_products import split_products
@@ -61,6 +63,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_factor,
     select_kernels,
     add_required_reorders,
+    remove_redundant_reorders,
     propagate_constants,
     remove_needless_nodes,
     share_memory,
@@ -84,6 +87,7 @@ OPTIONAL: tuple[Pass, ...] = (
     move_eltwise_ahead,
     fuse_eltwise_tails,
     fuse_factor,
+    remove_redundant_reorders,
     share_memory,
 )
 """Passes without which a program is slower or larger, but computes the same."""
@@ -117,8 +121,9 @@ def _check_skipped(names: Iterable[str]) -> None:
 
 
 def _dump(graph: Graph, name: str) -> None:
-    """Show a graph, and write it to `graphs/<program>/<pass>.txt`; programs are counted over the process."""
+    """Show a graph, and write it to `graphs/<program>/<pass>.txt` and `.dot`; programs are counted over the process."""
     if knobs.debug_level() >= 5:
         log(5, f"graph after {name}:\n{graph.describe()}")
     if knobs.dump_dir() is not None:
         dump(f"graphs/{name}.txt", graph.describe() + "\n")
+        dump(f"graphs/{name}.dot", draw_graph(graph))
