@@ -55,7 +55,7 @@ class CompileConfig:
     profiling: bool = False
     specialise_after: int = 16
     cache_dir: str = ""
-    force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    force_implementations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     preallocation_iterations: int = AHEAD.iterations
     preallocation_ratio: float = AHEAD.ratio
     execution_order: ExecutionOrder = "in_order"

@@ -1,9 +1,10 @@
 """Networks of topologies made by hand, without a model."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.library import Library
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.program.options import BuildOptions
@@ -13,11 +14,14 @@ from clinfer.topology import Topology
 
 
 def build_network(engine: Engine, topology: Topology, stream: Stream | None = None,
-                  force_implementations: Mapping[str, tuple[str, str]] | None = None) -> Network:
+                  force_implementations: Mapping[str, tuple[str, ...]] | None = None,
+                  libraries: Sequence[Library] = ()) -> Network:
     """Build a topology into a program and that into a network on `stream` (None: a new one).
 
-    `force_implementations` maps a primitive's id to (format, kernel), each may be empty. Outputs are planar
+    `force_implementations` maps a primitive's id to (format, kernel) or (format, kernel, implementation type), each
+    may be empty. `libraries`: kernels of other implementation types, which compete with clinfer's. Outputs are planar
     unless a Reorder or `output_padding` asks otherwise; `NetworkOutput.layout` says how they lie in memory.
     """
-    program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions(force_implementations or {}))
+    options = BuildOptions(force_implementations or {}, libraries=tuple(libraries))
+    program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
     return Network(program, stream or engine.create_stream(), OpenVinoShapeInference())

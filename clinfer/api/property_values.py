@@ -104,15 +104,16 @@ def read_streams(name: str, value: Any) -> int:
     return int(text)
 
 
-def read_forced(name: str, value: Any) -> Mapping[str, tuple[str, str]]:
-    """Per primitive a format and a kernel, each may be empty."""
-    expected = 'a dictionary such as {"conv1": ("b_fs_yx_fsv16", "")}: per primitive, a format and a kernel'
+def read_forced(name: str, value: Any) -> Mapping[str, tuple[str, ...]]:
+    """Per primitive a format, a kernel and, if so wished, an implementation type; each may be empty."""
+    expected = ('a dictionary such as {"conv1": ("b_fs_yx_fsv16", "")}: per primitive, a format, a kernel, and, if '
+                'you like, an implementation type')
     if not isinstance(value, Mapping):
         raise wrong_value(name, value, expected)
     for primitive, choice in value.items():
-        if not (isinstance(primitive, str) and isinstance(choice, tuple | list) and len(choice) == 2
+        if not (isinstance(primitive, str) and isinstance(choice, tuple | list) and len(choice) in (2, 3)
                 and all(isinstance(part, str) for part in choice)):
             raise wrong_value(name, {primitive: choice}, expected)
         if choice[0]:
             Format.of(choice[0])
-    return {primitive: (choice[0], choice[1]) for primitive, choice in value.items()}
+    return {primitive: tuple(choice) for primitive, choice in value.items()}

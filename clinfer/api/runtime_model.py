@@ -6,7 +6,7 @@ The keys are those of OpenVINO's own plugins, all values are texts:
 | --- | --- |
 | `layerType` | the primitive; `Input`, `Const` and `Result` for what it reads and writes |
 | `originalLayersNames` | the model's layers that became the primitive, separated by commas |
-| `primitiveType` | the kernel, or `host`, `view`, `body`, `input` |
+| `primitiveType` | the kernel, or `cpu` (on the host), `view`, `body`, `input` |
 | `execOrder` | the place in the order of execution, from 0 |
 | `execTimeMcs` | microseconds on the device in the last measured inference, else `not_executed` |
 | `outputLayouts`, `outputPrecisions` | memory format and element type of each output, separated by commas |

@@ -24,8 +24,8 @@ KNOBS = (
          "kernel, 3 chosen and rejected kernels and what new shapes took by primitives, 4 OpenCL source, 5 the graph "
          "after each pass, 6 the memory plan"),
     Knob("CLINFER_DUMP", "", "folder that receives the generated OpenCL sources and graphs"),
-    Knob("CLINFER_FORCE_KERNEL", "", "comma-separated `primitive=kernel` or `primitive=format:kernel` choices "
-         "that replace the selector's"),
+    Knob("CLINFER_FORCE_KERNEL", "", "comma-separated `primitive=kernel`, `primitive=format:kernel` or "
+         "`primitive=format:kernel:type` choices that replace the selector's"),
     Knob("CLINFER_VALIDATE", "0", "1 reads the results of every kernel and reports the first that holds NaN"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
     Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities); empty: the user's cache folder"),

@@ -213,10 +213,12 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
               if layer.into == node.primitive and layer.fate == "fused"]
     time = report.times.get(time_key(node))
     rows = [("primitive", node.primitive), ("type", node.type), ("carried out as", node.work)]
+    rows += [("implementation type", node.implementation_type)] if node.implementation_type else []
     rows += [("chosen for", node.why)] if node.why else []
     rows += [("stands in", f"{kernel.name} (score {kernel.score:g}) when those before refuse the actual shapes")
              for kernel in node.kernels[1:]]
     rows += [("passed over", f"{kernel}: {reason}") for kernel, reason in node.rejected]
+    rows += [("not of type", f"{name}: {reason}") for name, reason in node.refused_types]
     rows += [("not fused", f"with {primitive}: {reason}") for primitive, reason in node.unfused]
     rows += [("ran", f"{time.kernel} for {' '.join(time.shapes) or 'nothing'}"),
              ("device time", f"{time.device_us:.1f} us, on the host {time.host_us:.1f} us")] if time else []

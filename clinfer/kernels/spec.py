@@ -18,6 +18,8 @@ from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology.primitive import Primitive
 
 Constant = int | float | str | bool
+OCL, CPU = "ocl", "cpu"
+"""Implementation types: kernels of the rooms, and NumPy on the host."""
 
 
 @dataclass(frozen=True)
@@ -181,13 +183,13 @@ class Move(NamedTuple):
 class KernelSpec:
     """One way to compute a primitive: stages in order, and when and how well it applies.
 
-    `reorder_score` is what the score loses where the first input comes in another format than the kernel wants.
     `supports` gives None or the reason why not; it must hold for every shape the dynamic layouts
     admit. `check_shapes`, where present, decides again for static layouts; the next kernel in the
     selector's order that accepts them is launched instead. `score` orders what is supported (higher
     wins; reference kernels are 0). `scratch` gives the byte sizes of scratch buffers (static layouts).
     `moves` tells of each stage whether it is a `Move`, so that it can be left out where its tensors lie in one
     another's memory; all kernels of a table that share formats must tell the same.
+    `type`: the implementation type, `ocl` unless a library brings the kernel (`kernels/library.py`).
     `writes_packed`: it is made for outputs of which two elements share a byte; others are never asked. `reads_images`:
     likewise for inputs that are images (`IMAGE_2D`).
     """
@@ -201,8 +203,8 @@ class KernelSpec:
     scratch: Callable[[KernelParams], tuple[int, ...]] = lambda params: ()
     moves: Callable[[KernelParams], tuple[Move | None, ...]] = lambda params: ()
     writes_packed: bool = False
-    reorder_score: Callable[[KernelParams], float] = lambda params: 0.0
     reads_images: bool = False
+    type: str = OCL
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:

@@ -22,11 +22,11 @@ class NodeProfile:
 
     `name`: the layer's name, made unique; primitives that a layer needs besides its own have one of theirs,
     those of a body stand behind `<layer>/body<number>/`. `kernel`: the kernel that ran (or would be tried
-    first), or `host`, `view`, `body`, `input`, `in place` (nothing to copy), `fused into <name>`. `device_ns`:
-    nanoseconds from start to end of its kernels, summed. `host_ns`: nanoseconds of planning it (none where the plan
-    was known) and of launching its kernels. A primitive that runs a body does not count the body's, which follow
-    it. `shapes` of its outputs, empty where it did not run. `within`: the name of the model's primitive in whose
-    body it is, empty for those that are in none.
+    first), or `cpu` (on the host), `view`, `body`, `input`, `in place` (nothing to copy), `fused into <name>`.
+    `device_ns`: nanoseconds from start to end of its kernels, summed. `host_ns`: nanoseconds of planning it (none
+    where the plan was known) and of launching its kernels. A primitive that runs a body does not count the body's,
+    which follow it. `shapes` of its outputs, empty where it did not run. `within`: the name of the model's primitive
+    in whose body it is, empty for those that are in none.
     """
 
     name: str
@@ -138,4 +138,6 @@ def profiled_name(node: ProgramNode) -> str:
 
 
 def _kernel(node: ProgramNode, record: _Record) -> str:
-    return record.kernel or node.implementations[0].spec.name if node.kind == "kernel" else node.kind
+    if node.kind == "kernel":
+        return record.kernel or node.implementations[0].spec.name
+    return node.implementation_type or node.kind

@@ -10,6 +10,7 @@ from clinfer.kernels.implementation import Implementation, generate
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.implementation_types import refused_types
 from clinfer.program.memory_dependencies import (
     Buffer,
     Dependencies,
@@ -263,7 +264,7 @@ class _Assembly:
             node.selection is not None and node.selection.is_forced,
             tuple(SharedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.shares),
             node.copies, useful_inputs(self.graph, node, self.segments) if node.shares else (),
-            self.graph.history.unfused.get(node.id, ()))
+            self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node, self.context))
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1

@@ -40,7 +40,8 @@ class ExplainedNode:
     another shape), "body", or "kernel". `kernels`: those that may be launched, the first of which that
     accepts the actual shapes is; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
     others. `bodies`: what it may run inside. `unfused`: of element-wise primitives and of those that read compressed
-    weights, (primitive that it reads, why the two were not fused).
+    weights, (primitive that it reads, why the two were not fused). `implementation_type`: `ocl`, `cpu` (NumPy on
+    the host) or a library's name; empty for what nothing computes. `refused_types`: (type, reason) of the others.
     """
 
     primitive: str
@@ -56,11 +57,13 @@ class ExplainedNode:
     attributes: tuple[tuple[str, str], ...]
     bodies: tuple[Explanation, ...]
     unfused: tuple[tuple[str, str], ...] = ()
+    implementation_type: str = ""
+    refused_types: tuple[tuple[str, str], ...] = ()
 
     @property
     def work(self) -> str:
-        """What carries it out: its kernels, or its kind."""
-        return " | ".join(kernel.name for kernel in self.kernels) or self.kind
+        """What carries it out: its kernels, or its implementation type, or its kind."""
+        return " | ".join(kernel.name for kernel in self.kernels) or self.implementation_type or self.kind
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def _node(program: Program, node: ProgramNode) -> ExplainedNode:
         tuple(str(program.tensors[tensor].layout) for tensor in node.outputs),
         kernels, node.why, node.rejected,
         tuple((name, str(value)) for name, value in attributes_of(node.primitive) if _is_plain(value)),
-        tuple(explain_program(body) for body in node.bodies), node.unfused)
+        tuple(explain_program(body) for body in node.bodies), node.unfused,
+        node.implementation_type, node.refused_types)
 
 
 def _is_plain(value: object) -> bool:

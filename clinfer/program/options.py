@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
+from clinfer.kernels.library import Library
 from clinfer.kernels.selector import ANYTHING, Forced
+from clinfer.kernels.spec import CPU, OCL
 from clinfer.program.memory_dependencies import ExecutionOrder
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`force_implementations` maps a primitive's id to (format name, kernel name), each may be empty.
+    """`force_implementations` maps a primitive's id to (format name, kernel name) or (format name, kernel name,
+    implementation type), each may be empty. `libraries`: kernels of other implementation types.
 
     `skipped_passes` names passes to leave out, of `clinfer.program.passes.OPTIONAL`. `is_internal` marks a program
     that computes constants for another: its outputs keep the layouts of their producers, and nothing in it is
@@ -21,10 +24,11 @@ class BuildOptions:
     out-of-order queue; their tensors then share no memory.
     """
 
-    force_implementations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    force_implementations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     skipped_passes: frozenset[str] = frozenset()
     is_internal: bool = False
     execution_order: ExecutionOrder = "in_order"
+    libraries: tuple[Library, ...] = ()
 
     def forced(self, primitive_id: str) -> Forced:
         """The demand on the selector for one primitive; the compile option wins over the knob."""
@@ -32,6 +36,12 @@ class BuildOptions:
 
     def check(self, primitive_ids: set[str]) -> None:
         """Raise if a forced implementation names a primitive that does not exist."""
+        types = {OCL, CPU, *(library.name for library in self.libraries)}
+        unheard = sorted({x.type for x in _forced(self.force_implementations).values()} - types - {""})
+        if unheard:
+            raise ClinferError("force_implementations names implementation types that do not exist",
+                               where="compile options", values={"unknown": ", ".join(unheard)},
+                               hint=f"there are {', '.join(sorted(types))}")
         unknown = sorted(set(self.force_implementations) - primitive_ids)
         if unknown:
             raise ClinferError("force_implementations names primitives that the program does not have",
@@ -39,22 +49,23 @@ class BuildOptions:
                                hint="`clinfer explain` and CLINFER_DEBUG=3 list the primitives")
 
 
-def _forced(table: Mapping[str, tuple[str, str]]) -> dict[str, Forced]:
+def _forced(table: Mapping[str, tuple[str, ...]]) -> dict[str, Forced]:
     forced = {}
-    for primitive_id, (format_name, kernel) in table.items():
-        if format_name:
-            Format.of(format_name)
-        forced[primitive_id] = Forced(format_name, kernel)
+    for primitive_id, demand in table.items():
+        forced[primitive_id] = Forced(*demand)
+        if forced[primitive_id].format:
+            Format.of(forced[primitive_id].format)
     return forced
 
 
 def _from_knob() -> dict[str, Forced]:
-    table = {}
+    table: dict[str, tuple[str, ...]] = {}
     for entry in filter(None, knobs.value("CLINFER_FORCE_KERNEL").split(",")):
         primitive_id, _, demand = entry.rpartition("=")
-        if not primitive_id:
+        parts = demand.split(":")
+        if not primitive_id or len(parts) > 3:
             raise ClinferError("CLINFER_FORCE_KERNEL is malformed", values={"entry": entry},
-                               hint="write `primitive=kernel` or `primitive=format:kernel`")
-        format_name, _, kernel = demand.rpartition(":")
-        table[primitive_id] = (format_name, kernel)
+                               hint="write `primitive=kernel`, `primitive=format:kernel` or "
+                                    "`primitive=format:kernel:type`")
+        table[primitive_id] = ("", *parts) if len(parts) == 1 else tuple(parts)
     return _forced(table)

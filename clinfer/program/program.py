@@ -11,6 +11,7 @@ from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import ImplementationCache
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.kernels.moves import Share
+from clinfer.kernels.spec import CPU
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
@@ -61,7 +62,8 @@ class ProgramNode:
     every kernel that supports the primitive. `why`: what the first implementation was chosen for; `is_forced`:
     by a demand, so that no other may take its place. `shares`: the copies that plans may leave out; `copies`: (stage,
     reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows. `unfused`: those
-    that it reads and was not fused with, each with the reason.
+    that it reads and was not fused with, each with the reason. `refused_types`: implementation types that do not
+    compute it, with reasons.
     """
 
     primitive: Primitive
@@ -80,6 +82,14 @@ class ProgramNode:
     copies: tuple[tuple[int, str], ...] = ()
     useful: tuple[int, ...] = ()
     unfused: tuple[tuple[str, str], ...] = ()
+    refused_types: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def implementation_type(self) -> str:
+        """`cpu`, `ocl` or a library's name; empty for what nothing computes: inputs, views and bodies."""
+        if self.kind in ("host", "call"):
+            return CPU
+        return self.implementations[0].spec.type if self.implementations else ""
 
     @property
     def read_on_host(self) -> tuple[int, ...]:

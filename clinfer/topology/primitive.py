@@ -143,6 +143,12 @@ class Primitive:
         return None
 
     @property
+    def channel_axis(self) -> int | None:
+        """The output axis whose elements share all weights among them; None: the time that the weights take need not
+        be known, since no kernels compete on other formats."""
+        return None
+
+    @property
     def bias_axis(self) -> int | None:
         """The output axis along which one more input may add a value per element; None: takes none."""
         return None

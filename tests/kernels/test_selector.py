@@ -11,13 +11,13 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.shape import ANY, Shape
 from clinfer.kernels.implementation import bind, generate
-from clinfer.kernels.selector import Forced, select
+from clinfer.kernels.selector import Forced, alternatives, select
 from clinfer.kernels.spec import Formats, KernelParams, KernelSpec
 from clinfer.ops import kernels_of
 from clinfer.ops.softmax import Softmax
 from clinfer.runtime.engine import Engine
 
-BFYX, BYXF = Format.of("bfyx"), Format.of("byxf")
+BFYX, BYXF, YXFB = Format.of("bfyx"), Format.of("byxf"), Format.of("yxfb")
 
 
 @pytest.fixture
@@ -63,11 +63,22 @@ def test_static_shapes_decide_at_once(engine: Engine) -> None:
     assert dict(chosen.rejected) == {"refuses": "odd sizes", "ref": "score 0 is below 3 of picky"}
 
 
-def test_a_reorder_in_front_of_a_kernel_takes_off_its_score(params: KernelParams) -> None:
-    table = (_spec("ref"), replace(_spec("blocked", 3, fmt=BYXF), reorder_score=lambda p: 2.0), _spec("planar", 2))
-    assert select(table, params).scores == (("planar", 2.0), ("blocked", 1.0), ("ref", 0.0))
-    as_wanted = replace(params, inputs=(replace(params.inputs[0], format=BYXF),))
-    assert select(table, as_wanted).scores[0] == ("blocked", 3.0)
+def test_formats_of_kernels_that_are_alike_are_alternatives(params: KernelParams) -> None:
+    table = (_spec("blocked", 3.5, fmt=BYXF), _spec("fast", 3.2), _spec("slow", 2.4),
+             _spec("other", 3.1, fmt=YXFB), replace(_spec("open", 3.3, fmt=YXFB), check_shapes=lambda p: None))
+    first, second, third = alternatives(table, params)
+    assert [s.name for s in first.specs] == ["blocked"] and first.loss == 0
+    assert [s.name for s in second.specs] == ["open", "other"] and second.loss == pytest.approx(0.2)
+    assert [s.name for s in third.specs] == ["fast"] and third.loss == pytest.approx(0.3)
+    assert dict(third.rejected) == {
+        "blocked": "works on other formats than fast", "slow": "score 2.4 is below 3.2 of fast",
+        "other": "score 3.1 is below 3.2 of fast", "open": "works on other formats than fast"}
+    assert third.why == "its formats, at a score of 3.2; blocked has 3.5"
+
+
+def test_formats_in_which_nothing_accepts_every_shape_are_no_alternative(params: KernelParams) -> None:
+    table = (_spec("ref"), _spec("fast", 3.2), _spec("picky", 3.1, fmt=BYXF, picky=True))
+    assert [s.specs[0].name for s in alternatives(table, params)] == ["fast"]
 
 
 def test_force_beats_the_score(params: KernelParams) -> None:

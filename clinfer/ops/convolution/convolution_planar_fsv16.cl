@@ -1,11 +1,11 @@
-// Convolution from planar data of few channels to b_fs_yx_fsv16 (or b_fs_zyx_fsv16), for CPUs.
+// Convolution from planar data to b_fs_yx_fsv16 (or b_fs_zyx_fsv16) or planar data, for CPUs.
 // One work-item computes TILE_PIXELS pixels of one row for all output channels. It copies every row of data
 // that these pixels read (one per input channel and filter row) into `panel`, as floats, with zeros for what
 // lies outside the data. Then it computes one block of 16 output channels after the other, held in float16
 // registers.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 output channels (block
 // tails are zero) with G = 1, bias [O] in blocks of 16.
-// Limits: the rows, of ARG_ROW_PIXELS pixels each (a multiple of 16), fill at most PANEL_PIXELS.
+// Limits: the rows, of ARG_ROW_PIXELS pixels each (a multiple of 16), fill PANEL_PIXELS.
 #include "clinfer.cl"
 
 #ifndef TILE_PIXELS
@@ -16,9 +16,8 @@
 #endif
 
 #include "shared/bias.h"
+#include "shared/channel_block.h"
 #include "shared/spatial.h"
-
-#define BLOCK 16
 
 // Copies one row: the pixels from `first` on of the row of data whose pixel 0 has index `row`.
 void FUNC(fill_row)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
@@ -74,12 +73,6 @@ KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const
         }
 
         int at[MAX_RANK] = {batch, channel, z, y, x};
-        const int first = OUTPUT0_INDEX_OF(at);
-        #pragma unroll
-        for (int i = 0; i < TILE_PIXELS; ++i, ++at[4])
-            if (x + i < OUTPUT0_SIZE_X) {
-                FUSED_OPS16(sum[i], at, 1)
-                OUTPUT0_STORE16(output, first + i * BLOCK, sum[i]);
-            }
+        FUNC(store_block)(output, sum, at, OUTPUT0_SIZE_1 - channel, 1 PASS_ARGS);
     }
 }

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from math import ceil, prod
 
@@ -32,7 +33,7 @@ from clinfer.ops.shared.channel_tiles import (
 from clinfer.ops.shared.spatial import dilations, filter_sizes, per_axis, strides
 
 PANEL_PIXELS = 256
-PLANAR_PANEL_PIXELS = 4096
+PLANAR_PANEL_PIXELS = 12288
 PLANAR_PIXELS = 14
 FEW_CHANNELS = 8
 
@@ -41,6 +42,10 @@ TILES: dict[Tile, float] = {(14, 2): 1.0, (7, 3): 0.97, (8, 2): 0.96, (14, 1): 0
 """Tiles (pixels, blocks of channels) with their speed relative to the best, without waste."""
 DEPTHWISE_TILES = {14: 1.0, 8: 0.93}
 """Pixels of a depthwise tile, with the same."""
+PLANAR_SPEED, PLANAR_POINT_SPEED = 0.85, 0.4
+"""The speed of the kernel that reads planar data of many channels, and with filters of one element, likewise."""
+STORE_PRODUCTS = 24
+"""Products that a kernel adds up in the time by which storing an element apart from its channel block takes longer."""
 
 _WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
 _GROUPED_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
@@ -59,6 +64,19 @@ def _formats(params: KernelParams, weights: Mapping[int, str], is_planar: bool =
 
 def _any_formats(params: KernelParams) -> Formats:
     return _formats(params, _GROUPED_WEIGHTS if params.primitive.is_grouped else _WEIGHTS)
+
+
+def _to_planar(kernel: KernelSpec, name: str) -> KernelSpec:
+    """The kernel for planar output, a little slower."""
+    def formats(params: KernelParams) -> Formats:
+        return replace(kernel.formats(params), outputs=(Format.planar(params.outputs[0].rank),))
+    return replace(kernel, name=name, formats=formats,
+                   score=lambda params: kernel.score(params) - _store_loss(params))
+
+
+def _store_loss(params: KernelParams) -> float:
+    """The part of a kernel's time that planar output takes longer."""
+    return min(STORE_PRODUCTS / max(group_shape(params)[2] * prod(filter_sizes(params)), 1), 0.5)
 
 
 def _planar_formats(params: KernelParams) -> Formats:
@@ -85,26 +103,17 @@ def _any_refusal(tile: Tile, params: KernelParams) -> str | None:
 
 
 def _planar_refusal(params: KernelParams) -> str | None:
-    groups, _, inputs = group_shape(params)
-    if groups != 1 or params.primitive.is_grouped:
+    if group_shape(params)[0] != 1 or params.primitive.is_grouped:
         return "groups"
     if params.primitive.factor_input is not None:
         return "a factor of the data"
-    if inputs > FEW_CHANNELS:
-        return f"more than {FEW_CHANNELS} input channels"
-    rows = inputs * prod(filter_sizes(params)[:2])
-    return "the filter is too large" if rows * _row_pixels(params) > PLANAR_PANEL_PIXELS else None
+    return "the filter is too large" if _panel_pixels(params) > PLANAR_PANEL_PIXELS else None
 
 
 def _depthwise_refusal(params: KernelParams) -> str | None:
     if not params.primitive.is_grouped or group_shape(params)[1:] != (1, 1):
         return "not one input and one output channel per group"
     return None
-
-
-def _planar_reorder_score(params: KernelParams) -> float:
-    """With filters of one element, channels that fill up a block cost less than data in another format."""
-    return 15.0 if prod(filter_sizes(params)) == 1 else 0.0
 
 
 # -- tiles ------------------------------------------------------------------------------------------
@@ -121,6 +130,20 @@ def _phases(tile: Tile, params: KernelParams) -> tuple[int, int]:
     return (step if reach else 1), tile[0] + reach // step
 
 
+def _planar_score(params: KernelParams) -> float:
+    """Blocks in which most channels are absent waste time, but hardly so with filters of one element."""
+    is_point = prod(filter_sizes(params)) == 1
+    if group_shape(params)[2] <= FEW_CHANNELS:
+        return 11.0 if is_point else 20.0
+    speed = PLANAR_POINT_SPEED if is_point else PLANAR_SPEED
+    return 10 + speed * used(params.outputs[0].shape[-1], PLANAR_PIXELS)
+
+
+def _panel_pixels(params: KernelParams) -> int:
+    """Pixels that one work-item reads of all channels."""
+    return group_shape(params)[2] * prod(filter_sizes(params)[:2]) * _row_pixels(params)
+
+
 def _row_pixels(params: KernelParams) -> int:
     """Pixels of a row of planar data that one work-item reads, in whole vectors."""
     span = (PLANAR_PIXELS - 1) * strides(params)[2] + (filter_sizes(params)[2] - 1) * dilations(params)[2] + 1
@@ -128,11 +151,17 @@ def _row_pixels(params: KernelParams) -> int:
 
 
 def _any_constants(tile: Tile, params: KernelParams) -> Mapping[str, Constant]:
-    return {**extra_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1], "PANEL_PIXELS": PANEL_PIXELS}
+    return {**extra_constants(params), **_output_constants(params), "TILE_PIXELS": tile[0], "TILE_BLOCKS": tile[1],
+            "PANEL_PIXELS": PANEL_PIXELS}
+
+
+def _output_constants(params: KernelParams) -> Mapping[str, Constant]:
+    return {"PLANAR_OUTPUT": params.outputs[0].format.is_planar}
 
 
 def _planar_constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {**extra_constants(params), "TILE_PIXELS": PLANAR_PIXELS, "PANEL_PIXELS": PLANAR_PANEL_PIXELS,
+    return {**extra_constants(params), **_output_constants(params), "TILE_PIXELS": PLANAR_PIXELS,
+            "PANEL_PIXELS": _panel_pixels(params),
             "STRIDE_X": strides(params)[2]}
 
 
@@ -182,13 +211,16 @@ def _depthwise_dispatch(pixels: int, params: KernelParams) -> Dispatch:
 # -- the table --------------------------------------------------------------------------------------
 
 
-def _any_kernel(tile: Tile) -> KernelSpec:
+def _any_kernels(tile: Tile) -> tuple[KernelSpec, KernelSpec]:
+    """From blocks to blocks, and from blocks to planar data."""
     stage = Stage("convolution_fsv16.cl", "convolution_fsv16", partial(_any_dispatch, tile), flat_operands,
                   partial(_any_constants, tile), partial(_any_arguments, tile), bake=False, tail_view=flat_tail_view)
-    return KernelSpec(f"convolution_fsv16_{tile[0]}x{tile[1]}",
-                      lambda built_for: (turned_stage(stage) if is_column(built_for) else stage,),
-                      formats=_any_formats, score=lambda params: 10 + _efficiency(tile, as_row(params)),
-                      supports=lambda params: _refusal(params) or _any_refusal(tile, as_row(params)))
+    kernel = KernelSpec(
+        f"convolution_fsv16_{tile[0]}x{tile[1]}",
+        lambda built_for: (turned_stage(stage) if is_column(built_for) else stage,),
+        formats=_any_formats, score=lambda params: 10 + _efficiency(tile, as_row(params)),
+        supports=lambda params: _refusal(params) or _any_refusal(tile, as_row(params)))
+    return kernel, _to_planar(kernel, f"{kernel.name}_to_planar")
 
 
 def _depthwise_kernel(pixels: int) -> KernelSpec:
@@ -202,10 +234,12 @@ def _depthwise_kernel(pixels: int) -> KernelSpec:
 _PLANAR_STAGE = Stage("convolution_planar_fsv16.cl", "convolution_planar_fsv16", _planar_dispatch, operands,
                       _planar_constants, _planar_arguments, bake=False, tail_view=tail_view)
 
+_PLANAR_KERNEL = KernelSpec("convolution_planar_fsv16", (_PLANAR_STAGE,), formats=_planar_formats, score=_planar_score,
+                            supports=lambda params: _refusal(params) or _planar_refusal(params))
+
 KERNELS = (
     *(_depthwise_kernel(pixels) for pixels in DEPTHWISE_TILES),
-    KernelSpec("convolution_planar_fsv16", (_PLANAR_STAGE,), formats=_planar_formats,
-               supports=lambda params: _refusal(params) or _planar_refusal(params), score=lambda params: 20.0,
-               reorder_score=_planar_reorder_score),
-    *(_any_kernel(tile) for tile in TILES),
+    _PLANAR_KERNEL,
+    _to_planar(_PLANAR_KERNEL, "convolution_planar"),
+    *(kernel for tile in TILES for kernel in _any_kernels(tile)),
 )

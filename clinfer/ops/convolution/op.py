@@ -61,8 +61,12 @@ class Convolution(Primitive):
         return True
 
     @property
+    def channel_axis(self) -> int | None:
+        return 1
+
+    @property
     def bias_axis(self) -> int | None:
-        return 1 if self.bias_input is None else None
+        return self.channel_axis if self.bias_input is None else None
 
     def signature(self) -> OpSignature | None:
         return None

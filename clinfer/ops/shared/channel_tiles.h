@@ -1,9 +1,8 @@
 // Tiles of convolutions, in either direction, on blocks of 16 channels, for CPUs: TILE_PIXELS pixels of a row x
 // TILE_BLOCKS blocks of output channels, held in float16 registers. INPUT1 is the weights [G, O, I, Z, Y, X] in blocks
-// of 16 input x 16 output channels, BIAS [G * O] in blocks of 16, OUTPUT0 [B, C, Z, Y, X].
+// of 16 input x 16 output channels, BIAS [G * O] in blocks of 16, OUTPUT0 as in channel_block.h.
 #include "shared/bias.h"
-
-#define BLOCK 16
+#include "shared/channel_block.h"
 
 // Sets the sums to the bias, and `filters` to where the weights of each block of output channels begin: `channel` is
 // the first of them in its group. The last block stands in for those that do not exist.
@@ -45,15 +44,11 @@ INLINED void FUNC(store_tile)(global OUTPUT0_TYPE* output, float16 sum[TILE_PIXE
                               const int x, const int step ARGS) {
     #pragma unroll
     for (int j = 0; j < TILE_BLOCKS; ++j) {
-        if (channel + j * BLOCK < INPUT1_SIZE_1) {
-            int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
-            const int first = OUTPUT0_INDEX_OF(at);
-            #pragma unroll
-            for (int i = 0; i < TILE_PIXELS; ++i, at[4] += step)
-                if (at[4] < OUTPUT0_SIZE_X) {
-                    FUSED_OPS16(sum[i][j], at, 1)
-                    OUTPUT0_STORE16(output, first + i * step * BLOCK, sum[i][j]);
-                }
-        }
+        if (channel + j * BLOCK >= INPUT1_SIZE_1) continue;
+        float16 block[TILE_PIXELS];
+        #pragma unroll
+        for (int i = 0; i < TILE_PIXELS; ++i) block[i] = sum[i][j];
+        int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
+        FUNC(store_block)(output, block, at, INPUT1_SIZE_1 - channel - j * BLOCK, step PASS_ARGS);
     }
 }

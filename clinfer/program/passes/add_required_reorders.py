@@ -8,8 +8,9 @@ from clinfer.kernels.spec import KernelParams
 from clinfer.ops import kernels_of
 from clinfer.ops.reorder import Reorder
 from clinfer.program.context import BuildContext
+from clinfer.program.format_choice import plain
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.select_kernels import plain, required_inputs, select_node
+from clinfer.program.passes.select_kernels import required_inputs, select_node
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port
 

@@ -1,18 +1,15 @@
-"""Chooses the kernels of every node, following the formats of the producers in processing order."""
+"""Chooses the formats and the kernels of every node."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from clinfer.base.errors import ClinferError
-from clinfer.base.format import Format
-from clinfer.base.layout import NO_PADDING, Layout
+from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
-from clinfer.kernels.selector import select
-from clinfer.kernels.spec import KernelParams, KernelSpec
-from clinfer.ops import kernels_of
+from clinfer.kernels.selector import Selection, select
+from clinfer.kernels.spec import KernelParams
 from clinfer.program.context import BuildContext
+from clinfer.program.format_choice import choose_formats, plain
 from clinfer.program.graph import Graph, Node
+from clinfer.program.implementation_types import kernels_for
 from clinfer.topology import Input
 
 
@@ -20,37 +17,53 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
     """Give every node that the device computes its selection and its output formats."""
     context.options.check({node.id for node in graph})
     for node in graph:
-        select_node(graph, node, context)
+        _check_images(graph, node, context)
+    launching = {node.id for node in graph if _launches(graph, node, context)}
+    for id, way in choose_formats(graph, context, launching).items():
+        node = graph[id]
+        node.is_view = id not in launching and _computes(graph, node)
+        if way.selection is not None:
+            _give(node, way.selection)
 
 
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
-    """Select for one node; views, host nodes, inputs and nodes with bodies keep planar layouts."""
-    primitive, table = node.primitive, kernels_of(node.primitive)
-    _check_images(graph, node, table)
-    if node.on_host or node.id in graph.constants or isinstance(primitive, Input):
-        return
-    if primitive.bodies or primitive.computed_on_host:
-        return
-    if not table:
-        raise ClinferError("no kernel computes this primitive", where=node.primitive.where,
-                           hint="give its room a kernel table, see docs/add_an_op.md")
-    if node.primitive.reinterprets_input and not node.primitive.output_padding:
-        node.is_view = True
-        return
+    """Select for one node that launches kernels, with its inputs as they are."""
     params = KernelParams.of(node.primitive, graph.input_layouts(node), node.layouts, context.engine.capabilities,
                              context.known_values(graph, node))
-    node.selection = select(table, params, context.options.forced(node.id))
-    node.layouts = node.selection.params.outputs
+    _give(node, select(kernels_for(node.primitive, context), params, context.options.forced(node.id)))
+
+
+def _give(node: Node, selection: Selection) -> None:
+    node.selection = selection
+    node.layouts = selection.params.outputs
     _log(node)
 
 
-def _check_images(graph: Graph, node: Node, table: Sequence[KernelSpec]) -> None:
+def _check_images(graph: Graph, node: Node, context: BuildContext) -> None:
     """Raise for a node that cannot read what it is given as images."""
     images = [port for port in node.inputs if graph.layout(port).format.is_image]
-    if images and not node.primitive.reads_shapes_only and not any(spec.reads_images for spec in table):
+    reads_images = any(spec.reads_images for spec in kernels_for(node.primitive, context))
+    if images and not node.primitive.reads_shapes_only and not reads_images:
         raise ClinferError("an input whose memory is images is read by what reads no images",
                            where=node.primitive.where, values={"input": ", ".join(map(str, images))},
                            hint="give the model a conversion of colours behind it, or leave set_memory_type out")
+
+
+def _computes(graph: Graph, node: Node) -> bool:
+    """Whether the device computes a node, or would if it were no view; the others keep planar layouts."""
+    primitive = node.primitive
+    return not (node.on_host or node.id in graph.constants or isinstance(primitive, Input) or primitive.bodies
+                or primitive.computed_on_host)
+
+
+def _launches(graph: Graph, node: Node, context: BuildContext) -> bool:
+    """Whether a node launches kernels: what the device computes, but for views."""
+    if not _computes(graph, node):
+        return False
+    if not kernels_for(node.primitive, context):
+        raise ClinferError("no kernel computes this primitive", where=node.primitive.where,
+                           hint="give its room a kernel table, see docs/add_an_op.md")
+    return not node.primitive.reinterprets_input or bool(node.primitive.output_padding)
 
 
 def required_inputs(graph: Graph, node: Node) -> tuple[Layout, ...]:
@@ -61,11 +74,6 @@ def required_inputs(graph: Graph, node: Node) -> tuple[Layout, ...]:
         return tuple(x if i in hidden else wanted
                      for i, (x, wanted) in enumerate(zip(present, node.selection.params.all_inputs, strict=True)))
     return tuple(plain(x) for x in present)
-
-
-def plain(layout: Layout) -> Layout:
-    """The planar, unpadded layout of the same tensor."""
-    return replace(layout, format=Format.planar(layout.rank), padding=NO_PADDING)
 
 
 def _log(node: Node) -> None:
