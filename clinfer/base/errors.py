@@ -51,3 +51,7 @@ class OutOfMemoryError(ClinferError):
 
 class CancelledError(ClinferError):
     """The inference was ended by `InferRequest.cancel`."""
+
+
+class HiddenMemoryError(ClinferError, BufferError):
+    """The host does not see the memory of a tensor, and a copy is never made silently."""

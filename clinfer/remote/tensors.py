@@ -14,6 +14,7 @@ from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.conversions import ov_type
 from clinfer.frontend.host_tensors import box_sizes, read_shape, shape_for_users
 from clinfer.remote import copying
+from clinfer.remote.array_protocols import ArrayProtocols
 from clinfer.remote.region import Region
 from clinfer.runtime.memory import Memory, NativeImage, NativePointer
 
@@ -25,7 +26,7 @@ Tensor = TypeVar("Tensor", bound="RemoteTensor")
 WHERE = "remote tensor"
 
 
-class RemoteTensor:
+class RemoteTensor(ArrayProtocols):
     """A tensor in memory of a remote context; made by its `create_tensor`, or as a region of another tensor:
     `RemoteTensor(tensor, begin, end)`.
 

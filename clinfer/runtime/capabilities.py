@@ -23,7 +23,7 @@ from clinfer.runtime.memory_types import AllocationType, NativeType, native_type
 from clinfer.runtime.probes import PROBES, Bench, run_probe
 from clinfer.runtime.status import driver_error
 
-_REVISION = 2
+_REVISION = 3
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 
@@ -75,6 +75,8 @@ class Capabilities:
     """Buffers may have sub-buffers that overlap."""
     image_channels: int
     """The most channels (2 at most) of 8 bits of images that kernels can read; 0 without images."""
+    buffers_in_place: bool
+    """Buffers lie where the host sees them without mapping, those over an array in that array: a CPU's do."""
 
     @property
     def usm(self) -> bool:
@@ -113,7 +115,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     dot = answers["integer_dot_product"]
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics",
-        "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts")}
+        "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),

@@ -25,6 +25,9 @@ DEVICE_TYPE: AllocationType = "cl_mem"
 HOST_VISIBLE: frozenset[NativeType] = frozenset({"svm", "usm_host", "usm_shared"})
 """The host sees them at their address at any time."""
 
+IN_PLACE_ALIGNMENT = 16
+"""An array begins at a multiple of so many bytes if a buffer is made over it; see `Capabilities.buffers_in_place`."""
+
 
 def check_allocation_type(name: str) -> None:
     """Raise unless memory of that type can be asked for."""

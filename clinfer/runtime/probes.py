@@ -15,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver
-from clinfer.runtime.memory_types import HOST_VISIBLE, NativeType
+from clinfer.runtime.memory_types import HOST_VISIBLE, IN_PLACE_ALIGNMENT, NativeType
 from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
 from clinfer.runtime.program import BuildFailure, compile_source
 
@@ -25,6 +25,7 @@ _POISON = 0x5A5A5A5A
 _STRUCT = struct.pack("ifqhh18i", 21, 22.0, 23, 0, 24, *range(100, 118)) + bytes(4)
 _LANGUAGE_OPTIONS = ("", "-cl-std=CL3.0", "-cl-std=CL2.0")
 _LOCAL_MEMORY_CANDIDATES = (232432, 166912, 101376, 65536, 49152)
+_IN_PLACE_COUNT = 1 << 12
 _PART_BYTES = 1 << 20
 _PART_TURNS = 60
 _SUBGROUP_SIZES = (8, 16, 32, 64)
@@ -163,6 +164,46 @@ def _works_in(bench: Bench, calls: PointerCalls, kind: NativeType) -> bool:
         calls.free(address)
 
 
+def _buffers_in_place(bench: Bench) -> bool:
+    """Whether buffers of a CPU lie where the host sees them: those over an array in that array, however that is
+    aligned, others where they are mapped. Either side finds what the other wrote, without mapping."""
+    if not bench.device.type & cl.device_type.CPU:
+        return False
+    kernel, queue = bench.build("usm"), cl.CommandQueue(bench.context, bench.device)
+    flags = cl.mem_flags.READ_WRITE
+    room = np.zeros(2 * _IN_PLACE_COUNT, np.int32)
+    aligned = room[-room.ctypes.data % (4 * IN_PLACE_ALIGNMENT) // room.itemsize:]
+    for array in (aligned[:_IN_PLACE_COUNT], aligned[IN_PLACE_ALIGNMENT // room.itemsize:][:_IN_PLACE_COUNT]):
+        over = cl.Buffer(bench.context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=array)
+        if _mapped_address(queue, over) != array.ctypes.data or not _works_on(queue, kernel, over, array):
+            return False
+    plain = cl.Buffer(bench.context, flags, room.nbytes)
+    address = _mapped_address(queue, plain)
+    seen = view_of(address, room.nbytes, plain).view(np.int32)
+    return all(_works_on(queue, kernel, plain, seen) and _mapped_address(queue, plain) == address for _ in range(3))
+
+
+def _mapped_address(queue: cl.CommandQueue, buffer: cl.Buffer) -> int:
+    flags = cl.map_flags.READ | cl.map_flags.WRITE
+    array, _ = cl.enqueue_map_buffer(queue, buffer, flags, 0, (buffer.size,), np.uint8)
+    address = int(array.ctypes.data)
+    array.base.release(queue)
+    queue.finish()
+    return address
+
+
+def _works_on(queue: cl.CommandQueue, kernel: cl.Kernel, buffer: cl.Buffer, seen: np.ndarray) -> bool:
+    """Whether a kernel reads what the host put there, and the host what the kernel did, twice over."""
+    kernel.set_arg(0, buffer)
+    for number in (20, 30):
+        seen[:2] = number, _POISON
+        cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
+        queue.finish()
+        if seen[:2].tolist() != [number, number + 1]:
+            return False
+    return True
+
+
 def _overlapping_parts(bench: Bench) -> bool:
     """Whether kernels can work in sub-buffers that overlap, again and again; there are drivers that crash."""
     kernel, queue = bench.build("usm"), cl.CommandQueue(bench.context, bench.device)
@@ -227,6 +268,7 @@ PROBES: Mapping[str, Probe] = {
     "svm": _shared_virtual_memory,
     "overlapping_parts": _overlapping_parts,
     "image_channels": _image_channels,
+    "buffers_in_place": _buffers_in_place,
 }
 """Every probe by name; `runs` must work on any device."""
 
