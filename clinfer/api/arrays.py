@@ -158,8 +158,7 @@ def from_value(value: Any, declared: Declared) -> HostData:
         units = np.ascontiguousarray(array)
     else:
         units = kind.encode(array.astype(kind.numpy).reshape(-1))
-    return HostData(units, array.shape, is_private=not (hasattr(value, "__array__")
-                                                        and np.may_share_memory(units, array)))
+    return HostData(units, array.shape, is_private=isinstance(value, _PLAIN) or not np.may_share_memory(units, array))
 
 
 def _is_plain(element_type: ElementType) -> bool:
@@ -167,12 +166,18 @@ def _is_plain(element_type: ElementType) -> bool:
     return element_type.storage == element_type.numpy and not element_type.is_packed
 
 
+_PLAIN = (int, float, list, tuple)
+_PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
+"""By which other libraries show NumPy their arrays."""
+
+
 def _as_array(value: Any, declared: Declared) -> np.ndarray:
-    if not (isinstance(value, int | float | list | tuple) or hasattr(value, "__array__")):
+    if not (isinstance(value, _PLAIN) or any(hasattr(value, protocol) for protocol in _PROTOCOLS)):
         raise _not_numeric(value, declared)
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
+        array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else (
+            np.from_dlpack(value))
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
         raise ClinferError(f"{declared.label} is no array", where="infer request",
                            values={"given": type(value).__name__, "NumPy says": error,
                                    "expected": describe(declared.port)}) from None

@@ -235,9 +235,10 @@ class InferRequest(RequestTensors, metaclass=Handle):
         stream, parts = network.stream, model.parts
         network.start_profile()
         self._page = EMPTY_PAGE
+        read, written = self._host_spans()
         for name, slot in zip(parts.input_names, self._inputs, strict=True):
-            slot.upload(stream, network, name)
-        network.set_outputs(self._given_outputs(parts.output_names))
+            slot.upload(stream, network, name, written)
+        network.set_outputs(self._given_outputs(parts.output_names, read))
         results = network.execute(proceed=self._proceed)
         self._page = network.page
         for name, output in zip(parts.output_names, self._outputs, strict=True):

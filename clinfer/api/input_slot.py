@@ -22,7 +22,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
-from clinfer.remote.host_memories import find_host_memory
+from clinfer.remote.host_memories import HostPlace, Span, overlaps, span_of
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
@@ -42,9 +42,10 @@ class InputSlot:
     Else in device memory, where the last given array went: it needs no second transfer.
     """
 
-    def __init__(self, declared: Declared, engine: Engine) -> None:
+    def __init__(self, declared: Declared, engine: Engine, place: HostPlace) -> None:
         self.declared = declared
         self._engine = engine
+        self._place = place
         self._tensor: ov.Tensor | None = None
         self._remote: RemoteTensor | None = None
         self._batch: Batch | None = None
@@ -91,6 +92,7 @@ class InputSlot:
             self._data = None
         else:
             self._tensor = self._remote = self._batch = None
+            self._place.forget()
             self._data = HostData(data.units.copy(), data.shape, True) if keep and not data.is_private else data
 
     def check_remote(self, tensor: RemoteTensor) -> None:
@@ -103,6 +105,7 @@ class InputSlot:
             self.check_remote(tensor)
             self._tensor, self._remote, self._data, self._memory = None, tensor, None, None
             self._batch = None
+            self._place.forget()
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
@@ -119,6 +122,7 @@ class InputSlot:
         batch = Batch(tensors, self.declared, self._engine)
         batch.check()
         self._tensor = self._remote = self._data = self._memory = None
+        self._place.forget()
         self._batch = batch
 
     def get_tensor(self, stream: Stream | None) -> ov.Tensor | RemoteTensor:
@@ -173,9 +177,14 @@ class InputSlot:
                                where="infer request", hint="give images, made tensors by a context's create_tensor or "
                                "create_tensor_nv12, or leave set_memory_type out")
 
-    def upload(self, stream: Stream, network: Network, name: str) -> None:
+    @property
+    def has_host_tensor(self) -> bool:
+        """Whether the user set or got a host tensor."""
+        return self._tensor is not None
+
+    def upload(self, stream: Stream, network: Network, name: str, written: Sequence[Span]) -> None:
         """Enqueue the transfer, if one is needed, and tell the network, which has that name for the input; the
-        caller finishes the stream."""
+        caller finishes the stream. `written`: where on the host the device writes its results itself."""
         data, remote, batch = self._data, self._remote, self._batch
         if remote is not None:
             network.set_input(name, remote.memory, remote.static_shape)
@@ -189,8 +198,8 @@ class InputSlot:
         if data is not None:
             is_kept = data.units.nbytes <= _KEPT_BYTES
             self._value = data.logical(self.declared.element_type).copy() if is_kept else None
-            shared = None if self._tensor is None else find_host_memory(self._engine, data.units)
-            if shared is not None:
+            shared = None if self._tensor is None else self._place.memory(data.units)
+            if shared is not None and not (written and overlaps(span_of(data.units), written)):
                 network.set_input(name, shared, data.shape, self._value)
                 return
             self._memory = self._fit(data.shape)
@@ -231,6 +240,7 @@ class InputSlot:
     def _take_tensor(self, tensor: ov.Tensor, is_shared: bool) -> None:
         self._tensor, self._is_shared, self._data = tensor, is_shared, None
         self._remote = self._batch = None
+        self._place.forget()
 
     def _fit(self, shape: StaticShape) -> Memory:
         held = self._memory

@@ -8,6 +8,7 @@ import clinfer.frontend as frontend
 from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, Version, compile_model
+from clinfer.api.foreign_arrays import from_dlpack
 from clinfer.api.hand_made import build_network
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 # own modules.
 _OURS = {"frontend": frontend, "intel_gpu": SimpleNamespace(ocl=ocl), **{entry.__name__: entry for entry in (
     AsyncInferQueue, CancelledError, ClBufferTensor, ClContext, ClImage2DTensor, ClinferError, CompiledModel, Core,
-    InferRequest, RemoteContext, RemoteTensor, USMTensor, UnsupportedError, Version, build_network, compile_model)}}
+    InferRequest, RemoteContext, RemoteTensor, USMTensor, UnsupportedError, Version, build_network, compile_model,
+    from_dlpack)}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))
 
 globals().update({name: _OURS.get(name) or getattr(openvino, name) for name in PUBLIC})

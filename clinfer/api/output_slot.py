@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from clinfer.api.remote_checks import check_remote, check_remote_output
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.buffers import OfferedMemory
 from clinfer.network.output import NetworkOutput
-from clinfer.remote.host_memories import find_host_memory
+from clinfer.remote.host_memories import HostPlace, Span, overlaps, span_of
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
@@ -28,9 +30,12 @@ class OutputSlot:
     The device itself writes to a remote tensor, and to a host tensor in memory that it reaches.
     """
 
-    def __init__(self, declared: Declared, engine: Engine) -> None:
+    def __init__(self, declared: Declared, engine: Engine, place: HostPlace) -> None:
         self.declared = declared
         self._engine = engine
+        self._place = place
+        self._offered: OfferedMemory | None = None
+        self._begin = 0
         self._remote: RemoteTensor | None = None
         self._dtype = declared.port.element_type.to_dtype()
         self._tensor: ov.Tensor | None = None
@@ -49,11 +54,13 @@ class OutputSlot:
         if isinstance(tensor, RemoteTensor):
             check_remote_output(tensor, self.declared, self._engine)
             self._tensor, self._remote, self._units = None, tensor, None
+            self._place.forget()
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
         self._tensor, self._remote, self._units = tensor, None, None
+        self._place.forget()
 
     def get_tensor(self) -> ov.Tensor | RemoteTensor:
         """The remote tensor that was set, or a host tensor with the last results, to which the next ones are written
@@ -74,12 +81,32 @@ class OutputSlot:
         return self._tensor
 
     @property
-    def memory(self) -> Memory | None:
-        """The memory of the user's to which the device writes the results, if there is one."""
+    def has_host_tensor(self) -> bool:
+        """Whether the user set or got a host tensor."""
+        return self._tensor is not None
+
+    @property
+    def host_span(self) -> Span | None:
+        """Where on the host the device may write the results itself."""
+        if self._remote is not None:
+            return self._remote.host_span
+        return None if self._tensor is None else span_of(self._tensor.data)
+
+    def memory(self, read: Sequence[Span]) -> Memory | OfferedMemory | None:
+        """The memory of the user's to which the device writes the results, if there is one.
+
+        `read`: where on the host the device reads inputs while it writes.
+        """
         if self._remote is not None:
             check_remote(self._remote, self.declared, self._engine)
             return self._remote.memory
-        return None if self._tensor is None else find_host_memory(self._engine, self._tensor.data)
+        units = None if self._tensor is None else self._tensor.data
+        found = None if units is None else self._place.memory(units)
+        if units is None or found is None or (read and overlaps(span_of(units), read)):
+            self._offered = None
+        elif self._offered is None or self._offered.offered is not found:
+            self._offered, self._begin = OfferedMemory(found), span_of(units)[0]
+        return self._offered
 
     def receive(self, stream: Stream, output: NetworkOutput) -> None:
         """Enqueue the read of a result, unless it is written to `memory`; it is valid once the caller finished the
@@ -92,8 +119,19 @@ class OutputSlot:
             self._fit_remote(self._remote, layout.static_shape)
             return
         target = self._written = self._target(layout.static_shape)
-        if target.nbytes and find_host_memory(self._engine, target) is not output.memory:
+        if not target.nbytes or self._is_written_in_place(target, output.memory):
+            return
+        if target.flags.c_contiguous:
             stream.read(output.memory, raw_bytes(target), blocking=False)
+        else:
+            units = np.empty(target.shape, target.dtype)
+            stream.read(output.memory, raw_bytes(units))
+            target[...] = units
+
+    def _is_written_in_place(self, target: np.ndarray, memory: Memory) -> bool:
+        # What was offered begins where the tensor began then, and a tensor that moved is another one.
+        offered = self._offered
+        return offered is not None and memory is offered.offered and span_of(target)[0] == self._begin
 
     def check_unchanged(self) -> None:
         """Raise if the user's tensor is another than what was read to."""

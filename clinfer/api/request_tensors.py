@@ -10,7 +10,8 @@ from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import PortKey, describe
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.remote.host_memories import any_there
+from clinfer.network.buffers import OfferedMemory
+from clinfer.remote.host_memories import HostPlace, Span
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 
@@ -36,11 +37,16 @@ class RequestTensors:
         self._ports = compiled_model.ports
         engine = compiled_model.engine
         surfaces = compiled_model.surfaces
-        self._inputs = [InputSlot(Declared.of(port, "input", index in surfaces), engine)
+
+        def place() -> HostPlace:
+            return HostPlace(engine, reaches_arrays=not compiled_model.shares_queue)
+
+        self._inputs = [InputSlot(Declared.of(port, "input", index in surfaces), engine, place())
                         for index, port in enumerate(self._ports.inputs)]
-        self._outputs = [OutputSlot(Declared.of(port, "output"), engine) for port in self._ports.outputs]
+        self._outputs = [OutputSlot(Declared.of(port, "output"), engine, place()) for port in self._ports.outputs]
         self._had_remote = False
-        """Whether a remote tensor was ever set; sparing a look at each slot."""
+        self._had_tensor = False
+        """Whether a remote tensor, or any tensor, was ever set, got or shared; sparing a look at each slot."""
 
     def _check_idle(self) -> None:
         """Raise while an inference is running."""
@@ -51,6 +57,7 @@ class RequestTensors:
     def _give(self, inputs: Any, share: bool, keep: bool) -> None:
         """Check everything, then take everything."""
         given = self._convert(inputs)
+        self._had_tensor |= share
         for index, value in given.items():
             if isinstance(value, HostData):
                 self._inputs[index].give(value, share, keep)
@@ -59,6 +66,7 @@ class RequestTensors:
 
     def _set(self, slot: InputSlot | OutputSlot, tensor: AnyTensor) -> None:
         slot.set_tensor(tensor)
+        self._had_tensor = True
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
 
     def _set_batch(self, index: int, tensors: Sequence[AnyTensor]) -> None:
@@ -80,17 +88,28 @@ class RequestTensors:
                 given[index] = from_value(value, slot.declared)
         return given
 
-    def _given_outputs(self, names: Sequence[str]) -> dict[str, Memory]:
-        """The memories of the user's to which the device writes, by the program's names of the outputs."""
-        if not (self._had_remote or any_there()):
+    def _given_outputs(self, names: Sequence[str], read: Sequence[Span]) -> dict[str, Memory | OfferedMemory]:
+        """The memories of the user's to which the device writes, by the program's names of the outputs; `read`: see
+        `OutputSlot.memory`."""
+        if not self._had_tensor:
             return {}
         return {name: memory for name, output in zip(names, self._outputs, strict=True)
-                if (memory := output.memory) is not None}
+                if (memory := output.memory(read)) is not None}
 
     def _remote_tensors(self) -> tuple[list[RemoteTensor], list[RemoteTensor]]:
         """The remote tensors that are read, and those that are written to."""
         return ([tensor for slot in self._inputs for tensor in slot.remotes],
                 [slot.remote for slot in self._outputs if slot.remote is not None])
+
+    def _host_spans(self) -> tuple[list[Span], list[Span]]:
+        """Where on the host the device reads remote inputs, and may write outputs: an input or output of the host's
+        that lies there is transferred, so that nothing is read after it was overwritten."""
+        if not self._had_tensor or not (any(slot.has_host_tensor for slot in self._inputs)
+                                        or any(slot.has_host_tensor for slot in self._outputs)):
+            return [], []
+        read = [slot.remote.host_span for slot in self._inputs if slot.remote is not None]
+        written = [slot.host_span for slot in self._outputs]
+        return [span for span in read if span], [span for span in written if span]
 
     # -- tensors --------------------------------------------------------------------------------
 
@@ -155,6 +174,7 @@ class RequestTensors:
         """The tensor that was set for an input (the only one without an index), else a host tensor with what it
         holds; it is read at every later inference."""
         self._check_idle()
+        self._had_tensor = True
         slot = self._inputs[self._ports.input_index(index)]
         if not slot.is_on_device_only:
             return slot.get_tensor(None)
@@ -165,6 +185,7 @@ class RequestTensors:
         """The tensor that was set for an output (the only one without an index), else a host tensor with the last
         results; it is written at every later inference."""
         self._check_idle()
+        self._had_tensor = True
         return self._outputs[self._ports.output_index(index)].get_tensor()
 
     @property

@@ -64,3 +64,15 @@ class GrowingBuffer:
         self._sizes.clear()
         if held is not None:
             held.release()
+
+
+class OfferedMemory(GrowingBuffer):
+    """Memory of the caller's where it is large enough, else memory of its own."""
+
+    def __init__(self, offered: Memory) -> None:
+        super().__init__(offered.engine, "an output")
+        self.offered = offered
+
+    def fit(self, nbytes: int) -> Memory:
+        """See GrowingBuffer."""
+        return self.offered if nbytes <= self.offered.capacity else super().fit(nbytes)

@@ -110,7 +110,7 @@ class Network:
         else:
             self._wanted[name] = memory
 
-    def set_outputs(self, wanted: Mapping[str, Memory]) -> None:
+    def set_outputs(self, wanted: Mapping[str, Memory | GrowingBuffer]) -> None:
         """`set_output` for each of the outputs in `wanted`, and None for all others."""
         if wanted or self._wanted:
             self._wanted.clear()

@@ -1,12 +1,15 @@
 """Remote tensors as arrays of other libraries, by NumPy's protocols and DLPack: in place, or not at all."""
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyopencl as cl
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import HiddenMemoryError
+from clinfer.remote.host_memories import Span
 from clinfer.remote.region import Region
 from clinfer.runtime.memory import Memory, NativeBuffer, NativeImage, NativePointer
 from clinfer.runtime.pointers import view_of
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 DLPACK_CPU, DLPACK_OPENCL = 1, 4
 """DLPack's numbers of device types (kDLCPU, kDLOpenCL)."""
+DLPACK_HOST = frozenset({DLPACK_CPU, 3, 11})
+"""Those whose memory the host sees: besides the CPU, host memory that is pinned for CUDA and for ROCm."""
 
 _VERSIONED_NUMPY = (2, 1)
 """Since then NumPy's own arrays are asked for a version, a device and a copy."""
@@ -54,7 +59,7 @@ class ArrayProtocols:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """(kDLCPU, 0) where the host sees the memory, else (kDLOpenCL, the number of the device)."""
-        if _why_hidden(self.whole, self.region) is None:
+        if _why_hidden(self.whole) is None:
             return DLPACK_CPU, 0
         return DLPACK_OPENCL, int(self.context.get_device_name().rpartition(".")[2])
 
@@ -72,9 +77,27 @@ class ArrayProtocols:
             view = view.copy()
         return view.__dlpack__(**_versioned(max_version))
 
+    @property
+    def host_span(self) -> Span | None:
+        """Where the host sees it; None if it does not."""
+        if _why_hidden(self.whole) is not None:
+            return None
+        begin = self._host_address() + self.region.offset
+        return begin, begin + self._reach
+
+    @property
+    def _reach(self) -> int:
+        """Bytes from its first element to behind its last."""
+        region = self.region
+        if 0 in region.shape:
+            return 0
+        return region.element_type.byte_size(math.prod(region.shape)) if region.element_type.is_packed else (
+            region.element_type.byte_size(1) + sum(
+                (size - 1) * pitch for size, pitch in zip(region.shape, region.pitches, strict=True)))
+
     def _view(self) -> np.ndarray:
         whole, region = self.whole, self.region
-        why = _why_hidden(whole, region)
+        why = _why_no_array(region.element_type) or _why_hidden(whole)
         if why is not None:
             raise HiddenMemoryError("the tensor cannot be seen as an array of the host's", where="remote tensor",
                                     values={"tensor": self, "because": why},
@@ -82,10 +105,8 @@ class ArrayProtocols:
         if 0 in region.shape:
             return np.empty(region.shape, region.element_type.storage)
         self._wait_for_queue()
-        reach = region.offset + region.element_type.byte_size(1) + sum(
-            (size - 1) * pitch for size, pitch in zip(region.shape, region.pitches, strict=True))
-        return np.ndarray(region.shape, region.element_type.storage, view_of(self._host_address(), reach, self),
-                          region.offset, region.pitches)
+        contents = view_of(self._host_address() + region.offset, self._reach, self)
+        return np.ndarray(region.shape, region.element_type.storage, contents, 0, region.pitches)
 
     def _host_address(self) -> int:
         """Where the whole memory begins; found once, because it stays there."""
@@ -109,11 +130,14 @@ def _versioned(max_version: tuple[int, int] | None) -> dict[str, Any]:
     return {} if max_version is None or numpy_version < _VERSIONED_NUMPY else {"max_version": max_version}
 
 
-def _why_hidden(whole: Memory, region: Region) -> str | None:
-    """Why the host cannot see the elements as an array; None if it can."""
-    kind, native = region.element_type, whole.native
-    if kind.is_packed or kind.numpy != kind.storage:
-        return f"NumPy has no type for {kind}"
+def _why_no_array(kind: ElementType) -> str | None:
+    """Why NumPy cannot hold elements of a type; None if it can."""
+    return f"NumPy has no type for {kind}" if kind.is_packed or kind.numpy != kind.storage else None
+
+
+def _why_hidden(whole: Memory) -> str | None:
+    """Why the host does not see a memory; None if it does."""
+    native = whole.native
     if isinstance(native, NativeImage):
         return "texels of an image have no address"
     if whole.is_host_visible:

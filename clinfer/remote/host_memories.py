@@ -1,14 +1,24 @@
 """Host tensors that the device reaches itself: which memory stands behind an array, so that nothing is copied."""
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
+import pyopencl as cl
 
+from clinfer.runtime import driver
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory import Allocation, Memory, NativeBuffer
+from clinfer.runtime.memory_types import IN_PLACE_ALIGNMENT
 from clinfer.runtime.pointers import view_of
 
+Span: TypeAlias = tuple[int, int]
+"""Addresses of the host: (first byte, byte behind the last)."""
+
+_FLAGS = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
 _memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 
 
@@ -18,14 +28,62 @@ def units_in(memory: Memory) -> np.ndarray:
     return view_of(memory.address, memory.nbytes, memory)
 
 
-def any_there() -> bool:
-    """Whether there is any such memory."""
-    return bool(_memories)
+def span_of(units: np.ndarray) -> Span:
+    """Where a contiguous array lies."""
+    begin = int(units.ctypes.data)
+    return begin, begin + units.nbytes
 
 
-def find_host_memory(engine: Engine, units: np.ndarray) -> Memory | None:
-    """The memory of this engine's context in which an array lies from its beginning on; None if there is none."""
-    memory = _memories.get(units.ctypes.data) if _memories else None
-    if memory is None or memory.is_released or units.nbytes > memory.nbytes:
+def overlaps(span: Span, others: Sequence[Span]) -> bool:
+    """Whether some bytes are among those of the others."""
+    return any(span[0] < end and begin < span[1] for begin, end in others)
+
+
+class HostPlace:
+    """The memory in which one input or output lies on the host, where the device itself can work in it.
+
+    That is memory that was made for it (`units_in`), and on a device whose buffers lie in the host's memory any array.
+    `reaches_arrays` False leaves the latter out: for inferences that are not waited for, since nothing but the waiting
+    keeps an array alive. An array is kept until another one comes or `forget` is called; a memory over it that is still
+    among the arguments of a network's kernels is replaced before the next launch.
+    """
+
+    def __init__(self, engine: Engine, reaches_arrays: bool) -> None:
+        self._engine = engine
+        self._reaches_arrays = reaches_arrays and engine.capabilities.buffers_in_place
+        self._span: Span | None = None
+        self._memory: Memory | None = None
+        self._units: np.ndarray | None = None
+
+    def memory(self, units: np.ndarray) -> Memory | None:
+        """The memory of an array, at least as large; None if the device cannot work in it."""
+        if not units.flags.c_contiguous:
+            return None
+        span = span_of(units)
+        if span != self._span:
+            self._span, self._units = span, units
+            self._memory = self._find(units) if units.nbytes else None
+        return self._memory
+
+    def forget(self) -> None:
+        """Let go of the array."""
+        self._span = self._memory = self._units = None
+
+    def _find(self, units: np.ndarray) -> Memory | None:
+        address = units.ctypes.data
+        made = _memories.get(address)
+        if made is not None and not made.is_released and units.nbytes <= made.nbytes:
+            ours = made.engine.cl_context.int_ptr == self._engine.cl_context.int_ptr
+            return made if ours else None
+        if not self._reaches_arrays or address % IN_PLACE_ALIGNMENT:
+            return None
+        return _memory_over(self._engine, address, units.nbytes)
+
+
+def _memory_over(engine: Engine, address: int, nbytes: int) -> Memory | None:
+    """A buffer over memory of the host, which somebody else keeps; None if the driver refuses."""
+    status = ctypes.c_int()
+    handle = driver.create_buffer(engine.cl_context.int_ptr, _FLAGS, nbytes, address, ctypes.byref(status))
+    if not handle or status.value:
         return None
-    return memory if memory.engine.cl_context.int_ptr == engine.cl_context.int_ptr else None
+    return Memory(engine, Allocation(NativeBuffer(cl.Buffer.from_int_ptr(handle, False), "host_cl_mem"), nbytes))

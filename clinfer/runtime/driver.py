@@ -103,6 +103,11 @@ address, 0, None, None) -> status."""
 
 write_rectangle = _resolve("clEnqueueWriteBufferRect", ctypes.c_int, _RECTANGLE)
 """The same, the other way."""
+
+create_buffer = _resolve("clCreateBuffer", HANDLE, [HANDLE, ctypes.c_uint64, ctypes.c_size_t, HANDLE,
+                                                    ctypes.POINTER(ctypes.c_int)])
+"""(context, flags, byte count, host address or None, status) -> buffer. Unlike pyopencl's, it keeps no host array."""
+
 release_event = _resolve("clReleaseEvent", ctypes.c_int, [HANDLE])
 """(event) -> status."""
 
