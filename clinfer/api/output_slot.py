@@ -53,13 +53,13 @@ class OutputSlot:
         """Write the results to the user's tensor from now on."""
         if isinstance(tensor, RemoteTensor):
             check_remote_output(tensor, self.declared, self._engine)
-            self._tensor, self._remote, self._units = None, tensor, None
+            self._tensor, self._remote, self._units, self._written = None, tensor, None, None
             self._place.forget()
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
-        self._tensor, self._remote, self._units = tensor, None, None
+        self._tensor, self._remote, self._units, self._written = tensor, None, None, None
         self._place.forget()
 
     def get_tensor(self) -> ov.Tensor | RemoteTensor:

@@ -11,7 +11,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import HiddenMemoryError
 from clinfer.remote.host_memories import Span
 from clinfer.remote.region import Region
-from clinfer.runtime.memory import Memory, NativeBuffer, NativeImage, NativePointer
+from clinfer.runtime.memory import Memory, NativeBuffer, NativeImage
 from clinfer.runtime.pointers import view_of
 
 if TYPE_CHECKING:
@@ -109,14 +109,9 @@ class ArrayProtocols:
         return np.ndarray(region.shape, region.element_type.storage, contents, 0, region.pitches)
 
     def _host_address(self) -> int:
-        """Where the whole memory begins; found once, because it stays there."""
+        """Where the whole memory begins; asked for once, because it stays there."""
         if self._address is None:
-            native = self.whole.native
-            if isinstance(native, NativePointer):
-                self._address = native.address
-            else:
-                with self.context.transfers() as stream, stream.mapped(self.whole) as contents:
-                    self._address = int(contents.ctypes.data)
+            self._address = self.whole.engine.host_address(self.whole)
         return self._address
 
     def _wait_for_queue(self) -> None:

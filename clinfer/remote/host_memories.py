@@ -86,4 +86,4 @@ def _memory_over(engine: Engine, address: int, nbytes: int) -> Memory | None:
     handle = driver.create_buffer(engine.cl_context.int_ptr, _FLAGS, nbytes, address, ctypes.byref(status))
     if not handle or status.value:
         return None
-    return Memory(engine, Allocation(NativeBuffer(cl.Buffer.from_int_ptr(handle, False), "host_cl_mem"), nbytes))
+    return Memory(engine, Allocation(NativeBuffer(cl.MemoryObject.from_int_ptr(handle, False), "host_cl_mem"), nbytes))

@@ -85,6 +85,14 @@ class Engine:
         """Where memory of that size would go now; see `memory_types.choose_allocation_type`."""
         return choose_allocation_type(nbytes, self.ledger.on_device, self.ledger.limits)
 
+    def host_address(self, memory: Memory) -> int:
+        """Where the host sees a memory, as long as that lives; for pointers, and buffers where `buffers_in_place`."""
+        if isinstance(memory.native, NativePointer):
+            return memory.address
+        # A queue of its own, because the memory may be waited for in others.
+        with self._service_lock, self._service_stream.mapped(memory) as contents:
+            return int(contents.ctypes.data)
+
     def memory_statistics(self) -> dict[str, int]:
         """Bytes held now, of each type that is or was in use."""
         most = self.ledger.most()
