@@ -1,4 +1,4 @@
-"""Host tensors on devices that compute in the host's memory: nothing is copied, and nothing is overwritten too early."""
+"""Host tensors on devices that compute in the host's memory: no copies, and nothing is overwritten too early."""
 from __future__ import annotations
 
 import gc
