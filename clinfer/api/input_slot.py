@@ -64,12 +64,18 @@ class InputSlot:
         return self._memory.layout if self._memory is not None else None
 
     @property
-    def shape(self) -> StaticShape:
-        """The shape of what `prepare` found."""
+    def given_shape(self) -> StaticShape | None:
+        """The shape of the present contents; None without any."""
         if self._data is not None:
             return self._data.shape
-        assert self.layout is not None
-        return self.layout.static_shape
+        return self.layout.static_shape if self.layout is not None else None
+
+    @property
+    def shape(self) -> StaticShape:
+        """The shape of what `prepare` found."""
+        shape = self.given_shape
+        assert shape is not None
+        return shape
 
     @property
     def remotes(self) -> tuple[RemoteTensor, ...]:
@@ -255,8 +261,8 @@ class InputSlot:
 
 def describe_given(slots: Iterable[InputSlot]) -> str:
     """The inputs that have contents, with their shapes, as errors tell them."""
-    return ", ".join(f"{port_name(slot.declared.port)!r} {slot.declared.element_type}{show(slot.layout.shape)}"
-                     for slot in slots if slot.layout is not None)
+    return ", ".join(f"{port_name(slot.declared.port)!r} {slot.declared.element_type}{show(shape)}"
+                     for slot in slots if (shape := slot.given_shape) is not None)
 
 
 def _shared(data: HostData, declared: Declared) -> ov.Tensor:

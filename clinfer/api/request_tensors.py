@@ -107,7 +107,7 @@ class RequestTensors:
         if not self._had_tensor or not (any(slot.has_host_tensor for slot in self._inputs)
                                         or any(slot.has_host_tensor for slot in self._outputs)):
             return [], []
-        read = [slot.remote.host_span for slot in self._inputs if slot.remote is not None]
+        read = [tensor.host_span for slot in self._inputs for tensor in slot.remotes]
         written = [slot.host_span for slot in self._outputs]
         return [span for span in read if span], [span for span in written if span]
 

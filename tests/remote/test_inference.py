@@ -145,7 +145,7 @@ def test_host_tensors_that_the_device_reaches_are_not_copied(compiled: CompiledM
         assert_softmax(taken.data, array)
         assert result.ctypes.data == taken.data.ctypes.data
     taken.shape = [2, 5]
-    with pytest.raises(ClinferError, match=r"too small|does not fit"):
+    with pytest.raises(ClinferError, match="does not fit"):
         request.set_tensor("x", ov.Tensor(_floats(rng, 9)))
         request.infer()
 
