@@ -23,5 +23,4 @@ class Absent:
 
 
 NO_STATES = Absent("variable states", "give the model its states as inputs and outputs")
-NO_LOW_LEVEL = Absent("contexts from maps of handles", "make a ClContext(core, context or queue)")
 NO_PLUGINS = Absent("plugins", "available_devices lists the OpenCL devices; one is closed when nobody uses it any more")

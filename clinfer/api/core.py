@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from clinfer.api.absent import NO_LOW_LEVEL, NO_PLUGINS
+from clinfer.api.absent import NO_PLUGINS
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import SETTABLE, CompileConfig
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
@@ -27,6 +27,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
 from clinfer.program.options import BuildOptions
 from clinfer.remote.context import ClContext, RemoteContext
+from clinfer.remote.described_contexts import make_context
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine
 
@@ -46,7 +47,6 @@ class Core:
     OpenVINO's own devices. Each device is opened once per Core, when it is first needed.
     """
 
-    create_context = NO_LOW_LEVEL
     register_plugin = register_plugins = unload_plugin = NO_PLUGINS
 
     def __init__(self) -> None:
@@ -160,6 +160,17 @@ class Core:
         """The context in which models of a device run: the same one until its settings change."""
         device = choose_device(device_name)
         return self._context(device, self._config_of(device))
+
+    def create_context(self, device_name: str, properties: dict[str, Any]) -> RemoteContext:
+        """A remote context from OpenVINO's properties: {"CONTEXT_TYPE": "OCL", "OCL_CONTEXT": handle, ...}."""
+        if not properties:
+            return self.get_default_context(device_name)
+        made = make_context(self, properties)
+        device = made.engine.device
+        if not is_meant(device_name, device) and choose_device(device_name) != device:
+            raise ClinferError("the context is one of another device", where="remote context", values={
+                "wanted": device_name, "device of the context": device})
+        return made
 
     def build_threads(self, device: DeviceInfo) -> int:
         """In how many processes kernels are built for a device (0: one per core)."""

@@ -25,6 +25,7 @@ from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.network.record import ExecutionRecord
 from clinfer.remote.claims import check_apart, claimed
+from clinfer.remote.lent import taken_over
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -235,14 +236,22 @@ class InferRequest(RequestTensors, metaclass=Handle):
         stream, parts = network.stream, model.parts
         network.start_profile()
         self._page = EMPTY_PAGE
-        read, written = self._host_spans()
-        for name, slot in zip(parts.input_names, self._inputs, strict=True):
-            slot.upload(stream, network, name, written)
-        network.set_outputs(self._given_outputs(parts.output_names, read))
-        results = network.execute(proceed=self._proceed)
-        self._page = network.page
-        for name, output in zip(parts.output_names, self._outputs, strict=True):
-            output.receive(stream, results[name])
+        with self._taken_over(stream):
+            read, written = self._host_spans()
+            for name, slot in zip(parts.input_names, self._inputs, strict=True):
+                slot.upload(stream, network, name, written)
+            network.set_outputs(self._given_outputs(parts.output_names, read))
+            results = network.execute(proceed=self._proceed)
+            self._page = network.page
+            for name, output in zip(parts.output_names, self._outputs, strict=True):
+                output.receive(stream, results[name])
+
+    def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
+        """Takes over what other APIs lend, while commands are enqueued that use it."""
+        if not self._had_remote:
+            return _NO_CLAIM
+        read, written = self._remote_tensors()
+        return taken_over(stream, (*read, *written))
 
     def _await(self, network: Network, model: CompiledModel) -> None:
         network.stream.finish()

@@ -15,6 +15,7 @@ from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
 from clinfer.frontend.openvino_import import openvino
 from clinfer.remote import ocl
 from clinfer.remote.context import ClContext, RemoteContext
+from clinfer.remote.media import D3DBufferTensor, D3DContext, D3DSurface2DTensor, VAContext, VASurfaceTensor
 from clinfer.remote.tensors import ClBufferTensor, ClImage2DTensor, RemoteTensor, USMTensor
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 # own modules.
 _OURS = {"frontend": frontend, "intel_gpu": SimpleNamespace(ocl=ocl), **{entry.__name__: entry for entry in (
     AsyncInferQueue, CancelledError, ClBufferTensor, ClContext, ClImage2DTensor, ClinferError, CompiledModel, Core,
-    InferRequest, RemoteContext, RemoteTensor, USMTensor, UnsupportedError, Version, build_network, compile_model,
-    from_dlpack)}}
+    D3DBufferTensor, D3DContext, D3DSurface2DTensor, InferRequest, RemoteContext, RemoteTensor, USMTensor,
+    UnsupportedError, VAContext, VASurfaceTensor, Version, build_network, compile_model, from_dlpack)}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))
 
 globals().update({name: _OURS.get(name) or getattr(openvino, name) for name in PUBLIC})

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.frontend.host_tensors import HostTensor, host_tensor_over, read_element_type, read_shape
+from clinfer.remote.descriptors import make_tensor
 from clinfer.remote.engines import engine_over
 from clinfer.remote.host_memories import units_in
 from clinfer.remote.images import check_image
@@ -94,9 +95,13 @@ class RemoteContext:
 
         `handle`: a pyopencl Buffer, Image or shared virtual memory (SVM, SVMAllocation, SVMPointer). `cl_mem`, `usm`:
         a raw cl_mem, or the address of unified shared memory, as integers that the caller promises to be valid. Buffers
-        and images are retained; memory at an address must stay until the tensor is gone and its work done.
+        and images are retained; memory at an address must stay until the tensor is gone and its work done. In place of
+        all that, OpenVINO's properties: {"SHARED_MEM_TYPE": ..., ...}.
         """
         kind, sizes = read_element_type(element_type, WHERE), read_shape(shape, WHERE)
+        if isinstance(handle, Mapping) and handle:
+            return make_tensor(self, kind, sizes, handle)
+        handle = None if isinstance(handle, Mapping) else handle
         given = [value for value in (handle, cl_mem, usm) if value is not None]
         if len(given) > 1:
             raise ClinferError("a tensor is made over one object", where=WHERE, values={
@@ -170,6 +175,18 @@ class RemoteContext:
             check_image(memory, kind, shape)
             return ClImage2DTensor.over(self, wrapped, kind, shape, given)
         return ClBufferTensor.over(self, wrap_buffer(self.engine, memory), kind, shape, given)
+
+    def over_surface(self, kind: ElementType, shape: StaticShape, surface: Any, plane: int) -> RemoteTensor:
+        """A tensor in a plane of a video surface, where the context shares memory with a video API."""
+        raise self._shares_nothing("surfaces")
+
+    def over_media_buffer(self, kind: ElementType, shape: StaticShape, buffer: Any) -> RemoteTensor:
+        """A tensor in a buffer of Direct3D, where the context shares memory with it."""
+        raise self._shares_nothing("Direct3D's buffers")
+
+    def _shares_nothing(self, what: str) -> ClinferError:
+        return ClinferError(f"this context has no {what}", where=WHERE, values={"context": self},
+                            hint="make a VAContext or a D3DContext; images and buffers of OpenCL need neither")
 
     # -- for clinfer ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.host_tensors import host_tensor_over, storage_of
 from clinfer.remote import images
+from clinfer.remote.lent import taken_over
 from clinfer.remote.region import Region
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -37,7 +38,7 @@ def _from_host(source: Any, target: RemoteTensor) -> None:
     if not target.size:
         return
     units = np.ascontiguousarray(units).reshape(-1).view(np.uint8)
-    with target.context.transfers() as stream:
+    with target.context.transfers() as stream, taken_over(stream, [target]):
         if target.is_image:
             images.write(stream, target.whole, units)
         elif target.region.is_dense:
@@ -61,7 +62,7 @@ def _to_host(source: RemoteTensor, target: Any) -> None:
         return
     in_place = units.flags.c_contiguous
     raw = units.reshape(-1).view(np.uint8) if in_place else np.empty(source.byte_size, np.uint8)
-    with source.context.transfers() as stream:
+    with source.context.transfers() as stream, taken_over(stream, [source]):
         if source.is_image:
             images.read(stream, source.whole, raw)
         elif source.region.is_dense:
@@ -91,7 +92,7 @@ def _between(source: RemoteTensor, target: RemoteTensor) -> None:
     if source.context is not target.context:
         with source.context.transfers() as stream:
             stream.finish()
-    with target.context.transfers() as stream:
+    with target.context.transfers() as stream, taken_over(stream, [source, target]):
         _copy_rows(stream, source.whole, source.region, target.whole, target.region)
         stream.finish()
 

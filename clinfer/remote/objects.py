@@ -4,6 +4,7 @@ Each is retained once more and let go of once, so that it lives as long as ours 
 """
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -23,13 +24,22 @@ def retained(given: Object) -> Object:
     return type(given).from_int_ptr(given.int_ptr, True)
 
 
-def read_handle(name: str, handle: object) -> int:
-    """A raw handle of the user's, given under that name: an integer, or something with a `value` such as c_void_p."""
-    value = getattr(handle, "value", handle)
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+def read_handle(name: str, handle: object, least: int = 1) -> int:
+    """A raw handle of the user's, given under that name: an integer, a capsule, or something with a `value` such as
+    c_void_p. Errors: what is none of these, and less than `least`."""
+    is_capsule = type(handle).__name__ == "PyCapsule"
+    value = _pointer_in(handle) if is_capsule else getattr(handle, "value", handle)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ClinferError(f"{name} is no handle", where=WHERE, values={"given": repr(handle)},
-                           hint=f"give the integer of a valid OpenCL object as {name}=, or the pyopencl object itself")
+                           hint=f"give the integer of a valid object as {name}; pyopencl objects are given themselves")
     return value
+
+
+def _pointer_in(capsule: object) -> int:
+    calls = ctypes.pythonapi
+    calls.PyCapsule_GetName.restype, calls.PyCapsule_GetPointer.restype = ctypes.c_char_p, ctypes.c_void_p
+    given = ctypes.py_object(capsule)
+    return int(calls.PyCapsule_GetPointer(given, ctypes.c_char_p(calls.PyCapsule_GetName(given))) or 0)
 
 
 def context_of_handle(handle: object) -> cl.Context:

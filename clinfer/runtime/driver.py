@@ -108,6 +108,10 @@ create_buffer = _resolve("clCreateBuffer", HANDLE, [HANDLE, ctypes.c_uint64, cty
                                                     ctypes.POINTER(ctypes.c_int)])
 """(context, flags, byte count, host address or None, status) -> buffer. Unlike pyopencl's, it keeps no host array."""
 
+create_context = _resolve("clCreateContext", HANDLE, [HANDLE, ctypes.c_uint, HANDLE, HANDLE, HANDLE,
+                                                      ctypes.POINTER(ctypes.c_int)])
+"""(properties, count of devices, devices, None, None, status) -> context; takes properties that pyopencl does not."""
+
 release_event = _resolve("clReleaseEvent", ctypes.c_int, [HANDLE])
 """(event) -> status."""
 

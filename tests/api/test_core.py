@@ -228,7 +228,7 @@ def test_a_model_is_gone_with_its_last_user(core: Core, device: DeviceInfo, rng:
 
 
 def test_what_is_not_here_says_so(core: Core, one: CompiledModel) -> None:
-    absent = {core: ("create_context", "register_plugin", "register_plugins", "unload_plugin"),
+    absent = {core: ("register_plugin", "register_plugins", "unload_plugin"),
               one: ("query_state", "reset_state"), one.create_infer_request(): ("query_state", "reset_state")}
     for owner, names in absent.items():
         for name in names:

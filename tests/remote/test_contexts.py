@@ -129,7 +129,8 @@ def test_what_is_no_context_is_refused(core: Core, user: User, device: DeviceInf
 
 
 def test_names_are_where_users_look() -> None:
-    for name in ("ClContext", "ClBufferTensor", "ClImage2DTensor", "USMTensor"):
+    for name in ("ClContext", "ClBufferTensor", "ClImage2DTensor", "USMTensor", "VAContext", "VASurfaceTensor",
+                 "D3DContext", "D3DBufferTensor", "D3DSurface2DTensor"):
         assert getattr(clinfer, name) is getattr(clinfer.intel_gpu.ocl, name)
     assert issubclass(clinfer.ClContext, clinfer.RemoteContext)
     assert issubclass(clinfer.USMTensor, clinfer.RemoteTensor)
