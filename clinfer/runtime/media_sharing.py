@@ -89,8 +89,8 @@ class MediaCalls:
     def open_context(self, device: int, adapter: int) -> cl.Context:
         """A new context of a device, which shares memory with the adapter."""
         properties = (ctypes.c_ssize_t * 5)(_CONTEXT_PLATFORM, self._platform.int_ptr, self.api.property, adapter, 0)
-        status = ctypes.c_int()
-        handle = driver.create_context(ctypes.addressof(properties), 1, ctypes.addressof(HANDLE(device)), None, None,
+        status, devices = ctypes.c_int(), (HANDLE * 1)(device)
+        handle = driver.create_context(ctypes.addressof(properties), 1, ctypes.addressof(devices), None, None,
                                        ctypes.byref(status))
         self._check(status.value, f"open a context for the {self.api.adapter}")
         return cl.Context.from_int_ptr(handle, False)
