@@ -25,7 +25,6 @@ from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile, unexecuted
 from clinfer.network.record import ExecutionRecord
 from clinfer.remote.claims import check_apart, claimed
-from clinfer.remote.lent import taken_over
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -245,13 +244,6 @@ class InferRequest(RequestTensors, metaclass=Handle):
             self._page = network.page
             for name, output in zip(parts.output_names, self._outputs, strict=True):
                 output.receive(stream, results[name])
-
-    def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
-        """Takes over what other APIs lend, while commands are enqueued that use it."""
-        if not self._had_remote:
-            return _NO_CLAIM
-        read, written = self._remote_tensors()
-        return taken_over(stream, (*read, *written))
 
     def _await(self, network: Network, model: CompiledModel) -> None:
         network.stream.finish()

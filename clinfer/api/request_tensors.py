@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
@@ -12,8 +13,10 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.buffers import OfferedMemory
 from clinfer.remote.host_memories import HostPlace, Span
+from clinfer.remote.lent import taken_over
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
@@ -27,6 +30,9 @@ def _items(tensors: Any, name: str) -> Iterable[tuple[Any, AnyTensor]]:
         raise ClinferError(f"{name} takes a dictionary, or a key and a list of tensors", where="infer request",
                            values={"given": type(tensors).__name__})
     return tensors.items()
+
+
+_NOTHING_LENT = nullcontext()
 
 
 class RequestTensors:
@@ -100,6 +106,13 @@ class RequestTensors:
         """The remote tensors that are read, and those that are written to."""
         return ([tensor for slot in self._inputs for tensor in slot.remotes],
                 [slot.remote for slot in self._outputs if slot.remote is not None])
+
+    def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
+        """Takes over what other APIs lend, while commands are enqueued that use it."""
+        if not self._had_remote:
+            return _NOTHING_LENT
+        read, written = self._remote_tensors()
+        return taken_over(stream, (*read, *written))
 
     def _host_spans(self) -> tuple[list[Span], list[Span]]:
         """Where on the host the device reads remote inputs, and may write outputs: an input or output of the host's

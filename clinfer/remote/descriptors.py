@@ -66,6 +66,8 @@ def _read(name: str, value: Any) -> int:
 
 
 _OWNERS = ("OCL_CONTEXT", "VA_DEVICE")
+_OF_MEDIA = (*_OWNERS, "MEM_HANDLE")
+"""The object says what it is; a cl_mem that OpenVINO's own classes give besides it counts for nothing."""
 
 TENSORS = (
     Descriptor("OCL_BUFFER", ("MEM_HANDLE",), ("OCL_CONTEXT",), lambda context, kind, shape, given:
@@ -78,9 +80,9 @@ TENSORS = (
                context.create_usm_host_tensor(kind.name, shape)),
     Descriptor("USM_DEVICE_BUFFER", (), ("OCL_CONTEXT",), lambda context, kind, shape, given:
                context.create_usm_device_tensor(kind.name, shape)),
-    Descriptor("VA_SURFACE", ("DEV_OBJECT_HANDLE", "VA_PLANE"), _OWNERS, lambda context, kind, shape, given:
+    Descriptor("VA_SURFACE", ("DEV_OBJECT_HANDLE", "VA_PLANE"), _OF_MEDIA, lambda context, kind, shape, given:
                context.over_surface(kind, shape, given["DEV_OBJECT_HANDLE"], given["VA_PLANE"])),
-    Descriptor("DX_BUFFER", ("DEV_OBJECT_HANDLE",), _OWNERS, lambda context, kind, shape, given:
+    Descriptor("DX_BUFFER", ("DEV_OBJECT_HANDLE",), _OF_MEDIA, lambda context, kind, shape, given:
                context.over_media_buffer(kind, shape, given["DEV_OBJECT_HANDLE"])),
 )
 """What `create_tensor` of a context, given properties, makes: (context, element type, shape, entries) -> tensor."""

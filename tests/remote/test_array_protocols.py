@@ -182,7 +182,7 @@ def test_what_the_host_must_not_touch(context: ClContext, user: User) -> None:
     _assert_hidden(closed, "flags" if context.engine.capabilities.buffers_in_place else "does not see")
     if user.device.cl_device.image_support:
         form = cl.ImageFormat(cl.channel_order.R, cl.channel_type.UNORM_INT8)
-        image = cl.Image(user.context, cl.mem_flags.READ_ONLY, form, (4, 2))
+        image = cl.create_image(user.context, cl.mem_flags.READ_ONLY, form, (4, 2))
         _assert_hidden(context.create_tensor(np.uint8, [1, 2, 4, 1], image), "texels")
 
 

@@ -94,7 +94,7 @@ def _entries(kind: str, context: ClContext, user: User) -> tuple[dict[str, Any],
     if kind == "OCL_IMAGE2D":
         if context.engine.capabilities.image_channels < 1:
             pytest.skip("the device has no such images")
-        image = cl.Image(user.context, cl.mem_flags.READ_WRITE, cl.ImageFormat(
+        image = cl.create_image(user.context, cl.mem_flags.READ_WRITE, cl.ImageFormat(
             cl.channel_order.R, cl.channel_type.UNORM_INT8), (5, 6))
         return {"MEM_HANDLE": image.int_ptr}, image
     needed = "usm_device" if kind == "USM_DEVICE_BUFFER" else "usm_host"

@@ -98,6 +98,8 @@ def test_pictures_of_a_decoder(core: Core, device: DeviceInfo, kind: str, monkey
             "DEV_OBJECT_HANDLE": SURFACE, "VA_PLANE": number}
         assert (tensor.surface_id if isinstance(tensor, VASurfaceTensor) else tensor.texture) == SURFACE
     assert [tuple(tensor.shape) for tensor in (luma, chroma)] == [(1, 4, 6, 1), (1, 2, 3, 2)]
+    again = context.create_tensor("u8", [1, 2, 3, 2], chroma.get_params())
+    assert again.get_params() == chroma.get_params()
     request = core.compile_model(surface_model(NV12, (1, 3, 4, 6)), context, F32).create_infer_request()
     for name, tensor in zip(PLANES[NV12], (luma, chroma), strict=True):
         request.set_tensor(name, tensor)
