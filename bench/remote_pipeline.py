@@ -81,7 +81,7 @@ class _Pipeline:
         np.testing.assert_allclose(found[0], found[1], rtol=1e-2)
 
 
-class _Counter:
+class TransferCounter:
     """Counts the bytes that clinfer itself moves between host and device."""
 
     def __init__(self) -> None:
@@ -100,7 +100,8 @@ class _Counter:
         return self._read(queue, memory, offset, into, blocking)
 
 
-def _measured(way: Callable[[int], int], number: int, counter: _Counter) -> tuple[float, float, int]:
+def measured(way: Callable[[int], int], number: int, counter: TransferCounter) -> tuple[float, float, int]:
+    """One turn of a way: milliseconds, those of the thread, and bytes copied (its own, and clinfer's)."""
     counter.nbytes = 0
     wall, host = time.perf_counter(), time.thread_time()
     copied = way(number)
@@ -116,11 +117,11 @@ def main() -> None:
     pipeline = _Pipeline(options.device, options.size)
     pipeline.check()
     ways = {"zero-copy": pipeline.zero_copy, "copying": pipeline.copying}
-    counter = _Counter()
+    counter = TransferCounter()
     samples: dict[str, list[tuple[float, float, int]]] = {name: [] for name in ways}
     for number in range(options.frames):
         for name, way in ways.items():
-            samples[name].append(_measured(way, number, counter))
+            samples[name].append(measured(way, number, counter))
     print(f"{options.device}, frames of 3x{options.size}x{options.size} f32, medians of {options.frames}")
     for name, found in samples.items():
         wall, host, copied = (statistics.median(column) for column in zip(*found, strict=True))
