@@ -36,15 +36,16 @@ def from_dlpack(array: Any) -> HostTensor | RemoteTensor:
 
 def array_by_dlpack(array: Any) -> np.ndarray:
     """NumPy's view of an array that offers DLPack; an error where it has none."""
-    device = tuple(int(number) for number in array.__dlpack_device__())
-    if device[0] not in DLPACK_HOST:
-        raise _error("the array is not in memory of the host", array, "move it there first, which is a copy",
-                     **{"DLPack device": device})
     try:
-        return np.from_dlpack(array)
+        device = tuple(int(number) for number in array.__dlpack_device__())
+        if device[0] in DLPACK_HOST:
+            return np.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise _error("NumPy cannot see this array", array, "give 16-bit floats of a type that NumPy lacks as uint16: "
-                     "inputs of type bf16 take them as raw bits", **{"NumPy says": error}) from None
+        raise _error("NumPy cannot see this array", array, "detach it from its gradient; give 16-bit floats of a type "
+                     "that NumPy lacks as uint16, which inputs of type bf16 take as raw bits",
+                     **{"the reason": error}) from None
+    raise _error("the array is not in memory of the host", array, "move it there first, which is a copy",
+                 **{"DLPack device": device})
 
 
 def _by_numpy(array: Any, found: np.ndarray) -> np.ndarray:
