@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.device import DeviceInfo, available_devices
 from examples import own_queue, shared_queue, zero_copy_loop
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,10 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.mark.parametrize("name", ["own_queue", "shared_queue", "zero_copy_loop"])
 def test_examples_run_as_programs(name: str) -> None:
-    done = subprocess.run([sys.executable, "-m", f"examples.{name}", "--device", "CPU"], cwd=ROOT, capture_output=True,
+    device = available_devices()[0].name
+    done = subprocess.run([sys.executable, "-m", f"examples.{name}", "--device", device], cwd=ROOT, capture_output=True,
                           text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "device CPU.0: " in done.stdout
+    assert f"device {device}: " in done.stdout
 
 
 @pytest.mark.parametrize("main", [own_queue.main, shared_queue.main, zero_copy_loop.main])

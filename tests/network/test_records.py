@@ -76,7 +76,8 @@ def _static_output() -> ov.Model:
 def _tail() -> ov.Model:
     x = ops.parameter([-1, 8], np.float32)
     weights = ops.constant(np.ones((8, 8), np.float32))
-    return ov.Model([ops.add(_named(ops.matmul(x, weights, False, False), "product"), ops.softmax(x, 1))], [x])
+    return ov.Model([ops.add(_named(ops.matmul(x, weights, False, False), "product"),
+                              ops.cum_sum(x, np.int64(1)))], [x])
 
 
 def _several_outputs() -> ov.Model:
@@ -223,7 +224,7 @@ def test_growth_is_what_the_engine_counts(own_engine: Engine, rng: np.random.Gen
             network.set_input(name, memory, (count, 8))
         network.execute()
         grown.append(network.last_record.grown_bytes)
-        assert grown[-1] == own_engine.ledger.current - before, rows
+        assert grown[-1] == max(own_engine.ledger.current - before, 0), rows
     assert grown[0] and not grown[1] and grown[2] and not grown[3] and not grown[-1]
 
 

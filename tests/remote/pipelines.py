@@ -93,6 +93,7 @@ def made(kind: str, context: ClContext, user: User, array: np.ndarray) -> Remote
         shared = cl.csvm_empty(user.context, array.shape, array.dtype)
         with cl.SVM(shared).map_rw(user.queue) as mapped:
             mapped[...] = array
+        user.queue.finish()
         return over(handle=cl.SVM(shared))
     if kind == "own buffer":
         tensor = over()
