@@ -1,6 +1,7 @@
 """Fixtures for tests that run on every OpenCL device of the machine."""
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 
@@ -20,6 +21,11 @@ def check_every_plan() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network, "Planner", CheckedPlanner)
         yield
+
+
+def pytest_configure() -> None:
+    """Processes that share a run choose the same rows."""
+    os.environ.setdefault("CLINFER_TEST_SEED", str(secrets.randbits(32) or 1))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
