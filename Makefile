@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 FAST := tests/test_house_rules.py tests/base tests/topology tests/program tests/frontend tests/network
 STAMP := $(VENV)/.installed
 # The suite keeps one core busy; more than four processes would share the devices to no gain.
-PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
 
 .PHONY: setup demo test check test-full bench clean
 

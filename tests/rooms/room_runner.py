@@ -24,6 +24,7 @@ from clinfer.topology import Input, Port, Primitive, Topology
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, ov, parameter_specs, random_inputs
 
 SEED = int(os.environ.get("CLINFER_TEST_SEED", "0")) or int.from_bytes(os.urandom(4), "little")
+FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
 ModelOf = Callable[[Case, bool], ov.Model]
 POISON = 0xA5
 PADDED = "padded"

@@ -6,7 +6,6 @@ plugin leaves memory unwritten there.
 """
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,11 +22,10 @@ from clinfer.ops.room import Case
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
 from tests.oracle import assert_close, build_model, ov, parameter_specs, random_inputs
-from tests.rooms.room_runner import SEED, execute, needs
+from tests.rooms.room_runner import FULL, SEED, execute, needs
 
 Shapes = tuple[tuple[int, ...], ...]
 Arrays = Sequence[np.ndarray]
-FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
 ROWS = [case for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 KINDS = sorted({(case.op, case.opset) for case in ROWS})
 

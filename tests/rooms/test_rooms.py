@@ -2,11 +2,11 @@
 
 The row runs as the selector wants it, static and as a sequence of shapes, and once with each kernel of
 its table forced; a seeded choice of input layouts is added, and others where a kernel needs them.
-`CLINFER_TEST_FULL=1` crosses all, and lets CPUs compute in f16 too.
+The first device of a type runs every row, others a part. `CLINFER_TEST_FULL=1` crosses all, and lets CPUs compute in
+f16 too.
 """
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 from importlib import import_module
@@ -17,10 +17,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
 from clinfer.runtime.engine import Engine
-from tests.rooms.room_runner import PADDED, SEED, Variant, is_unsupported, needs, parameter_specs, run_case
+from tests.rooms.room_runner import FULL, PADDED, SEED, Variant, is_unsupported, needs, parameter_specs, run_case
 
 LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
-FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
 ROWS = [(room.name, case) for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
 # tails that read tensors (tests/program/test_tails.py), and images (tests/network/test_surfaces.py).
