@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
 from collections.abc import Iterator
 
@@ -23,9 +24,33 @@ def check_every_plan() -> Iterator[None]:
         yield
 
 
+LONG = ("rooms/test_rooms.py", "models/", "sequences/")
+"""Tests of which the second device of a type and further ones run a part, chosen by the seed."""
+PART = 1 / 3
+
+
 def pytest_configure() -> None:
     """Processes that share a run choose the same rows."""
     os.environ.setdefault("CLINFER_TEST_SEED", str(secrets.randbits(32) or 1))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out some of what takes long on devices of which another one of the type runs it all."""
+    if os.environ.get("CLINFER_TEST_FULL") == "1":
+        return
+    left_out = [item for item in items if _is_left_out(item)]
+    gone = set(map(id, left_out))
+    items[:] = [item for item in items if id(item) not in gone]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    row = getattr(item, "callspec", None)
+    name = row.params.get("device", "") if row else ""
+    if not isinstance(name, str) or not name or name.endswith(".0") or not any(
+            part in item.path.as_posix() for part in LONG):
+        return False
+    return random.Random(f"{os.environ['CLINFER_TEST_SEED']}{item.nodeid}").random() > PART
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,6 @@
 """Builds the kernels of all rows ahead of the rows: in batches and in all processes, not one by one."""
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -18,30 +17,17 @@ from clinfer.program.build import build_program
 from clinfer.program.context import BuildContext
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine, Program
-from tests.rooms.room_runner import FULL, SEED, Variant, needs, topology_of
-
-ROWS_OF_MORE_DEVICES = 1 / 3
-"""The part of the rows that the second device of a type and further ones run, chosen by the seed."""
+from tests.rooms.room_runner import Variant, needs, topology_of
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out rows on devices of which another one of the type runs them all; all rows of a device run in one
-    process, which builds their kernels ahead."""
-    first = available_devices()[0].name
-    left_out = []
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All rows of a device run in one process, which builds their kernels ahead."""
     for item in items:
-        if item.path.name != "test_rooms.py":
-            continue
-        device = getattr(item, "callspec", None)
-        name = device.params["device"] if device else first
-        item.add_marker(pytest.mark.xdist_group(f"rows on {name}"))
-        if not (FULL or name.endswith(".0")) and random.Random(f"{SEED}{item.name}").random() > ROWS_OF_MORE_DEVICES:
-            left_out.append(item)
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        gone = set(map(id, left_out))
-        items[:] = [item for item in items if id(item) not in gone]
+        if item.path.name == "test_rooms.py":
+            row = getattr(item, "callspec", None)
+            name = row.params["device"] if row else available_devices()[0].name
+            item.add_marker(pytest.mark.xdist_group(f"rows on {name}"))
 
 
 class CollectingCache(KernelCache):
