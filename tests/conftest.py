@@ -27,6 +27,8 @@ def check_every_plan() -> Iterator[None]:
 LONG = ("rooms/test_rooms.py", "models/", "sequences/")
 """Tests of which the second device of a type and further ones run a part, chosen by the seed."""
 PART = 1 / 3
+EARLY = ("test_oclgrind.py", "test_conformance.py")
+"""Single tests that take minutes, beside which others run if they begin first."""
 
 
 def pytest_configure() -> None:
@@ -36,6 +38,7 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out some of what takes long on devices of which another one of the type runs it all."""
+    items.sort(key=lambda item: item.path.name not in EARLY)
     if os.environ.get("CLINFER_TEST_FULL") == "1":
         return
     left_out = [item for item in items if _is_left_out(item)]
