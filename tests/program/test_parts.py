@@ -155,6 +155,14 @@ def test_rows_stay_together(engine: Engine, rng: np.random.Generator) -> None:
 # -- parts ------------------------------------------------------------------------------------------
 
 
+def test_parts_of_lengths_that_inferences_bring(engine: Engine, rng: np.random.Generator) -> None:
+    data, lengths = ov.opset13.parameter([6, 3], np.float32), ov.opset13.parameter([2], np.int64)
+    model = ov.Model(ov.opset13.variadic_split(data, np.int64(0), lengths).outputs(), [data, lengths], "lengths")
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    for first in (2, 5, 2, 0):
+        check(network, oracle, [rng.standard_normal((6, 3), dtype=np.float32), np.array([first, 6 - first], np.int64)])
+
+
 def test_a_part_of_a_part_is_what_numpy_says(rng: np.random.Generator) -> None:
     values = rng.integers(0, 1000, (5, 6, 7))
     part = Part.whole(3).cut(1, 1, 5).permute((2, 0, 1)).cut(2, 1, 3).cut(0, 4, 5).without(0)

@@ -22,9 +22,11 @@ from tests.rooms.room_runner import FULL, PADDED, SEED, Variant, is_unsupported,
 LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
 ROWS = [(room.name, case) for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
-# tails that read tensors (tests/program/test_tails.py), and images (tests/network/test_surfaces.py).
+# tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), and compressed weights
+# (tests/rooms/test_compressed_weights.py).
 _ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "group_norm_fsv16_if_even",
-              "group_norm_rows_if_even", "color_convert_planar_rows", "color_convert_images"}
+              "group_norm_rows_if_even", "color_convert_planar_rows", "color_convert_images", "matmul_blocks_14",
+              "matmul_blocks_8", "reorder_nibbles"}
 _reached: set[str] = set()
 
 

@@ -44,7 +44,7 @@ class Split(Primitive):
         return tuple(np.ascontiguousarray(part) for part in parts)
 
     def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
-        axis = self.axis_of(values, len(shape))
+        axis = self.axis_of(values, len(shape)) if all(i in values for i in self.value_inputs) else None
         size = None if axis is None else shape[axis]
         if axis is None or not isinstance(size, int):
             return None
