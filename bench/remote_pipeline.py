@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyopencl as cl
@@ -100,7 +100,7 @@ class TransferCounter:
         return self._read(queue, memory, offset, into, blocking)
 
 
-def measured(way: Callable[[int], int], number: int, counter: TransferCounter) -> tuple[float, float, int]:
+def _measured(way: Callable[[int], int], number: int, counter: TransferCounter) -> tuple[float, float, int]:
     """One turn of a way: milliseconds, those of the thread, and bytes copied (its own, and clinfer's)."""
     counter.nbytes = 0
     wall, host = time.perf_counter(), time.thread_time()
@@ -108,24 +108,34 @@ def measured(way: Callable[[int], int], number: int, counter: TransferCounter) -
     return ((time.perf_counter() - wall) * 1e3, (time.thread_time() - host) * 1e3, copied + counter.nbytes)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parse_options(description: str | None) -> argparse.Namespace:
+    """`device`, `size` of the frames and how many `frames` from the command line."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--device", default="CPU")
     parser.add_argument("--size", type=int, default=512)
     parser.add_argument("--frames", type=int, default=60)
-    options = parser.parse_args()
-    pipeline = _Pipeline(options.device, options.size)
-    pipeline.check()
-    ways = {"zero-copy": pipeline.zero_copy, "copying": pipeline.copying}
+    return parser.parse_args()
+
+
+def compare(ways: Mapping[str, Callable[[int], int]], options: argparse.Namespace) -> None:
+    """Let the ways take turns, frame by frame, and print what each costs. A way takes the number of the frame and
+    gives the bytes that it copied itself."""
     counter = TransferCounter()
     samples: dict[str, list[tuple[float, float, int]]] = {name: [] for name in ways}
     for number in range(options.frames):
         for name, way in ways.items():
-            samples[name].append(measured(way, number, counter))
+            samples[name].append(_measured(way, number, counter))
     print(f"{options.device}, frames of 3x{options.size}x{options.size} f32, medians of {options.frames}")
     for name, found in samples.items():
         wall, host, copied = (statistics.median(column) for column in zip(*found, strict=True))
         print(f"{name:>10}: {wall:8.3f} ms per frame, {host:8.3f} ms of host time, {copied:.0f} bytes copied")
+
+
+def main() -> None:
+    options = parse_options(__doc__)
+    pipeline = _Pipeline(options.device, options.size)
+    pipeline.check()
+    compare({"zero-copy": pipeline.zero_copy, "copying": pipeline.copying}, options)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,10 @@ Host time is the thread's, bytes are those that clinfer copies.
 
 from __future__ import annotations
 
-import argparse
-import statistics
-
 import numpy as np
 
 import clinfer
-from bench.remote_pipeline import TransferCounter, measured
+from bench.remote_pipeline import compare, parse_options
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -61,22 +58,10 @@ class _Loop:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="CPU")
-    parser.add_argument("--size", type=int, default=512)
-    parser.add_argument("--frames", type=int, default=60)
-    options = parser.parse_args()
-    loop, counter = _Loop(options.device, options.size), TransferCounter()
+    options = parse_options(__doc__)
+    loop = _Loop(options.device, options.size)
     loop.check()
-    ways = {"in place": loop.in_place, "shared": loop.shared, "copying": loop.copying}
-    samples: dict[str, list[tuple[float, float, int]]] = {name: [] for name in ways}
-    for number in range(options.frames):
-        for name, way in ways.items():
-            samples[name].append(measured(way, number, counter))
-    print(f"{options.device}, frames of 3x{options.size}x{options.size} f32, medians of {options.frames}")
-    for name, found in samples.items():
-        wall, host, copied = (statistics.median(column) for column in zip(*found, strict=True))
-        print(f"{name:>10}: {wall:8.3f} ms per frame, {host:8.3f} ms of host time, {copied:.0f} bytes copied")
+    compare({"in place": loop.in_place, "shared": loop.shared, "copying": loop.copying}, options)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,10 @@ class Graph:
         """The nodes that read any output of this one (each once)."""
         return [self._nodes[user] for user in dict.fromkeys(self._users[id])]
 
+    def is_read_only_by(self, id: str, reader: str) -> bool:
+        """Whether a node reads outputs of this one that nobody else needs."""
+        return not self.is_output(id) and set(self._users[id]) == {reader}
+
     def readers(self, port: Port) -> list[tuple[Node, int]]:
         """Who reads one port, as (node, input index)."""
         return [(user, index) for user in self.users(port.primitive)

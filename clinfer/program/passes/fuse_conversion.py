@@ -18,7 +18,7 @@ def fuse_conversion(graph: Graph, context: BuildContext) -> None:
 
 def _fuse_if_possible(graph: Graph, node: Node) -> None:
     maker = graph[node.inputs[0].primitive]
-    if graph.is_output(maker.id) or [user.id for user in graph.users(maker.id)] != [node.id]:
+    if not graph.is_read_only_by(maker.id, node.id):
         return
     assert isinstance(node.primitive, Convert)
     made = maker.primitive.with_output_type(ElementType.of(node.primitive.destination_type))

@@ -91,7 +91,7 @@ def _refusal(graph: Graph, host: Node, node: Node, names: SizeNames) -> str | No
         return f"{type(primitive).__name__} takes no tails"
     if primitive.output_padding:
         return "its output is padded"
-    if graph.is_output(host.id) or [user.id for user in graph.users(host.id)] != [node.id]:
+    if not graph.is_read_only_by(host.id, node.id):
         return "it has other readers"
     others = [port for port in node.inputs if port.primitive != host.id]
     if len(host.inputs) - primitive.own_input_count + len(others) > MOST_READ:

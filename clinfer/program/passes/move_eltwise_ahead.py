@@ -52,7 +52,7 @@ def _movers(graph: Graph, reader: Node, port: Port) -> Iterator[Node]:
         node = graph[port.primitive]
         if not node.primitive.only_moves or node.on_host or node.primitive.output_padding or node.id in graph.constants:
             return
-        if graph.is_output(node.id) or [user.id for user in graph.users(node.id)] != [reader.id]:
+        if not graph.is_read_only_by(node.id, reader.id):
             return
         yield node
         reader, port = node, node.inputs[0]
@@ -60,7 +60,7 @@ def _movers(graph: Graph, reader: Node, port: Port) -> Iterator[Node]:
 
 def _takes(graph: Graph, host: Node, mover: Node) -> bool:
     ready = host.on_host or host.id in graph.constants
-    alone = [user.id for user in graph.users(host.id)] == [mover.id] and not graph.is_output(host.id)
+    alone = graph.is_read_only_by(host.id, mover.id)
     return alone and not ready and host.primitive.takes_tails and not host.primitive.output_padding
 
 

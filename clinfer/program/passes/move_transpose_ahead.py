@@ -27,7 +27,7 @@ def move_transpose_ahead(graph: Graph, context: BuildContext) -> None:
 
 def _reads_alone(graph: Graph, node: Node, maker: Node) -> bool:
     plain = not maker.primitive.tails and not maker.primitive.output_padding and bool(maker.inputs)
-    return plain and not graph.is_output(maker.id) and [user.id for user in graph.users(maker.id)] == [node.id]
+    return plain and graph.is_read_only_by(maker.id, node.id)
 
 
 def _move(graph: Graph, node: Node, maker: Node, order: tuple[int, ...], context: BuildContext) -> None:
