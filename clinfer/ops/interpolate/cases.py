@@ -58,6 +58,7 @@ CASES = (
     _sizes((1, 16, 9, 8), (5, 20), mode="cubic", cube_coeff=-0.5, coordinate_transformation_mode="align_corners"),
     _sizes((1, 3, 5, 6), (11, 4), mode="bilinear_pillow"),
     _sizes((1, 3, 9, 6), (4, 13), mode="bicubic_pillow", cube_coeff=-0.5),
+    _sizes((2, 3, 5, 16), (12, 7), mode="bicubic_pillow", sequence=(((2, 3, 20, 3),), ((2, 3, 1, 40),))),
     _sizes((1, 3, 5, 6), (12, 13), opset="opset4", pads_begin=[0, 0, 1, 0], pads_end=[0, 0, 0, 2],
            coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
     _sizes((1, 2, 3, 4, 5), (6, 4, 11), (2, 3, 4), mode="linear_onnx"),

@@ -80,7 +80,7 @@ def _reference_constants(params: KernelParams) -> dict[str, Constant]:
     def listed(pattern: str) -> str:
         return "{" + ", ".join(pattern.format(a) for a in every) + "}"
     return {**_method(params), "ANTIALIAS": params.primitive.antialias,
-            "CUBE_COEFF": float(params.primitive.cube_coeff), "AXIS_COUNT": len(axes),
+            "CUBE_COEFF": params.primitive.cubic_parameter, "AXIS_COUNT": len(axes),
             "AXES": "{" + ", ".join(map(str, axes)) + "}", "LENGTHS": listed("ARG_LENGTH_{}"),
             "BEGINS": listed("ARG_BEGIN_{}"), "SCALES": listed("ARG_SCALE_{}"),
             "INPUT_SIZES": listed("INPUT0_SIZE_{}"), "OUTPUT_SIZES": listed("OUTPUT0_SIZE_{}")}

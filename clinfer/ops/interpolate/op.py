@@ -16,6 +16,7 @@ from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 MODES = ("nearest", "linear_onnx", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
+PILLOW_CUBIC = -0.5
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
 
 
@@ -44,6 +45,12 @@ class Interpolate(Primitive):
             if getattr(self, name) not in known:
                 raise ClinferError(f"Interpolate does not know this {name}", where=self.where,
                                    values={name: getattr(self, name), "known": ", ".join(known)})
+
+    @property
+    def cubic_parameter(self) -> float:
+        """The slope of the cubic filter at 1: Keys' a. Pillow's filter has its own, whatever `cube_coeff` says, and so
+        have PyTorch's antialiased bicubic and OpenVINO's CPU plugin."""
+        return PILLOW_CUBIC if self.mode == "bicubic_pillow" else float(self.cube_coeff)
 
     @property
     def takes_tails(self) -> bool:
