@@ -1,7 +1,7 @@
 """`clinfer`: its commands, and how they end.
 
 Exit status: 0 done; 1 the model could not be read, compiled or run (told on standard error); 2 what stands on
-the command line cannot be meant: options, names, shapes, input files.
+the command line cannot be meant: options, names, shapes, input files; 130 interrupted (Ctrl-C).
 """
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Report = TypeVar("Report")
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   rich_markup_mode="rich" if _IS_DRAWN else None,
                   help="Runs any model that OpenVINO can read on any OpenCL device.",
-                  epilog="Exit status: 0 done, 1 the model could not be compiled or run, 2 wrong usage.")
+                  epilog="Exit status: 0 done, 1 the model could not be compiled or run, 2 wrong usage, "
+                         "130 interrupted.")
 
 
 class Precision(str, Enum):
@@ -35,7 +36,16 @@ class Precision(str, Enum):
     f16 = "f16"
 
 
-Model = Annotated[Path, typer.Argument(help="A model file that OpenVINO reads.")]
+
+
+def _path(text: str) -> Path:
+    """The path that a word names. An empty word is told as one: `Path` would make it the present folder."""
+    if not text:
+        raise typer.BadParameter("the path is empty (a variable of the shell may be unset)")
+    return Path(text)
+
+
+Model = Annotated[Path, typer.Argument(parser=_path, metavar="MODEL", help="A model file that OpenVINO reads.")]
 Device = Annotated[str, typer.Option(help="CPU, GPU.1, ... AUTO is the first GPU, else the CPU.")]
 Inputs = Annotated[list[str] | None, typer.Option(
     help="[NAME=]FILE, an input's contents: .npy, .npz or a picture. Other inputs are random.")]
@@ -75,7 +85,7 @@ def run(
     precision: Precisions = None,
     seed: Seed = 0,
     output: Annotated[Path | None, typer.Option(
-        help="Receives the outputs: a folder of .npy files, or one .npz file.")] = None,
+        parser=_path, metavar="PATH", help="Receives the outputs: a folder of .npy files, or one .npz file.")] = None,
     json: Json = False,
 ) -> None:
     """Compile a model and run it: its inputs, outputs and times."""
@@ -134,7 +144,8 @@ def explain(
     layer: Annotated[str, typer.Option(help="Only what became of this layer or primitive, in full.")] = "",
     memory: Annotated[bool, typer.Option(
         "--memory", help="Run the model and show what lies where in device memory, and when, instead.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write one page with the graph, its times and reasons.")] = None,
+    html: Annotated[Path | None, typer.Option(
+        parser=_path, metavar="FILE", help="Write one page with the graph, its times and reasons.")] = None,
     json: Json = False,
 ) -> None:
     """Tell what each layer of a model became: primitive, kernel and why, layout; fused, folded or removed."""
@@ -180,7 +191,7 @@ def _text(precision: Precision | None) -> str:
 
 
 def main() -> None:
-    """The entry point of the console script."""
+    """Run the command that the arguments of the process name."""
     try:
         try:
             app()
@@ -203,7 +214,3 @@ def _abandon_output(error: OSError) -> NoReturn:
     # Python would try to write the rest at its end, and complain.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.api.ports import Ports
+from clinfer.cli.foreign_output import quiet_unless_done
 
 if TYPE_CHECKING:
     from clinfer.frontend.openvino_import import openvino as ov
@@ -44,7 +45,8 @@ class Session:
         self._order = order
         self._core = Core()
         start = time.perf_counter()
-        self.model: ov.Model = self._core.read_model(order.model)
+        with quiet_unless_done():
+            self.model: ov.Model = self._core.read_model(order.model)
         self.read_s = time.perf_counter() - start
         self.ports = Ports.of(self.model)
 

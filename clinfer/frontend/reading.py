@@ -6,6 +6,7 @@ from typing import Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.conversions import reason_of
+from clinfer.frontend.file_kinds import can_hold_model
 from clinfer.frontend.openvino_import import openvino as ov
 
 OpenVinoCore = ov.Core
@@ -18,8 +19,12 @@ def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str,
     """Read a model as `openvino.Core.read_model` does.
 
     `model` is a path, the bytes of a model, or an open binary stream; `weights` the path or memory
-    of an IR's weights. Errors: ClinferError for a file that is missing, truncated or of no known kind.
+    of an IR's weights. Errors: ClinferError for a path that is empty, and for a file that is missing, truncated or
+    of no known kind.
     """
+    if isinstance(model, str) and not model:
+        raise ClinferError("the path of the model is empty", where="reading the model",
+                           hint="give the path of a file; the variable that should hold it may be unset")
     named = _named(model)
     for path in (named, _named(weights)):
         if path is not None and not _exists(path):
@@ -29,12 +34,12 @@ def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str,
     if named is not None and named.is_file() and named.stat().st_size == 0:
         raise ClinferError("the model file is empty", where="reading the model", values={"file": named},
                            hint="download or export the model again")
+    if named is not None:
+        _check_kind(named)
     try:
         return core.read_model(model, weights, {} if config is None else config)
     except Exception as error:
-        raise ClinferError("OpenVINO cannot read the model", where="reading the model",
-                           values={**_described(model, named), "OpenVINO says": reason_of(error)},
-                           hint=f"check that the file is complete and one of {_FORMATS}") from None
+        raise _unreadable(_described(model, named), reason_of(error)) from None
 
 
 def _named(source: Any) -> Path | None:
@@ -49,9 +54,26 @@ def _exists(path: Path) -> bool:
         return False
 
 
+def _check_kind(path: Path) -> None:
+    try:
+        if can_hold_model(path):
+            return
+    except OSError as error:
+        raise ClinferError("the model file cannot be opened", where="reading the model",
+                           values={"file": path, "reason": error.strerror}) from None
+    raise _unreadable(_described(path, path), "none of its front ends takes the file")
+
+
+def _unreadable(described: dict[str, object], reason: str) -> ClinferError:
+    return ClinferError("OpenVINO cannot read the model", where="reading the model",
+                        values={**described, "OpenVINO says": reason},
+                        hint=f"check that the file is complete and one of {_FORMATS}")
+
+
 def _described(model: Any, named: Path | None) -> dict[str, object]:
     if named is None:
         size = f" of {len(model)} bytes" if hasattr(model, "__len__") else ""
         return {"model": f"{type(model).__name__}{size}"}
-    size = f"{named.stat().st_size} bytes" if named.is_file() else "a folder"
-    return {"file": named, "size": size}
+    if named.is_file():
+        return {"file": named, "size": f"{named.stat().st_size} bytes"}
+    return {"file": named, "kind": "a folder" if named.is_dir() else "neither a file nor a folder"}

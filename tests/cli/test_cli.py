@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def call(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "clinfer.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "clinfer", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
@@ -150,6 +150,21 @@ def test_what_fails_ends_with_1(model: Path, command: str, tmp_path: Path, monke
         assert told.out == "" and told.err.startswith("clinfer: ") and word in told.err
 
 
+def test_an_unset_variable_in_place_of_a_path(model: Path) -> None:
+    for arguments in (["run", ""], ["run", model, "--output", ""], ["explain", model, "--html", ""]):
+        done = call(*arguments)
+        assert done.returncode == 2 and done.stdout == ""
+        assert "the path is empty" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_damaged_graph_of_tensorflow_is_told_in_our_words_alone(tmp_path: Path) -> None:
+    """Its frame is whole, so OpenVINO has to try it; the parser prints to standard error."""
+    (tmp_path / "damaged.pb").write_bytes(b"\x0a\x05\xff\xff\xff\xff\xff")
+    done = call("run", tmp_path / "damaged.pb")
+    assert done.returncode == 1
+    assert done.stderr.startswith("clinfer: OpenVINO cannot read the model\n") and "text-format" not in done.stderr
+
+
 def test_a_missing_model_is_an_error_without_a_traceback() -> None:
     done = call("run", "nowhere.onnx")
     assert done.returncode == 1
@@ -188,7 +203,7 @@ def test_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("arguments", [("knobs",), ("knobs", "--json"), ("--help",)])
 def test_an_output_that_cannot_be_written_is_an_error(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run([sys.executable, "-m", "clinfer.cli.main", *arguments], cwd=ROOT, stdout=full,
+        done = subprocess.run([sys.executable, "-m", "clinfer", *arguments], cwd=ROOT, stdout=full,
                               stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr.startswith("clinfer: the output cannot be written") and "Traceback" not in done.stderr
@@ -197,7 +212,7 @@ def test_an_output_that_cannot_be_written_is_an_error(arguments: tuple[str, ...]
 def test_a_reader_that_leaves_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([sys.executable, "-m", "clinfer.cli.main", "knobs"], cwd=ROOT, stdout=writing,
+    done = subprocess.run([sys.executable, "-m", "clinfer", "knobs"], cwd=ROOT, stdout=writing,
                           stderr=subprocess.PIPE, text=True, timeout=120)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")

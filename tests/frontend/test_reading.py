@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,64 @@ def test_an_ir_with_damaged_parts(ir: Path) -> None:
 def test_the_core_still_reads_after_a_failure(onnx_bytes: bytes) -> None:
     refusal(onnx_bytes[:50])
     assert read_model(CORE, onnx_bytes).outputs[0].get_any_name() == "y"
+
+
+TEXTUAL_GRAPH = """# a graph of one operation
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "y" op: "Relu" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+
+
+def field(number: int, content: bytes | str | int) -> bytes:
+    """A field of a protocol buffer."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    content = content.encode() if isinstance(content, str) else content
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def tensorflow_graph() -> bytes:
+    """The GraphDef that the text above describes."""
+    def attribute(key: str, value: bytes) -> bytes:
+        return field(5, field(1, key) + field(2, value))
+    kind = field(6, 1)
+    shape = field(7, field(2, field(1, 2)))
+    x = field(1, "x") + field(2, "Placeholder") + attribute("dtype", kind) + attribute("shape", shape)
+    y = field(1, "y") + field(2, "Relu") + field(3, "x") + attribute("T", kind)
+    return field(1, x) + field(1, y)
+
+
+def test_tensorflow_is_read(tmp_path: Path) -> None:
+    (tmp_path / "graph.pb").write_bytes(tensorflow_graph())
+    (tmp_path / "graph").write_bytes(tensorflow_graph())
+    (tmp_path / "graph.pbtxt").write_text(TEXTUAL_GRAPH)
+    for name in ("graph.pb", "graph", "graph.pbtxt"):
+        model = read_model(CORE, tmp_path / name)
+        assert [node.get_type_name() for node in model.get_ordered_ops()] == ["Parameter", "Relu", "Result"]
+
+
+def test_broken_files_print_nothing(tmp_path: Path, onnx_bytes: bytes, rng: Rng, capfd: pytest.CaptureFixture[str]
+                                    ) -> None:
+    """OpenVINO's TensorFlow front end, which is asked last, has a parser that prints to standard error."""
+    graph = tensorflow_graph()
+    contents = [rng.bytes(300), b"<net><broken", b"no model", onnx_bytes[:-9], graph[:-3], graph + b"\x80", b"\x0a",
+                b"{}", b"\n" * 40, b"\xff" * 40]
+    for content in contents:
+        for suffix in ("pb", "onnx", "xml", "tflite", "pdmodel", "meta", "bin", "txt"):
+            path = tmp_path / f"broken.{suffix}"
+            path.write_bytes(content)
+            assert refusal(path).values["size"] == f"{len(content)} bytes"
+    told = capfd.readouterr()
+    assert told.out == "" and told.err == ""
+
+
+def test_a_path_that_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.onnx")
+    for path in (tmp_path / "pipe.onnx", Path(os.devnull)):
+        assert refusal(path).values["kind"] == "neither a file nor a folder"
+    assert refusal(tmp_path).values["kind"] == "a folder"
+
+
+def test_an_empty_path() -> None:
+    assert refusal("").what == "the path of the model is empty"
