@@ -1,0 +1,197 @@
+"""One model of each kind that keeps state in a way of its own, what it computes, and how it is run."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from openvino import opset13 as ops
+
+import clinfer
+from clinfer.api.compiled_model import CompiledModel
+from tests.network.loop_models import running_sums
+from tests.oracle import ov
+
+Rng = np.random.Generator
+Arrays = Sequence[np.ndarray]
+W1 = np.random.default_rng(1).standard_normal((16, 16)).astype(np.float32) / 4
+W2 = np.random.default_rng(2).standard_normal((32, 8)).astype(np.float32) / 4
+SIZES = (3, 1, 40, 7, 300)
+"""What is open in dynamic shapes; a case takes some of these in turn."""
+
+
+def floats(rng: Rng, *shape: int) -> np.ndarray:
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+# -- feed forward -------------------------------------------------------------------------------------
+
+
+def chain(rows: int) -> ov.Model:
+    """Two matrix products with halves that are put side by side (in place) between them."""
+    x = ops.parameter([rows, 16], np.float32, name="x")
+    product = ops.matmul(x, ops.constant(W1), False, False)
+    halves = ops.concat([ops.relu(product), ops.sigmoid(product)], 1)
+    return ov.Model([ops.softmax(ops.matmul(halves, ops.constant(W2), False, False), 1),
+                     ops.reduce_sum(halves, np.int64([0]), True)], [x], "chain")
+
+
+def chained(inputs: Arrays) -> list[np.ndarray]:
+    product = inputs[0] @ W1
+    halves = np.concatenate([np.maximum(product, 0), 1 / (1 + np.exp(-product))], 1)
+    return [softmax(halves @ W2), halves.sum(0, keepdims=True)]
+
+
+# -- data decides -------------------------------------------------------------------------------------
+
+
+def positives() -> ov.Model:
+    """The rows with a positive first element, twice over, and a product of them: two segments."""
+    x = ops.parameter([-1, 16], np.float32, name="x")
+    first = ops.squeeze(ops.slice(x, np.int64([0]), np.int64([1]), np.int64([1]), np.int64([1])), np.int64([1]))
+    found = ops.squeeze(ops.non_zero(ops.greater(first, np.float32(0)), "i64"), np.int64([0]))
+    rows = ops.multiply(ops.gather(ops.relu(x), found, np.int64(0)), np.float32(2))
+    return ov.Model([rows, ops.matmul(rows, ops.constant(W1), False, False)], [x], "positives")
+
+
+def positive(inputs: Arrays) -> list[np.ndarray]:
+    x = inputs[0]
+    rows = np.maximum(x, 0)[x[:, 0] > 0] * 2
+    return [rows, rows @ W1]
+
+
+# -- bodies -------------------------------------------------------------------------------------------
+
+
+def sums() -> ov.Model:
+    """A loop with a state, slices and a joined result."""
+    x, start = ops.parameter([-1, -1, 4], np.float32), ops.parameter([1, -1, 4], np.float32)
+    last, joined = running_sums(ops.sigmoid(x), start, 0, 1, (False, False))
+    return ov.Model([ops.relu(last).output(0), joined], [x, start], "sums")
+
+
+def summed(inputs: Arrays) -> list[np.ndarray]:
+    x, start = inputs
+    totals = np.cumsum(np.concatenate([start, 1 / (1 + np.exp(-x))]), 0)[1:]
+    return [np.maximum(totals[-1:], 0), totals * 2]
+
+
+def branches() -> ov.Model:
+    """An If between a product and a chain, whose condition comes with the inputs."""
+    x, condition = ops.parameter([-1, 16], np.float32), ops.parameter([], bool)
+    a, b = ops.parameter([-1, 16], np.float32), ops.parameter([-1, 16], np.float32)
+    one = ov.Model([ops.matmul(a, ops.constant(W1), False, False)], [a])
+    other = ov.Model([ops.relu(ops.add(ops.sigmoid(b), np.float32(-0.5)))], [b])
+    decided = ops.if_op(condition.output(0))
+    decided.set_then_body(one)
+    decided.set_else_body(other)
+    decided.set_input(ops.tanh(x).output(0), a, b)
+    result = decided.set_output(one.results[0], other.results[0])
+    return ov.Model([ops.multiply(result, np.float32(3))], [x, condition], "branches")
+
+
+def branched(inputs: Arrays) -> list[np.ndarray]:
+    x, condition = np.tanh(inputs[0]), inputs[1]
+    return [3 * (x @ W1 if condition else np.maximum(1 / (1 + np.exp(-x)) - np.float32(0.5), 0))]
+
+
+# -- how they are run ---------------------------------------------------------------------------------
+
+
+class Session:
+    """An infer request with arrays in and out."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        self.compiled = compiled
+        self.request = compiled.create_infer_request()
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        """One inference."""
+        return list(self.request.infer(list(inputs)).values())
+
+
+class InBackground(Session):
+    """Inferences that are begun and waited for."""
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        self.request.start_async(list(inputs))
+        self.request.wait()
+        return list(self.request.results.values())
+
+
+class OverRemote(Session):
+    """Inputs and outputs in device memory that is the user's."""
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        context, filled = self.compiled.get_context(), []
+        for index, array in enumerate(inputs):
+            tensor = context.create_tensor(ov.Type(array.dtype), array.shape)
+            tensor.copy_from(ov.Tensor(array))
+            self.request.set_input_tensor(index, tensor)
+        for index, shape in enumerate([(len(inputs[0]), 8), (1, 32)]):
+            tensor = context.create_tensor(ov.Type.f32, shape)
+            self.request.set_output_tensor(index, tensor)
+            filled.append(tensor)
+        self.request.infer()
+        return [_on_host(tensor) for tensor in filled]
+
+
+class InPlace(Session):
+    """Inputs and outputs in host memory in which the device works, where it can."""
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        context = self.compiled.get_context()
+        given = [context.create_host_tensor(ov.Type(array.dtype), array.shape) for array in inputs]
+        for index, (tensor, array) in enumerate(zip(given, inputs, strict=True)):
+            tensor.data[...] = array
+            self.request.set_input_tensor(index, tensor)
+        filled = [context.create_host_tensor(ov.Type.f32, shape) for shape in [(len(inputs[0]), 8), (1, 32)]]
+        for index, tensor in enumerate(filled):
+            self.request.set_output_tensor(index, tensor)
+        self.request.infer()
+        return [tensor.data.copy() for tensor in filled]
+
+
+def _on_host(tensor: Any) -> np.ndarray:
+    found = ov.Tensor(ov.Type.f32, tensor.shape)
+    tensor.copy_to(found)
+    return found.data
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A model, its inputs for a size, the results that NumPy computes of them, and the way of running it."""
+
+    model: Callable[[], ov.Model]
+    inputs: Callable[[Rng, int], list[np.ndarray]]
+    expected: Callable[[Arrays], list[np.ndarray]]
+    session: type[Session] = Session
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def compile(self, core: clinfer.Core, device: str) -> CompiledModel:
+        """The model on a device."""
+        return core.compile_model(self.model(), device, self.config)
+
+
+def _rows(rng: Rng, size: int) -> list[np.ndarray]:
+    return [floats(rng, size, 16)]
+
+
+KINDS = {
+    "static": Kind(lambda: chain(5), lambda rng, _: [floats(rng, 5, 16)], chained),
+    "dynamic": Kind(lambda: chain(-1), _rows, chained),
+    "segments": Kind(positives, _rows, positive),
+    "loop": Kind(sums, lambda rng, size: [floats(rng, size % 5 + 1, size, 4), floats(rng, 1, size, 4)], summed),
+    "if": Kind(branches, lambda rng, size: [floats(rng, size, 16), np.array(bool(rng.integers(2)))], branched),
+    "background": Kind(lambda: chain(-1), _rows, chained, InBackground),
+    "remote": Kind(lambda: chain(-1), _rows, chained, OverRemote),
+    "in place": Kind(lambda: chain(-1), _rows, chained, InPlace),
+    "out of order": Kind(lambda: chain(-1), _rows, chained, Session, {"execution_order": "out_of_order"}),
+    "profiled": Kind(positives, _rows, positive, Session, {"PERF_COUNT": True}),
+}
