@@ -9,6 +9,7 @@ import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import platforms
+from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import PlatformDevices
 
 _INSTALL_HINT = "`pip install clinfer[cpu]` for a CPU device, or your GPU vendor's OpenCL driver"
@@ -26,6 +27,8 @@ class DeviceInfo:
     vendor: str
     driver_version: str
     cl_device: cl.Device = field(repr=False, compare=False)
+    found: str = field(default="", compare=False)
+    """How the driver was found."""
 
     @property
     def driver_key(self) -> tuple[str, ...]:
@@ -88,23 +91,26 @@ def shares_host_memory(device: cl.Device) -> bool:
 
 def _describe(name: str, kind: str, platform: PlatformDevices, device: cl.Device) -> DeviceInfo:
     return DeviceInfo(name, kind, device.name.strip(), platform.name, platform.version, device.vendor.strip(),
-                      device.driver_version.strip(), device)
+                      device.driver_version.strip(), device, platform.found)
 
 
 def find_device(name: str = "AUTO") -> DeviceInfo:
     """The device of a name: `GPU.1`, `GPU` (the first of that type) or `AUTO` (the first GPU, else CPU)."""
     devices = available_devices()
     if not devices:
-        failures = platforms.discover().failures or ("no OpenCL driver is installed",)
+        found = platforms.discover()
+        reasons = [*found.failures, *map(str, missing_gpus(found))] or ["no OpenCL driver is installed"]
         raise ClinferError("there is no OpenCL device on this machine", where=f"device {name}",
-                           values={"because": "; ".join(failures)}, hint=_INSTALL_HINT)
+                           values={"because": "; ".join(reasons)}, hint=_INSTALL_HINT)
     if name == "AUTO":
         return devices[0]
     wanted = name if "." in name else f"{name}.0"
     for device in devices:
         if device.name == wanted:
             return device
-    raise ClinferError(f"there is no device {name}", values=devices_by_name(),
+    missing = missing_gpus(platforms.discover()) if wanted.startswith("GPU.") else []
+    raise ClinferError(f"there is no device {name}",
+                       values={**devices_by_name(), **({"missing": "; ".join(map(str, missing))} if missing else {})},
                        hint=f"one of {', '.join(devices_by_name())}, or AUTO")
 
 

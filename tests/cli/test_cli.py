@@ -6,17 +6,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.version import VERSION
 from clinfer.cli import main, table
+from clinfer.cli.devices import print_devices
 from clinfer.cli.inputs import InputOrder
 from clinfer.cli.run import run_model
 from clinfer.cli.session import ModelOrder
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.runtime.device import DeviceInfo, available_devices
+from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from tests.api.models import assert_softmax, softmax_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +46,7 @@ def test_devices_in_a_pipe() -> None:
     for line, device in zip(lines[1:], available_devices(), strict=True):
         assert device.full_name in line
         assert device.driver_version in line
+        assert device.found and device.found in line
 
 
 def test_version() -> None:
@@ -54,6 +58,25 @@ def test_devices_as_json() -> None:
     rows = json.loads(call("devices", "--json").stdout)
     assert [row["name"] for row in rows] == [device.name for device in available_devices()]
     assert all(row["capabilities"]["compute_units"] > 0 for row in rows)
+    assert [row["found"] for row in rows] == [device.found for device in available_devices()]
+
+
+def test_devices_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("clinfer.cli.devices.missing_gpus", lambda found: ["the maker's GPU lacks its driver"])
+    monkeypatch.setattr("clinfer.cli.devices.discover", lambda: SimpleNamespace(failures=["libgone.so: not there"]))
+    print_devices(as_json=True)
+    told = capsys.readouterr()
+    assert json.loads(told.out) and "lacks its driver" not in told.out
+    assert told.err.splitlines() == ["clinfer: libgone.so: not there", "clinfer: the maker's GPU lacks its driver"]
+
+
+def test_a_gpu_that_is_not_there_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clinfer.runtime.device.missing_gpus", lambda found: ["the maker's GPU lacks its driver"])
+    with pytest.raises(ClinferError, match="the maker's GPU lacks its driver"):
+        find_device("GPU.77")
+    with pytest.raises(ClinferError) as caught:
+        find_device("CPU.77")
+    assert "maker" not in str(caught.value)
 
 
 def test_devices_without_any(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

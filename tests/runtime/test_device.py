@@ -10,9 +10,9 @@ import pytest
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import device as devices
-from clinfer.runtime import platforms
+from clinfer.runtime import icds, platforms
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
-from clinfer.runtime.platforms import Discovery, PlatformDevices
+from clinfer.runtime.platforms import Candidate, Discovery, PlatformDevices
 
 
 @pytest.fixture
@@ -94,13 +94,15 @@ def test_a_failing_platform_does_not_hide_the_others(monkeypatch: pytest.MonkeyP
     class Broken:
         name = "Broken"
         version = "OpenCL 1.2"
+        int_ptr = 1
 
         def get_devices(self) -> list[cl.Device]:
             raise cl.LogicError("broken driver")
 
     real = [p.platform for p in platforms.discover().platforms]
     monkeypatch.setattr(platforms, "_environment_platforms", lambda failures: [])
-    monkeypatch.setattr(platforms, "_system_platforms", lambda failures: [Broken(), *real])
+    monkeypatch.setattr(platforms, "_system_platforms",
+                        lambda failures: [Candidate(p, "faked") for p in (Broken(), *real)])
     found = platforms.discover()
     assert {p.name for p in found.platforms} == {p.name for p in real}
     assert any("Broken" in failure for failure in found.failures)
@@ -108,7 +110,7 @@ def test_a_failing_platform_does_not_hide_the_others(monkeypatch: pytest.MonkeyP
 
 def test_the_same_driver_registered_twice_is_one_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     once = platforms.discover()
-    twice = [p.platform for p in once.platforms] * 2
+    twice = [Candidate(p.platform, "faked") for p in once.platforms] * 2
     monkeypatch.setattr(platforms, "_system_platforms", lambda failures: twice)
     assert [p.fingerprint for p in platforms.discover().platforms] == [p.fingerprint for p in once.platforms]
 
@@ -116,7 +118,7 @@ def test_the_same_driver_registered_twice_is_one_platform(monkeypatch: pytest.Mo
 def test_a_runtime_that_does_not_open_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     library = tmp_path / "libintelocl.so"
     library.write_bytes(b"not a library")
-    monkeypatch.setattr(platforms, "intel_library_candidates", lambda: [library])
+    monkeypatch.setattr(icds, "intel_library_candidates", lambda: [library])
     monkeypatch.setattr(platforms.driver, "api_is_preloaded", lambda: False)
     found = platforms.discover()
     assert any(str(library) in failure for failure in found.failures)
@@ -130,7 +132,7 @@ def test_a_runtime_installed_into_any_folder_is_looked_for(monkeypatch: pytest.M
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: intel-opencl-rt\nVersion: 1.0\n")
     (info / "RECORD").write_text(record)
     monkeypatch.syspath_prepend(str(tmp_path))
-    candidates = platforms.intel_library_candidates()
+    candidates = icds.intel_library_candidates()
     assert tmp_path / "lib" / "libintelocl.so" in candidates
     assert len(set(candidates)) == len(candidates)
 
