@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from openvino import opset15 as ops
 
+from clinfer.base.errors import ClinferError
 from clinfer.ops.scatter import ScatterElementsUpdate, ScatterNDUpdate, ScatterUpdate
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive
@@ -92,3 +93,24 @@ def test_host_arithmetic_equals_the_kernels(engine: Engine, rng: np.random.Gener
     result, = execute(network_of(engine, ov.Model([make(*parameters)], parameters)), given)
     evaluated, = primitive.evaluate(tuple(given), tuple(a.shape for a in given))
     assert np.array_equal(result, evaluated)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_the_ranks_tell_how_long_places_of_open_length_are(engine: Engine, rng: np.random.Generator, length: int,
+                                                           reduction: str) -> None:
+    x, indices = ops.parameter([-1, -1, -1], np.float32), ops.parameter([-1, -1], np.int64)
+    updates = ops.parameter([-1] * (4 - length), np.float32)
+    node = ops.scatter_nd_update(x, indices, updates, reduction)
+    network = network_of(engine, ov.Model([node], [x, indices, updates]))
+    for shape, count in (((3, 4, 5), 2), ((2, 2, 9), 1), ((4, 3, 2), 0), ((3, 5, 4), 2)):
+        data = rng.standard_normal(shape).astype(np.float32)
+        places = rng.permutation(2)[:count, None] + np.zeros((1, length), np.int64)
+        changes = rng.standard_normal((count, *shape[length:])).astype(np.float32)
+        result, = execute(network, [data, places, changes])
+        for place, change in zip(places, changes, strict=True):
+            data[tuple(place)] = data[tuple(place)] + change if reduction == "sum" else change
+        assert np.allclose(result, data, atol=1e-5)
+    with pytest.raises(ClinferError, match="ScatterNDUpdate"):
+        execute(network, [np.zeros((3, 4, 5), np.float32), np.zeros((2, 4 - length if length != 2 else 1), np.int64),
+                          np.zeros((2, *(4, 5, 6)[:3 - length]), np.float32)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
-from clinfer.base.shape import Size
+from clinfer.base.shape import Shape, Size
 from clinfer.base.tensor_view import Pitch, TensorView
 from clinfer.kernels.spec import (
     Constant,
@@ -42,7 +42,15 @@ def _formats(params: KernelParams) -> Formats:
 
 
 def _places(params: KernelParams) -> Places | None:
-    return params.primitive.places(params.inputs[0].shape, params.inputs[1].shape, params.values)
+    return params.primitive.places(_shapes(params), params.values)
+
+
+def _shapes(params: KernelParams) -> tuple[Shape, ...]:
+    return tuple(layout.shape for layout in params.inputs)
+
+
+def _index_count(params: KernelParams) -> int:
+    return int(params.primitive.index_count(_shapes(params)))
 
 
 def _walked_rank(params: KernelParams) -> int:
@@ -88,8 +96,8 @@ def _update_view(params: KernelParams, as_rows: bool = False) -> TensorView:
 
 
 def _constants(params: KernelParams) -> dict[str, Constant]:
-    rank, count = params.inputs[0].rank, max(params.primitive.index_count(params.inputs[1].shape), 1)
-    return {"JOINT_RANK": _joint_rank(params), "INDEX_COUNT": params.primitive.index_count(params.inputs[1].shape),
+    rank, count = params.inputs[0].rank, max(_index_count(params), 1)
+    return {"JOINT_RANK": _joint_rank(params), "INDEX_COUNT": _index_count(params),
             "UNRAVEL_WALKED(m, c)": _unravel("m", "INPUT1", range(rank, _joint_rank(params))),
             "IS_INSIDE(c)": _all_below("INPUT1", rank), "IS_WITHIN(c)": _all_below("SCRATCH0", rank),
             "AXIS(n)": numbered_choice("ARG_AXIS", count), "AXIS_SIZE(n)": numbered_choice("ARG_AXIS_SIZE", count)}
@@ -106,7 +114,7 @@ def _all_below(operand: str, rank: int) -> str:
 
 def _arguments(params: KernelParams) -> dict[str, int]:
     """The axes looked up and their sizes, the pitch from index to index of a place, the length of the walk."""
-    count = max(params.primitive.index_count(params.inputs[1].shape), 1)
+    count = max(_index_count(params), 1)
     found = {f"{what}_{n}": 0 for n in range(count) for what in ("axis", "axis_size")}
     found |= {"tuple_pitch": 0, "walked": 0}
     places = _places(params)

@@ -52,8 +52,8 @@ class Scattering(Primitive, ABC):
     def can_evaluate(self) -> bool:
         return self.combination == "none"
 
-    def index_count(self, indices: Shape) -> int:
-        """How many indices make up one place."""
+    def index_count(self, shapes: tuple[Shape, ...]) -> int:
+        """How many indices make up one place; `shapes`: of the inputs, which need not be static."""
         return 1
 
     def walked_rank(self, indices: Shape) -> int:
@@ -61,13 +61,14 @@ class Scattering(Primitive, ABC):
         return len(indices)
 
     @abstractmethod
-    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
-        """Which updates go where for inputs of these ranks, or None while it is unknown."""
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
+        """Which updates go where for inputs of these shapes, of which only the ranks count; None while it is unknown.
+        """
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, indices, updates = values[:3]
         result = np.array(data, order="C")
-        places = self.places(data.shape, indices.shape, dict(enumerate(values)))
+        places = self.places((data.shape, indices.shape, updates.shape), dict(enumerate(values)))
         assert places is not None
         for at in np.ndindex(*(indices.shape[:-1] if places.tuple_axis is not None else indices.shape)):
             target, source = self._one(places, at, np.atleast_1d(indices[at]), data.shape)
@@ -103,9 +104,10 @@ class ScatterUpdate(Scattering):
     def value_inputs(self) -> tuple[int, ...]:
         return (3,)
 
-    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
         if 3 not in values:
             return None
+        data, indices = shapes[:2]
         axis, count = int(values[3].reshape(-1)[0]) % len(data), len(indices)
         return Places(
             update_axes=(*range(axis), None, *range(axis + count, len(data) + count - 1)),
@@ -138,11 +140,12 @@ class ScatterElementsUpdate(Scattering):
     def walked_rank(self, indices: Shape) -> int:
         return 1
 
-    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
         if 3 not in values:
             return None
-        axis = int(values[3].reshape(-1)[0]) % len(data)
-        others = tuple(None if a == axis else a for a in range(len(data)))
+        rank = len(shapes[0])
+        axis = int(values[3].reshape(-1)[0]) % rank
+        others = tuple(None if a == axis else a for a in range(rank))
         return Places(others, others, (axis,), (axis,), (axis,))
 
 
@@ -158,18 +161,20 @@ class ScatterNDUpdate(Scattering):
     def combination(self) -> str:
         return self.reduction.lower()
 
-    def index_count(self, indices: Shape) -> int:
-        count = indices[-1]
-        assert isinstance(count, int), "the length of a place is fixed"
-        return count
+    def index_count(self, shapes: tuple[Shape, ...]) -> int:
+        """By the ranks, since the size may be open: the updates have the axes of the indices but the last, then those
+        of the data that no index names."""
+        data, indices, updates = shapes[:3]
+        return len(indices) - 1 + len(data) - len(updates)
 
     def walked_rank(self, indices: Shape) -> int:
         return len(indices) - 1
 
-    def places(self, data: Shape, indices: Shape, values: Values) -> Places | None:
-        count, last = self.index_count(indices), len(indices) - 1
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
+        data, indices, updates = shapes[:3]
+        count, last = self.index_count(shapes), len(indices) - 1
         return Places(
-            update_axes=(*(None,) * count, *range(last, last + len(data) - count)),
+            update_axes=(*(None,) * count, *range(last, len(updates))),
             index_axes=(None,) * len(data),
             walked_updates=tuple(range(last)), walked_indices=tuple(range(last)),
             looked_up=tuple(range(count)), tuple_axis=last)
