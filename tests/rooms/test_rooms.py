@@ -19,7 +19,8 @@ from clinfer.ops.room import Case
 from clinfer.runtime.engine import Engine
 from tests.rooms.room_runner import FULL, PADDED, SEED, Variant, is_unsupported, needs, parameter_specs, run_case
 
-LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
+LAYOUTS = {2: ("b_fs_yx_fsv16",), 3: ("b_fs_yx_fsv16",), 4: ("byxf", "yxfb", "b_fs_yx_fsv16"),
+           5: ("b_fs_zyx_fsv16",)}
 ROWS = [(room.name, case) for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
 # tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), and compressed weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Dim, Shape
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import (
     Constant,
@@ -24,10 +24,13 @@ from clinfer.ops.shared.copying import local_items
 
 
 def broadcast_formats(params: KernelParams) -> Formats:
-    """The output takes the format of the largest input, and the others follow it."""
+    """The output takes the format of the largest input, and the others follow it; not where an axis that it blocks
+    may turn out to be stretched."""
     output = params.outputs[0]
     leader = max((x for x in params.inputs if x.rank == output.rank), key=_weight, default=None)
     chosen = leader.format if leader is not None else Format.planar(output.rank)
+    if len(params.inputs) > 1 and any(isinstance(output.shape[axis], Dim) for axis, _ in chosen.block_axes):
+        chosen = Format.planar(output.rank)
     return Formats(tuple(_format_beside(chosen, x, output) for x in params.inputs), (chosen,))
 
 

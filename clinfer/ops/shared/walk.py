@@ -15,6 +15,7 @@ from math import prod
 from typing import cast
 
 from clinfer.base.layout import Layout
+from clinfer.base.shape import Dim
 from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.spec import Dispatch, KernelParams, Operand, input_operand, output_operand
@@ -53,6 +54,8 @@ def why_not(params: KernelParams) -> str | None:
     if len(blocked) != len(set(blocked)):
         return "an axis with several levels of blocks"
     read = params.all_inputs
+    if len(params.inputs) > 1 and any(isinstance(output.shape[axis], Dim) for axis in blocked):
+        return "an axis in blocks that may be stretched"
     padded = any(x.padding for x in (*read, output))
     if output.rank + len(blocked) + padded > AXES:
         return "too many axes"
@@ -66,8 +69,8 @@ def _walks_beside(layout: Layout, output: Layout) -> bool:
     """Whether a tensor has the output's blocks, or does not move along blocked axes."""
     blocked = [axis for axis, _ in output.format.block_axes]
     if layout.format.blocks:
-        return layout.format == output.format and layout.rank == output.rank and (
-            layout.shape == output.shape or all(layout.shape[axis] == output.shape[axis] for axis in blocked))
+        return layout.format == output.format and layout.rank == output.rank and all(
+            layout.shape[axis] == output.shape[axis] for axis in blocked)
     missing = output.rank - layout.rank
     return all(axis < missing or layout.shape[axis - missing] == 1 for axis in blocked)
 
