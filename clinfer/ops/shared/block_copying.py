@@ -18,14 +18,14 @@ def blocks_reason(copy: ViewCopy) -> str | None:
     """Why a static copy is not one of channels between blocks of 16 lanes, or None."""
     if any(_blocks(view) is None for view in (copy.source, copy.target)):
         return "made for channels in blocks of 16"
-    if copy.target.rank != 4 and any(not _merges(view) for view in (copy.source, copy.target)):
+    if copy.target.rank == 5 and any(not _merges(view) for view in (copy.source, copy.target)):
         return "made for three dense axes behind the channels"
     return None
 
 
 def _blocks(view: TensorView) -> AxisBlocks | None:
     """The blocks of the channels, if they are the only ones and have 16 contiguous lanes."""
-    blocks = view.blocks[_CHANNELS] if view.rank in (4, 5) else None
+    blocks = view.blocks[_CHANNELS] if 2 <= view.rank <= 5 else None
     others = [b for axis, b in enumerate(view.blocks) if axis != _CHANNELS]
     return blocks if blocks is not None and blocks.levels == _LANES and not any(others) else None
 
@@ -43,7 +43,8 @@ def _lower(view: TensorView) -> int:
 
 
 def _whole_blocks(view: TensorView) -> TensorView:
-    """[a, blocks, b, x] over the blocks that the view touches."""
+    """[a, blocks, b, x] over the blocks that the view touches; axes that the tensor does not have are of size 1."""
+    view = view.insert_axes(tuple(range(2, 6 - view.rank)), pitch=1)
     sizes: tuple[Size, ...] = view.sizes
     pitches: tuple[Pitch, ...] = view.pitches
     if view.rank == 5:
