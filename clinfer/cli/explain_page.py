@@ -5,7 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clinfer.cli.explain import Report, summary, time_key
+from clinfer.cli.explain import Report, time_key
+from clinfer.cli.explain_tables import summary
 from clinfer.cli.graph_layout import draw_graph
 from clinfer.cli.page_file import fill_page, write_file
 from clinfer.kernels.jitter import kernel_source

@@ -9,7 +9,6 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar
 
@@ -17,6 +16,7 @@ import typer
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.version import VERSION
+from clinfer.cli.choices import Precision, Sorting
 from clinfer.cli.usage import UsageError
 
 _IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
@@ -27,15 +27,6 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
                   help="Runs any model that OpenVINO can read on any OpenCL device.",
                   epilog="Exit status: 0 done, 1 the model could not be compiled or run, 2 wrong usage, "
                          "130 interrupted.")
-
-
-class Precision(str, Enum):
-    """What floats are computed in."""
-
-    f32 = "f32"
-    f16 = "f16"
-
-
 
 
 def _path(text: str) -> Path:
@@ -141,6 +132,11 @@ def explain(
     precision: Precisions = None,
     seed: Seed = 0,
     time: Annotated[bool, typer.Option(help="Run the model and show each primitive's time.")] = True,
+    top: Annotated[int, typer.Option(help="How many primitives are listed.", min=1)] = 10,
+    sort: Annotated[Sorting | None, typer.Option(
+        help="Which primitives come first. Without it the costliest; with --all the first to run.")] = None,
+    everything: Annotated[bool, typer.Option(
+        "--all", help="List all primitives, and the reasons for kernels, fusions and layers too.")] = False,
     layer: Annotated[str, typer.Option(help="Only what became of this layer or primitive, in full.")] = "",
     memory: Annotated[bool, typer.Option(
         "--memory", help="Run the model and show what lies where in device memory, and when, instead.")] = False,
@@ -149,20 +145,26 @@ def explain(
     json: Json = False,
 ) -> None:
     """Tell what each layer of a model became: primitive, kernel and why, layout; fused, folded or removed."""
-    from clinfer.cli.explain import explain_model, print_report
+    from clinfer.cli.explain import explain_model
     from clinfer.cli.explain_memory import explain_memory, print_memory
     from clinfer.cli.explain_page import write_page
+    from clinfer.cli.explain_tables import Selection, print_report
     from clinfer.cli.inputs import InputOrder
     from clinfer.cli.memory_page import write_memory_page
     from clinfer.cli.session import ModelOrder
 
+    if not time and sort in (Sorting.time, Sorting.host):
+        raise UsageError("times that are not measured sort nothing", values={"--sort": sort.value},
+                         hint="leave out --no-time")
     order, inputs = (ModelOrder(model, device, _text(precision)),
                      InputOrder(tuple(input or ()), tuple(shape or ()), seed))
     if memory:
         _tell(explain_memory(order, inputs), html, json, write_memory_page, print_memory)
     else:
+        selection = Selection(None if everything else top,
+                              sort or (Sorting.order if everything else Sorting.time), layer)
         _tell(explain_model(order, inputs, timed=time), html, json or bool(layer), write_page,
-              lambda report, _: print_report(report, as_json=json, layer=layer))
+              lambda report, _: print_report(report, json, selection))
 
 
 def _tell(report: Report, html: Path | None, and_print: bool, write: Callable[[Report, Path], None],

@@ -173,4 +173,4 @@ def test_a_table_on_a_terminal(model: Path, device: DeviceInfo, monkeypatch: pyt
     report = run_benchmark(order(model, device, Limit(2, None)))
     monkeypatch.setenv("FORCE_COLOR", "1")
     print_benchmark(report, as_json=False)
-    assert "┃" in capsys.readouterr().out
+    assert "─" in capsys.readouterr().out

@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.cells import cell_len, set_cell_size
 
 from clinfer.cli import main
-from clinfer.cli.explain import Report, as_data, explain_model, print_report
+from clinfer.cli.choices import Sorting
+from clinfer.cli.explain import Report, all_nodes, as_data, explain_model
+from clinfer.cli.explain_tables import Selection, print_report
 from clinfer.cli.fates import LayerFate
 from clinfer.cli.inputs import InputOrder
 from clinfer.cli.session import ModelOrder
@@ -66,7 +70,7 @@ def test_a_model_without_anything_to_run_is_explained(tmp_path: Path, device: De
     constant = ov.opset13.constant(np.ones(3, np.float32))
     path = tmp_path / "constant.xml"
     ov.save_model(ov.Model([ov.opset13.result(constant)], []), path)
-    print_report(explain_model(ModelOrder(path, device.name, ""), InputOrder(), timed=True), as_json=False)
+    print_report(explain_model(ModelOrder(path, device.name, ""), InputOrder(), timed=True), False, Selection())
     assert "device time" in capsys.readouterr().out
 
 
@@ -91,20 +95,64 @@ def test_the_data_is_json_with_times_beside_their_nodes(report: Report) -> None:
 
 
 def test_text_in_a_pipe(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(report, as_json=False)
+    print_report(report, False, Selection(top=None, sorting=Sorting.order))
     shown = capsys.readouterr().out
     lines = [line.split() for line in shown.splitlines()]
     conv = report.explanation.node("conv")
-    assert any(line[:3] == ["conv", "Convolution", conv.kernels[0].name] for line in lines)
+    assert any(line[:3] == ["conv", "Convolution", report.times["conv"].kernel] for line in lines)
+    assert any(line[:3] == ["conv", conv.kernels[0].name, f"{conv.kernels[0].score:g}"] for line in lines)
     assert ["shift", "Add", "fused", "conv", "fuse_bias"] in lines
     for kernel, reason in conv.rejected:
         assert any(line and line[0] == kernel and " ".join(line).find(" ".join(reason.split())) > 0 for line in lines)
-    assert "\x1b" not in shown and not set(shown) & set("│┃━")
+    assert "\x1b" not in shown and not set(shown) & set("│┃━─")
+
+
+def listed(shown: str) -> list[str]:
+    """The first cells of the first table."""
+    lines = shown.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("primitive "))
+    end = next(number for number, line in enumerate(lines) if line.startswith("what ") or "more primitives" in line)
+    return [line.split()[0] for line in lines[first + 1:end]]
+
+
+def test_the_costliest_come_first(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [name for name, _ in all_nodes(report.explanation)]
+    for sorting, key in ((Sorting.time, lambda name: -report.times[name].device_us),
+                         (Sorting.host, lambda name: -report.times[name].host_us), (Sorting.order, names.index),
+                         (Sorting.name, str), (Sorting.type, lambda name: report.explanation.node(name).type)):
+        for top in (1, 2, len(names), 1000):
+            print_report(report, False, Selection(top, sorting))
+            shown = capsys.readouterr().out
+            assert listed(shown) == sorted(names, key=key)[:top], sorting
+            assert (f"{len(names) - top} more primitives" in shown) == (top < len(names))
+
+
+@pytest.mark.parametrize("top", [10, None])
+def test_80_columns_are_enough_and_nothing_is_cut_off(top: int | None, tmp_path: Path,
+                                                      monkeypatch: pytest.MonkeyPatch,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    model = convolution_model(np.random.default_rng(1))
+    for node in model.get_ordered_ops():
+        node.set_friendly_name(f"/model/backbone/stage.12/layers.3/block/{node.get_friendly_name()}/語語語")
+    ov.save_model(model, tmp_path / "long_names.xml", compress_to_fp16=False)
+    report = explain_model(ModelOrder(tmp_path / "long_names.xml", "CPU", "f32"),
+                           InputOrder(shapes=("[1,8,24,20]",)), timed=True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    print_report(report, False, Selection(top, Sorting.time))
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert max(cell_len(line) for line in lines) <= 80
+    assert "costliest primitives" in " ".join(lines[:4])
+    assert "…" not in "".join(lines)
+    width = next(line.index("type") for line in lines if line.startswith("primitive "))
+    column = "".join(set_cell_size(line, width).strip() for line in lines)
+    for name, _ in list(all_nodes(report.explanation))[:10]:
+        assert name in column
 
 
 @pytest.mark.parametrize("name", ["conv", "shift"])
 def test_one_layer_in_full(report: Report, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(report, as_json=False, layer=name)
+    print_report(report, False, Selection(layer=name))
     shown = capsys.readouterr().out
     for word in ("chosen for", "highest score", "passed over", "device time", "pads_begin = (1, 1)", "shift (Add)",
                  "constant"):
@@ -114,8 +162,8 @@ def test_one_layer_in_full(report: Report, name: str, capsys: pytest.CaptureFixt
 def test_a_table_on_a_terminal(report: Report, monkeypatch: pytest.MonkeyPatch,
                                capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    print_report(report, as_json=False)
-    assert "┃" in capsys.readouterr().out
+    print_report(report, False, Selection())
+    assert "─" in capsys.readouterr().out
 
 
 def test_forced_kernels_and_no_times(model: Path, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +189,10 @@ def test_the_command(model: Path, tmp_path: Path) -> None:
     done = call("explain", model, "--device", "CPU", "--no-time", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["untimed"] == "not asked for"
+    done = call("explain", model, "--device", "CPU", "--top", 1)
+    assert len(listed(done.stdout)) == 1 and "kernels passed over" not in done.stdout
+    done = call("explain", model, "--device", "CPU", "--all")
+    assert listed(done.stdout)[0] == "x" and "how often" in done.stdout
     page = tmp_path / "deep" / "page.html"
     done = call("explain", model, "--device", "CPU", "--html", page)
     assert done.returncode == 0 and done.stdout == "" and str(page) in done.stderr
@@ -150,6 +202,8 @@ def test_the_command(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("arguments", "status", "words"), [
     (["--layer", "nobody"], 2, "no such layer or primitive"),
     (["--html", "/proc/nowhere/page.html"], 1, "the page cannot be written"),
+    (["--sort", "time"], 2, "--no-time"),
+    (["--sort", "host"], 2, "--no-time"),
 ])
 def test_errors(model: Path, arguments: list[str], status: int, words: str, monkeypatch: pytest.MonkeyPatch,
                 capsys: pytest.CaptureFixture[str]) -> None:
