@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # The suite keeps one core busy; more than four processes would share the devices to no gain.
 PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: setup demo test check test-full bench clean
+.PHONY: setup demo test check test-full fuzz bench clean
 
 setup: $(STAMP)
 
@@ -28,6 +28,10 @@ check: setup
 
 test-full: setup
 	$(BIN)/python -m pytest $(PARALLEL)
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --graphs $(or $(GRAPHS),200) $(if $(SEED),--seed $(SEED)) \
+		$(if $(DEVICE),--device '$(DEVICE)') --processes $(or $(PROCESSES),1)
 
 bench: setup
 	$(BIN)/python -m bench.compare ppocr_rec

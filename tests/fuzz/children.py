@@ -1,0 +1,104 @@
+"""Processes that draw and run cases, and that may crash or hang."""
+from __future__ import annotations
+
+import multiprocessing
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tests.fuzz.case import Case
+from tests.fuzz.running import STAGES, Outcome
+
+LIMIT = 120.0
+"""Seconds for one case."""
+LIFE = 150
+"""Tasks after which a process makes way for a new one, so that what OpenVINO or a driver keeps stays small."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a task went, with the case where there is one."""
+
+    outcome: Outcome
+    case: Case | None
+
+
+class Child:
+    """One process; another takes its place after it died, was ended or got old."""
+
+    def __init__(self, device: str, limit: float = LIMIT) -> None:
+        self._device, self._limit = device, limit
+        self._process: Any = None
+        self._pipe: Connection
+        self._age = 0
+
+    def draw(self, seed: int) -> Answer:
+        """Draw the case of a seed and run it."""
+        return self._ask(("draw", seed), None)
+
+    def check(self, case: Case, stages: tuple[str, ...] = STAGES) -> Outcome:
+        """Run a case."""
+        return self._ask(("check", (case, stages)), case).outcome
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+            self._process = None
+
+    def _ask(self, task: tuple[str, Any], case: Case | None) -> Answer:
+        if self._process is None:
+            self._start()
+        self._age += 1
+        at, deadline = "clinfer: begin", time.monotonic() + self._limit
+        try:
+            self._pipe.send(task)
+            while self._pipe.poll(max(deadline - time.monotonic(), 0)):
+                kind, value = self._pipe.recv()
+                if kind == "at":
+                    at = value
+                elif kind == "case":
+                    case = value
+                else:
+                    if self._age >= LIFE:
+                        self.close()
+                    return Answer(value, case)
+            kind = "hang"
+        except (EOFError, OSError):
+            kind = "crash"
+        self.close()
+        who, _, what = at.partition(": ")
+        return Answer(Outcome(kind if who == "clinfer" else "oracle", what, f"{kind}: {at}"), case)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(theirs, self._device), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._age = 0
+
+
+def work(pipe: Connection, device: str) -> None:
+    """The life of a child: tasks in, reports and outcomes out."""
+    from clinfer.network import network
+    from tests.checked_plans import CheckedPlanner
+    from tests.fuzz.generate import generate
+    from tests.fuzz.running import check
+
+    network.Planner = CheckedPlanner  # type: ignore[misc]
+
+    def report(text: str) -> None:
+        pipe.send(("at", text))
+    while True:
+        try:
+            kind, given = pipe.recv()
+        except EOFError:
+            return
+        case, stages = given if kind == "check" else (None, STAGES)
+        if kind == "draw":
+            case = generate(given, lambda text: report(f"oracle: {text}"))
+            pipe.send(("case", case))
+        pipe.send(("done", Outcome("nothing") if case is None else check(case, device, stages, report)))

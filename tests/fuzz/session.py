@@ -1,0 +1,155 @@
+"""Many graphs in several processes, and what was found, by cause."""
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz.case import Case
+from tests.fuzz.children import LIMIT, Child
+from tests.fuzz.running import STAGES, Outcome
+from tests.fuzz.source import source
+
+CUT_OF_ONE_CAUSE = 3
+"""Findings of one kind of error that are cut down; the others are only counted."""
+
+
+@dataclass
+class Finding:
+    """A cause, the smallest case that shows it, and the seeds that led to it, in the order in which they ended."""
+
+    cause: str
+    outcome: Outcome
+    case: Case | None
+    seeds: list[int] = field(default_factory=list)
+    after: int = 0
+
+
+class Session:
+    """Draws, runs, cuts down and collects. `findings` by cause."""
+
+    def __init__(self, device: str, shrink_seconds: float = 60, folder: Path | None = None,
+                 limit: float = LIMIT) -> None:
+        self._device, self._shrink_seconds, self._folder, self._limit = device, shrink_seconds, folder, limit
+        self._lock = threading.Lock()
+        self._seen: collections.Counter[str] = collections.Counter()
+        self.findings: dict[str, Finding] = {}
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.operations: collections.Counter[str] = collections.Counter()
+        self.oracle: dict[str, int] = {}
+        self._began = time.monotonic()
+
+    @property
+    def graphs(self) -> int:
+        return sum(self.counts.values())
+
+    def run(self, seeds: Iterable[int], processes: int = 1, seconds: float | None = None) -> None:
+        """All seeds, or as many as the time allows."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        queue = iter(seeds)
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                self._work(queue, deadline)
+            except BaseException as error:
+                failures.append(error)
+        threads = [threading.Thread(target=work) for _ in range(processes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def _work(self, queue: Iterator[int], deadline: float | None) -> None:
+        child = Child(self._device, self._limit)
+        try:
+            while deadline is None or time.monotonic() < deadline:
+                with self._lock:
+                    seed = next(queue, None)
+                if seed is None:
+                    return
+                self._one(child, seed)
+        finally:
+            child.close()
+
+    def _one(self, child: Child, seed: int) -> None:
+        answer = child.draw(seed)
+        outcome, case = answer.outcome, answer.case
+        with self._lock:
+            self.counts[outcome.kind] += 1
+            after = self.graphs
+            if case is not None:
+                self.operations.update(case.graph.operations())
+            if outcome.kind == "oracle":
+                self.oracle[outcome.text] = seed
+            self._seen[outcome.skeleton] += 1
+            is_known = outcome.kind == "error" and self._seen[outcome.skeleton] > CUT_OF_ONE_CAUSE
+        if not outcome.is_finding:
+            return
+        if case is not None and not is_known:
+            outcome, case = self._cut(child, case, outcome)
+        self._enter(seed, after, outcome, case, is_known)
+
+    def _cut(self, child: Child, case: Case, outcome: Outcome) -> tuple[Outcome, Case]:
+        from tests.fuzz.shrinking import shrink
+        stages = (outcome.stage,) if outcome.stage in STAGES else tuple(
+            stage for stage in STAGES if outcome.stage.startswith(stage)) or STAGES
+        last = outcome
+
+        def still_fails(candidate: Case) -> bool:
+            nonlocal last
+            found = child.check(candidate, stages)
+            if found.is_finding and found.skeleton == outcome.skeleton:
+                last = found
+                return True
+            return False
+        return last, shrink(case, still_fails, self._shrink_seconds)
+
+    def _enter(self, seed: int, after: int, outcome: Outcome, case: Case | None, is_known: bool) -> None:
+        with self._lock:
+            cause = outcome.skeleton
+            if outcome.kind != "error" and case is not None:
+                cause = f"{cause}: {' '.join(case.graph.operations())}"
+            finding = self.findings.setdefault(cause, Finding(cause, outcome, case, after=after))
+            finding.seeds.append(seed)
+            is_smaller = case is not None and (finding.case is None or len(case.graph.steps) < len(
+                finding.case.graph.steps))
+            if is_smaller and not is_known:
+                finding.case, finding.outcome = case, outcome
+            if len(finding.seeds) == 1:
+                print(f"[{after} graphs, {time.monotonic() - self._began:.0f} s] seed {seed}: {self.told(finding)}",
+                      flush=True)
+
+    def told(self, finding: Finding) -> str:
+        """A finding, with its program; in the folder, where there is one."""
+        head = f"{finding.outcome.kind} ({finding.outcome.stage}): {finding.cause}\n    {finding.outcome.text[:600]}"
+        if finding.case is None:
+            return head
+        text = source(finding.case, f"{finding.cause}; seed {finding.seeds[0]}", self._device)
+        if self._folder is None:
+            return f"{head}\n{text}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{finding.outcome.kind}_{finding.seeds[0]}.py"
+        path.write_text(text, encoding="utf-8")
+        steps = " ".join(finding.case.graph.operations())
+        return f"{head}\n    {path}: {steps}"
+
+    def summary(self) -> str:
+        """Counts, the rarest operations and the causes."""
+        took = time.monotonic() - self._began
+        lines = [f"{self.graphs} graphs in {took:.0f} s: " + ", ".join(f"{n} {k}" for k, n in sorted(
+            self.counts.items()))]
+        lines.append("operations: " + ", ".join(f"{op} {n}" for op, n in self.operations.most_common()))
+        for text, seed in self.oracle.items():
+            lines.append(f"the oracle failed, seed {seed}: {text}")
+        lines.append(f"{len(self.findings)} causes")
+        for finding in sorted(self.findings.values(), key=lambda f: -len(f.seeds)):
+            steps = " ".join(finding.case.graph.operations()) if finding.case else ""
+            lines.append(f"- {len(finding.seeds)} graphs, first seed {finding.seeds[0]} after {finding.after}: "
+                         f"{finding.cause} | {steps}")
+        return "\n".join(lines)

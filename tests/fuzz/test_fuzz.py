@@ -1,0 +1,90 @@
+"""The tester of random graphs itself: what it draws, finds, cuts down and prints."""
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fuzz.case import Case, Record
+from tests.fuzz.children import Child
+from tests.fuzz.generate import generate
+from tests.fuzz.graph import build
+from tests.fuzz.running import check
+from tests.fuzz.shrinking import shrink
+from tests.fuzz.source import source
+from tests.node_by_node import NodeByNode
+
+SEEDS = (0, 1, 3, 4, 5)
+
+
+def drawn(seed: int) -> Case:
+    case = generate(seed)
+    assert case is not None
+    return case
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_gives_the_same_case_again(seed: int) -> None:
+    assert source(drawn(seed), "", "CPU") == source(drawn(seed), "", "CPU")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_part_of_a_graph_is_a_case(seed: int) -> None:
+    """What a case without some of its steps has to give is what the oracle computes for it."""
+    case = drawn(seed)
+    names = [step.name for step in case.graph.steps]
+    for kept in (names[::2], names[1::2], names[len(names) // 2:], names[:1]):
+        part = case.only_steps(kept)
+        if part is None:
+            continue
+        model = NodeByNode(build(part.graph))
+        for setting in range(part.settings):
+            for found, wanted in zip(model(part.feed(setting)), part.expected(setting), strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def spoiled(case: Case) -> Case:
+    """With one number of the last output that is not what the model computes."""
+    ref = next(r for r in reversed(case.graph.outputs) if case.tensors[r].values[0].size)
+    record = case.tensors[ref]
+    values = [value.copy() for value in record.values]
+    values[0].reshape(-1)[0] = not values[0].reshape(-1)[0]
+    wrong = Record(record.type, record.dims, tuple(values))
+    return replace(case, tensors={**case.tensors, ref: wrong})
+
+
+def test_a_wrong_number_is_found_and_cut_down() -> None:
+    case = spoiled(drawn(1))
+    found = check(case, "CPU", ("dynamic",))
+    assert found.kind == "wrong", found
+    small = shrink(case, lambda c: check(c, "CPU", ("dynamic",)).kind == "wrong")
+    assert len(small.graph.steps) == 1 and len(small.graph.outputs) == 1 and small.settings == 1
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_the_program_of_a_finding_stands_alone(tmp_path: Path, is_right: bool) -> None:
+    case = drawn(1)
+    path = tmp_path / "found.py"
+    path.write_text(source(case if is_right else spoiled(case), "a finding", "CPU"), encoding="utf-8")
+    ended = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=300, check=False)
+    assert (ended.returncode == 0) is is_right, ended.stderr
+    assert is_right or "AssertionError" in ended.stderr
+
+
+def test_a_process_that_dies_or_hangs_is_a_finding() -> None:
+    case, child = drawn(1), Child("CPU")
+    try:
+        assert child.check(case).kind == "fine"
+        os.kill(child._process.pid, signal.SIGKILL)
+        assert child.check(case).kind == "crash"
+        assert child.check(case).kind == "fine"
+        child._limit = 0
+        assert child.check(case).kind == "hang"
+    finally:
+        child.close()
