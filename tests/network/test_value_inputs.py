@@ -107,6 +107,15 @@ def test_coordinates_of_a_large_and_of_an_empty_tensor(engine: Engine, rng: np.r
         assert np.array_equal(result, np.array(np.nonzero(data)))
 
 
+def test_a_transposed_number_stays_a_number(engine: Engine) -> None:
+    n = ops.parameter([], np.int64)
+    turned = ops.transpose(n, ops.constant(np.zeros(0, np.int64)))
+    network = network_of(engine, ov.Model([ops.range(np.int64(0), turned, np.int64(1), "i64")], [n]))
+    for count in (5, 0, 3, 70):
+        result, = execute(network, [np.array(count, np.int64)])
+        assert np.array_equal(result, np.arange(count))
+
+
 def _ports(count: int) -> tuple[str, ...]:
     return tuple("abc"[:count])
 

@@ -46,4 +46,4 @@ class Pad(Primitive):
         cut = tuple(slice(max(-int(b), 0), size - max(-int(e), 0))
                     for b, e, size in zip(begins, ends, data.shape, strict=True))
         around = [(max(int(b), 0), max(int(e), 0)) for b, e in zip(begins, ends, strict=True)]
-        return (np.pad(data[cut], around, constant_values=fill),)
+        return (np.pad(data[cut], around, constant_values=fill) if data.ndim else data.copy(),)

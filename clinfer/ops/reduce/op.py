@@ -52,11 +52,25 @@ def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
     return np.sign(total) * (np.abs(total) // max(count, 1))
 
 
+_INFINITIES = {"min": -np.inf, "max": np.inf}
+
+
+def _extreme(compute: Callable[..., Any], end: str) -> Callable[..., Any]:
+    """The largest or smallest, by NumPy; of nothing the `end` of the type's numbers, "min" or "max"."""
+    def evaluate(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> Any:
+        if x.size:
+            return compute(x, axes, keepdims=keepdims)
+        is_float = np.issubdtype(x.dtype, np.floating)
+        initial = _INFINITIES[end] if is_float else getattr(np.iinfo(x.dtype), end)
+        return compute(x, axes, keepdims=keepdims, initial=initial)
+    return evaluate
+
+
 REDUCTIONS: dict[str, Reduction] = {
     "Sum": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sum(x, axes, keepdims=keepdims)),
     "Mean": Reduction("(a) + (b)", "0", _mean, finish="(x) / N"),
-    "Max": Reduction("MAXIMUM(a, b)", LOWEST, lambda x, axes, keepdims: np.max(x, axes, keepdims=keepdims)),
-    "Min": Reduction("MINIMUM(a, b)", HIGHEST, lambda x, axes, keepdims: np.min(x, axes, keepdims=keepdims)),
+    "Max": Reduction("MAXIMUM(a, b)", LOWEST, _extreme(np.max, "min")),
+    "Min": Reduction("MINIMUM(a, b)", HIGHEST, _extreme(np.min, "max")),
     "Prod": Reduction("(a) * (b)", "1", lambda x, axes, keepdims: np.prod(x, axes, keepdims=keepdims)),
     "L1": Reduction("(a) + (b)", "0", lambda x, axes, keepdims: np.sum(np.abs(x), axes, keepdims=keepdims),
                     value="MAGNITUDE(x)", opset="opset4"),

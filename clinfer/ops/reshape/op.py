@@ -77,7 +77,7 @@ class Reshape(_Reshaping):
 
 @dataclass(frozen=True)
 class Squeeze(_Reshaping):
-    """Without the axes that input 1 names, which must have size 1; without input 1, without all of size 1.
+    """Without the axes that input 1 names, which must have size 1; where it names none, without all of size 1.
 
     `allow_axis_skip` leaves named axes of other sizes in place.
     """
@@ -107,10 +107,11 @@ class Squeeze(_Reshaping):
         return (tuple(size for axis, size in enumerate(data) if axis not in axes),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        if len(values) == 1:
-            return (values[0].squeeze(),)
-        axes = {int(axis) % values[0].ndim for axis in values[1].reshape(-1)}
-        return (values[0].squeeze(tuple(axis for axis in axes if values[0].shape[axis] == 1)),)
+        data, *named = values
+        if not data.ndim or not named or not named[0].size:
+            return (data.squeeze(),)
+        axes = {int(axis) % data.ndim for axis in named[0].reshape(-1)}
+        return (data.squeeze(tuple(axis for axis in axes if data.shape[axis] == 1)),)
 
 
 @dataclass(frozen=True)

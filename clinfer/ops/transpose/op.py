@@ -43,7 +43,7 @@ class Transpose(Primitive):
         return None if order is None else Part(order)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        return (np.ascontiguousarray(values[0].transpose(order_of({1: values[1]}, values[0].ndim) or ())),)
+        return (values[0].transpose(order_of({1: values[1]}, values[0].ndim) or ()).copy(),)
 
 
 def order_of(values: Values, rank: int) -> tuple[int, ...] | None:
