@@ -1,9 +1,8 @@
 """Fixtures for tests that run on every OpenCL device of the machine."""
 from __future__ import annotations
 
-import os
 import random
-import secrets
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +12,9 @@ from clinfer.network import network
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
+from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
+from tests.seeds import FULL, seed_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,15 +32,10 @@ EARLY = ("test_oclgrind.py", "test_conformance.py")
 """Single tests that take minutes, beside which others run if they begin first."""
 
 
-def pytest_configure() -> None:
-    """Processes that share a run choose the same rows."""
-    os.environ.setdefault("CLINFER_TEST_SEED", str(secrets.randbits(32) or 1))
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out some of what takes long on devices of which another one of the type runs it all."""
     items.sort(key=lambda item: item.path.name not in EARLY)
-    if os.environ.get("CLINFER_TEST_FULL") == "1":
+    if FULL:
         return
     left_out = [item for item in items if _is_left_out(item)]
     gone = set(map(id, left_out))
@@ -53,7 +49,13 @@ def _is_left_out(item: pytest.Item) -> bool:
     if not isinstance(name, str) or not name or name.endswith(".0") or not any(
             part in item.path.as_posix() for part in LONG):
         return False
-    return random.Random(f"{os.environ['CLINFER_TEST_SEED']}{item.nodeid}").random() > PART
+    return random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random() > PART
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The first process of a run keeps the answers within their limit."""
+    if not hasattr(session.config, "workerinput"):
+        kept_answers().trim()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,8 +89,8 @@ def stream(engine: Engine) -> Stream:
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """Fresh random numbers; a failure shows the seed that `--seed` takes to repeat them."""
+    """Random numbers (see tests/seeds.py); a failure shows the seed that `--seed` takes to repeat them."""
     seed = request.config.getoption("--seed")
-    seed = secrets.randbits(32) if seed is None else seed
+    seed = zlib.crc32(f"{seed_of(request.node.nodeid)}{request.node.nodeid}".encode()) if seed is None else seed
     print(f"random seed: {seed}")
     return np.random.default_rng(seed)

@@ -28,8 +28,9 @@ from tests.program.attention_models import HIDDEN, attention_graph, attention_mo
 from tests.program.rope_models import FORMS, rope_inputs, rope_model, rope_result
 from tests.rooms.compressed import Weights
 from tests.rooms.compressed import check as check_compressed
-from tests.rooms.room_runner import SEED, ModelOf, Variant, execute, is_unsupported, needs, run_case
+from tests.rooms.room_runner import ModelOf, Variant, execute, is_unsupported, needs, run_case
 from tests.rooms.tails import AGAIN, HOSTS, float_rows, tailed_model
+from tests.seeds import SEED, seed_of
 
 LARGEST = 1500
 ROWS_PER_KERNEL = 4
@@ -53,7 +54,7 @@ def main() -> int:
         kernels = sorted({s.name for specs in room.kernels.values() for s in specs})
         references = [kernel for kernel in kernels if kernel.endswith("_ref")]
         cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_size)
-        tailed = [(float_rows(cases), kernel, partial(tailed_model, f"{SEED}"),
+        tailed = [(float_rows(cases), kernel, partial(tailed_model, f"{seed_of(kernel)}"),
                    ROWS_PER_KERNEL if kernel in references else 1)
                   for kernel in kernels if room.name in WHOLE or (room.name in HOSTS and kernel in references)]
         for rows, kernel, build, most in [*((cases, k, build_model, ROWS_PER_KERNEL) for k in references), *tailed]:
@@ -94,10 +95,11 @@ def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: Model
 
 def _run_attention(engine: Engine) -> int:
     """Every attention kernel on parts of tensors; how many results were wrong."""
-    rng, failed = np.random.default_rng(SEED), 0
+    seed, failed = seed_of("attention"), 0
+    rng = np.random.default_rng(seed)
     for name, kernel in product(WRITTEN, (spec.name for spec in ATTENTION)):
         print(f"attention {name} {kernel}", flush=True)
-        model = attention_model(name, SEED, -1, -1, HIDDEN)
+        model = attention_model(name, seed, -1, -1, HIDDEN)
         topology = to_topology(prepare(model)).topology
         node = next(x for x in attention_graph(engine, topology) if isinstance(x.primitive, ScaledDotProductAttention))
         network = network_of(engine, topology, BuildOptions({node.id: ("", kernel)}))

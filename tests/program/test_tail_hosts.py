@@ -1,7 +1,6 @@
 """Tails that read tensors of which each shape decides whether they stretch, behind every kind of host."""
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import product
 
@@ -34,8 +33,8 @@ from tests.network.running import network_of
 from tests.oracle import assert_close
 from tests.program.building import constant, given, numbers
 from tests.rooms.room_runner import execute, is_unsupported
+from tests.seeds import FULL
 
-FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
 _ONES = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
 
 

@@ -1,7 +1,6 @@
 """Runs one case row on one device: static or dynamic, with a forced kernel, with inputs in a format."""
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,9 +21,8 @@ from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Input, Port, Primitive, Topology
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, ov, parameter_specs, random_inputs
+from tests.seeds import seed_of
 
-SEED = int(os.environ.get("CLINFER_TEST_SEED", "0")) or int.from_bytes(os.urandom(4), "little")
-FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
 ModelOf = Callable[[Case, bool], ov.Model]
 POISON = 0xA5
 PADDED = "padded"
@@ -92,7 +90,8 @@ def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = buil
     network = Network(program, stream, OpenVinoShapeInference())
     oracle = CpuPlugin(build(case, variant.dynamic))
     base = tuple(shape for shape, _ in parameter_specs(case))
-    rng = np.random.default_rng(SEED)
+    seed = seed_of(case.name)
+    rng = np.random.default_rng(seed)
     for shapes in (base, *case.sequence, base) if variant.dynamic else (base,):
         inputs = random_inputs(case, shapes, rng)
         if variant.half:
@@ -102,7 +101,7 @@ def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = buil
             kind = list(program.outputs.values())[index].layout.element_type.name
             computed = ("f16",) if variant.half else ()
             worst = max(TOLERANCE.get(k, 0) for k in (kind, *computed, *(t for _, t in parameter_specs(case))))
-            assert_close(got, wanted, worst, f"{case.name} {variant} shapes {shapes} output {index} seed {SEED}")
+            assert_close(got, wanted, worst, f"{case.name} {variant} shapes {shapes} output {index} seed {seed}")
     return program
 
 

@@ -16,7 +16,7 @@ from clinfer.ops.deconvolution import ConvolutionBackpropData
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from tests.oracle import assert_close
-from tests.rooms.room_runner import SEED
+from tests.seeds import SEED
 
 F32 = ElementType.of("f32")
 SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}

@@ -22,7 +22,8 @@ from clinfer.ops.room import Case
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
 from tests.oracle import assert_close, build_model, ov, parameter_specs, random_inputs
-from tests.rooms.room_runner import FULL, SEED, execute, needs
+from tests.rooms.room_runner import execute, needs
+from tests.seeds import FULL, seed_of
 
 Shapes = tuple[tuple[int, ...], ...]
 Arrays = Sequence[np.ndarray]
@@ -162,7 +163,7 @@ def _static(case: Case, shapes: Shapes) -> ov.Model:
 
 def _check(network: Network, case: Case, shapes: Shapes, rng: np.random.Generator) -> None:
     given = random_inputs(case, shapes, rng)
-    what = f"{case.name} {shapes} seed {SEED}"
+    what = f"{case.name} {shapes} seed {seed_of(case.op)}"
     try:
         found = execute(network, given)
     except ClinferError:
@@ -186,12 +187,12 @@ def _check(network: Network, case: Case, shapes: Shapes, rng: np.random.Generato
 @pytest.mark.parametrize("op, opset", KINDS, ids=[f"{op}-{opset}" for op, opset in KINDS])
 def test_without_elements(engine: Engine, op: str, opset: str) -> None:
     rows = [case for case in ROWS if (case.op, case.opset) == (op, opset) and needs(case, engine)]
-    for case in rows if FULL else random.Random(f"{SEED}{op}").sample(rows, min(1, len(rows))):
+    for case in rows if FULL else random.Random(f"{seed_of(op)}{op}").sample(rows, min(1, len(rows))):
         _run(engine, case)
 
 
 def _run(engine: Engine, case: Case) -> None:
-    shapes, rng = empty_shapes(case), np.random.default_rng(SEED)
+    shapes, rng = empty_shapes(case), np.random.default_rng(seed_of(case.op))
     if not shapes:
         return
     full = tuple(shape for shape, _ in parameter_specs(case))
@@ -211,4 +212,4 @@ def _run(engine: Engine, case: Case) -> None:
     for empty in (*shapes, *shapes):
         _check(network, case, empty, rng)
     for one, other in zip(before, execute(network, given), strict=True):
-        assert np.array_equal(one, other, equal_nan=True), f"{case.name} after empty shapes, seed {SEED}"
+        assert np.array_equal(one, other, equal_nan=True), f"{case.name} after empty shapes, seed {seed_of(case.op)}"

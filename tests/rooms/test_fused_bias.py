@@ -21,7 +21,8 @@ from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Primitive, Topology
 from tests.oracle import TOLERANCE, assert_close
-from tests.rooms.room_runner import SEED, is_unsupported
+from tests.rooms.room_runner import is_unsupported
+from tests.seeds import SEED
 
 INPUTS = ("data", "weights", "bias")
 

@@ -16,7 +16,8 @@ from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Topology
 from tests.network.running import network_of
 from tests.oracle import TOLERANCE, assert_close
-from tests.rooms.room_runner import SEED, execute, is_unsupported
+from tests.rooms.room_runner import execute, is_unsupported
+from tests.seeds import SEED
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
 from clinfer.runtime.engine import Engine
-from tests.rooms.room_runner import FULL, PADDED, SEED, Variant, is_unsupported, needs, parameter_specs, run_case
+from tests.oracle import parameter_specs
+from tests.rooms.room_runner import PADDED, Variant, is_unsupported, needs, run_case
+from tests.seeds import FULL, seed_of
 
 LAYOUTS = {2: ("b_fs_yx_fsv16",), 3: ("b_fs_yx_fsv16",), 4: ("byxf", "yxfb", "b_fs_yx_fsv16"),
            5: ("b_fs_zyx_fsv16",)}
@@ -49,8 +51,8 @@ def variants_of(engine: Engine, room_name: str, case: Case) -> list[Variant]:
     variants = [Variant(dynamic) for dynamic in modes]
     kernels = _tables(room_name)
     variants += [Variant(modes[0], kernel) for kernel in kernels if len(kernels) > 1]
-    chosen = layouts if FULL else random.Random(f"{SEED}{case.name}").sample(layouts, min(1, len(layouts)))
-    chosen = [*chosen, PADDED]
+    chance = random.Random(f"{seed_of(case.name)}{case.name}")
+    chosen = [*(layouts if FULL else chance.sample(layouts, min(1, len(layouts)))), PADDED]
     variants += [Variant(dynamic, "", layout) for layout in chosen for dynamic in (modes if FULL else modes[:1])]
     if FULL:
         variants += [Variant(dynamic, kernel, layout) for layout in chosen for kernel in kernels for dynamic in modes]

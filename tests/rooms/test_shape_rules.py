@@ -9,7 +9,7 @@ from clinfer.base.shape import UNBOUNDED, Dim, Shape
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.matmul import MatMul
-from tests.rooms.room_runner import SEED
+from tests.seeds import SEED
 
 from openvino.utils.node_factory import NodeFactory  # isort: skip
 

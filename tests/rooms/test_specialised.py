@@ -17,7 +17,8 @@ from clinfer.network.network import Network
 from clinfer.ops.room import Case
 from clinfer.runtime.engine import Engine
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
-from tests.rooms.room_runner import SEED, Variant, execute, needs, topology_of
+from tests.rooms.room_runner import Variant, execute, needs, topology_of
+from tests.seeds import seed_of
 
 HEAVY = ("convolution", "deconvolution", "matmul", "sdpa", "softmax")
 SAMPLES = 3
@@ -43,9 +44,9 @@ class Chosen:
 
 
 def _rows() -> list[tuple[str, Case]]:
-    chooser = random.Random(SEED)
     rows = []
     for room in HEAVY:
+        chooser = random.Random(seed_of(room))
         cases = [case for case in import_module(f"clinfer.ops.{room}.cases").CASES if case.sequence]
         rows += [(room, case) for case in chooser.sample(cases, min(SAMPLES, len(cases)))]
     return rows
@@ -59,7 +60,8 @@ def test_every_contestant_is_right(engine: Engine, monkeypatch: pytest.MonkeyPat
     program = compile_topology(engine, topology, OpenVinoShapeInference())
     oracle = CpuPlugin(build_model(case, True))
     shapes = list(dict.fromkeys((tuple(shape for shape, _ in parameter_specs(case)), *case.sequence)))
-    rng = np.random.default_rng(SEED)
+    seed = seed_of(case.name)
+    rng = np.random.default_rng(seed)
     worst = max(TOLERANCE.get(kind, 0) for kind in ("f32", *(kind for _, kind in parameter_specs(case))))
     for number in range(1, 6):
         chosen = Chosen(engine, number)
@@ -69,5 +71,5 @@ def test_every_contestant_is_right(engine: Engine, monkeypatch: pytest.MonkeyPat
         for given in (*shapes, *shapes):
             inputs = random_inputs(case, given, rng)
             for index, (got, wanted) in enumerate(zip(execute(network, inputs), oracle(inputs), strict=True)):
-                assert_close(got, wanted, worst, f"{case.name} contestant {number} shapes {given} {index} seed {SEED}")
+                assert_close(got, wanted, worst, f"{case.name} contestant {number} shapes {given} {index} seed {seed}")
         assert chosen.answered, "the rooms are heavy"

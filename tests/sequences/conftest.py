@@ -1,11 +1,9 @@
 """How many random sequences run: few and always the same ones, or with CLINFER_TEST_FULL many and fresh ones."""
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
 
-FULL = os.environ.get("CLINFER_TEST_FULL") == "1"
+from tests.seeds import FULL
 
 _COMMON = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 settings.register_profile("clinfer", derandomize=True, max_examples=40, **_COMMON)

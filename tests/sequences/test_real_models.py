@@ -13,7 +13,7 @@ from bench.models import Shape
 from clinfer.runtime.device import DeviceInfo
 from tests.models.zoo import EVERYWHERE, model_of, oracle_of
 from tests.oracle import assert_close
-from tests.sequences.conftest import FULL
+from tests.seeds import FULL
 
 pytestmark = pytest.mark.slow
 
