@@ -1,4 +1,4 @@
-"""clinfer: runs any model that OpenVINO can read on any OpenCL device.
+"""clinfer: runs models that OpenVINO reads on any OpenCL device.
 
 `import clinfer as ov` is a drop-in for `import openvino as ov`: every public name and submodule is there,
 ours in place of theirs. They are loaded when they are first asked for.

@@ -24,7 +24,7 @@ _OUTPUT_FAILURES = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.
 Report = TypeVar("Report")
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   rich_markup_mode="rich" if _IS_DRAWN else None,
-                  help="Runs any model that OpenVINO can read on any OpenCL device.",
+                  help="Runs models that OpenVINO reads on any OpenCL device.",
                   epilog="Exit status: 0 done, 1 the model could not be compiled or run, 2 wrong usage, "
                          "130 interrupted.")
 
@@ -56,7 +56,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _every_command(version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_show_version,
                                                          help="Print the version.")] = False) -> None:
-    """Runs any model that OpenVINO can read on any OpenCL device."""
+    """Runs models that OpenVINO reads on any OpenCL device."""
 
 
 @app.command()
@@ -186,6 +186,17 @@ def knobs(
     from clinfer.cli.knobs import print_knobs
 
     print_knobs(as_markdown=markdown, as_json=json)
+
+
+@app.command()
+def operations(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/operations.md.")] = False,
+    json: Json = False,
+) -> None:
+    """List OpenVINO's operations: which clinfer runs, and which are missing."""
+    from clinfer.cli.operations import print_operations
+
+    print_operations(as_markdown=markdown, as_json=json)
 
 
 def _text(precision: Precision | None) -> str:

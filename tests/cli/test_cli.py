@@ -205,7 +205,7 @@ def test_wrong_usage(arguments: list[str]) -> None:
     assert "Traceback" not in done.stderr and not set(done.stderr) & set("╭│─\x1b")
 
 
-@pytest.mark.parametrize("command", ["devices", "run", "benchmark", "explain", "knobs"])
+@pytest.mark.parametrize("command", ["devices", "run", "benchmark", "explain", "knobs", "operations"])
 def test_commands_explain_themselves(command: str) -> None:
     done = call(command, "--help")
     assert done.returncode == 0
