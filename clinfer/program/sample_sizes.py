@@ -1,15 +1,16 @@
 """What the tensors of a graph look like for sizes that may well come, where the model leaves sizes open."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Shape, is_static, upper_estimate
+from clinfer.base.shape import NamedDim, Shape, admits, is_static, names_in, upper_estimate
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.size_names import SizeNames
 from clinfer.topology import Input, Port
 
 
@@ -17,7 +18,8 @@ class Sample:
     """Static layouts of all tensors of a graph, and the values of its shape arithmetic.
 
     The open sizes of the graph's inputs are `first` for a first axis and `others` for the others, within their
-    bounds; all else follows by shape rules. Where these cannot tell, sizes are estimated in the same way.
+    bounds, and 1 where an operation takes nothing else; all else follows by shape rules. Where these cannot tell, or
+    refuse what comes together, sizes are estimated in the same way: ranks are always those of the graph.
     """
 
     def __init__(self, graph: Graph, context: BuildContext, first: int, others: int) -> None:
@@ -26,6 +28,9 @@ class Sample:
         self._context = context
         self._sizes = first, others
         self._layouts: dict[Port, Layout] = {}
+        self._estimates: set[str] = set()
+        self._names: SizeNames | None = None
+        self._ones = self._sizes_of_one()
         for node in graph:
             for index, (layout, shape) in enumerate(zip(node.layouts, self._shapes(node), strict=True)):
                 self._layouts[Port(node.id, index)] = layout.with_shape(shape)
@@ -36,6 +41,10 @@ class Sample:
         """The static layout of a tensor."""
         return self._layouts[port]
 
+    def is_inferred(self, node: Node) -> bool:
+        """Whether the shapes that a node makes follow from those that it reads: else they need not fit together."""
+        return node.id not in self._estimates
+
     def known_values(self, node: Node, inputs: tuple[int, ...]) -> Mapping[int, np.ndarray]:
         """The values of these inputs, as far as they are constants or shape arithmetic."""
         found = ((i, self._context.known_value(self._graph, node.inputs[i], self.values)) for i in inputs)
@@ -43,12 +52,14 @@ class Sample:
 
     def _shapes(self, node: Node) -> tuple[Shape, ...]:
         declared = tuple(layout.shape for layout in node.layouts)
-        if all(map(is_static, declared)):
+        if all(layout.is_static for layout in (*node.layouts, *self._graph.input_layouts(node))):
             return declared
         found = None if isinstance(node.primitive, Input) or node.primitive.bodies else self._inferred(node)
-        if found is None or not all(shape is not None and is_static(shape) for shape in found):
-            return tuple(self._estimated(shape) for shape in declared)
-        return found  # type: ignore[return-value]
+        if found is not None and all(is_static(shape) and admits(own, shape)  # type: ignore[arg-type]
+                                     for own, shape in zip(declared, found, strict=True)):
+            return found  # type: ignore[return-value]
+        self._estimates.add(node.id)
+        return tuple(self._estimated(Port(node.id, index), shape) for index, shape in enumerate(declared))
 
     def _inferred(self, node: Node) -> tuple[Shape | None, ...] | None:
         primitive = node.primitive
@@ -78,6 +89,22 @@ class Sample:
             return
         self.values.update({Port(node.id, index): value for index, value in enumerate(results)})
 
-    def _estimated(self, shape: Shape) -> Shape:
+    def _estimated(self, port: Port, shape: Shape) -> Shape:
         first, others = self._sizes
-        return (*upper_estimate(shape[:1], first), *upper_estimate(shape[1:], others))
+        estimate = (*upper_estimate(shape[:1], first), *upper_estimate(shape[1:], others))
+        if self._names is None:
+            return estimate
+        return tuple(1 if isinstance(named, NamedDim) and names_in(named) <= self._ones and named.admits(1) else size
+                     for size, named in zip(estimate, self._names.shape(port), strict=True))
+
+    def _sizes_of_one(self) -> set[Hashable]:
+        """The names of open sizes that must be 1."""
+        ones: set[Hashable] = set()
+        for node in self._graph:
+            shapes = tuple(layout.shape for layout in self._graph.input_layouts(node))
+            axes = node.primitive.axes_of_one(shapes, self._context.known_values(self._graph, node))
+            if any(not isinstance(shapes[0][axis], int) for axis in axes):
+                self._names = self._names or SizeNames(self._graph, self._context)
+                sizes = self._names.shape(node.inputs[0])
+                ones |= {name for axis in axes if isinstance(size := sizes[axis], NamedDim) for name in names_in(size)}
+        return ones

@@ -274,6 +274,10 @@ class Primitive:
         """
         return None
 
+    def axes_of_one(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[int, ...]:
+        """The axes of input 0 that must have size 1, as far as they are known."""
+        return ()
+
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
         """Raise ClinferError for inputs that the shape rule takes although no result can be computed from them.

@@ -90,6 +90,11 @@ class Squeeze(_Reshaping):
         """One axis less for each that is named, if each is named once and none may stay in place."""
         return (None,) if self.allow_axis_skip else (without_axes(shapes),)
 
+    def axes_of_one(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[int, ...]:
+        if self.allow_axis_skip or shapes[0] is None or 1 not in values:
+            return ()
+        return distinct_axes(values[1], len(shapes[0])) or ()
+
     def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
         axes = distinct_axes(values[1], len(shape)) if 1 in values else None
         if not axes or any(shape[axis] != 1 for axis in axes):

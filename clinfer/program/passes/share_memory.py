@@ -48,7 +48,7 @@ def share_memory(graph: Graph, context: BuildContext) -> None:
 
 
 class _Candidate(NamedTuple):
-    """Something that a node may share; `rank`: the first sample for which it does."""
+    """Something that a node may share; `rank`: the first sample for which it does (0 where none can tell)."""
 
     rank: int
     node: Node
@@ -59,19 +59,20 @@ def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]
     assert node.selection is not None
     moves_of, params = node.selection.specs[0].moves, node.selection.params
     read = (*node.primitive.value_inputs, *useful_inputs(graph, node, finder.segments))
-    seen = [_params(node, params, sample, read) for sample in samples]
-    moves = [moves_of(params) for params in seen]
+    seen = {rank: _params(node, params, sample, read) for rank, sample in enumerate(samples)
+            if sample.is_inferred(node)}
+    moves = {rank: moves_of(params) for rank, params in seen.items()}
     is_certain = params.is_static and all(node.inputs[i].primitive in graph.constants for i in read)
-    is_open = any(i not in seen[0].values for i in read)
-    for asked in shares_of(moves[0]):
+    is_open = len(seen) < len(samples) or any(i not in params.values for params in seen.values() for i in read)
+    for asked in shares_of(moves_of(params)):
         pair = finder.pair(node, asked)
         if isinstance(pair, str):
             node.copies = (*node.copies, (asked.stage, pair))
             continue
         share, moved, within = pair
-        why = [why_copied(share, moves[rank][share.stage], seen[rank]) for rank in range(len(samples))]
-        if None in why or is_open:
-            rank = why.index(None) if None in why else 0
+        why = {rank: why_copied(share, moves[rank][share.stage], seen[rank]) for rank in seen}
+        if None in why.values() or is_open:
+            rank = next((rank for rank, reason in why.items() if reason is None), 0)
             yield _Candidate(rank, node, SharedMemory(share, moved, within, is_certain))
         else:
             node.copies = (*node.copies, (share.stage, str(why[0])))
