@@ -23,8 +23,8 @@ from clinfer.api.ports import Ports
 from clinfer.api.saved_model import ModelParts, blob_contents, load_model_parts, save_model_parts
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
-from clinfer.base.files import write_whole
 from clinfer.base.tracing import log
+from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
@@ -51,35 +51,38 @@ class ModelSource:
 
 
 class ModelCache:
-    """The blobs of one folder for one device and configuration."""
+    """The blobs of one folder for one device and configuration; a folder that is not to be trusted has none."""
 
     def __init__(self, engine: Engine, config: CompileConfig) -> None:
         self._engine = engine
         self._config = config
-        self._folder = Path(config.cache_dir)
+        self._folder = TrustedFolder(Path(config.cache_dir))
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._is_usable = self._folder.make()
         except OSError as error:
             raise ClinferError("the folder of CACHE_DIR cannot be made", where="configuration",
-                               values={"CACHE_DIR": self._folder, "because": error.strerror or error},
+                               values={"CACHE_DIR": config.cache_dir, "because": error.strerror or error},
                                hint="name a folder that can be written, or none") from None
 
     def load_or_compile(self, source: ModelSource, model: ov.Model | None,
                         compile: Callable[[], ModelParts]) -> tuple[ModelParts, bool]:
         """The model, and whether it came from the cache. `model`, if it was read already, names its ports."""
-        path = self._path(source)
+        name = self._name(source)
         if not _wants_compilation_seen():
-            found = self._load(path, source)
+            found = self._load(name, source)
             if found is not None:
                 own = {} if model is None else {"name": model.get_friendly_name(), "ports": Ports.of(model)}
                 return replace(found, config=self._config, **own), True
         made = compile()
-        self._store(path, made, source)
+        if self._is_usable:
+            self._store(name, made, source)
         return made, False
 
     def identify(self, model: ov.Model) -> ModelSource | None:
-        """A model by its contents; None if OpenVINO cannot write it down."""
-        with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
+        """A model by its contents; None if OpenVINO cannot write it down, or there is nowhere to keep it."""
+        if not self._is_usable:
+            return None
+        with tempfile.TemporaryDirectory(dir=self._folder.path) as scratch:
             graph, weights = Path(scratch) / "model.xml", Path(scratch) / "model.bin"
             try:
                 ov.serialize(model, graph, weights)
@@ -97,28 +100,29 @@ class ModelCache:
         given no name through the life of a process: the same model would be another one each time."""
         return bool(self._config.force_implementations or knobs.value("CLINFER_FORCE_KERNEL"))
 
-    def _path(self, source: ModelSource) -> Path:
+    def _name(self, source: ModelSource) -> str:
         decided = {f.name: getattr(self._config, f.name) for f in fields(self._config)
                    if f.name not in _RUN_TIME_SETTINGS}
         key = [source.identity, made_with(self._engine), ov.get_version(), decided,
                knobs.value("CLINFER_FORCE_KERNEL")]
         name = hashlib.sha256(json.dumps(key, default=str, sort_keys=True).encode()).hexdigest()[:32]
-        return self._folder / f"{name}.blob"
+        return f"{name}.blob"
 
-    def _load(self, path: Path, source: ModelSource) -> ModelParts | None:
-        if not path.exists():
+    def _load(self, name: str, source: ModelSource) -> ModelParts | None:
+        content = self._folder.map(name)
+        if content is None:
             return None
         try:
-            return load_model_parts(blob_contents(path), self._engine, source.state)
+            return load_model_parts(content, self._engine, source.state)
         except ClinferError as error:
-            log(1, f"the blob {path} is made anew: {error}")
+            log(1, f"the blob {self._folder.path / name} is made anew: {error}")
             return None
 
-    def _store(self, path: Path, parts: ModelParts, source: ModelSource) -> None:
+    def _store(self, name: str, parts: ModelParts, source: ModelSource) -> None:
         try:
-            write_whole(path, save_model_parts(parts, source.state))
-        except (OSError, ClinferError) as error:
-            log(1, f"the blob {path} cannot be written: {error}")
+            self._folder.write(name, save_model_parts(parts, source.state))
+        except ClinferError as error:
+            log(1, f"the blob {self._folder.path / name} cannot be made: {error}")
 
 
 def identify_files(model: Any, weights: Any) -> ModelSource | None:

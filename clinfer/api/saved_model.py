@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -124,13 +125,15 @@ def write_blob(stream: Any, blob: Blob) -> None:
 
 def _mapped(path: Path) -> memoryview:
     try:
+        known = path.stat()
+        if not stat.S_ISREG(known.st_mode):
+            raise OSError("it is no ordinary file")
         with path.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                return memoryview(b"")
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except OSError as error:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if known.st_size else b"")
+    except (OSError, ValueError) as error:
+        because = getattr(error, "strerror", None) or error
         raise ClinferError("the file of the compiled blob cannot be read", where="import of a model",
-                           values={"file": path, "because": error.strerror or error}, hint="check the path") from None
+                           values={"file": path, "because": because}, hint="check the path") from None
 
 
 def _front_end() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The kernel cache: kernels built in batches and in parallel, kept in memory and on disk.
 
-On disk, per device, driver and way of building, `batches/<name>` holds one sealed program binary, and
-`index/<kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
+On disk, per device, driver and way of building, `batches/<digest of kernel ids>` holds one sealed program binary, and
+`index/<digest of kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
 `verdicts/<question>` holds the number of the implementation that was fastest when several were timed.
 """
 from __future__ import annotations
@@ -11,18 +11,19 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
-from clinfer.base.files import write_whole
 from clinfer.base.tracing import dump, log
+from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.runtime.builder import BuildJob, build_in_processes
 from clinfer.runtime.engine import Engine, Program
 
 BATCH_KERNELS = 12
 BUILD_OPTIONS = "-cl-mad-enable"
+_LARGEST_BINARY = 1 << 28
+_LARGEST_NOTE = 64
 
 
 class KernelCache:
@@ -84,18 +85,14 @@ class KernelCache:
         if not knobs.cache_enabled():
             return None
         try:
-            return int((self._folder() / "verdicts" / question).read_text(encoding="ascii"))
-        except (OSError, ValueError):
+            return int(self._folder("verdicts").read(question, _LARGEST_NOTE) or b"")
+        except ValueError:
             return None
 
     def keep_verdict(self, question: str, winner: int) -> None:
         """Remember on disk which contestant won."""
-        if not knobs.cache_enabled():
-            return
-        try:
-            write_whole(self._folder() / "verdicts" / question, [str(winner).encode()])
-        except OSError as error:
-            log(1, f"the kernel cache on disk cannot be written: {error}")
+        if knobs.cache_enabled():
+            self._folder("verdicts").write(question, [str(winner).encode()])
 
     # -- building -------------------------------------------------------------------------------
 
@@ -138,19 +135,16 @@ class KernelCache:
 
     # -- disk -----------------------------------------------------------------------------------
 
-    def _folder(self) -> Path:
+    def _folder(self, part: str) -> TrustedFolder:
         identity = (self._engine.device.driver_key, device_macros(self._engine), BUILD_OPTIONS)
-        device = hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
-        return knobs.cache_dir() / "kernels" / device
+        return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
 
     def _store(self, kernel_ids: Sequence[str], binary: bytes) -> None:
-        name = hashlib.sha256("\n".join(sorted(kernel_ids)).encode()).hexdigest()[:32]
-        try:
-            write_whole(self._folder() / "batches" / name, [binary])
-            for kernel_id in kernel_ids:
-                write_whole(self._folder() / "index" / kernel_id, [name.encode()])
-        except OSError as error:
-            log(1, f"the kernel cache on disk cannot be written: {error}")
+        name = _digest("\n".join(sorted(kernel_ids)))
+        self._folder("batches").write(name, [binary])
+        index = self._folder("index")
+        for kernel_id in kernel_ids:
+            index.write(_digest(kernel_id), [name.encode()])
 
     def _load(self, kernel_id: str) -> bool:
         """Load the batch that holds a kernel; whether the kernel is there now."""
@@ -158,11 +152,10 @@ class KernelCache:
             return True
         if not knobs.cache_enabled():
             return False
-        try:
-            name = (self._folder() / "index" / kernel_id).read_text(encoding="ascii")
-            path = self._folder() / "batches" / name
-            content = path.read_bytes()
-        except (OSError, ValueError):
+        name = (self._folder("index").read(_digest(kernel_id), _LARGEST_NOTE) or b"").decode("latin-1")
+        batches = self._folder("batches")
+        content = batches.read(name, _LARGEST_BINARY)
+        if content is None:
             return False
         try:
             program = self._engine.load_binary(content)
@@ -170,12 +163,16 @@ class KernelCache:
             if kernel_id not in names:
                 raise ClinferError(f"it does not hold {kernel_id}")
         except ClinferError as error:
-            log(1, f"kernel cache file {path} is unusable and will be built anew: {error.what}")
-            path.unlink(missing_ok=True)
+            log(1, f"kernel cache file {batches.path / name} is unusable and will be built anew: {error.what}")
+            batches.remove(name)
             return False
         for held in names:
             self._programs.setdefault(held, program)
         return True
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _batches(codes: Sequence[StageCode]) -> list[list[StageCode]]:

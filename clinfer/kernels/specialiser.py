@@ -156,7 +156,7 @@ class Specialiser:
         if sum(trial.buffer_bytes) > LARGEST_TRIAL:
             return None
         number = self._kernels.verdict(_digest(trial))
-        if number is None or number >= len(candidates):
+        if number is None or not 0 <= number < len(candidates):
             outcome: Outcome | None = self._request("trial", trial)
             if outcome is None:
                 raise ClinferError("the device has no room to time kernels")

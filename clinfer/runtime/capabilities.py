@@ -3,13 +3,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyopencl as cl
@@ -17,6 +14,7 @@ import pyopencl as cl
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
+from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.device import DeviceInfo, shares_host_memory
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
@@ -26,6 +24,7 @@ from clinfer.runtime.status import driver_error
 _REVISION = 3
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
+_LARGEST_ANSWERS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -196,9 +195,10 @@ def _probe_here(device: DeviceInfo, answers: dict[str, Any]) -> None:
             answers[name] = run_probe(bench, name)
 
 
-def _path(device: DeviceInfo) -> Path:
-    key = hashlib.sha256("\0".join(_key(device)).encode()).hexdigest()[:32]
-    return knobs.cache_dir() / "capabilities" / f"{key}.json"
+def _file(device: DeviceInfo) -> tuple[TrustedFolder, str]:
+    """The folder and the name under which answers are kept."""
+    name = hashlib.sha256("\0".join(_key(device)).encode()).hexdigest()[:32]
+    return TrustedFolder(knobs.cache_dir(), "capabilities"), f"{name}.json"
 
 
 def _key(device: DeviceInfo) -> list[str]:
@@ -209,22 +209,17 @@ def _load(device: DeviceInfo) -> dict[str, Any] | None:
     """Answers on disk, or None if there are none that fit."""
     if not knobs.cache_enabled():
         return None
+    folder, name = _file(device)
     try:
-        stored = json.loads(_path(device).read_text())
+        stored = json.loads(folder.read(name, _LARGEST_ANSWERS) or b"")
         if stored["key"] != _key(device) or set(stored["answers"]) != set(PROBES):
             return None
         _combine(device, stored["answers"])
         return dict(stored["answers"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
 
 
 def _store(device: DeviceInfo, answers: dict[str, Any]) -> None:
-    path = _path(device)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            json.dump({"key": _key(device), "answers": answers}, file)
-        os.replace(file.name, path)
-    except OSError as error:
-        log(1, f"Capabilities are not kept on disk: {error}")
+    folder, name = _file(device)
+    folder.write(name, [json.dumps({"key": _key(device), "answers": answers}).encode()])

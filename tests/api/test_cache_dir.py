@@ -283,10 +283,10 @@ def test_a_folder_that_cannot_be_made(device: DeviceInfo, saved: Path, tmp_path:
 
 def test_a_full_disk_costs_only_the_cache(device: DeviceInfo, folder: Path, saved: Path, x: np.ndarray,
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object) -> None:
+    def refuse(*args: object, **places: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("clinfer.api.model_cache.write_whole", refuse)
+    monkeypatch.setattr("os.replace", refuse)
     compiled = compile_in(folder, saved, device)
     assert not is_loaded(compiled) and not blobs(folder)
     np.testing.assert_allclose(compiled(x)[0], x * 2, rtol=1e-6)

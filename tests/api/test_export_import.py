@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,15 @@ def test_an_empty_file(core: Core, device: DeviceInfo, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(ClinferError, match=r"no compiled blob(.|\n)*bytes: 0"):
         core.import_model(tmp_path / "empty", device.name)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_what_is_no_ordinary_file(core: Core, device: DeviceInfo, tmp_path: Path, kind: str) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "fifo"
+    if kind == "fifo":
+        os.mkfifo(path)
+    with pytest.raises(ClinferError, match=r"cannot be read(.|\n)*no ordinary file"):
+        core.import_model(path, device.name)
 
 
 def test_cuts(core: Core, device: DeviceInfo, blob: bytes, rng: np.random.Generator) -> None:

@@ -1,6 +1,7 @@
 """The kernel cache: warm starts, damaged files, and errors that name the kernel."""
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,70 @@ def test_a_flipped_bit_is_noticed(engine: Engine, codes: list[StageCode], tmp_pa
     cache = KernelCache(engine)
     cache.prepare(codes)
     assert cache.program(codes[0].kernel_id).kernel_names
+
+
+@pytest.mark.parametrize("form", ["absolute", "relative", "beside"])
+def test_an_index_names_nothing_outside(engine: Engine, codes: list[StageCode], tmp_path: Path, form: str) -> None:
+    KernelCache(engine).prepare(codes)
+    batches = _files(tmp_path, "batches")[0].parent
+    victim = batches / "victim" if form == "beside" else tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    named = {"absolute": str(victim), "relative": os.path.relpath(victim, batches), "beside": "victim"}[form]
+    for path in _files(tmp_path, "index"):
+        path.write_text(named, encoding="ascii")
+    KernelCache(engine).prepare(codes)
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("part", ["index", "batches"])
+@pytest.mark.parametrize("kind", ["fifo", "link", "huge"])
+def test_what_is_no_file_of_the_cache_is_made_anew(engine: Engine, codes: list[StageCode], tmp_path: Path, part: str,
+                                                   kind: str, request: pytest.FixtureRequest) -> None:
+    KernelCache(engine).prepare(codes)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    for path in _files(tmp_path, part):
+        path.unlink()
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "link":
+            path.symlink_to(victim)
+        else:
+            path.touch(0o600)
+            os.truncate(path, 1 << 40)
+    KernelCache(engine).prepare(codes)
+    assert victim.read_bytes() == b"precious"
+    request.getfixturevalue("no_builds")
+    KernelCache(engine).prepare(codes)
+
+
+def test_a_folder_that_others_may_write_is_not_used(engine: Engine, codes: list[StageCode], tmp_path: Path,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(folder))
+    with pytest.warns(RuntimeWarning, match="other users may write") as caught:
+        for _ in range(2):
+            cache = KernelCache(engine)
+            cache.prepare(codes)
+            engine.create_kernel(cache.program(codes[0].kernel_id), codes[0].kernel_id)
+        cache.keep_verdict("0" * 32, 1)
+        assert cache.verdict("0" * 32) is None
+    assert len(caught) == 1 and not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(("text", "expected"), [(b"1", 1), (b"", None), (b"one", None), (b"1" * 5000, None)])
+def test_verdicts(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes,
+                  expected: int | None) -> None:
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
+    cache = KernelCache(engine)
+    assert cache.verdict("a" * 32) is None
+    cache.keep_verdict("a" * 32, 7)
+    path, = _files(tmp_path, "verdicts")
+    assert cache.verdict("a" * 32) == 7
+    path.write_bytes(text)
+    assert cache.verdict("a" * 32) == expected
 
 
 def test_without_cache_nothing_is_written(engine: Engine, codes: list[StageCode], tmp_path: Path,
