@@ -21,12 +21,16 @@ from clinfer.remote.tensors import ClBufferTensor, ClImage2DTensor, RemoteTensor
 if TYPE_CHECKING:
     from openvino import *  # noqa: F403
 
+# Spelt out, because a type checker that is strict takes names for exported only where they are listed.
+__all__ = [
+    "AsyncInferQueue", "CancelledError", "ClBufferTensor", "ClContext", "ClImage2DTensor", "ClinferError",
+    "CompiledModel", "Core", "D3DBufferTensor", "D3DContext", "D3DSurface2DTensor", "InferRequest", "RemoteContext",
+    "RemoteTensor", "USMTensor", "UnsupportedError", "VAContext", "VASurfaceTensor", "Version", "build_network",
+    "compile_model", "from_dlpack",
+]
 # C++ has `ocl` in the namespace ov::intel_gpu. clinfer.frontend hands out what openvino.frontend holds, besides its
 # own modules.
-_OURS = {"frontend": frontend, "intel_gpu": SimpleNamespace(ocl=ocl), **{entry.__name__: entry for entry in (
-    AsyncInferQueue, CancelledError, ClBufferTensor, ClContext, ClImage2DTensor, ClinferError, CompiledModel, Core,
-    D3DBufferTensor, D3DContext, D3DSurface2DTensor, InferRequest, RemoteContext, RemoteTensor, USMTensor,
-    UnsupportedError, VAContext, VASurfaceTensor, Version, build_network, compile_model, from_dlpack)}}
+_OURS = {"frontend": frontend, "intel_gpu": SimpleNamespace(ocl=ocl), **{name: globals()[name] for name in __all__}}
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))
 
 globals().update({name: _OURS.get(name) or getattr(openvino, name) for name in PUBLIC})
