@@ -12,15 +12,17 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.layout import Layout
 from clinfer.base.part import Part
-from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import ShapeInference, Values
+from clinfer.base.shape import Shape, show
+from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
+from clinfer.base.tracing import log
 from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.program.confirmed_shapes import confirmed
 from clinfer.program.constants import ConstantData
 from clinfer.program.graph import Graph, Node
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
-from clinfer.topology import Port, Topology
+from clinfer.topology import Port, Primitive, Topology
 
 NOTHING: Mapping[Port, np.ndarray] = MappingProxyType({})
 
@@ -82,7 +84,7 @@ class BuildContext:
             if signature is None:
                 inferred = primitive.infer_shapes(shapes, values)
             else:
-                inferred = self.shape_inference.rule(signature, types[:own])(shapes, values)
+                inferred = self._by_rule(primitive, self.shape_inference.rule(signature, types[:own]), shapes, values)
             if None in inferred:
                 opened = primitive.open_shapes(shapes)
                 inferred = tuple(b if a is None else a for a, b in zip(inferred, opened, strict=True))
@@ -90,6 +92,16 @@ class BuildContext:
             raise error.at(primitive.where) from None
         out_types = primitive.stored_types(types)
         return tuple(self._layout(node, shape, kind) for shape, kind in zip(inferred, out_types, strict=True))
+
+    @staticmethod
+    def _by_rule(primitive: Primitive, rule: ShapeRule, shapes: tuple[Shape, ...],
+                 values: Values) -> tuple[Shape | None, ...]:
+        told = rule(shapes, values)
+        found = confirmed(rule, shapes, values, told)
+        if found != told:
+            log(1, f"{primitive.where}: its shape rule tells {' '.join(map(show, told))}, which sizes contradict; it is "
+                   f"taken to be {' '.join(map(show, found))}")
+        return found
 
     @staticmethod
     def _layout(node: Node, shape: Shape | None, element_type: ElementType) -> Layout:
