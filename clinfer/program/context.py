@@ -99,8 +99,8 @@ class BuildContext:
         told = rule(shapes, values)
         found = confirmed(rule, shapes, values, told)
         if found != told:
-            log(1, f"{primitive.where}: its shape rule tells {' '.join(map(show, told))}, which sizes contradict; it is "
-                   f"taken to be {' '.join(map(show, found))}")
+            log(1, f"{primitive.where}: its shape rule tells {' '.join(map(show, told))}, which sizes contradict; it "
+                   f"is taken to be {' '.join(map(show, found))}")
         return found
 
     @staticmethod
