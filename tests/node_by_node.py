@@ -2,8 +2,9 @@
 
 Whole-model runs, OpenVINO's CPU plugin among them, transform a model before they run it, and what the
 transformations break is broken in all of them alike. Here each operation is computed alone, from the values of its
-inputs: in NumPy where `tests/numpy_operations.py` has it, else by OpenVINO's CPU plugin at f32 on a model of that
-one node. The bodies of If, Loop and TensorIterator are walked in the same way; states are kept from call to call.
+inputs: in NumPy where `numpy_operations.py` or `numpy_layers.py` has it, else by OpenVINO's CPU plugin at f32 on a
+model of that one node. The bodies of If, Loop and TensorIterator are walked in the same way; states are kept from call
+to call.
 
     expected = NodeByNode(model)([x, y])            # as `tests.oracle.CpuPlugin(model)([x, y])`
 
@@ -28,10 +29,12 @@ from clinfer.frontend.conversions import (
     layer_of,
 )
 from clinfer.frontend.openvino_import import openvino as ov
+from tests.numpy_layers import LAYERS
 from tests.numpy_operations import OPERATIONS
 from tests.oracle import CpuPlugin
 
 _NARROW = "bf16"
+IN_NUMPY = {**OPERATIONS, **LAYERS}
 
 
 class NodeError(AssertionError):
@@ -87,7 +90,7 @@ class _Step:
         self._states = states
         self._attributes = {**node.get_attributes(), "opset": node.get_type_info().version_id}
         types = {port.get_element_type().get_type_name() for port in [*node.inputs(), *node.outputs()]}
-        self._in_numpy = _NARROW not in types and node.get_type_name() in {*OPERATIONS, "Convert", "ShapeOf"}
+        self._in_numpy = _NARROW not in types and node.get_type_name() in {*IN_NUMPY, "Convert", "ShapeOf"}
         self._bodies = [_Walk(body, states) for body in bodies_of(node)]
         self._alone: dict[tuple[tuple[int, ...], ...], CpuPlugin] = {}
 
@@ -113,7 +116,10 @@ class _Step:
         if kind in ("Convert", "ShapeOf"):
             values = inputs[0] if kind == "Convert" else np.array(inputs[0].shape)
             return [_converted(values, self._node.get_output_element_type(0))]
-        found = OPERATIONS[kind](inputs, self._attributes)
+        try:
+            found = IN_NUMPY[kind](inputs, self._attributes)
+        except NotImplementedError:
+            return self._run_alone(inputs)
         return found if isinstance(found, list) else [np.asarray(found)]
 
     def _run_if(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -13,12 +13,11 @@ from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
 from tests.frontend.models import Rng, convolution_model, if_model, normal, parameter, result
 from tests.network.loop_models import doubling, floats, run_length, run_length_model, running_sums, scalar
-from tests.node_by_node import NodeByNode, NodeError
-from tests.numpy_operations import OPERATIONS
+from tests.node_by_node import IN_NUMPY, NodeByNode, NodeError
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, random_inputs
 
 ROWS = [case for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES
-        if case.op in {*OPERATIONS, "Convert", "ShapeOf"}]
+        if case.op in {*IN_NUMPY, "Convert", "ShapeOf"}]
 
 
 def check(model: ov.Model, inputs: list[np.ndarray], tolerance: float = 1e-5) -> None:

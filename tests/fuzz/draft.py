@@ -171,6 +171,8 @@ class Draft:
         for number, port in enumerate(node.outputs()):
             values = [run[number] for run in runs]
             kind = port.get_element_type().get_type_name()
+            if kind == "dynamic":
+                raise Refused("an unknown type")
             _check(values, kind)
             is_real = kind.startswith("f")
             if not is_real and made.op != "ShapeOf" and not all(t.exact for t in read):

@@ -1,7 +1,8 @@
-"""A case on a device of clinfer: the dynamic model over a sequence of shapes, and its static twin."""
+"""A case on a device of clinfer: the dynamic model over sequences of shapes, alone and in threads, and its twins."""
 from __future__ import annotations
 
 import re
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,11 @@ from tests.oracle import assert_close, ov
 
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32"}
 PACKAGE = str(Path(clinfer.__file__).parent)
-STAGES = ("dynamic", "static")
+STAGES = ("dynamic", "threads", "static", "constants")
+"""The declared shapes, run forwards and backwards; the same in two threads; the shapes of one setting only; these, and
+the numbers of that setting in the place of small inputs of integers."""
+SMALL = 8
+Feeds = list[tuple[int, list[np.ndarray]]]
 
 
 @dataclass(frozen=True)
@@ -51,41 +56,77 @@ def _core() -> clinfer.Core:
 
 def check(case: Case, device: str, stages: Sequence[str] = STAGES,
           report: Callable[[str], None] = lambda text: None) -> Outcome:
-    """Run it. `report` hears what is about to happen."""
-    report("oracle: build")
-    try:
-        model = build(case.graph)
-    except RuntimeError as error:
-        return Outcome("nothing", "build", str(error))
-    if "dynamic" in stages:
-        outcome = _run(case, model, device, "dynamic", [*range(case.settings), *reversed(range(case.settings))], report)
-        if outcome.is_finding:
-            return outcome
-    if "static" in stages:
-        setting = max(range(case.settings), key=lambda s: sum(a.size for a in case.feed(s)))
-        shapes = [array.shape for array in case.feed(setting)]
+    """Run it in each stage until one finds something. `report` hears what is about to happen."""
+    outcome = Outcome("nothing")
+    for stage in stages:
+        report(f"oracle: build for {stage}")
         try:
-            model = build(case.graph, shapes)
+            model, feeds = _variant(case, stage)
         except RuntimeError as error:
-            return Outcome("fine", "static", str(error))
-        return _run(case, model, device, "static", [setting], report)
-    return Outcome("fine")
-
-
-def _run(case: Case, model: ov.Model, device: str, stage: str, settings: Sequence[int],
-         report: Callable[[str], None]) -> Outcome:
-    try:
-        report(f"clinfer: {stage} compile")
-        request = _core().compile_model(model, device, CONFIG).create_infer_request()
-        for setting in settings:
+            outcome = Outcome("nothing", stage, str(error)) if outcome.kind == "nothing" else outcome
+            continue
+        if model is None:
+            continue
+        run = _in_threads if stage == "threads" else _run
+        try:
+            report(f"clinfer: {stage} compile")
+            compiled = _core().compile_model(model, device, {**CONFIG, "NUM_STREAMS": 2 if stage == "threads" else 1})
             report(f"clinfer: {stage} inference")
-            results = request.infer(case.feed(setting))
-            told = _compare(case, results, setting)
-            if told:
-                return Outcome("wrong", stage, told)
-    except Exception as error:
-        return Outcome("error", stage, f"{type(error).__name__}: {error}", _where(error))
-    return Outcome("fine")
+            told = run(case, compiled, feeds)
+        except Exception as error:
+            return Outcome("error", stage, f"{type(error).__name__}: {error}", _where(error))
+        if told:
+            return Outcome("wrong", stage, told)
+        outcome = Outcome("fine")
+    return outcome
+
+
+def _variant(case: Case, stage: str) -> tuple[ov.Model | None, Feeds]:
+    """The model of a stage, and the settings that it runs with the inputs that it takes."""
+    if stage in ("dynamic", "threads"):
+        order = [*range(case.settings), *reversed(range(case.settings))]
+        return build(case.graph), [(setting, case.feed(setting)) for setting in order]
+    setting = max(range(case.settings), key=lambda s: sum(a.size for a in case.feed(s)))
+    feed, constants = case.feed(setting), {}
+    if stage == "constants":
+        constants = {n: a for n, a in enumerate(feed) if a.dtype.kind == "i" and a.size <= SMALL}
+        if not constants or len(constants) == len(feed):
+            return None, []
+    left = [array for number, array in enumerate(feed) if number not in constants]
+    return build(case.graph, [array.shape for array in feed], constants), [(setting, left)]
+
+
+def _run(case: Case, compiled: clinfer.CompiledModel, feeds: Feeds) -> str:
+    request = compiled.create_infer_request()
+    for number, (setting, feed) in enumerate(feeds):
+        told = _compare(case, request.infer(feed), setting)
+        if told:
+            return told
+        if number == len(feeds) // 2:
+            compiled.release_memory()
+    return ""
+
+
+def _in_threads(case: Case, compiled: clinfer.CompiledModel, feeds: Feeds) -> str:
+    """Two requests at once, in different orders."""
+    told: list[str] = []
+    failures: list[BaseException] = []
+
+    def one(part: Feeds) -> None:
+        try:
+            request = compiled.create_infer_request()
+            told.extend(_compare(case, request.infer(feed), setting) for setting, feed in part)
+        except BaseException as error:
+            failures.append(error)
+    middle = len(feeds) // 2
+    threads = [threading.Thread(target=one, args=(part,)) for part in (feeds[:middle] * 2, feeds[middle:] * 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return next(filter(None, told), "")
 
 
 def _compare(case: Case, results: Sequence[np.ndarray], setting: int) -> str:

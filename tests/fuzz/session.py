@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.fuzz.case import Case
 from tests.fuzz.children import LIMIT, Child
 from tests.fuzz.running import STAGES, Outcome
+from tests.fuzz.shrinking import shrink
 from tests.fuzz.source import source
 
 CUT_OF_ONE_CAUSE = 3
@@ -96,9 +97,7 @@ class Session:
         self._enter(seed, after, outcome, case, is_known)
 
     def _cut(self, child: Child, case: Case, outcome: Outcome) -> tuple[Outcome, Case]:
-        from tests.fuzz.shrinking import shrink
-        stages = (outcome.stage,) if outcome.stage in STAGES else tuple(
-            stage for stage in STAGES if outcome.stage.startswith(stage)) or STAGES
+        stages = tuple(stage for stage in STAGES if outcome.stage.startswith(stage)) or STAGES
         last = outcome
 
         def still_fails(candidate: Case) -> bool:

@@ -5,7 +5,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.fuzz.case import Case
+import numpy as np
+
+from tests.fuzz.case import Case, Record
+from tests.fuzz.draft import evaluate
+from tests.fuzz.graph import Ref, Step
+from tests.oracle import ov
 
 StillFails = Callable[[Case], bool]
 
@@ -19,9 +24,46 @@ def shrink(case: Case, still_fails: StillFails, seconds: float = 60) -> Case:
 
     def fails(candidate: Case) -> bool:
         return time.monotonic() < deadline and still_fails(candidate)
-    for cut in (_one_output, _fewer_steps, _one_output, _fewer_settings, _fewer_steps, _static, _known_ranks):
+    cuts = (_one_output, _fewer_steps, _one_output, _fewer_settings, _without_branches, _fewer_steps, _static,
+            _known_ranks)
+    for cut in cuts:
         case = cut(case, fails)
     return case
+
+
+def _without_branches(case: Case, fails: StillFails) -> Case:
+    """With the steps of the branch that is taken in the place of an If."""
+    for step in case.graph.steps:
+        if step.op == "If" and case.settings == 1:
+            candidate = inlined(case, step)
+            if fails(candidate):
+                return _without_branches(candidate, fails)
+    return case
+
+
+def inlined(case: Case, chosen: Step) -> Case:
+    """A case of one setting in which an If is replaced by the steps of the branch that is taken."""
+    decision = chosen.operands[0]
+    value = case.tensors[decision].values[0] if isinstance(decision, Ref) else decision
+    body = chosen.bodies[0 if value.reshape(-1)[0] else 1]
+    given = {Ref(i.name): o for i, o in zip(body.inputs, chosen.operands[1:], strict=True)}
+    tensors = dict(case.tensors)
+    steps: list[Step] = []
+    for step in body.steps:
+        made = replace(step, operands=tuple(given.get(o, o) if isinstance(o, Ref) else o for o in step.operands))
+        read = {ref: tensors[ref] for ref in made.refs}
+        values = evaluate(made, {ref: r.values[0] for ref, r in read.items()}, {ref: r.type for ref, r in read.items()})
+        for port, value in enumerate(values):
+            kind = "boolean" if value.dtype == np.bool_ else ov.Type(value.dtype).get_type_name()
+            tensors[Ref(made.name, port)] = Record(kind, (-1,) * value.ndim, (value,))
+        steps.append(made)
+    renamed = {Ref(chosen.name, n): given.get(ref, ref) for n, ref in enumerate(body.outputs)}
+    after = [replace(step, operands=tuple(renamed.get(o, o) if isinstance(o, Ref) else o for o in step.operands))
+             for step in case.graph.steps]
+    at = next(n for n, step in enumerate(after) if step.name == chosen.name)
+    outputs = tuple(renamed.get(ref, ref) for ref in case.graph.outputs)
+    return replace(case, tensors=tensors, graph=replace(
+        case.graph, steps=(*after[:at], *steps, *after[at + 1:]), outputs=outputs))
 
 
 def _one_output(case: Case, fails: StillFails) -> Case:
