@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from clinfer.api.replacement import replace_openvino
+from clinfer.runtime.device import available_devices
 
 _USAGE = "usage: python -m clinfer.drop_in (script.py | -m module) [arguments]"
 
@@ -36,6 +37,8 @@ def run(arguments: list[str]) -> None:
         raise SystemExit(2)
 
 
+# Some drivers cannot be loaded behind other libraries with an LLVM of their own, such as TensorFlow.
+available_devices()
 replace_openvino()
 
 if __name__ == "__main__":

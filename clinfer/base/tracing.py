@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
@@ -12,6 +13,16 @@ def log(level: int, text: str) -> None:
     """Print one line to standard error when the ladder stands at `level` or above."""
     if knobs.debug_level() >= level:
         print(f"clinfer: {text}", file=sys.stderr, flush=True)
+
+
+_warned: set[str] = set()
+
+
+def warn_once(text: str) -> None:
+    """Warn of something that holds for the life of the process."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def dump(name: str, text: str) -> None:

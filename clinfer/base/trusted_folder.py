@@ -11,13 +11,12 @@ import os
 import re
 import secrets
 import stat
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from clinfer.base.tracing import log
+from clinfer.base.tracing import log, warn_once
 
 _NAME = re.compile(r"[0-9a-f]{32}(\.[a-z]{1,8})?")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -26,7 +25,6 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FILE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | _NO_LINK
 _HAS_PLACES = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 _SYSTEM_USER = 0
-_warned: set[tuple[Path, str]] = set()
 
 
 class Refused(OSError):
@@ -110,7 +108,8 @@ class TrustedFolder:
                 place.check()
             yield place
         except Refused as refusal:
-            _warn_once(place.path, str(refusal))
+            warn_once(f"clinfer does not use the folder {place.path}: {refusal}. What lies there is run as native "
+                      "code; make it yours alone (chmod 700), or name another folder")
             raise
         finally:
             place.close()
@@ -196,10 +195,3 @@ def _distrust(known: os.stat_result) -> str:
     if known.st_mode & _OTHERS_WRITE:
         return f"other users may write to it (mode {stat.S_IMODE(known.st_mode):o})"
     return ""
-
-
-def _warn_once(path: Path, why: str) -> None:
-    if (path, why) not in _warned:
-        _warned.add((path, why))
-        warnings.warn(f"clinfer does not use the folder {path}: {why}. What lies there is run as native code; "
-                      "make it yours alone (chmod 700), or name another folder", RuntimeWarning, stacklevel=2)

@@ -1,19 +1,16 @@
-"""Installable OpenCL drivers: which there are, how each was found, and the platforms of one of them.
+"""Installable OpenCL drivers: which there are, and how each was found.
 
 Found are, in this order: Intel's CPU runtime in the Python environment, what is registered with the OpenCL loader, and
 GPU drivers under their usual names, because containers often have the driver and no registration.
 """
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pyopencl as cl
 
@@ -22,17 +19,20 @@ from clinfer.runtime.libraries import find_library
 
 _INTEL_DISTRIBUTION = "intel-opencl-rt"
 _INTEL_LIBRARY = "libintelocl.so"
-_INTEL_THREADING = "libtbb.so.12"
 _VENDORS_FOLDER = "/etc/OpenCL/vendors"
 _LARGEST_REGISTRATION = 4096
 
 
 @dataclass(frozen=True)
 class Icd:
-    """A driver: its library, as the linker takes it (a path, or a name that it looks up), and how it was found."""
+    """A driver: its library, as the linker takes it (a path, or a name that it looks up), and how it was found.
+
+    `is_apart`: it is kept apart from libraries of the process that it also brings.
+    """
 
     library: str
     found: str
+    is_apart: bool = False
 
     @property
     def file(self) -> Path | None:
@@ -107,48 +107,3 @@ def unregistered_icds(registered: Iterable[Icd], vendors: Iterable[GpuVendor]) -
 def library_of(vendor: GpuVendor) -> Path | None:
     """The vendor's driver, if it is on this machine."""
     return next(filter(None, (find_library(name, vendor.folders) for name in vendor.libraries)), None)
-
-
-@cache
-def open_icd(library: str) -> tuple[int, ...]:
-    """The platforms of a driver, as handles, whether or not it is registered with the system's loader.
-
-    Every OpenCL object carries its driver's own function table, so pyopencl can use them as they are. Errors: OSError
-    that says why there are none.
-    """
-    driver = _load(Path(library))
-    get_ids = _platform_getter(driver)
-    count = ctypes.c_uint()
-    status = get_ids(0, None, ctypes.byref(count))
-    ids = (ctypes.c_void_p * count.value)()
-    if status or not count.value or get_ids(count.value, ids, None):
-        raise OSError(f"the driver offers no platform (status {status})")
-    return tuple(handle for handle in ids if handle)
-
-
-def _platform_getter(driver: ctypes.CDLL) -> Callable[..., int]:
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p),
-                                 ctypes.POINTER(ctypes.c_uint))
-    address: Any = None
-    if hasattr(driver, "clGetExtensionFunctionAddress"):
-        find = driver.clGetExtensionFunctionAddress
-        find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
-        address = find(b"clIcdGetPlatformIDsKHR")
-    if not address and hasattr(driver, "clIcdGetPlatformIDsKHR"):
-        address = ctypes.cast(driver.clIcdGetPlatformIDsKHR, ctypes.c_void_p).value
-    if not address:
-        raise OSError("not an installable OpenCL driver")
-    return prototype(address)
-
-
-def _load(library: Path) -> ctypes.CDLL:
-    try:
-        return ctypes.CDLL(str(library))
-    except OSError:
-        # OpenVINO brings an older TBB of the same name. If that was loaded first, the driver finds its own
-        # TBB only among the process's global symbols.
-        threading_library = library.with_name(_INTEL_THREADING)
-        if not threading_library.is_file():
-            raise
-        ctypes.CDLL(str(threading_library), ctypes.RTLD_GLOBAL)
-        return ctypes.CDLL(str(library))

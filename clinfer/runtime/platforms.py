@@ -2,13 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pyopencl as cl
 
-from clinfer.base.tracing import log
+from clinfer.base.tracing import log, warn_once
 from clinfer.runtime import driver, icds
 from clinfer.runtime.gpu_vendors import GPU_VENDORS
+from clinfer.runtime.icd_library import open_icd
+from clinfer.runtime.icd_loader import loader_sees
+from clinfer.runtime.icd_verdicts import DriverRefused, admit
 from clinfer.runtime.icds import Icd
 
 
@@ -48,9 +52,11 @@ def discover() -> Discovery:
     """
     failures: list[str] = []
     own = [] if driver.api_is_preloaded() else _environment_platforms(failures)
+    # Before the first question to any platform, at which the OpenCL loader opens all that are registered.
+    system = _system_platforms(failures)
     seen: set[int] = set()
     found = _asked(own, seen, failures)
-    found += sorted(_asked(_system_platforms(failures), seen, failures), key=lambda p: (p.name, p.version))
+    found += sorted(_asked(system, seen, failures), key=lambda p: (p.name, p.version))
     unique: dict[object, PlatformDevices] = {}
     for platform in found:
         if platform.devices:
@@ -63,7 +69,7 @@ def discover() -> Discovery:
 def _environment_platforms(failures: list[str]) -> list[Candidate]:
     """Those of the first runtime from pip that opens."""
     for icd in icds.pip_icds():
-        if opened := _opened(icd, failures):
+        if opened := _opened(_admitted([icd], failures), failures):
             return opened
     return []
 
@@ -72,12 +78,14 @@ def _system_platforms(failures: list[str]) -> list[Candidate]:
     """Those of the OpenCL loader, and of drivers that it does not know."""
     if driver.api_is_preloaded():
         return [Candidate(platform, "preloaded") for platform in _loaded(failures)]
-    loaded = _loaded(failures)
     registered = icds.registered_icds()
-    known = [candidate for icd in registered for candidate in _opened(icd, failures)]
+    admitted = _admitted(registered, failures)
+    known = _opened(admitted, failures)
+    with nullcontext() if len(admitted) == len(registered) else loader_sees(admitted):
+        loaded = _loaded(failures)
     others = [] if icds.drivers_are_chosen() else icds.unregistered_icds(registered, GPU_VENDORS)
-    unknown = [Candidate(platform, "known to the OpenCL loader") for platform in loaded]
-    return [*known, *(candidate for icd in others for candidate in _opened(icd, failures)), *unknown]
+    return [*known, *_opened(_admitted(others, failures), failures),
+            *(Candidate(platform, "known to the OpenCL loader") for platform in loaded)]
 
 
 def _loaded(failures: list[str]) -> list[cl.Platform]:
@@ -90,12 +98,27 @@ def _loaded(failures: list[str]) -> list[cl.Platform]:
         return []
 
 
-def _opened(icd: Icd, failures: list[str]) -> list[Candidate]:
-    try:
-        return [Candidate(cl.Platform.from_int_ptr(handle, False), icd.found) for handle in icds.open_icd(icd.library)]
-    except OSError as error:
-        failures.append(f"{icd.library} ({icd.found}): {error}")
-        return []
+def _admitted(found: Iterable[Icd], failures: list[str]) -> list[Icd]:
+    """Those that may be loaded into this process; one warning for each other."""
+    admitted = []
+    for icd in found:
+        try:
+            admitted.append(admit(icd))
+        except DriverRefused as refusal:
+            failures.append(f"{icd.library} ({icd.found}): {refusal}")
+            warn_once(f"clinfer does not use the OpenCL driver {failures[-1]}")
+    return admitted
+
+
+def _opened(found: Iterable[Icd], failures: list[str]) -> list[Candidate]:
+    candidates = []
+    for icd in found:
+        try:
+            handles = open_icd(icd.library, icd.is_apart)
+            candidates += [Candidate(cl.Platform.from_int_ptr(handle, False), icd.found) for handle in handles]
+        except OSError as error:
+            failures.append(f"{icd.library} ({icd.found}): {error}")
+    return candidates
 
 
 def _asked(candidates: Iterable[Candidate], seen: set[int], failures: list[str]) -> list[PlatformDevices]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clinfer.base import trusted_folder
+from clinfer.base import tracing, trusted_folder
 from clinfer.base.trusted_folder import TrustedFolder
 
 NAME = "0123456789abcdef" * 2
@@ -18,7 +18,7 @@ LIMIT = 1 << 20
 
 @pytest.fixture(autouse=True)
 def no_warnings_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(trusted_folder, "_warned", set())
+    monkeypatch.setattr(tracing, "_warned", set())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield

@@ -85,7 +85,8 @@ def test_gpus_of_known_vendors_need_no_registration(tmp_path: Path) -> None:
 SEEN = """
 import pyopencl as cl
 from clinfer.runtime import icds
-from clinfer.runtime.icds import open_icd, registered_icds
+from clinfer.runtime.icd_library import open_icd
+from clinfer.runtime.icds import registered_icds
 mine = {handle for icd in registered_icds() for handle in open_icd(icd.library)}
 try:
     theirs = {platform.int_ptr for platform in cl.get_platforms()}
