@@ -3,8 +3,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 FAST := tests/test_house_rules.py tests/base tests/topology tests/program tests/frontend tests/network
 STAMP := $(VENV)/.installed
-# The suite keeps one core busy; more than four processes would share the devices to no gain.
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+# A test keeps one core busy; more than four processes would share the devices to no gain. The tests are in the order
+# in which they should begin (tests/scheduling.py).
+PARALLEL := -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: setup demo test check test-full fuzz bench clean
 

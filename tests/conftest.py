@@ -1,7 +1,6 @@
 """Fixtures for tests that run on every OpenCL device of the machine."""
 from __future__ import annotations
 
-import random
 import zlib
 from collections.abc import Iterator
 
@@ -14,6 +13,8 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
 from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
+from tests.devices import engine_of
+from tests.scheduling import group, place_of, split_part
 from tests.seeds import FULL, seed_of
 
 
@@ -25,31 +26,25 @@ def check_every_plan() -> Iterator[None]:
         yield
 
 
-LONG = ("rooms/test_rooms.py", "models/", "sequences/")
-"""Tests of which the second device of a type and further ones run a part, chosen by the seed."""
-PART = 1 / 3
-EARLY = ("test_oclgrind.py", "test_conformance.py")
-"""Single tests that take minutes, beside which others run if they begin first."""
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out some of what takes long on devices of which another one of the type runs it all."""
-    items.sort(key=lambda item: item.path.name not in EARLY)
-    if FULL:
-        return
-    left_out = [item for item in items if _is_left_out(item)]
-    gone = set(map(id, left_out))
-    items[:] = [item for item in items if id(item) not in gone]
-    config.hook.pytest_deselected(items=left_out)
+    """Choose and group the tests."""
+    if not FULL:
+        items[:], left_out = split_part(items)
+        config.hook.pytest_deselected(items=left_out)
+    group(items)
 
 
-def _is_left_out(item: pytest.Item) -> bool:
-    row = getattr(item, "callspec", None)
-    name = row.params.get("device", "") if row else ""
-    if not isinstance(name, str) or not name or name.endswith(".0") or not any(
-            part in item.path.as_posix() for part in LONG):
-        return False
-    return random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random() > PART
+class Sorting:
+    """Sorts the tests when all else has arranged them."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=place_of)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Sorting())
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -71,7 +66,7 @@ def device(request: pytest.FixtureRequest) -> DeviceInfo:
 @pytest.fixture(scope="session")
 def engine(device: DeviceInfo) -> Engine:
     """One engine per device for the whole run."""
-    return Engine(device)
+    return engine_of(device.name)
 
 
 @pytest.fixture

@@ -1,68 +1,42 @@
-"""Builds the kernels of all rows ahead of the rows: in batches and in all processes, not one by one."""
+"""Rows run in shards, whose kernels are built ahead of the rows: in batches, not one by one."""
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from typing import Any
+from functools import lru_cache
 
 import pytest
 
-from clinfer.base.errors import ClinferError
-from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.kernels.jitter import StageCode
-from clinfer.kernels.kernel_cache import KernelCache, kernel_cache_of
-from clinfer.network.compile import execute_constants
 from clinfer.ops.room import Case
-from clinfer.program.build import build_program
-from clinfer.program.context import BuildContext
-from clinfer.runtime.device import DeviceInfo, available_devices
-from clinfer.runtime.engine import Engine, Program
-from tests.rooms.room_runner import Variant, needs, topology_of
+from clinfer.runtime.engine import Engine
+from tests.devices import engine_of
+from tests.rooms.shards import Row, Shard, shards_of
+from tests.scheduling import device_of
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All rows of a device run in one process, which builds their kernels ahead."""
-    for item in items:
-        if item.path.name == "test_rooms.py":
-            row = getattr(item, "callspec", None)
-            name = row.params["device"] if row else available_devices()[0].name
-            item.add_marker(pytest.mark.xdist_group(f"rows on {name}"))
+    """The rows of a shard run in one process."""
+    rows = [item for item in items if getattr(item, "originalname", "") == "test_row"]
+    for device in {device_of(item) for item in rows}:
+        own = [item for item in rows if device_of(item) == device]
+        shards = shards_of(map(_row_of, own))
+        for item in own:
+            item.add_marker(pytest.mark.xdist_group(f"rows {shards[_row_of(item)[0]]} on {device}"))
 
 
-class CollectingCache(KernelCache):
-    """Collects what programs ask for; builds at once only what runs during the build of a program."""
-
-    def __init__(self, engine: Engine) -> None:
-        super().__init__(engine)
-        self.codes: dict[str, StageCode] = {}
-
-    def prepare(self, codes: Iterable[StageCode]) -> None:
-        self.codes.update((code.kernel_id, code) for code in codes)
-
-    def program(self, kernel_id: str) -> Program:
-        super().prepare([self.codes[kernel_id]])
-        return super().program(kernel_id)
+@pytest.fixture
+def shard(request: pytest.FixtureRequest, engine: Engine) -> Shard:
+    """The programs of the rows that run in one process with this one."""
+    return _shard_of(request.session, request.node.get_closest_marker("xdist_group").args[0], engine.device.name)
 
 
-def collect(engine: Engine, rows: Iterable[tuple[Case, Variant]]) -> list[StageCode]:
-    """Every kernel that these rows ask for; rows that cannot be built have none."""
-    cache = CollectingCache(engine)
-    shape_inference, stream = OpenVinoShapeInference(), engine.create_stream()
-    for case, variant in rows:
-        context = BuildContext(engine, stream, cache, shape_inference, variant.options(), execute_constants)
-        with suppress(ClinferError):
-            build_program(topology_of(case, variant), context)
-    return list(cache.codes.values())
+@lru_cache(maxsize=1)
+def _shard_of(session: pytest.Session, group: str, device: str) -> Shard:
+    marks = ((item, item.get_closest_marker("xdist_group")) for item in session.items)
+    return Shard(engine_of(device), [_row_of(item) for item, mark in marks if mark and mark.args[0] == group])
 
 
-@pytest.fixture(scope="session")
-def built_ahead(request: pytest.FixtureRequest, engine: Engine, device: DeviceInfo) -> None:
-    """The kernels of all rows that this run takes to the device are in the cache."""
-    from tests.rooms.test_rooms import variants_of
-
-    chosen: list[dict[str, Any]] = [item.callspec.params for item in request.session.items
-                                    if getattr(item, "originalname", "") == "test_row"]
-    rows = [(row["case"], variant) for row in chosen if row["device"] == device.name and needs(row["case"], engine)
-            for variant in variants_of(engine, row["room"], row["case"])]
-    kernel_cache_of(engine).prepare(collect(engine, rows))
+def _row_of(item: pytest.Item) -> Row:
+    params = item.callspec.params  # type: ignore[attr-defined]
+    room, case = params["room"], params["case"]
+    assert isinstance(case, Case)
+    return room, case

@@ -86,8 +86,13 @@ def _padding(rank: int) -> Padding:
 def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = build_model) -> Program:
     """Run a row and compare with the oracle; `build` makes its model (the same one each time). Returns what ran."""
     program = compile_topology(engine, topology_of(case, variant, build), OpenVinoShapeInference(), variant.options())
-    stream = engine.create_stream()
-    network = Network(program, stream, OpenVinoShapeInference())
+    check_program(program, case, variant, build)
+    return program
+
+
+def check_program(program: Program, case: Case, variant: Variant, build: ModelOf = build_model) -> None:
+    """Run the program of a row and compare with the oracle."""
+    network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
     oracle = CpuPlugin(build(case, variant.dynamic))
     base = tuple(shape for shape, _ in parameter_specs(case))
     seed = seed_of(case.name)
@@ -102,7 +107,6 @@ def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = buil
             computed = ("f16",) if variant.half else ()
             worst = max(TOLERANCE.get(k, 0) for k in (kind, *computed, *(t for _, t in parameter_specs(case))))
             assert_close(got, wanted, worst, f"{case.name} {variant} shapes {shapes} output {index} seed {seed}")
-    return program
 
 
 def give(network: Network, inputs: Sequence[np.ndarray]) -> None:
@@ -128,6 +132,11 @@ def execute(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     for name in network.program.outputs:
         network.set_output(name, None)
     return results
+
+
+def is_refusal(error: Exception, variant: Variant) -> bool:
+    """Whether a variant's forced kernel refused the row, which is no failure."""
+    return bool(variant.kernel) and isinstance(error, ClinferError) and is_unsupported(error)
 
 
 def is_unsupported(error: ClinferError) -> bool:

@@ -7,90 +7,60 @@ f16 too.
 """
 from __future__ import annotations
 
-import random
-from dataclasses import replace
+from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
 
-from clinfer.base.errors import ClinferError
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
+from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
-from tests.oracle import parameter_specs
-from tests.rooms.room_runner import PADDED, Variant, is_unsupported, needs, run_case
-from tests.seeds import FULL, seed_of
+from tests.devices import engine_of
+from tests.rooms.room_runner import Variant, check_program, is_refusal, needs
+from tests.rooms.shards import Row, Shard, in_formats, kernels_of_room, reaches, variants_of
 
-LAYOUTS = {2: ("b_fs_yx_fsv16",), 3: ("b_fs_yx_fsv16",), 4: ("byxf", "yxfb", "b_fs_yx_fsv16"),
-           5: ("b_fs_zyx_fsv16",)}
-ROWS = [(room.name, case) for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
+ROWS: list[Row] = [(room.name, case) for room in ROOMS
+                   for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
 # tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), and compressed weights
 # (tests/rooms/test_compressed_weights.py).
 _ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "group_norm_fsv16_if_even",
               "group_norm_rows_if_even", "color_convert_planar_rows", "color_convert_images", "matmul_blocks_14",
               "matmul_blocks_8", "reorder_nibbles"}
-_reached: set[str] = set()
-
-
-def _tables(room_name: str) -> list[str]:
-    room = next(r for r in ROOMS if r.name == room_name)
-    return sorted({spec.name for specs in room.kernels.values() for spec in specs})
-
-
-def _layouts(case: Case) -> list[str]:
-    """The formats that fit an input of the row, besides the planar one."""
-    ranks = sorted({len(shape) for shape, _ in parameter_specs(case)})
-    return [name for rank in ranks for name in LAYOUTS.get(rank, ())]
-
-
-def variants_of(engine: Engine, room_name: str, case: Case) -> list[Variant]:
-    """How a row is run, besides the formats that only some kernels need; GPUs compute in f16 as well."""
-    modes = [True, False] if case.sequence else [False]
-    layouts = _layouts(case)
-    variants = [Variant(dynamic) for dynamic in modes]
-    kernels = _tables(room_name)
-    variants += [Variant(modes[0], kernel) for kernel in kernels if len(kernels) > 1]
-    chance = random.Random(f"{seed_of(case.name)}{case.name}")
-    chosen = [*(layouts if FULL else chance.sample(layouts, min(1, len(layouts)))), PADDED]
-    variants += [Variant(dynamic, "", layout) for layout in chosen for dynamic in (modes if FULL else modes[:1])]
-    if FULL:
-        variants += [Variant(dynamic, kernel, layout) for layout in chosen for kernel in kernels for dynamic in modes]
-    half = engine.capabilities.fp16 and (FULL or engine.device.type == "GPU") and _computes_f32(case)
-    return [*variants, *(replace(v, half=True) for v in variants)] if half else variants
-
-
-def _computes_f32(case: Case) -> bool:
-    return not case.ordered and any(kind == "f32" for _, kind in parameter_specs(case))
 
 
 @pytest.mark.parametrize("room, case", ROWS, ids=[f"{room}-{case.name}" for room, case in ROWS])
-@pytest.mark.usefixtures("built_ahead")
-def test_row(engine: Engine, room: str, case: Case) -> None:
-    if not needs(case, engine):
-        pytest.skip("the device has no fp64")
-    assert sum(_runs(engine, case, variant) for variant in variants_of(engine, room, case))
-    for kernel in _tables(room):
-        for layout in _layouts(case):
-            if kernel not in _reached:
-                _runs(engine, case, Variant(bool(case.sequence), kernel, layout))
+def test_row(shard: Shard, room: str, case: Case) -> None:
+    ran = 0
+    for variant, program in shard.programs(case).items():
+        if isinstance(program, Exception):
+            if not is_refusal(program, variant):
+                raise program
+            continue
+        check_program(program, case, variant)
+        ran += 1
+    assert ran
 
 
-def _runs(engine: Engine, case: Case, variant: Variant) -> bool:
-    """Run a variant; False if the forced kernel refuses it."""
-    try:
-        program = run_case(engine, case, variant)
-    except ClinferError as error:
-        if not (variant.kernel and is_unsupported(error)):
-            raise
-        return False
-    _reached.update(i.spec.name for node in program.nodes for i in node.implementations)
-    return True
+@pytest.mark.parametrize("room", [room.name for room in ROOMS if room.kernels])
+def test_some_row_reaches_every_kernel(room: str) -> None:
+    missed = set(kernels_of_room(room)) - _ELSEWHERE
+    for device in available_devices():
+        engine = engine_of(device.name)
+        shard = Shard(engine, [])
+        for kernel in sorted(missed):
+            if any(kernel in reaches(shard.select(*row)) for row in _candidates(engine, room, kernel)):
+                missed.remove(kernel)
+    assert not missed, f"no case reaches {sorted(missed)}"
 
 
-def test_every_kernel_was_reached(request: pytest.FixtureRequest) -> None:
-    if not request.session.items or len([i for i in request.session.items if "test_row" in i.name]) < len(ROWS):
-        pytest.skip("only a part of the rows ran")
-    tables = {spec.name for room in ROOMS for specs in room.kernels.values() for spec in specs}
-    missed = sorted(tables - _reached - _ELSEWHERE)
-    assert not missed, f"no case reaches {missed}"
+def _candidates(engine: Engine, room: str, kernel: str) -> Iterator[tuple[Case, Variant]]:
+    """What `test_row` runs and may reach the kernel: its room's rows first, then reorders in front of others."""
+    able = [case for name, case in ROWS if name == room and needs(case, engine)]
+    for case in able:
+        yield case, Variant(bool(case.sequence), kernel)
+        yield case, Variant(bool(case.sequence))
+    yield from in_formats(able, kernel)
+    for name, case in ROWS:
+        yield from ((case, variant) for variant in variants_of(engine, name, case) if not variant.kernel)

@@ -1,0 +1,148 @@
+"""Case rows in shards: how each row is run, and programs of a shard's rows, whose kernels are built in one go.
+
+What runs follows from what the selector answers about the rows of a device, never from what ran before.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.jitter import StageCode
+from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.network.compile import execute_constants
+from clinfer.ops import ROOMS
+from clinfer.ops.room import Case
+from clinfer.program.build import build_program
+from clinfer.program.context import BuildContext
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.engine import Program as Built
+from tests.oracle import parameter_specs
+from tests.rooms.room_runner import PADDED, Variant, needs, topology_of
+from tests.seeds import FULL, seed_of
+
+Row = tuple[str, Case]
+LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
+WEIGHT = 1200
+"""About how many variants of rows a shard holds."""
+
+
+def kernels_of_room(name: str) -> list[str]:
+    """The names of the kernels in a room's tables."""
+    room = next(r for r in ROOMS if r.name == name)
+    return sorted({spec.name for specs in room.kernels.values() for spec in specs})
+
+
+def layouts_of(case: Case) -> list[str]:
+    """The formats that fit an input of the row, besides the planar one."""
+    ranks = sorted({len(shape) for shape, _ in parameter_specs(case)})
+    return [name for rank in ranks for name in LAYOUTS.get(rank, ())]
+
+
+def variants_of(engine: Engine, room_name: str, case: Case) -> list[Variant]:
+    """How a row is run, besides the formats that only some kernels need; GPUs compute in f16 as well."""
+    modes = [True, False] if case.sequence else [False]
+    layouts = layouts_of(case)
+    variants = [Variant(dynamic) for dynamic in modes]
+    kernels = kernels_of_room(room_name)
+    variants += [Variant(modes[0], kernel) for kernel in kernels if len(kernels) > 1]
+    chance = random.Random(f"{seed_of(case.name)}{case.name}")
+    chosen = [*(layouts if FULL else chance.sample(layouts, min(1, len(layouts)))), PADDED]
+    variants += [Variant(dynamic, "", layout) for layout in chosen for dynamic in (modes if FULL else modes[:1])]
+    if FULL:
+        variants += [Variant(dynamic, kernel, layout) for layout in chosen for kernel in kernels for dynamic in modes]
+    half = engine.capabilities.fp16 and (FULL or engine.device.type == "GPU") and _computes_f32(case)
+    return [*variants, *(replace(v, half=True) for v in variants)] if half else variants
+
+
+def shards_of(rows: Iterable[Row]) -> dict[str, int]:
+    """The shard of each room: rooms stay whole, and shards are about as much work each."""
+    weights: dict[str, int] = {}
+    for room, case in rows:
+        weights[room] = weights.get(room, 0) + len(kernels_of_room(room)) + 2 + len(case.sequence)
+    shards = [0] * max(1, round(sum(weights.values()) / WEIGHT))
+    found = {}
+    for room in sorted(weights, key=lambda name: (-weights[name], name)):
+        found[room] = shards.index(min(shards))
+        shards[found[room]] += weights[room]
+    return found
+
+
+def reaches(program: Program | Exception) -> set[str]:
+    """The kernels that a program runs."""
+    if isinstance(program, Exception):
+        return set()
+    return {i.spec.name for node in program.nodes for i in node.implementations}
+
+
+class Shard:
+    """The programs of some rows on a device; their kernels are built in batches when the first one is run."""
+
+    def __init__(self, engine: Engine, rows: Sequence[Row]) -> None:
+        self._engine = engine
+        self._kernels = _DeferringCache(engine)
+        self._shape_inference = OpenVinoShapeInference()
+        self._stream = engine.create_stream()
+        able = [(room, case) for room, case in rows if needs(case, engine)]
+        self._programs = {id(case): {variant: self.select(case, variant) for variant in variants_of(engine, room, case)}
+                          for room, case in able}
+        for room in dict(able):
+            self._add_formats(room, [case for name, case in able if name == room])
+        self._kernels.build()
+
+    def programs(self, case: Case) -> Mapping[Variant, Program | Exception]:
+        """What a row is run as, or why it cannot be."""
+        return self._programs[id(case)]
+
+    def select(self, case: Case, variant: Variant) -> Program | Exception:
+        """The program of a row, whose kernels are not built yet, or the error."""
+        context = BuildContext(self._engine, self._stream, self._kernels, self._shape_inference, variant.options(),
+                               execute_constants)
+        try:
+            return build_program(topology_of(case, variant), context)
+        except Exception as error:
+            return error
+
+    def _add_formats(self, room: str, cases: Sequence[Case]) -> None:
+        """Have kernels that no row of a room reached run on inputs in a format that they want."""
+        reached = set().union(*(reaches(p) for case in cases for p in self._programs[id(case)].values()))
+        for kernel in set(kernels_of_room(room)) - reached:
+            for case, variant in in_formats(cases, kernel):
+                program = self.select(case, variant)
+                if kernel in reaches(program):
+                    self._programs[id(case)][variant] = program
+                    break
+
+
+def in_formats(cases: Iterable[Case], kernel: str) -> Iterator[tuple[Case, Variant]]:
+    """Rows with a forced kernel, and with every format that fits their inputs."""
+    for case in cases:
+        for layout in layouts_of(case):
+            yield case, Variant(bool(case.sequence), kernel, layout)
+
+
+class _DeferringCache(KernelCache):
+    """Builds at once what runs during the build of a program, and all else together."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._waiting: dict[str, StageCode] = {}
+
+    def prepare(self, codes: Iterable[StageCode]) -> None:
+        self._waiting.update((code.kernel_id, code) for code in codes)
+
+    def program(self, kernel_id: str) -> Built:
+        if kernel_id in self._waiting:
+            super().prepare([self._waiting.pop(kernel_id)])
+        return super().program(kernel_id)
+
+    def build(self) -> None:
+        """Have everything that was asked for ready."""
+        super().prepare(self._waiting.values())
+        self._waiting.clear()
+
+
+def _computes_f32(case: Case) -> bool:
+    return not case.ordered and any(kind == "f32" for _, kind in parameter_specs(case))

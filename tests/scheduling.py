@@ -1,0 +1,60 @@
+"""Which tests run, in which order, and which ones stay together in one process.
+
+What takes long begins first, so that processes end at about the same time. Tests of one file and device stay together,
+because they share fixtures and kernels; what takes minutes is in parts that may run anywhere.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from tests.seeds import seed_of
+
+LONG = ("test_oclgrind.py", "conformance/test_conformance.py", "rooms/test_rooms.py", "models/", "sequences/")
+"""What begins first, in this order; its tests need not stay together."""
+IN_PART = ("rooms/test_rooms.py", "models/", "sequences/")
+"""Tests of which the second device of a type and further ones run a part, chosen by the seed."""
+PART = 1 / 3
+
+
+def split_part(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """(what runs, what is left out), because another device of the type runs it all."""
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (left_out if _is_left_out(item) else chosen).append(item)
+    return chosen, left_out
+
+
+def group(items: Iterable[pytest.Item]) -> None:
+    """Mark the tests that stay together."""
+    for item in items:
+        if _place(item) == len(LONG):
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.name} {device_of(item)}"))
+
+
+def device_of(item: pytest.Item) -> str:
+    """The name of the device that a test runs on; empty if it is none or not alone."""
+    row = getattr(item, "callspec", None)
+    name = row.params.get("device", "") if row else ""
+    return name if isinstance(name, str) else ""
+
+
+def place_of(item: pytest.Item) -> tuple[int, str]:
+    """What the tests are sorted by: what takes long first, groups together."""
+    mark = item.get_closest_marker("xdist_group")
+    return _place(item), mark.args[0] if mark else ""
+
+
+def _place(item: pytest.Item) -> int:
+    path = item.path.as_posix()
+    return next((number for number, part in enumerate(LONG) if part in path), len(LONG))
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    name, path = device_of(item), item.path.as_posix()
+    if not name or name.endswith(".0") or not any(part in path for part in IN_PART):
+        return False
+    return random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random() > PART
