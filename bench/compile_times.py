@@ -94,7 +94,7 @@ def _run(job: Job) -> tuple[float, list[np.ndarray]]:
         compiled = core.compile_model(job.folder / "model.xml", job.device, kept if job.way == "cache" else config)
     seconds = time.perf_counter() - start
     if job.way == "cold":
-        job.blob.write_bytes(compiled.export_model())
+        job.blob.write_bytes(compiled.export_model().getvalue())
         core.compile_model(job.folder / "model.xml", job.device, kept)
     elif job.way == "cache" and not compiled.get_property("LOADED_FROM_CACHE"):
         raise SystemExit(f"{job.model}: CACHE_DIR did not hold the model")

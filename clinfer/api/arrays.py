@@ -10,7 +10,7 @@ import numpy as np
 
 from clinfer.api.ports import PortKey, Ports, describe, describe_all, port_name
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import Shape, StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, shape_of, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -83,6 +83,9 @@ def by_key(inputs: Any, ports: Ports) -> Mapping[PortKey | None, Any]:
     if isinstance(inputs, ov.utils.data_helpers.OVDict):
         return dict(enumerate(inputs.values()))
     if isinstance(inputs, Mapping):
+        if None in inputs:
+            raise WrongTypeError("None names no input", where="infer request",
+                                 values={"inputs": describe_all(ports.inputs)})
         return inputs
     if isinstance(inputs, list) and len(ports.inputs) == 1 and _holds_numbers(inputs):
         return {0: inputs}
@@ -130,8 +133,8 @@ def logical_values(tensor: ov.Tensor, declared: Declared) -> np.ndarray:
 def check_tensor_type(tensor: ov.Tensor, declared: Declared) -> None:
     """Raise unless the tensor is a host tensor of the declared element type."""
     if not isinstance(tensor, ov.Tensor) or isinstance(tensor, ov.RemoteTensor):
-        raise ClinferError(f"{declared.label} needs an openvino.Tensor in host memory", where="infer request",
-                           values={"given": type(tensor).__name__})
+        raise WrongTypeError(f"{declared.label} needs an openvino.Tensor in host memory", where="infer request",
+                             values={"given": type(tensor).__name__})
     if tensor.element_type != declared.port.element_type:
         raise ClinferError(f"{declared.label} has the wrong element type", where="infer request",
                            values={"expected": describe(declared.port),
@@ -186,11 +189,11 @@ def _as_array(value: Any, declared: Declared) -> np.ndarray:
     return array
 
 
-def _not_numeric(value: Any, declared: Declared, dtype: np.dtype | None = None) -> ClinferError:
+def _not_numeric(value: Any, declared: Declared, dtype: np.dtype | None = None) -> WrongTypeError:
     given = type(value).__name__ + (f" of {dtype}" if dtype is not None else "")
-    return ClinferError(f"{declared.label} cannot be made from what was given", where="infer request",
-                        values={"given": given, "expected": describe(declared.port)},
-                        hint="give an array of numbers, an openvino.Tensor, or something that NumPy converts")
+    return WrongTypeError(f"{declared.label} cannot be made from what was given", where="infer request",
+                          values={"given": given, "expected": describe(declared.port)},
+                          hint="give an array of numbers, an openvino.Tensor, or something that NumPy converts")
 
 
 def raw_bytes(array: np.ndarray) -> np.ndarray:

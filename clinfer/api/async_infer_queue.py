@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
+from clinfer.api.arguments import check_callback
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.infer_request import InferRequest
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import WrongTypeError
 
 Callback: TypeAlias = Callable[[InferRequest, Any], None]
 
@@ -18,9 +19,12 @@ class AsyncInferQueue:
     """`jobs` requests of one model (0: as many as the model runs at a time), each started when it is idle."""
 
     def __init__(self, model: CompiledModel, jobs: int = 0) -> None:
-        if jobs < 0:
-            raise ClinferError("a queue needs a number of jobs", where="AsyncInferQueue", values={"jobs": jobs},
-                               hint="0 stands for as many as the model runs at a time")
+        if not isinstance(model, CompiledModel):
+            raise WrongTypeError("a queue runs a compiled model", where="AsyncInferQueue",
+                                 values={"given": type(model).__name__})
+        if not isinstance(jobs, int) or jobs < 0:
+            raise WrongTypeError("a queue needs a number of jobs", where="AsyncInferQueue", values={"jobs": jobs},
+                                 hint="0 stands for as many as the model runs at a time")
         count = jobs or model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
         self._jobs = _Jobs(count)
         self._requests = [InferRequest(model, partial(self._jobs.finish, id)) for id in range(count)]
@@ -34,6 +38,9 @@ class AsyncInferQueue:
     def __getitem__(self, i: int) -> InferRequest:
         return self._requests[i]
 
+    def __repr__(self) -> str:
+        return f"<AsyncInferQueue: {len(self)} jobs>"
+
     @property
     def userdata(self) -> list[Any]:
         """What was handed to the last `start_async` of each request."""
@@ -41,6 +48,7 @@ class AsyncInferQueue:
 
     def set_callback(self, callback: Callback) -> None:
         """Call `callback(request, userdata)` after every inference that succeeds, in the thread that ran it."""
+        check_callback(callback, "AsyncInferQueue")
         self._jobs.callback = callback
 
     def is_ready(self) -> bool:

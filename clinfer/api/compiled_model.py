@@ -1,6 +1,7 @@
 """The compiled model: a program, the streams that run it, and the ports users see."""
 from __future__ import annotations
 
+import io
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +10,12 @@ from typing import Any
 from weakref import WeakSet
 
 from clinfer.api.absent import NO_STATES
+from clinfer.api.arguments import only
 from clinfer.api.config import CompileConfig, pairs_of
 from clinfer.api.handles import Handle
 from clinfer.api.infer_request import InferRequest
 from clinfer.api.input_slot import InputSlot
-from clinfer.api.ports import PortKey, Ports, describe_all, port_name
+from clinfer.api.ports import ConstOutput, PortKey, Ports, describe_all, port_name
 from clinfer.api.results import Results
 from clinfer.api.runtime_model import runtime_model
 from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
@@ -52,7 +54,7 @@ class CompiledModel(metaclass=Handle):
         self.ports = ports
         self._config = config
         self._loaded_from_cache = False
-        self._request: InferRequest | None = None
+        self._infer_request: InferRequest | None = None
         self.requests: WeakSet[InferRequest] = WeakSet()
         self._profile: tuple[NodeProfile, ...] = ()
         # It starts its threads with the first background inferences, one per stream.
@@ -100,22 +102,22 @@ class CompiledModel(metaclass=Handle):
     # -- ports ----------------------------------------------------------------------------------
 
     @property
-    def inputs(self) -> list[ov.Output]:
+    def inputs(self) -> list[ConstOutput]:
         """The input ports, in the model's order."""
         return list(self.ports.inputs)
 
     @property
-    def outputs(self) -> list[ov.Output]:
+    def outputs(self) -> list[ConstOutput]:
         """The output ports, in the model's order."""
         return list(self.ports.outputs)
 
-    def input(self, key: PortKey | None = None) -> ov.Output:
+    def input(self, index: PortKey | None = None, *, tensor_name: str | None = None) -> ConstOutput:
         """The input port of an index or name; without one, the only input."""
-        return self.ports.inputs[self.ports.input_index(key)]
+        return self.ports.inputs[self.ports.input_index(only("input", index=index, tensor_name=tensor_name))]
 
-    def output(self, key: PortKey | None = None) -> ov.Output:
+    def output(self, index: PortKey | None = None, *, tensor_name: str | None = None) -> ConstOutput:
         """The output port of an index or name; without one, the only output."""
-        return self.ports.outputs[self.ports.output_index(key)]
+        return self.ports.outputs[self.ports.output_index(only("output", index=index, tensor_name=tensor_name))]
 
     # -- running --------------------------------------------------------------------------------
 
@@ -130,20 +132,20 @@ class CompiledModel(metaclass=Handle):
     def __call__(self, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *,
                  decode_strings: bool = True) -> Results:
         """Run in the request that belongs to this model, one call at a time; see InferRequest.infer."""
-        if self._request is None:
+        if self._infer_request is None:
             # A cycle would keep device memory until the garbage collector runs.
             own: Any = weakref.proxy(self)
-            self._request = InferRequest(own)
-        return self._request.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+            self._infer_request = InferRequest(own)
+        return self._infer_request.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
 
     # -- keeping it -----------------------------------------------------------------------------
 
-    def export_model(self, model_stream: Any = None) -> bytes | None:
-        """The compiled model as bytes for `Core.import_model`, see docs/compiled_blobs.md; or written into a
-        binary stream, which is set back to its beginning if it can be."""
+    def export_model(self, model_stream: Any = None) -> io.BytesIO | None:
+        """The compiled model as a stream for `Core.import_model`, see docs/compiled_blobs.md; or written into a binary
+        stream of the user's, which is set back to its beginning if it can be."""
         blob = save_model_parts(self.parts)
         if model_stream is None:
-            return blob.to_bytes()
+            return io.BytesIO(blob.to_bytes())
         write_blob(model_stream, blob)
         return None
 
@@ -203,9 +205,10 @@ class CompiledModel(metaclass=Handle):
                                values={"properties": ", ".join(sorted(values))})
         return values[str(property)]
 
-    def set_property(self, properties: Any) -> None:
+    def set_property(self, properties: Any = None, *, property: Any = None) -> None:
         """Always an error: the properties of a compiled model are fixed."""
-        names = ", ".join(name for name, _ in pairs_of(properties))
+        given = only("set_property", properties=properties, property=property)
+        names = ", ".join(name for name, _ in pairs_of(given))
         raise ClinferError("the properties of a compiled model cannot be changed",
                            where=self._where, values={"given": names},
                            hint="give them to compile_model, or to Core.set_property before it")

@@ -1,13 +1,16 @@
 """The entry: devices, reading models, compiling them."""
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 from clinfer.api.absent import NO_PLUGINS
+from clinfer.api.arguments import only
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import SETTABLE, CompileConfig
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
@@ -18,7 +21,8 @@ from clinfer.api.ports import Ports
 from clinfer.api.query import supported_layers
 from clinfer.api.saved_model import ModelParts, blob_contents, check_imported, load_model_parts
 from clinfer.base import knobs
-from clinfer.base.errors import ClinferError, OpenRankError
+from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
+from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.reading import OpenVinoCore, read_model
@@ -39,6 +43,25 @@ class Version:
     build_number: str
     description: str
 
+    @property
+    def major(self) -> int:
+        """The first number in `build_number`; 0 if there is none."""
+        return self._number(0)
+
+    @property
+    def minor(self) -> int:
+        """The second."""
+        return self._number(1)
+
+    @property
+    def patch(self) -> int:
+        """The third."""
+        return self._number(2)
+
+    def _number(self, place: int) -> int:
+        numbers = re.findall(r"\d+", self.build_number)
+        return int(numbers[place]) if place < len(numbers) else 0
+
 
 class Core:
     """OpenVINO's Core over the OpenCL devices of this machine; safe for use by several threads.
@@ -47,9 +70,12 @@ class Core:
     OpenVINO's own devices. Each device is opened once per Core, when it is first needed.
     """
 
-    register_plugin = register_plugins = unload_plugin = NO_PLUGINS
+    register_plugin = register_plugins = NO_PLUGINS
 
-    def __init__(self) -> None:
+    def __init__(self, xml_config_file: Any = "") -> None:
+        if xml_config_file:
+            raise ClinferError("clinfer has no plugins, and no files that list them", where="Core",
+                               values={"xml_config_file": xml_config_file}, hint=NO_PLUGINS.instead)
         self._reader = OpenVinoCore()
         self._is_extended = False
         self._engines: dict[tuple[str, int], Engine] = {}
@@ -73,10 +99,19 @@ class Core:
         config = {"ENABLE_MMAP": self._common.map_files, **(config or {})}
         return read_model(self._reader, model, weights, config)
 
-    def add_extension(self, extension: Any) -> None:
-        """Let models hold the operations of an openvino.Op class, of extensions, or of a library."""
+    def add_extension(self, extension: Any = None, *, extensions: Any = None, library_path: Any = None,
+                      custom_op: Any = None) -> None:
+        """Let models hold the operations of an extension, of several, of a library (its path), or of an openvino.Op
+        class."""
+        given = only("add_extension", extension=extension, extensions=extensions, library_path=library_path,
+                     custom_op=custom_op)
+        try:
+            self._reader.add_extension(given)
+        except (RuntimeError, TypeError) as error:
+            kind = WrongTypeError if isinstance(error, TypeError) else ClinferError
+            raise kind("OpenVINO cannot add this extension", where="Core",
+                       values={"given": repr(given), "OpenVINO says": reason_of(error)}) from None
         self._is_extended = True
-        self._reader.add_extension(extension)
 
     def compile_model(self, model: Any, device_name: str | RemoteContext | None = None,
                       config: dict[str, Any] | None = None, *, weights: Any = None) -> CompiledModel:
@@ -199,19 +234,35 @@ class Core:
         return self.available_devices
 
     def get_versions(self, device_name: str) -> dict[str, Version]:
-        """The driver of a device."""
+        """The driver of a device, under the name that was asked for."""
         device = choose_device(device_name)
-        return {device.name: Version(device.driver_version, f"{device.platform_name}, {device.platform_version}")}
+        return {device_name: Version(device.driver_version, f"{device.platform_name}, {device.platform_version}")}
 
-    def get_property(self, device_name: str | None = None, property: str | None = None) -> Any:
-        """`get_property(device, name)`, or `get_property(name)` for what holds for all devices."""
+    def unload_plugin(self, device_name: str) -> None:
+        """Forget a device and its default context; it is opened again when it is needed. Models, requests and contexts
+        keep what they use."""
+        forgotten = {device.name for device in devices_of(device_name)}
+        with self._lock:
+            self._engines = {key: engine for key, engine in self._engines.items() if key[0] not in forgotten}
+            self._contexts = {name: held for name, held in self._contexts.items() if name not in forgotten}
+
+    def get_property(self, device_name: str | None = None, property: str | None = None,
+                     arguments: Mapping[str, Any] | None = None, *, name: str | None = None) -> Any:
+        """`get_property(device, name)`, or `get_property(name)` for what holds for all devices. No property takes
+        `arguments`; an empty dictionary is none."""
+        property = only("get_property", property=property, name=name)
+        if arguments:
+            raise ClinferError(f"property {property} takes no arguments", where="get_property",
+                               values={"arguments": dict(arguments)})
         if device_name is None or property is None:
-            return self._common_property(str(property or device_name))
+            return self._common_property(_property_name(only("get_property", property=property, device=device_name)))
+        property = _property_name(property)
         device = choose_device(device_name)
         config = self._config_of(device).properties()
         if property in config:
             return config[property]
-        own = {**properties_of(device), "GPU_MEMORY_STATISTICS": lambda: self._memory_statistics(device)}
+        own = {**properties_of(device), "GPU_MEMORY_STATISTICS": lambda: self._memory_statistics(device),
+               "OPTIMAL_NUMBER_OF_INFER_REQUESTS": lambda: self._config_of(device).num_streams}
         if property == "SUPPORTED_PROPERTIES":
             return dict.fromkeys(["SUPPORTED_PROPERTIES", *own], "RO") | dict.fromkeys(SETTABLE, "RW")
         if property not in own:
@@ -227,18 +278,19 @@ class Core:
             found.update(engine.memory_statistics())
         return dict(found)
 
-    def set_property(self, device_name: Any = None, properties: Any = None) -> None:
+    def set_property(self, device_name: Any = None, properties: Any = None, *, property: Any = None) -> None:
         """`set_property(settings)` for all devices, or `set_property(device, settings)` for one.
 
         Models compiled later use them. `settings`: a dictionary, or what openvino.properties make.
         """
+        device = device_name if isinstance(device_name, str) else None
+        settings = only("set_property", properties=properties, property=property,
+                        device_name=device_name if device is None else None)
         with self._lock:
-            if isinstance(device_name, str):
-                for device in devices_of(device_name):
-                    config = self._config_of(device).updated(settings_for(device, properties))
-                    self._defaults[device.name] = config
+            if device is not None:
+                for each in devices_of(device):
+                    self._defaults[each.name] = self._config_of(each).updated(settings_for(each, settings))
             else:
-                settings = properties if device_name is None else device_name
                 self._common = self._common.updated(settings)
                 self._defaults = {name: config.updated(settings) for name, config in self._defaults.items()}
 
@@ -312,6 +364,13 @@ def compile_model(model: Any, device_name: str | None = "AUTO",
                   config: dict[str, Any] | None = None) -> CompiledModel:
     """Compile a model, or the model in a file, with a Core of its own."""
     return Core().compile_model(model, device_name, config)
+
+
+def _property_name(given: object) -> str:
+    if not isinstance(given, str):
+        raise WrongTypeError("properties are named by texts", where="get_property",
+                             values={"given": repr(given), "of type": type(given).__name__})
+    return str(given)
 
 
 def _unknown_property(name: str, where: str, known: Any) -> ClinferError:

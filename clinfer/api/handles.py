@@ -8,4 +8,5 @@ class Handle(type):
     """The kind of a class that, called with one of its own objects, gives that object back."""
 
     def __call__(cls, *parts: Any, **named: Any) -> Any:
-        return parts[0] if parts and isinstance(parts[0], cls) else super().__call__(*parts, **named)
+        other = parts[0] if parts else named.get("other")
+        return other if isinstance(other, cls) else super().__call__(*parts, **named)

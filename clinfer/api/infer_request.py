@@ -11,10 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clinfer.api.absent import NO_STATES
+from clinfer.api.arguments import check_callback, seconds
 from clinfer.api.flight import Flight, Flights
 from clinfer.api.handles import Handle
 from clinfer.api.input_slot import describe_given
-from clinfer.api.ports import describe_all
+from clinfer.api.ports import ConstOutput, describe_all
 from clinfer.api.profiling import profiling_info
 from clinfer.api.request_tensors import RequestTensors
 from clinfer.api.results import Results
@@ -61,9 +62,10 @@ class InferRequest(RequestTensors, metaclass=Handle):
         self._callback: Callable[[Any], None] | None = None
         self._on_finish = on_finish
         self._latency_ms = 0.0
+        self._was_started = False
         self._profile: tuple[NodeProfile, ...] = ()
         self._page = EMPTY_PAGE
-        self.userdata: Any = None
+        self._userdata: Any = None
         compiled_model.requests.add(self)
 
     # -- running --------------------------------------------------------------------------------
@@ -82,6 +84,7 @@ class InferRequest(RequestTensors, metaclass=Handle):
             self._run = None
             self._stop = threading.Event()
             self._give(inputs, share_inputs, keep=False)
+            self._was_started = True
             self._execute(start)
             return self._collect(share_outputs)
 
@@ -102,7 +105,8 @@ class InferRequest(RequestTensors, metaclass=Handle):
             for slot in self._inputs:
                 slot.prepare()
             if userdata is not None:
-                self.userdata = userdata
+                self._userdata = userdata
+            self._was_started = True
             self._stop = threading.Event()
             if self._compiled.shares_queue:
                 if not self._start_in_queue(run, start):
@@ -124,8 +128,10 @@ class InferRequest(RequestTensors, metaclass=Handle):
         self._join(None)
 
     def wait_for(self, timeout: float) -> bool:
-        """Wait at most that many milliseconds; whether the run is over. Raises what went wrong in it."""
-        return self._join(time.monotonic() + timeout / 1e3)
+        """Wait at most that many milliseconds; whether the run is over, False if none was ever started. Raises what
+        went wrong in it."""
+        deadline = time.monotonic() + seconds(timeout)
+        return self._was_started and self._join(deadline)
 
     def cancel(self) -> None:
         """End the run in progress, if there is one: who waits for it gets a CancelledError.
@@ -145,10 +151,8 @@ class InferRequest(RequestTensors, metaclass=Handle):
     def set_callback(self, callback: Callable[[Any], None], userdata: Any = None) -> None:
         """Call `callback(userdata)` after every background run that succeeds, in the thread that ran it."""
         self._check_idle()
-        if not callable(callback):
-            raise ClinferError("a callback must be callable", where="infer request",
-                               values={"given": type(callback).__name__})
-        self._callback, self.userdata = callback, userdata
+        check_callback(callback, "infer request")
+        self._callback, self._userdata = callback, userdata
 
     def _join(self, deadline: float | None) -> bool:
         """Wait for the present run and for those that its callback starts; whether they are over."""
@@ -177,7 +181,7 @@ class InferRequest(RequestTensors, metaclass=Handle):
         self._busy.release()
         try:
             if callback is not None and error is None:
-                callback(self.userdata)
+                callback(self._userdata)
         except BaseException as caught:
             error = error or caught
         self._callback_threads.discard(thread)
@@ -312,6 +316,11 @@ class InferRequest(RequestTensors, metaclass=Handle):
     # -- what it tells --------------------------------------------------------------------------
 
     @property
+    def userdata(self) -> Any:
+        """What was last given to `set_callback` or `start_async` beside it."""
+        return self._userdata
+
+    @property
     def results(self) -> Results:
         """The results of the last inference."""
         self._check_idle()
@@ -334,12 +343,9 @@ class InferRequest(RequestTensors, metaclass=Handle):
     def get_profiling_info(self) -> list[ov.ProfilingInfo]:
         """What each primitive cost in the last inference: `real_time` on the device, `cpu_time` on the host.
 
-        The model must be compiled with PERF_COUNT. Before the first inference every primitive is NOT_RUN.
+        Before the first inference, and without PERF_COUNT, every primitive is NOT_RUN.
         """
         self._check_idle()
-        if not self._compiled.profiles:
-            raise ClinferError("profiling is off", where="infer request",
-                               hint='compile the model with {"PERF_COUNT": True}')
         return profiling_info(self._profile or unexecuted(self._compiled.program))
 
     @property
@@ -348,12 +354,12 @@ class InferRequest(RequestTensors, metaclass=Handle):
         return self.get_profiling_info()
 
     @property
-    def model_inputs(self) -> list[ov.Output]:
+    def model_inputs(self) -> list[ConstOutput]:
         """The compiled model's input ports."""
         return list(self._ports.inputs)
 
     @property
-    def model_outputs(self) -> list[ov.Output]:
+    def model_outputs(self) -> list[ConstOutput]:
         """The compiled model's output ports."""
         return list(self._ports.outputs)
 

@@ -1,6 +1,7 @@
 """One input of an infer request: where its contents are, and how they reach the device."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -164,7 +165,10 @@ class InputSlot:
         return self._tensor is None and self._data is None and self._memory is not None
 
     def prepare(self) -> None:
-        """Raise unless there are contents that the model admits; nothing is transferred yet."""
+        """Raise unless there are contents that the model admits; nothing is transferred yet.
+
+        An input that was never given is zeros in the smallest shape that the model admits.
+        """
         if self.declared.is_surface and self.remotes:
             # Images cannot change any more.
             return
@@ -175,9 +179,8 @@ class InputSlot:
             self._data = self._batch.on_host()
         elif self._tensor is not None:
             self._data = from_tensor(self._tensor, self.declared)
-        elif self._data is None and self._memory is None:
-            raise ClinferError(f"{self.declared.label} was never given", where="infer request",
-                               hint="pass it to infer(), or set or fill its tensor before")
+        elif self._data is None and self._memory is None and not self.declared.is_surface:
+            self._data = zeros(self.declared)
         if self.declared.is_surface:
             raise ClinferError(f"{self.declared.label} is a surface, and was given memory of the host",
                                where="infer request", hint="give images, made tensors by a context's create_tensor or "
@@ -280,6 +283,16 @@ def _fill(tensor: ov.Tensor, data: HostData, declared: Declared) -> bool:
         return False
     raw_bytes(tensor.data)[:] = raw_bytes(data.units)
     return True
+
+
+def zeros(declared: Declared) -> HostData:
+    """Zeros in the smallest shape that the model admits. Errors: an input of which not even the rank is known."""
+    if declared.shape is None:
+        raise ClinferError(f"{declared.label} was never given, and its rank is open", where="infer request",
+                           hint="pass it to infer(), or set or fill its tensor before")
+    shape, kind = tuple(d.low if isinstance(d, Dim) else d for d in declared.shape), declared.element_type
+    units = (kind.byte_size(math.prod(shape)),) if kind.is_packed else shape
+    return HostData(np.zeros(units, kind.storage), shape, is_private=True)
 
 
 def blank_shape(declared: Declared) -> list[int]:

@@ -11,7 +11,9 @@ from clinfer.api.core import Core, Version, compile_model
 from clinfer.api.foreign_arrays import from_dlpack
 from clinfer.api.hand_made import build_network
 from clinfer.api.infer_request import InferRequest
-from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
+from clinfer.api.ports import ConstOutput
+from clinfer.api.tensor_copies import teach_host_tensors
+from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError, WrongTypeError
 from clinfer.frontend.openvino_import import openvino
 from clinfer.remote import ocl
 from clinfer.remote.context import ClContext, RemoteContext
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 # Spelt out, because a type checker that is strict takes names for exported only where they are listed.
 __all__ = [
     "AsyncInferQueue", "CancelledError", "ClBufferTensor", "ClContext", "ClImage2DTensor", "ClinferError",
-    "CompiledModel", "Core", "D3DBufferTensor", "D3DContext", "D3DSurface2DTensor", "InferRequest", "RemoteContext",
-    "RemoteTensor", "USMTensor", "UnsupportedError", "VAContext", "VASurfaceTensor", "Version", "build_network",
-    "compile_model", "from_dlpack",
+    "CompiledModel", "ConstOutput", "Core", "D3DBufferTensor", "D3DContext", "D3DSurface2DTensor", "InferRequest",
+    "RemoteContext", "RemoteTensor", "USMTensor", "UnsupportedError", "VAContext", "VASurfaceTensor", "Version",
+    "WrongTypeError", "build_network", "compile_model", "from_dlpack",
 ]
 # C++ has `ocl` in the namespace ov::intel_gpu. clinfer.frontend hands out what openvino.frontend holds, besides its
 # own modules.
@@ -34,3 +36,4 @@ _OURS = {"frontend": frontend, "intel_gpu": SimpleNamespace(ocl=ocl), **{name: g
 PUBLIC = tuple(sorted({name for name in vars(openvino) if not name.startswith("_")} | set(_OURS)))
 
 globals().update({name: _OURS.get(name) or getattr(openvino, name) for name in PUBLIC})
+teach_host_tensors()

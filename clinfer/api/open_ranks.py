@@ -1,6 +1,7 @@
 """Models whose ranks are known only when inputs are given: compiled for ranks when they are first seen."""
 from __future__ import annotations
 
+import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -161,7 +162,7 @@ class OpenRankModel(CompiledModel):
         """See CompiledModel; none are known before the first inference."""
         return () if self._last is None else self._last.host_waits
 
-    def export_model(self, model_stream: Any = None) -> bytes | None:
+    def export_model(self, model_stream: Any = None) -> io.BytesIO | None:
         """Always an error: what the model becomes is not settled."""
         raise ClinferError("a model whose ranks are open cannot be exported", where=self._where,
                            values={"inputs": describe_all(self.ports.inputs)},

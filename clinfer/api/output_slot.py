@@ -11,6 +11,7 @@ from clinfer.api.input_slot import blank_shape
 from clinfer.api.remote_checks import check_remote, check_remote_output
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
+from clinfer.frontend.host_tensors import host_tensor_over
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.buffers import OfferedMemory
 from clinfer.network.output import NetworkOutput
@@ -24,8 +25,9 @@ from clinfer.runtime.stream import Stream
 class OutputSlot:
     """The results go to a new array at every inference, or to one and the same tensor once the user set or got it.
 
-    An array whose owner wants it overwritten (`share`) takes the next results of the same shape. Results of
-    another shape go elsewhere: the memory of what was handed out is never given back under its owner.
+    An array whose owner wants it overwritten (`share`) takes the next results of the same shape, and is the memory of
+    the tensor that the user gets. Results of another shape go elsewhere: the memory of what was handed out is never
+    given back under its owner.
 
     The device itself writes to a remote tensor, and to a host tensor in memory that it reaches.
     """
@@ -41,6 +43,7 @@ class OutputSlot:
         self._tensor: ov.Tensor | None = None
         self._units: np.ndarray | None = None
         self._written: np.ndarray | None = None
+        self._is_users = False
         self._is_shared = False
         self._shape: StaticShape = ()
 
@@ -54,12 +57,14 @@ class OutputSlot:
         if isinstance(tensor, RemoteTensor):
             check_remote_output(tensor, self.declared, self._engine)
             self._tensor, self._remote, self._units, self._written = None, tensor, None, None
+            self._is_shared = False
             self._place.forget()
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
             self.declared.check_shape(tuple(tensor.shape))
         self._tensor, self._remote, self._units, self._written = tensor, None, None, None
+        self._is_users, self._is_shared = True, False
         self._place.forget()
 
     def get_tensor(self) -> ov.Tensor | RemoteTensor:
@@ -74,10 +79,12 @@ class OutputSlot:
             kind = self.declared.port.element_type
             if self._units is None:
                 self._tensor = ov.Tensor(kind, blank_shape(self.declared))
+            elif self._is_shared:
+                self._tensor = host_tensor_over(self._units, self.declared.element_type, self._shape)
             else:
                 self._tensor = ov.Tensor(kind, list(self._shape))
                 raw_bytes(self._tensor.data)[:] = raw_bytes(self._units)
-                self._units = None
+            self._units, self._is_users = None, False
         return self._tensor
 
     @property
@@ -100,7 +107,7 @@ class OutputSlot:
         if self._remote is not None:
             check_remote(self._remote, self.declared, self._engine)
             return self._remote.memory
-        units = None if self._tensor is None else self._tensor.data
+        units = None if self._tensor is None or self._is_lent_out else self._tensor.data
         found = None if units is None else self._place.memory(units)
         if units is None or found is None or (read and overlaps(span_of(units), read)):
             self._offered = None
@@ -147,11 +154,19 @@ class OutputSlot:
             raise ClinferError(f"{self.declared.label} was not computed yet", where="infer request",
                                hint="call infer() first, or start_async() and wait()")
         if self._units is None:
+            self._is_shared = self._is_shared or share
             return self.get_tensor().data if share else self.get_tensor().data.copy()
         self._is_shared = share
-        return self._units
+        return self._units.view() if share else self._units
+
+    @property
+    def _is_lent_out(self) -> bool:
+        """Whether somebody holds an array in memory of the slot's own, which another shape must not touch."""
+        return self._is_shared and not self._is_users
 
     def _target(self, shape: StaticShape) -> np.ndarray:
+        if self._tensor is not None and self._is_lent_out and tensor_shape(self._tensor, self.declared) != shape:
+            self._tensor, self._is_shared = None, False
         if self._tensor is not None:
             self._reshape(self._tensor, shape)
             return self._tensor.data

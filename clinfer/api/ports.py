@@ -3,30 +3,57 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.frontend.bodies import typed
 from clinfer.frontend.openvino_import import openvino as ov
 
-PortKey: TypeAlias = int | str | ov.Output | ov.ConstOutput
+_OpenVinoConstOutput: TypeAlias = ov.ConstOutput
+"""OpenVINO's class, also where clinfer's has taken its name."""
+AnyPort: TypeAlias = ov.Output | _OpenVinoConstOutput
+PortKey: TypeAlias = int | str | AnyPort
+_PORTS = (ov.Output, _OpenVinoConstOutput)
+_NAMES = (str, *_PORTS)
+PORT_KEYS = (int, np.integer, *_NAMES)
+
+
+class ConstOutput(ov.Output):
+    """A port of a compiled model: an openvino.Output of a Parameter or Result that belongs to no model.
+
+    OpenVINO's own class of this name is made by its plugins alone. This one adds nothing to an Output, so that an
+    Output can become one, and OpenVINO's functions take it as such.
+    """
+
+    __slots__ = ()
+
+    def __copy__(self) -> ConstOutput:
+        return _as_const(self.node.output(self.index))
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise TypeError("cannot deepcopy 'openvino.ConstOutput' object.")
+
+
+def _as_const(port: ov.Output) -> ConstOutput:
+    port.__class__ = ConstOutput
+    return port
 
 
 @dataclass(frozen=True)
 class Ports:
     """Ports in the model's order; each carries the names, type, partial shape and layout of the model's."""
 
-    inputs: tuple[ov.Output, ...]
-    outputs: tuple[ov.Output, ...]
+    inputs: tuple[ConstOutput, ...]
+    outputs: tuple[ConstOutput, ...]
 
     @staticmethod
     def of(model: ov.Model) -> Ports:
         """Stand-ins for the ports of a model, unaffected by what happens to it later."""
         model = typed(model)
         return Ports(tuple(make_input(*_description(port)) for port in model.inputs),
-                     tuple(make_output(*_description(port)) for port in model.outputs))
+                     tuple(make_output(*_description(port), source_of(port)) for port in model.outputs))
 
     def input_index(self, key: PortKey | None) -> int:
         """The index of an input given by index, name or port; None means the only one."""
@@ -38,11 +65,11 @@ class Ports:
 
     def search_output(self, key: object) -> int | None:
         """The index of an output given by name or port, or None."""
-        return _search(self.outputs, key) if isinstance(key, str | ov.Output | ov.ConstOutput) else None
+        return _search(self.outputs, key) if isinstance(key, _NAMES) else None
 
-    def find(self, key: str | ov.Output | ov.ConstOutput) -> tuple[bool, int]:
+    def find(self, key: str | AnyPort) -> tuple[bool, int]:
         """(whether it is an input, its index) of a name or port."""
-        if not isinstance(key, str | ov.Output | ov.ConstOutput):
+        if not isinstance(key, _NAMES):
             raise _no_key("tensors are named by name or port", key)
         for is_input, ports in ((True, self.inputs), (False, self.outputs)):
             index = _search(ports, key)
@@ -55,23 +82,33 @@ class Ports:
                            values={"inputs": describe_all(self.inputs), "outputs": describe_all(self.outputs)})
 
 
-def make_input(kind: ov.Type, shape: ov.PartialShape, layer: str, names: Iterable[str], layout: ov.Layout) -> ov.Output:
+def make_input(kind: ov.Type, shape: ov.PartialShape, layer: str, names: Iterable[str],
+               layout: ov.Layout) -> ConstOutput:
     """The port of a Parameter that belongs to no model."""
     return _named(ov.op.Parameter(kind, shape), layer, names, layout)
 
 
 def make_output(kind: ov.Type, shape: ov.PartialShape, layer: str, names: Iterable[str],
-                layout: ov.Layout) -> ov.Output:
-    """The port of a Result that belongs to no model."""
-    return _named(ov.op.Result(ov.op.Parameter(kind, shape).output(0)), layer, names, layout)
+                layout: ov.Layout, source: str) -> ConstOutput:
+    """The port of a Result that belongs to no model. `source`: the name of the node that it reads."""
+    read = ov.op.Parameter(kind, shape)
+    read.set_friendly_name(source)
+    return _named(ov.op.Result(read.output(0)), layer, names, layout)
 
 
-def _named(node: ov.Node, layer: str, names: Iterable[str], layout: ov.Layout) -> ov.Output:
+def source_of(port: ov.Output) -> str:
+    """What the Result of a port reads, as OpenVINO names it: the layer, and which output if it has several."""
+    read = port.node.input_value(0)
+    name: str = read.node.friendly_name
+    return name if read.node.get_output_size() == 1 else f"{name}:{read.index}"
+
+
+def _named(node: ov.Node, layer: str, names: Iterable[str], layout: ov.Layout) -> ConstOutput:
     node.set_friendly_name(layer)
     port = node.output(0)
     port.set_names(set(names))
     ov.layout_helpers.set_layout(port, layout)
-    return port
+    return _as_const(port)
 
 
 def _description(port: ov.Output) -> tuple[ov.Type, ov.PartialShape, str, set[str], ov.Layout]:
@@ -95,7 +132,7 @@ def describe_all(ports: Sequence[ov.Output]) -> str:
 
 
 def _label(key: object) -> str:
-    return str(key) if isinstance(key, int | ov.Output | ov.ConstOutput) else repr(key)
+    return str(key) if isinstance(key, (int, *_PORTS)) else repr(key)
 
 
 def _index(ports: Sequence[ov.Output], key: object, kind: str) -> int:
@@ -105,9 +142,9 @@ def _index(ports: Sequence[ov.Output], key: object, kind: str) -> int:
                                values={f"{kind}s": describe_all(ports)},
                                hint=f"give the {kind}'s index, name or port")
         return 0
-    if isinstance(key, int | np.integer):
-        found = int(key) if 0 <= key < len(ports) else None
-    elif isinstance(key, str | ov.Output | ov.ConstOutput):
+    if isinstance(key, int | np.integer) and key >= 0:
+        found = int(key) if key < len(ports) else None
+    elif isinstance(key, _NAMES):
         found = _search(ports, key)
         if found is None and kind == "input":
             found = _plane(ports, key)
@@ -119,11 +156,11 @@ def _index(ports: Sequence[ov.Output], key: object, kind: str) -> int:
     return found
 
 
-def _no_key(what: str, key: object) -> ClinferError:
-    return ClinferError(what, where="infer request", values={"given": repr(key), "of type": type(key).__name__})
+def _no_key(what: str, key: object) -> WrongTypeError:
+    return WrongTypeError(what, where="infer request", values={"given": repr(key), "of type": type(key).__name__})
 
 
-def _search(ports: Sequence[ov.Output], key: str | ov.Output | ov.ConstOutput) -> int | None:
+def _search(ports: Sequence[ov.Output], key: str | AnyPort) -> int | None:
     """The first port that is `key`, shares a tensor name with it, or has its layer's name."""
     if isinstance(key, str):
         names, layer = {key}, key

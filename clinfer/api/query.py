@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from clinfer.api.open_ranks import is_open
-from clinfer.base.errors import ClinferError, OpenRankError
+from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
 from clinfer.frontend.conversions import element_type_of, layer_of
 from clinfer.frontend.layers import trace_layers
 from clinfer.frontend.openvino_import import openvino as ov
@@ -22,8 +22,8 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str) -> list[st
     model with inputs of dynamic rank, layers of which nothing but a rank is missing count as supported.
     """
     if not isinstance(model, ov.Model):
-        raise ClinferError("query_model needs an openvino.Model", where="core",
-                           values={"given": type(model).__name__}, hint="read the file with read_model first")
+        raise WrongTypeError("query_model needs an openvino.Model", where="core",
+                             values={"given": type(model).__name__}, hint="read the file with read_model first")
     prepared = prepare(model, precision)
     refused = refusals(engine, single_layers(prepared), OpenVinoShapeInference())
     if is_open(model):

@@ -5,8 +5,8 @@ from clinfer.api import names
 from clinfer.api.submodules import alias_former_package
 from clinfer.frontend.openvino_import import openvino
 
-REPLACED = ("AsyncInferQueue", "CompiledModel", "Core", "InferRequest", "RemoteContext", "RemoteTensor",
-            "compile_model")
+REPLACED = ("AsyncInferQueue", "CompiledModel", "ConstOutput", "Core", "InferRequest", "RemoteContext", "RemoteTensor",
+            "VAContext", "VASurfaceTensor", "Version", "compile_model")
 
 
 def replace_openvino() -> None:

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from clinfer.api.arguments import only
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
 from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
-from clinfer.api.ports import PortKey, describe
-from clinfer.base.errors import ClinferError
+from clinfer.api.ports import AnyPort, PortKey, describe
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.buffers import OfferedMemory
 from clinfer.remote.host_memories import HostPlace, Span
@@ -27,8 +28,8 @@ AnyTensor: TypeAlias = ov.Tensor | RemoteTensor
 
 def _items(tensors: Any, name: str) -> Iterable[tuple[Any, AnyTensor]]:
     if not isinstance(tensors, Mapping):
-        raise ClinferError(f"{name} takes a dictionary, or a key and a list of tensors", where="infer request",
-                           values={"given": type(tensors).__name__})
+        raise WrongTypeError(f"{name} takes a dictionary, or a key and a list of tensors", where="infer request",
+                             values={"given": type(tensors).__name__})
     return tensors.items()
 
 
@@ -70,13 +71,17 @@ class RequestTensors:
             else:
                 self._set(self._inputs[index], value)
 
-    def _set(self, slot: InputSlot | OutputSlot, tensor: AnyTensor) -> None:
+    def _set(self, slot: InputSlot | OutputSlot, tensor: AnyTensor | None) -> None:
         slot.set_tensor(tensor)
         self._had_tensor = True
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
 
-    def _set_batch(self, index: int, tensors: Sequence[AnyTensor]) -> None:
-        self._inputs[index].set_tensors(list(tensors))
+    def _set_batch(self, index: int, tensors: Iterable[AnyTensor]) -> None:
+        if not isinstance(tensors, Iterable):
+            raise WrongTypeError("a batch is given as a list of tensors", where="infer request",
+                                 values={"given": type(tensors).__name__})
+        tensors = list(tensors)
+        self._inputs[index].set_tensors(tensors)
         self._had_remote = self._had_remote or any(isinstance(tensor, RemoteTensor) for tensor in tensors)
 
     def _convert(self, inputs: Any) -> dict[int, HostData | AnyTensor]:
@@ -126,25 +131,28 @@ class RequestTensors:
 
     # -- tensors --------------------------------------------------------------------------------
 
-    def set_tensor(self, key: str | ov.Output | ov.ConstOutput, tensor: AnyTensor) -> None:
+    def set_tensor(self, name: str | AnyPort | None = None, tensor: AnyTensor | None = None, *,
+                   port: AnyPort | None = None) -> None:
         """Use a tensor of the host or of a remote context as the input or output of a name or port."""
         self._check_idle()
-        is_input, index = self._ports.find(key)
+        is_input, index = self._ports.find(only("set_tensor", name=name, port=port))
         self._set((self._inputs if is_input else self._outputs)[index], tensor)
 
-    def set_tensors(self, key: Mapping[Any, AnyTensor] | str | ov.Output | ov.ConstOutput,
-                    tensors: Sequence[AnyTensor] | None = None) -> None:
+    def set_tensors(self, inputs: Mapping[Any, AnyTensor] | str | AnyPort | None = None,
+                    tensors: Sequence[AnyTensor] | None = None, *, tensor_name: str | None = None,
+                    port: AnyPort | None = None) -> None:
         """`set_tensors({key: tensor})`: `set_tensor` for each item. `set_tensors(key, tensors)`: one tensor for each
         entry of the batch of the input of a name or port, each of which has shape 1 along the first axis.
 
         Images of a batch are read where they lie; other tensors are copied into one memory at each inference.
         """
+        given = only("set_tensors", inputs=inputs, tensor_name=tensor_name, port=port)
         if tensors is None:
-            for each, tensor in _items(key, "set_tensors"):
+            for each, tensor in _items(given, "set_tensors"):
                 self.set_tensor(each, tensor)
             return
         self._check_idle()
-        is_input, index = self._ports.find(key)
+        is_input, index = self._ports.find(given)
         if not is_input:
             raise ClinferError("set_tensors gives the entries of a batch to inputs alone", where="infer request",
                                values={"output": describe(self._ports.outputs[index])})
@@ -162,25 +170,27 @@ class RequestTensors:
         key, value = (None, index) if tensor is None else (index, tensor)
         self._set(self._outputs[self._ports.output_index(key)], value)
 
-    def set_input_tensors(self, index: Any = None, tensors: Sequence[AnyTensor] | None = None) -> None:
+    def set_input_tensors(self, inputs: Any = None, tensors: Sequence[AnyTensor] | None = None, *,
+                          idx: PortKey | None = None) -> None:
         """`set_input_tensors({index: tensor})`: `set_input_tensor` for each item. `set_input_tensors(index, tensors)`,
         or `set_input_tensors(tensors)` where there is one input: see `set_tensors`."""
-        if tensors is None and isinstance(index, Mapping):
-            for each, tensor in index.items():
+        given = only("set_input_tensors", inputs=inputs, idx=idx)
+        if tensors is None and isinstance(given, Mapping):
+            for each, tensor in given.items():
                 self.set_input_tensor(each, tensor)
             return
         self._check_idle()
-        key, given = (None, index) if tensors is None else (index, tensors)
-        self._set_batch(self._ports.input_index(key), given)
+        key, batch = (None, given) if tensors is None else (given, tensors)
+        self._set_batch(self._ports.input_index(key), batch)
 
-    def set_output_tensors(self, tensors: Mapping[PortKey, AnyTensor]) -> None:
+    def set_output_tensors(self, outputs: Mapping[PortKey, AnyTensor]) -> None:
         """`set_output_tensor` for each item."""
-        for key, tensor in tensors.items():
+        for key, tensor in _items(outputs, "set_output_tensors"):
             self.set_output_tensor(key, tensor)
 
-    def get_tensor(self, key: str | ov.Output | ov.ConstOutput) -> AnyTensor:
+    def get_tensor(self, name: str | AnyPort | None = None, *, port: AnyPort | None = None) -> AnyTensor:
         """The tensor of the input or output of a name or port; see get_input_tensor."""
-        is_input, index = self._ports.find(key)
+        is_input, index = self._ports.find(only("get_tensor", name=name, port=port))
         return self.get_input_tensor(index) if is_input else self.get_output_tensor(index)
 
     def get_input_tensor(self, index: PortKey | None = None) -> AnyTensor:

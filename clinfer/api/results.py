@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from clinfer.api.ports import PortKey, Ports
+from clinfer.api.ports import PORT_KEYS, PortKey, Ports
+from clinfer.base.errors import WrongTypeError
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -15,7 +16,7 @@ class Results(ov.utils.data_helpers.OVDict):
 
     A result that was written to a remote tensor is that tensor: it is not copied to the host.
 
-    An unknown key is a KeyError, as in every mapping.
+    An unknown key is a KeyError, as in every mapping, one that is no index, name or port a TypeError.
     """
 
     __slots__ = ("_arrays", "_ports")
@@ -28,6 +29,9 @@ class Results(ov.utils.data_helpers.OVDict):
     def __getitem__(self, key: PortKey) -> Any:
         if isinstance(key, int | np.integer) and -len(self._arrays) <= key < len(self._arrays):
             return self._arrays[key]
+        if not isinstance(key, PORT_KEYS):
+            raise WrongTypeError("results are named by index, name or port", where="infer request",
+                                 values={"given": repr(key), "of type": type(key).__name__})
         index = self._ports.search_output(key)
         if index is None:
             raise KeyError(key)

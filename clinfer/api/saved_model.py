@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from clinfer.api.config import CompileConfig
-from clinfer.api.ports import Ports, make_input, make_output
+from clinfer.api.ports import Ports, make_input, make_output, source_of
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import Shape
 from clinfer.frontend.conversions import element_type_of, ov_type, partial_shape_of, shape_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -39,13 +39,15 @@ class ModelParts:
 
 @dataclass(frozen=True)
 class SavedPort:
-    """An input or output: its layer's name, its tensor names, what it holds, and OpenVINO's layout as text."""
+    """An input or output: its layer's name, its tensor names, what it holds, OpenVINO's layout as text, and the name of
+    what an output reads."""
 
     layer: str
     names: tuple[str, ...]
     element_type: ElementType
     shape: Shape | None
     layout: str
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class SavedModel:
 
 def save_model_parts(parts: ModelParts, also_made_with: Mapping[str, str] | None = None) -> Blob:
     """The blob of a compiled model; `also_made_with` are further conditions for loading it again."""
-    saved = SavedModel(parts.name, tuple(map(_saved_port, parts.ports.inputs)),
-                       tuple(map(_saved_port, parts.ports.outputs)), parts.input_names, parts.output_names,
-                       _saved_config(parts.config))
+    inputs = tuple(map(_saved_port, parts.ports.inputs))
+    outputs = tuple(_saved_port(port, source_of(port)) for port in parts.ports.outputs)
+    saved = SavedModel(parts.name, inputs, outputs, parts.input_names, parts.output_names, _saved_config(parts.config))
     return save_program(parts.program, saved, {**_front_end(), **(also_made_with or {})})
 
 
@@ -76,7 +78,7 @@ def load_model_parts(content: memoryview, engine: Engine,
         raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
     with making_sense():
         ports = Ports(tuple(make_input(*_description(port)) for port in saved.inputs),
-                      tuple(make_output(*_description(port)) for port in saved.outputs))
+                      tuple(make_output(*_description(port), port.source) for port in saved.outputs))
         return ModelParts(saved.name, program, ports, saved.input_names, saved.output_names, _config(saved.config))
 
 
@@ -94,19 +96,29 @@ def check_imported(compiled_with: CompileConfig, wanted: CompileConfig) -> None:
 
 
 def blob_contents(source: Any) -> memoryview:
-    """The bytes of a blob: in memory, in an openvino.Tensor, in an open binary stream (from where it stands), or
-    in a file, which is mapped into memory. Errors: ClinferError for anything else, or a file that is missing."""
+    """The bytes of a blob: in memory, in an openvino.Tensor, in an open binary stream (from where it stands; it is set
+    back to there if it can be), or in a file, which is mapped into memory. Errors: ClinferError for anything else, or a
+    file that is missing."""
     if isinstance(source, str | os.PathLike):
         return _mapped(Path(source))
     if isinstance(source, ov.Tensor):
         source = source.data
     elif hasattr(source, "read"):
-        source = source.read()
+        source = _read(source)
     try:
         return memoryview(source).cast("B")
     except TypeError:
-        raise ClinferError("a compiled blob is given as bytes, a binary stream, a tensor or the path of a file",
-                           where="import of a model", values={"given": type(source).__name__}) from None
+        raise WrongTypeError("a compiled blob is given as bytes, a binary stream, a tensor or the path of a file",
+                             where="import of a model", values={"given": type(source).__name__}) from None
+
+
+def _read(stream: Any) -> Any:
+    is_seekable = hasattr(stream, "seekable") and stream.seekable()
+    begin = stream.tell() if is_seekable else 0
+    content = stream.read()
+    if is_seekable:
+        stream.seek(begin)
+    return content
 
 
 def write_blob(stream: Any, blob: Blob) -> None:
@@ -118,9 +130,9 @@ def write_blob(stream: Any, blob: Blob) -> None:
         if stream.seekable():
             stream.seek(0)
     except (AttributeError, TypeError) as error:
-        raise ClinferError("a model is exported into a binary stream", where="export",
-                           values={"given": type(stream).__name__, "because": error},
-                           hint="open a file with 'wb', or take the bytes that export_model() returns") from None
+        raise WrongTypeError("a model is exported into a binary stream", where="export",
+                             values={"given": type(stream).__name__, "because": error},
+                             hint="open a file with 'wb', or take the stream that export_model() returns") from None
 
 
 def _mapped(path: Path) -> memoryview:
@@ -141,11 +153,11 @@ def _front_end() -> dict[str, str]:
     return {"OpenVINO": ov.get_version()}
 
 
-def _saved_port(port: ov.Output) -> SavedPort:
+def _saved_port(port: ov.Output, source: str = "") -> SavedPort:
     node = port.get_node()
     return SavedPort(node.get_friendly_name(), tuple(sorted(port.get_names())),
                      element_type_of(port.get_element_type(), f"port {node.get_friendly_name()!r}"),
-                     shape_of(port.get_partial_shape()), ov.layout_helpers.get_layout(port).to_string())
+                     shape_of(port.get_partial_shape()), ov.layout_helpers.get_layout(port).to_string(), source)
 
 
 def _description(port: SavedPort) -> tuple[ov.Type, ov.PartialShape, str, tuple[str, ...], ov.Layout]:

@@ -37,6 +37,10 @@ class ClinferError(RuntimeError):
         return type(self)(self.what, where=joined, values=self.values, hint=self.hint)
 
 
+class WrongTypeError(ClinferError, TypeError):
+    """An argument, a key or a value is of a type that is not taken, or is given by no name or by two."""
+
+
 class UnsupportedError(ClinferError):
     """The model has an operation or an element type that clinfer does not have."""
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import StaticShape
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -24,8 +24,8 @@ def read_element_type(given: Any, where: str) -> ElementType:
     except (TypeError, RuntimeError) as error:
         if isinstance(error, ClinferError):
             raise
-        raise ClinferError("this is no element type", where=where, values={"given": repr(given)},
-                           hint="give an openvino.Type, or a NumPy type") from None
+        raise WrongTypeError("this is no element type", where=where, values={"given": repr(given)},
+                             hint="give an openvino.Type, or a NumPy type") from None
 
 
 def read_shape(given: Any, where: str) -> StaticShape:
@@ -63,8 +63,8 @@ def storage_of(given: Any, where: str) -> tuple[ElementType, StaticShape, np.nda
         return element_type_of(given.element_type, where), static_shape_of(given.shape), given.data
     if isinstance(given, np.ndarray):
         return ElementType.of_numpy(given.dtype), given.shape, given
-    raise ClinferError("a tensor is copied to or from a remote tensor, an openvino.Tensor, or a NumPy array",
-                       where=where, values={"given": type(given).__name__})
+    raise WrongTypeError("a tensor is copied to or from a remote tensor, an openvino.Tensor, or a NumPy array",
+                         where=where, values={"given": type(given).__name__})
 
 
 def box_sizes(given: Sequence[int]) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.file_kinds import can_hold_model
 from clinfer.frontend.openvino_import import openvino as ov
@@ -39,7 +39,8 @@ def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str,
     try:
         return core.read_model(model, weights, {} if config is None else config)
     except Exception as error:
-        raise _unreadable(_described(model, named), reason_of(error)) from None
+        kind = WrongTypeError if isinstance(error, TypeError) else ClinferError
+        raise _unreadable(_described(model, named), reason_of(error), kind) from None
 
 
 def _named(source: Any) -> Path | None:
@@ -64,10 +65,10 @@ def _check_kind(path: Path) -> None:
     raise _unreadable(_described(path, path), "none of its front ends takes the file")
 
 
-def _unreadable(described: dict[str, object], reason: str) -> ClinferError:
-    return ClinferError("OpenVINO cannot read the model", where="reading the model",
-                        values={**described, "OpenVINO says": reason},
-                        hint=f"check that the file is complete and one of {_FORMATS}")
+def _unreadable(described: dict[str, object], reason: str, kind: type[ClinferError] = ClinferError) -> ClinferError:
+    return kind("OpenVINO cannot read the model", where="reading the model",
+                values={**described, "OpenVINO says": reason},
+                hint=f"check that the file is complete and one of {_FORMATS}")
 
 
 def _described(model: Any, named: Path | None) -> dict[str, object]:

@@ -89,23 +89,24 @@ class RemoteContext:
 
     # -- tensors --------------------------------------------------------------------------------
 
-    def create_tensor(self, element_type: Any, shape: Any, handle: Any = None, *, cl_mem: Any = None,
-                      usm: Any = None) -> RemoteTensor:
+    def create_tensor(self, type: Any, shape: Any, handle: Any = None, *, properties: Mapping[str, Any] | None = None,
+                      cl_mem: Any = None, usm: Any = None) -> RemoteTensor:
         """A tensor in new device memory, or over an object of the user's.
 
         `handle`: a pyopencl Buffer, Image or shared virtual memory (SVM, SVMAllocation, SVMPointer). `cl_mem`, `usm`:
         a raw cl_mem, or the address of unified shared memory, as integers that the caller promises to be valid. Buffers
         and images are retained; memory at an address must stay until the tensor is gone and its work done. In place of
-        all that, OpenVINO's properties: {"SHARED_MEM_TYPE": ..., ...}.
+        all that, OpenVINO's `properties` (also as the third argument): {"SHARED_MEM_TYPE": ..., ...}.
         """
-        kind, sizes = read_element_type(element_type, WHERE), read_shape(shape, WHERE)
-        if isinstance(handle, Mapping) and handle:
-            return make_tensor(self, kind, sizes, handle)
-        handle = None if isinstance(handle, Mapping) else handle
-        given = [value for value in (handle, cl_mem, usm) if value is not None]
+        kind, sizes = read_element_type(type, WHERE), read_shape(shape, WHERE)
+        if isinstance(handle, Mapping):
+            handle, properties = None, {**handle, **(properties or {})}
+        given = [value for value in (handle, cl_mem, usm, properties or None) if value is not None]
         if len(given) > 1:
             raise ClinferError("a tensor is made over one object", where=WHERE, values={
-                "given": ", ".join(type(value).__name__ for value in given)})
+                "given": ", ".join(value.__class__.__name__ for value in given)})
+        if properties:
+            return make_tensor(self, kind, sizes, properties)
         if cl_mem is not None:
             return self._over_memory(kind, sizes, memory_of_handle(cl_mem), None)
         if usm is not None:
@@ -118,7 +119,7 @@ class RemoteContext:
         if isinstance(handle, cl.MemoryObject):
             return self._over_memory(kind, sizes, handle, handle)
         raise ClinferError("a tensor cannot be made over this object", where=WHERE, values={
-            "given": type(handle).__name__},
+            "given": handle.__class__.__name__},
             hint="give a pyopencl Buffer, Image or SVM; raw handles as cl_mem= or usm=")
 
     def create_tensor_nv12(self, y: Any, uv: Any, *, height: int | None = None,
@@ -137,18 +138,18 @@ class RemoteContext:
         luma, first, second = plane_tensors(self.create_tensor, {"y": (y, 1), "u": (u, 1), "v": (v, 1)}, height, width)
         return luma, first, second
 
-    def create_usm_host_tensor(self, element_type: Any, shape: Any) -> USMTensor:
+    def create_usm_host_tensor(self, type: Any, shape: Any) -> USMTensor:
         """A tensor in new host memory with an address, which the device reaches."""
-        return self._usm(element_type, shape, "usm_host")
+        return self._usm(type, shape, "usm_host")
 
-    def create_usm_device_tensor(self, element_type: Any, shape: Any) -> USMTensor:
+    def create_usm_device_tensor(self, type: Any, shape: Any) -> USMTensor:
         """A tensor in new device memory with an address, which the host does not see."""
-        return self._usm(element_type, shape, "usm_device")
+        return self._usm(type, shape, "usm_device")
 
-    def create_host_tensor(self, element_type: Any, shape: Any) -> HostTensor:
+    def create_host_tensor(self, type: Any, shape: Any) -> HostTensor:
         """An openvino.Tensor in memory of the host; where the device has pointers, in such that it reaches itself, so
         that inference copies nothing."""
-        kind, sizes = read_element_type(element_type, WHERE), read_shape(shape, WHERE)
+        kind, sizes = read_element_type(type, WHERE), read_shape(shape, WHERE)
         layout = Layout.planar(sizes, kind)
         memory = self.engine.allocate_memory(layout, what="a host tensor", allocation_type="usm_host")
         if not memory.is_host_visible or not layout.byte_size:

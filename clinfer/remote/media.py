@@ -1,6 +1,7 @@
 """Contexts and tensors of video and graphics APIs: VA-API's surfaces, Direct3D 11's buffers and textures."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pyopencl as cl
@@ -113,19 +114,19 @@ class MediaContext(ClContext):
         """See RemoteContext."""
         return {**super().get_params(), "CONTEXT_TYPE": "VA_SHARED", "VA_DEVICE": self._handle}
 
-    def create_tensor_nv12(self, y: Any = None, uv: Any = None, surface: Any = None, *, height: int | None = None,
-                           width: int | None = None) -> tuple[RemoteTensor, RemoteTensor]:
-        """`create_tensor_nv12(height, width, surface)`: both planes of a surface in NV12, as tensors
+    def create_tensor_nv12(self, y: Any = None, uv: Any = None, nv12_surface: Any = None, *,
+                           height: int | None = None, width: int | None = None) -> tuple[RemoteTensor, RemoteTensor]:
+        """`create_tensor_nv12(height, width, nv12_surface)`: both planes of a surface in NV12, as tensors
         [1, height, width, 1] and [1, height/2, width/2, 2] of u8; or of two images or buffers, see ClContext."""
-        if surface is None:
+        if nv12_surface is None:
             return super().create_tensor_nv12(y, uv, height=height, width=width)
         tall, wide = y if height is None else height, uv if width is None else width
         if not (isinstance(tall, int) and isinstance(wide, int)) or tall % 2 or wide % 2 or min(tall, wide) <= 0:
             raise ClinferError("a surface in NV12 has an even height and width", where=WHERE,
                                values={"height": tall, "width": wide})
         kind = read_element_type("u8", WHERE)
-        return (self.over_surface(kind, (1, tall, wide, 1), surface, 0),
-                self.over_surface(kind, (1, tall // 2, wide // 2, 2), surface, 1))
+        return (self.over_surface(kind, (1, tall, wide, 1), nv12_surface, 0),
+                self.over_surface(kind, (1, tall // 2, wide // 2, 2), nv12_surface, 1))
 
     def over_surface(self, kind: ElementType, shape: StaticShape, surface: Any, plane: int) -> RemoteTensor:
         """A tensor in a plane of a surface."""
@@ -152,7 +153,7 @@ class MediaContext(ClContext):
 class VAContext(MediaContext):
     """`VAContext(core, display)` over a VADisplay: an integer, a ctypes pointer, or a capsule.
 
-    `create_tensor(element_type, shape, surface, plane)` makes a tensor over a plane of a VASurfaceID.
+    `create_tensor(type, shape, surface, plane)` makes a tensor over a plane of a VASurfaceID.
     """
 
     api = VA_API
@@ -161,22 +162,23 @@ class VAContext(MediaContext):
     def __init__(self, core: Settings, display: Any, target_tile_id: int = -1) -> None:
         super().__init__(core, display, target_tile_id)
 
-    def create_tensor(self, element_type: Any, shape: Any, handle: Any = None, plane: int = 0, *, cl_mem: Any = None,
-                      usm: Any = None, surface: Any = None) -> RemoteTensor:
+    def create_tensor(self, type: Any, shape: Any, handle: Any = None, plane: int = 0, *,
+                      properties: Mapping[str, Any] | None = None, cl_mem: Any = None, usm: Any = None,
+                      surface: Any = None) -> RemoteTensor:
         """Over a surface, by an integer or as `surface=`; otherwise see RemoteContext."""
         if isinstance(handle, int):
             handle, surface = None, handle
         if surface is None:
-            return super().create_tensor(element_type, shape, handle, cl_mem=cl_mem, usm=usm)
-        _check_alone(handle, cl_mem, usm)
-        return self.over_surface(read_element_type(element_type, WHERE), read_shape(shape, WHERE), surface, plane)
+            return super().create_tensor(type, shape, handle, properties=properties, cl_mem=cl_mem, usm=usm)
+        _check_alone(handle, properties, cl_mem, usm)
+        return self.over_surface(read_element_type(type, WHERE), read_shape(shape, WHERE), surface, plane)
 
 
 class D3DContext(MediaContext):
     """`D3DContext(core, device)` over an ID3D11Device: an integer or a ctypes pointer.
 
-    `create_tensor(element_type, shape, buffer=...)` and `(element_type, shape, texture=..., plane=...)` make tensors in
-    an ID3D11Buffer and a plane of an ID3D11Texture2D.
+    `create_tensor(type, shape, buffer=...)` and `(type, shape, texture=..., plane=...)` make tensors in an ID3D11Buffer
+    and a plane of an ID3D11Texture2D.
     """
 
     api = D3D11
@@ -185,13 +187,14 @@ class D3DContext(MediaContext):
     def __init__(self, core: Settings, device: Any, target_tile_id: int = -1) -> None:
         super().__init__(core, device, target_tile_id)
 
-    def create_tensor(self, element_type: Any, shape: Any, handle: Any = None, *, cl_mem: Any = None, usm: Any = None,
-                      buffer: Any = None, texture: Any = None, plane: int = 0) -> RemoteTensor:
+    def create_tensor(self, type: Any, shape: Any, handle: Any = None, *, properties: Mapping[str, Any] | None = None,
+                      cl_mem: Any = None, usm: Any = None, buffer: Any = None, texture: Any = None,
+                      plane: int = 0) -> RemoteTensor:
         """Over a `buffer` or a plane of a `texture`; otherwise see RemoteContext."""
         if buffer is None and texture is None:
-            return super().create_tensor(element_type, shape, handle, cl_mem=cl_mem, usm=usm)
-        _check_alone(handle, cl_mem, usm, None if buffer is None else texture)
-        kind, sizes = read_element_type(element_type, WHERE), read_shape(shape, WHERE)
+            return super().create_tensor(type, shape, handle, properties=properties, cl_mem=cl_mem, usm=usm)
+        _check_alone(handle, properties, cl_mem, usm, None if buffer is None else texture)
+        kind, sizes = read_element_type(type, WHERE), read_shape(shape, WHERE)
         if texture is None:
             return self.over_media_buffer(kind, sizes, buffer)
         return self.over_surface(kind, sizes, texture, plane)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import pyopencl as cl
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.conversions import ov_type
 from clinfer.frontend.host_tensors import box_sizes, read_shape, shape_for_users
@@ -35,9 +35,9 @@ class RemoteTensor(ArrayProtocols):
 
     def __init__(self, remote_tensor: RemoteTensor, begin: Sequence[int], end: Sequence[int]) -> None:
         if not isinstance(remote_tensor, RemoteTensor):
-            raise ClinferError("a region is cut out of a remote tensor", where=WHERE,
-                               values={"given": type(remote_tensor).__name__},
-                               hint="remote tensors are made by the create_tensor of a context")
+            raise WrongTypeError("a region is cut out of a remote tensor", where=WHERE,
+                                 values={"given": type(remote_tensor).__name__},
+                                 hint="remote tensors are made by the create_tensor of a context")
         self._become_part(remote_tensor, remote_tensor.region.cut(box_sizes(begin), box_sizes(end)))
 
     @classmethod
@@ -261,17 +261,17 @@ class RemoteTensor(ArrayProtocols):
         made._become_part(self, self.region)
         return made
 
-    def copy_to(self, target: Any) -> None:
+    def copy_to(self, target_tensor: Any) -> None:
         """Copy the elements to a remote tensor, an openvino.Tensor or an array of the same type and shape; blocks.
 
         A target without elements takes the shape, where its class allows that.
         """
-        copying.copy(self, target)
+        copying.copy(self, target_tensor)
 
-    def copy_from(self, source: Any) -> None:
+    def copy_from(self, source_tensor: Any) -> None:
         """Copy the elements of a remote tensor, an openvino.Tensor or an array of the same type and shape here;
         blocks."""
-        copying.copy(source, self)
+        copying.copy(source_tensor, self)
 
     def __repr__(self) -> str:
         return (f"<{type(self).__name__}: {self.kind}{show(self.region.shape)} in {self.whole.native_type} memory "

@@ -1,16 +1,25 @@
 """Models for the tests of compiled blobs: weights, dynamic shapes, bodies, shape arithmetic, data-dependent sizes."""
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from openvino import opset13 as op
 
+from clinfer.api.compiled_model import CompiledModel
 from clinfer.frontend.openvino_import import openvino as ov
 from tests.api.models import softmax_model
 from tests.frontend.models import Rng, convolution_model, if_model, normal, parameter, result
 
 Inputs = dict[str, np.ndarray]
+
+
+def exported(compiled: CompiledModel) -> io.BytesIO:
+    """A compiled model in a stream of its own."""
+    stream = compiled.export_model()
+    assert isinstance(stream, io.BytesIO)
+    return stream
 
 
 def mixed_model(rng: Rng) -> ov.Model:

@@ -21,7 +21,7 @@ from clinfer.api.model_cache import identify_files
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime.device import DeviceInfo, available_devices
-from tests.api.blob_models import MODELS
+from tests.api.blob_models import MODELS, exported
 from tests.api.models import F32, assert_softmax, softmax_model
 
 
@@ -263,7 +263,7 @@ def test_a_bad_blob_is_made_anew(device: DeviceInfo, folder: Path, saved: Path, 
         path.unlink()
         path.mkdir()
     elif damage == "another model":
-        path.write_bytes(Core().compile_model(softmax_model({"x": [-1, 5]}), device.name, F32).export_model() or b"")
+        path.write_bytes(exported(Core().compile_model(softmax_model({"x": [-1, 5]}), device.name, F32)).getvalue())
     else:
         path.write_bytes({"empty": b"", "cut": content[:len(content) // 2], "foreign": b"\x00binary" * 99,
                           "flipped": content[:-200] + bytes([content[-200] ^ 1]) + content[-199:]}[damage])

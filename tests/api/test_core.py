@@ -228,8 +228,8 @@ def test_a_model_is_gone_with_its_last_user(core: Core, device: DeviceInfo, rng:
 
 
 def test_what_is_not_here_says_so(core: Core, one: CompiledModel) -> None:
-    absent = {core: ("register_plugin", "register_plugins", "unload_plugin"),
-              one: ("query_state", "reset_state"), one.create_infer_request(): ("query_state", "reset_state")}
+    absent = {core: ("register_plugin", "register_plugins"), one: ("query_state", "reset_state"),
+              one.create_infer_request(): ("query_state", "reset_state")}
     for owner, names in absent.items():
         for name in names:
             assert not hasattr(owner, name)
@@ -237,6 +237,17 @@ def test_what_is_not_here_says_so(core: Core, one: CompiledModel) -> None:
                 getattr(owner, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         getattr(core, "no_such_" + "name")
+
+
+def test_a_device_that_was_unloaded_is_opened_again(device: DeviceInfo, x: np.ndarray) -> None:
+    core = Core()
+    compiled = core.compile_model(softmax_model({"x": [-1, 5]}), device.name, {"INFERENCE_PRECISION_HINT": "f32"})
+    before = core.engine(device.name)
+    core.unload_plugin(device.name)
+    assert core.engine(device.name) is not before is compiled.engine
+    assert_softmax(compiled(x)[0], x)
+    with pytest.raises(ClinferError, match="NPU"):
+        core.unload_plugin("NPU")
 
 
 def test_intermediate_memory_is_released_when_asked(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:

@@ -15,14 +15,14 @@ import clinfer.api.core
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.base import version
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.program.blobs.container import Opened, seal
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine
-from tests.api.blob_models import MODELS, Inputs
+from tests.api.blob_models import MODELS, Inputs, exported
 from tests.api.models import F32, assert_softmax, softmax_model
 
 RUNS = 5
@@ -47,9 +47,7 @@ def _described(port: ov.Output) -> tuple[Any, ...]:
 
 @pytest.fixture
 def blob(one: CompiledModel) -> bytes:
-    exported = one.export_model()
-    assert isinstance(exported, bytes)
-    return exported
+    return exported(one).getvalue()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -124,24 +122,33 @@ def test_forms_of_a_blob(one: CompiledModel, core: Core, device: DeviceInfo, blo
 
 def test_export_into_streams(one: CompiledModel, core: Core, device: DeviceInfo, blob: bytes, x: np.ndarray,
                              tmp_path: Path) -> None:
+    own = exported(one)
+    assert own.tell() == 0 and own.read() == blob
     stream = io.BytesIO()
     assert one.export_model(stream) is None
     assert stream.tell() == 0 and stream.getvalue() == blob
-    assert_softmax(core.import_model(stream, device.name)(x)[0], x)
+    for _ in range(2):
+        assert_softmax(core.import_model(stream, device.name)(x)[0], x)
+        assert stream.tell() == 0
+    behind = io.BytesIO(b"before" + blob)
+    behind.seek(6)
+    assert_softmax(core.import_model(behind, device.name)(x)[0], x)
     with (tmp_path / "model.blob").open("w+b") as file:
         one.export_model(model_stream=file)
         assert file.tell() == 0
         assert_softmax(core.import_model(file, device.name)(x)[0], x)
     with pytest.raises(ClinferError, match="binary stream"):
         one.export_model(io.StringIO())
-    with pytest.raises(ClinferError, match=r"binary stream(.|\n)*given: str"):
+    with pytest.raises(WrongTypeError, match=r"binary stream(.|\n)*given: str"):
         one.export_model("model.blob")
+    with pytest.raises(WrongTypeError, match=r"binary stream(.|\n)*given: int"):
+        core.import_model(5, device.name)
 
 
 def test_a_blob_may_be_gone_after_the_import(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
     make, inputs_of = MODELS["if"]
     compiled = core.compile_model(make(rng), device.name, F32)
-    blob = bytearray(compiled.export_model() or b"")
+    blob = bytearray(exported(compiled).getvalue())
     imported = core.import_model(blob, device.name)
     blob[:] = bytes(len(blob))
     assert_same(compiled, imported, lambda: inputs_of(rng))
@@ -251,7 +258,7 @@ def test_a_change_of_the_code_is_another_version(core: Core, device: DeviceInfo,
 
 def test_forged_contents(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
     """Sound digests around a program in which a few records were changed: an error, or something that is loaded."""
-    opened = Opened(memoryview(core.compile_model(MODELS["if"][0](rng), device.name, F32).export_model() or b""))
+    opened = Opened(exported(core.compile_model(MODELS["if"][0](rng), device.name, F32)).getbuffer())
     records, data = json.loads(bytes(opened.section("records"))), opened.section("data")
     refused = 0
     for _ in range(40):

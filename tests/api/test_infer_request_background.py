@@ -31,7 +31,12 @@ def test_background_runs(one: CompiledModel, x: np.ndarray) -> None:
 def test_waiting_without_a_run(one: CompiledModel) -> None:
     request = one.create_infer_request()
     request.wait()
-    assert request.wait_for(0)
+    assert not request.wait_for(0)
+    request.infer(np.zeros((1, 5), np.float32))
+    assert request.wait_for(0) and request.wait_for(timeout=1.5)
+    for wrong, kind in ((-1, ClinferError), ("1", TypeError), (None, TypeError)):
+        with pytest.raises(kind, match="time to wait"):
+            request.wait_for(wrong)
 
 
 def test_an_error_is_over_with_the_next_run(one: CompiledModel, x: np.ndarray) -> None:

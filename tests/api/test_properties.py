@@ -2,19 +2,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from openvino._pyopenvino import properties as openvino_properties
 
 import clinfer
 from clinfer.api import core as core_module
 from clinfer.api.compiled_model import CompiledModel
-from clinfer.api.config import WITHOUT_EFFECT, CompileConfig
+from clinfer.api.config import CompileConfig
 from clinfer.api.core import Core
 from clinfer.api.infer_request import InferRequest
+from clinfer.api.without_effect import WITHOUT_EFFECT
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels import kernel_cache
@@ -248,10 +251,88 @@ def test_models_and_requests_are_handles(one: CompiledModel, x: np.ndarray) -> N
 
 def test_every_property_is_documented(core: Core, one: CompiledModel, device: DeviceInfo) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "coming_from_openvino.md").read_text(encoding="utf-8")
-    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    taken = page.split("| not taken")[0] + page.split("Asking for one, or setting it")[1]
+    rows = [line.split("|")[1] for line in taken.splitlines() if line.startswith("| `")]
     documented = {name for row in rows for name in re.findall(r"`([A-Za-z_]+)`", row)}
     existing = {*core.get_property(device.name, "SUPPORTED_PROPERTIES"), *one.get_property("SUPPORTED_PROPERTIES")}
     assert existing <= documented
     assert documented - existing <= {"DEVICE_UUID", "DEVICE_LUID"}
     without_effect = page.split("| accepted without effect")[1].split("They are checked")[0]
     assert set(re.findall(r"`([A-Z_]+)`", without_effect)) - {"CLINFER_DEBUG"} == set(WITHOUT_EFFECT)
+
+
+def _properties_of_openvino(module: ModuleType) -> Iterator[Any]:
+    """Every property that `openvino.properties` has, in the modules below it too."""
+    for name, value in vars(module).items():
+        if isinstance(value, ModuleType):
+            yield from _properties_of_openvino(value)
+        elif isinstance(value, BuiltinFunctionType) and not name.startswith("_"):
+            yield value
+
+
+def _name_of(prop: Any) -> str:
+    try:
+        return str(prop())
+    except TypeError:
+        # The one that has no form without a value.
+        return str(prop.__name__.upper())
+
+
+def test_every_property_of_openvino_is_taken_or_told(core: Core, one: CompiledModel, device: DeviceInfo) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "coming_from_openvino.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`([A-Z_]+)`", page.split("| not taken")[1].split("Asking for one, or setting it")[0]))
+    existing = {*core.get_property(device.name, "SUPPORTED_PROPERTIES"), *one.get_property("SUPPORTED_PROPERTIES")}
+    names = {_name_of(prop) for prop in _properties_of_openvino(openvino_properties)}
+    assert len(names) > 80
+    assert {n for n in names if not n.startswith("NPU_")} - existing - told <= {
+        "DEVICE_UUID", "DEVICE_LUID", "DEVICE_PROPERTIES"}
+    for name in told - {"DEVICE_ID", "INFERENCE_PRECISION_HINT", "CACHE_DIR"}:
+        with pytest.raises(ClinferError, match=f"no property {name}"):
+            core.compile_model(softmax_model({"x": [2, 5]}), device.name, {name: "1"})
+        with pytest.raises(ClinferError, match=f"no property {name}"):
+            core.get_property(device.name, name)
+
+
+@pytest.mark.parametrize(("settings", "name", "kept"), [
+    (props.hint.kv_cache_precision(ov.Type.u8), "KV_CACHE_PRECISION", ov.Type.u8),
+    ({"KEY_CACHE_PRECISION": "f16"}, "KEY_CACHE_PRECISION", ov.Type.f16),
+    (props.hint.dynamic_quantization_group_size(64), "DYNAMIC_QUANTIZATION_GROUP_SIZE", 64),
+    (props.intel_cpu.denormals_optimization(True), "CPU_DENORMALS_OPTIMIZATION", True),
+    (props.intel_cpu.sparse_weights_decompression_rate(0.5), "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE", 0.5),
+    (props.hint.model_distribution_policy({props.hint.ModelDistributionPolicy.TENSOR_PARALLEL}),
+     "MODEL_DISTRIBUTION_POLICY", {props.hint.ModelDistributionPolicy.TENSOR_PARALLEL}),
+    ({"GPU_QUEUE_THROTTLE": props.hint.Priority.LOW}, "GPU_QUEUE_THROTTLE", props.hint.Priority.LOW),
+    (props.workload_type(props.WorkloadType.EFFICIENT), "WORKLOAD_TYPE", props.WorkloadType.EFFICIENT),
+])
+def test_what_has_no_effect_is_said_in_one_line(device: DeviceInfo, capfd: pytest.CaptureFixture[str],
+                                                monkeypatch: pytest.MonkeyPatch, settings: Any, name: str,
+                                                kept: Any) -> None:
+    monkeypatch.setenv("CLINFER_DEBUG", "1")
+    core = Core()
+    core.set_property(device.name, settings)
+    assert core.get_property(device.name, name) == kept
+    told = [line for line in "".join(capfd.readouterr()).splitlines() if name in line]
+    assert len(told) == 1 and "no effect" in told[0]
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("KV_CACHE_PRECISION", "nix"), ("KV_CACHE_PRECISION", 3), ("CPU_DENORMALS_OPTIMIZATION", "maybe"),
+    ("CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE", -1), ("MODEL_DISTRIBUTION_POLICY", {"ALL"}), ("WEIGHTS_PATH", 5),
+])
+def test_what_has_no_effect_is_checked_all_the_same(name: str, value: Any) -> None:
+    with pytest.raises(ClinferError, match=f"{name} cannot have this value"):
+        CompileConfig().updated({name: value})
+
+
+def test_a_device_s_number_may_be_told_but_chooses_none(core: Core, device: DeviceInfo) -> None:
+    model, number = softmax_model({"x": [2, 5]}), device.name.partition(".")[2]
+    for given in (number, int(number), ""):
+        assert core.compile_model(model, device.name, {props.device.id: given}).engine.device.name == device.name
+    with pytest.raises(ClinferError, match=r"chosen by its name(.|\n)*\.9"):
+        core.compile_model(model, device.name, {props.device.id: "9"})
+
+
+def test_a_device_tells_how_many_requests_are_best(device: DeviceInfo) -> None:
+    core = Core()
+    core.set_property(device.name, {"NUM_STREAMS": 3})
+    assert core.get_property(device.name, props.optimal_number_of_infer_requests) == 3

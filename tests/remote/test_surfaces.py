@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import gc
-import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -93,7 +92,7 @@ def test_batches_of_surfaces(compiled: CompiledModel, context: ClContext, user: 
 
 def test_a_blob_keeps_surfaces(compiled: CompiledModel, core: Core, context: ClContext, user: User, source: str,
                                rng: np.random.Generator) -> None:
-    again = core.import_model(io.BytesIO(compiled.export_model()), context)
+    again = core.import_model(compiled.export_model(), context)
     planes = planes_of(source, 1, 4, 6, rng)
     tensors = [tensor for tensor, in tensors_of(context, user, source, planes)]
     assert_close(again(tensors)[0], CpuPlugin(surface_model(source, ANY, ""))(planes)[0], 1e-5)
