@@ -17,7 +17,8 @@ from clinfer.api.property_values import (
     read_streams,
     read_switch,
 )
-from clinfer.base.errors import ClinferError
+from clinfer.api.without_effect import WITHOUT_EFFECT
+from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.tracing import log
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.preallocation import AHEAD, Preallocation
@@ -25,8 +26,6 @@ from clinfer.program.memory_dependencies import ExecutionOrder
 
 PerformanceMode: TypeAlias = ov.properties.hint.PerformanceMode
 ExecutionMode: TypeAlias = ov.properties.hint.ExecutionMode
-_SchedulingCoreType = ov.properties.hint.SchedulingCoreType
-_Priority = ov.properties.hint.Priority
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,8 @@ def pairs_of(settings: object) -> list[tuple[str, Any]]:
     elif isinstance(settings, list | tuple) and all(isinstance(s, tuple) and len(s) == 2 for s in settings):
         pairs = list(settings)
     else:
-        raise ClinferError("properties are given as a dictionary", where="configuration",
-                           values={"given": type(settings).__name__})
+        raise WrongTypeError("properties are given as a dictionary", where="configuration",
+                             values={"given": type(settings).__name__})
     return [(str(name), value.value if isinstance(value, ov.OVAny) else value) for name, value in pairs]
 
 
@@ -146,24 +145,5 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "preallocation_ratio": ("preallocation_ratio", read_ratio),
     "execution_order": ("execution_order", read_order),
 }
-
-WITHOUT_EFFECT: dict[str, tuple[Any, Reader]] = {
-    "INFERENCE_NUM_THREADS": (0, read_count),
-    "ENABLE_CPU_PINNING": (False, read_switch),
-    "ENABLE_CPU_RESERVATION": (False, read_switch),
-    "ENABLE_HYPER_THREADING": (True, read_switch),
-    "SCHEDULING_CORE_TYPE": (_SchedulingCoreType.ANY_CORE, read_choice(_SchedulingCoreType)),
-    "CACHE_MODE": (ov.properties.CacheMode.OPTIMIZE_SPEED, read_choice(ov.properties.CacheMode)),
-    "MODEL_PRIORITY": (_Priority.MEDIUM, read_choice(_Priority)),
-    "ALLOW_AUTO_BATCHING": (False, read_switch),
-    "AUTO_BATCH_TIMEOUT": (1000, read_count),
-    "FORCE_TBB_TERMINATE": (False, read_switch),
-    "LOG_LEVEL": (ov.properties.log.Level.NO, read_choice(
-        ov.properties.log.Level, LOG_NONE="NO", LOG_ERROR="ERR", LOG_WARNING="WARNING", LOG_INFO="INFO",
-        LOG_DEBUG="DEBUG", LOG_TRACE="TRACE")),
-}
-"""Properties that clients set as a matter of course and that cannot change a result: default and reader.
-
-They are checked and handed back. An OpenCL driver decides itself about threads and cores."""
 
 SETTABLE = (*_READERS, *WITHOUT_EFFECT)

@@ -9,7 +9,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime.device import DeviceInfo, available_devices, devices_by_name, find_device
 
 _SEVERAL = ("MULTI", "HETERO", "BATCH")
-_PER_DEVICE = "DEVICE_PROPERTIES"
+_PER_DEVICE, _NUMBER = "DEVICE_PROPERTIES", "DEVICE_ID"
 
 
 class DeviceNames(list[str]):
@@ -59,17 +59,27 @@ def settings_for(device: DeviceInfo, settings: object) -> list[tuple[str, Any]]:
     """The settings that count for a device; what is meant for others is left out.
 
     DEVICE_PROPERTIES is unfolded, and so is a value per device in a text: `{"NUM_STREAMS": "{CPU:2,GPU:4}"}`.
+    DEVICE_ID must be the device's own number.
     """
     counted: list[tuple[str, Any]] = []
     for name, value in pairs_of(settings):
         if name == _PER_DEVICE:
             counted += _unfolded(device, value)
+        elif name == _NUMBER:
+            _check_number(device, value)
         elif isinstance(value, str) and value.startswith("{") and value.endswith("}"):
             per_device = [part.strip().partition(":") for part in value[1:-1].split(",")]
             counted += [(name, own) for wanted, _, own in per_device if is_meant(wanted, device)]
         else:
             counted.append((name, value))
     return counted
+
+
+def _check_number(device: DeviceInfo, number: object) -> None:
+    if str(number) not in ("", device.name.partition(".")[2]):
+        raise ClinferError("a device is chosen by its name", where="configuration",
+                           values={_NUMBER: number, "chosen": device.name},
+                           hint=f"ask for {device.type}.{number}, and leave {_NUMBER} out")
 
 
 def _unfolded(device: DeviceInfo, per_device: object) -> list[tuple[str, Any]]:

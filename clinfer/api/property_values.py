@@ -54,6 +54,17 @@ def read_ratio(name: str, value: Any) -> float:
     return ratio
 
 
+def read_size(name: str, value: Any) -> float:
+    """A number from 0 on, also as a text."""
+    try:
+        size = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise wrong_value(name, value, "a number from 0 on")
+    return size
+
+
 def read_order(name: str, value: Any) -> ExecutionOrder:
     """An order of execution."""
     if value not in get_args(ExecutionOrder):
@@ -81,6 +92,24 @@ def read_choice(kind: Any, **spellings: str) -> Reader:
             raise wrong_value(name, value, ", ".join(members))
         return found
     return read
+
+
+def read_choices(kind: Any) -> Reader:
+    """A reader for a set of members of one of OpenVINO's enums; a single member is a set of one."""
+    read_one = read_choice(kind)
+
+    def read(name: str, value: Any) -> frozenset[Any]:
+        members = value if isinstance(value, set | frozenset | list | tuple) else (value,)
+        return frozenset(read_one(name, member) for member in members)
+    return read
+
+
+def read_type(name: str, value: Any) -> Any:
+    """An element type of OpenVINO, also by its name."""
+    found = getattr(ov.Type, value, None) if isinstance(value, str) else value
+    if not isinstance(found, ov.Type):
+        raise wrong_value(name, value, "an openvino.Type, or the name of one such as u8")
+    return found
 
 
 def read_precision(name: str, value: Any) -> str:
