@@ -241,6 +241,17 @@ def _non_zero(inputs: Arrays, attributes: Attributes) -> np.ndarray:
     return np.array(np.nonzero(inputs[0]), {"i32": np.int32, "i64": np.int64}[attributes["output_type"]])
 
 
+def _range(inputs: Arrays, attributes: Attributes) -> np.ndarray:
+    if attributes.get("output_type") not in ("i32", "i64", "f32"):
+        raise NotImplementedError("Range of another type")
+    start, stop, step = (float(a.reshape(())) for a in inputs)
+    kind = {"i32": np.int32, "i64": np.int64, "f32": np.float32}[attributes["output_type"]]
+    if kind != np.float32:
+        start, stop, step = (float(np.trunc(number)) for number in (start, stop, step))
+    count = max(math.ceil((stop - start) / step), 0)
+    return (start + np.arange(count) * step).astype(kind)
+
+
 def _reverse_sequence(inputs: Arrays, attributes: Attributes) -> np.ndarray:
     x, lengths = inputs
     batch, along = attributes["batch_axis"] % x.ndim, attributes["seq_axis"] % x.ndim
@@ -269,6 +280,6 @@ LAYERS: dict[str, Operation] = {
     "ScatterNDUpdate": _scatter_nd, "ScatterUpdate": _scatter_update, "ScatterElementsUpdate": _scatter_elements,
     "FakeQuantize": _fake_quantize, "DepthToSpace": _depth_to_space, "SpaceToDepth": _space_to_depth,
     "Convolution": _convolution, "GroupConvolution": _group_convolution, "AvgPool": _average_pool,
-    "NonZero": _non_zero, "ReverseSequence": _reverse_sequence,
+    "NonZero": _non_zero, "Range": _range, "ReverseSequence": _reverse_sequence,
     "BitwiseAnd": _bits(np.bitwise_and), "BitwiseOr": _bits(np.bitwise_or), "BitwiseXor": _bits(np.bitwise_xor),
 }

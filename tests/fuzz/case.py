@@ -8,6 +8,9 @@ import numpy as np
 
 from tests.fuzz.graph import Dims, Graph, Input, Ref
 
+PACKED = ("u4", "i4")
+"""Types that only constants have."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -46,16 +49,18 @@ class Case:
 
     def only_steps(self, kept: Collection[str], outputs: Collection[Ref] | None = None) -> Case | None:
         """Some of the steps; what they read of others comes as inputs. The outputs are those given, else all that
-        no step reads. None where nothing is left."""
+        no step reads. None where nothing is left, or nothing that arrays can hold."""
         steps = [step for step in self.graph.steps if step.name in kept]
         read = {ref for step in steps for ref in step.refs}
         if outputs is None:
             outputs = [ref for ref in self.tensors if ref.name in kept and ref not in read]
-        if not outputs:
+        if not outputs or any(self.tensors[ref].type in PACKED for ref in outputs):
             return None
         needed = Graph((), tuple(steps), tuple(outputs)).used()
         read = {ref for step in needed.steps for ref in step.refs}
         made = {step.name for step in needed.steps}
+        if any(self.tensors[ref].type in PACKED for ref in read if ref.name not in made):
+            return None
         names = {ref: f"{ref.name}_{ref.port}" for ref in sorted(read, key=_order) if ref.name not in made}
         sources = {i.name: i for i in self.graph.inputs}
         inputs = tuple(sources[ref.name] if ref.name in sources else Input(

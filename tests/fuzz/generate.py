@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.fuzz.case import Case, Record
+from tests.fuzz.case import PACKED, Case, Record
 from tests.fuzz.draft import Draft, Tensor, dims_of
 from tests.fuzz.graph import Dims, Graph, dtype_of
 from tests.fuzz.operations import GROUPS, STYLES
@@ -36,8 +36,8 @@ def finished(draft: Draft, style: str) -> Case | None:
     """All tensors that nothing reads are outputs, and at times one that is read."""
     read = {ref for step in draft.steps for ref in step.refs}
     made = {step.name for step in draft.steps}
-    ends = [t for t in draft.tensors if t.ref not in read and t.ref.name in made]
-    others = [t for t in draft.tensors if t.ref in read and t.ref.name in made]
+    ends = [t for t in draft.tensors if t.ref not in read and t.ref.name in made and t.type not in PACKED]
+    others = [t for t in draft.tensors if t.ref in read and t.ref.name in made and t.type not in PACKED]
     if others and draft.chance(0.15):
         ends.append(draft.one(others))
     if not ends:
