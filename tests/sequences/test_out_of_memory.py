@@ -17,19 +17,10 @@ from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.ledger import MemoryLedger
 from tests.network.loop_models import run_length, run_length_model
 from tests.oracle import assert_close
-from tests.sequences.graphs import Recipe
-from tests.sequences.running import RandomModel, Setting
+from tests.sequences.models import MEMORY_MODELS, OpenModel, Setting
 
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 2}
 SMALL, LARGE = Setting(2, 4, 5, (2, 1), 1), Setting(9, 60, 33, (3, 1), 2)
-RECIPES = {
-    "shared slots": Recipe("rows", (("softmax", 0, 1), ("dense", 0, 2), ("attention", 0, 0), ("running_sum", 0, 1),
-                                    ("joined", 2, 1))),
-    "packed weights": Recipe("image", (("convolution", 0, 1), ("convolution", 0, 2), ("pooling", 0, 0))),
-    "decided by data": Recipe("rows", (("kept", 0, 0), ("scaled", 0, 1), ("counted", 1, 0), ("softmax", 0, 1))),
-    "branches": Recipe("rows", (("softmax", 0, 1), ("either", 0, 1), ("activation", 0, 1))),
-    "loops": Recipe("rows", (("repeated", 0, 1), ("softmax", 0, 1), ("tiled", 0, 1))),
-}
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +29,9 @@ def core() -> clinfer.Core:
     return clinfer.Core()
 
 
-@lru_cache(maxsize=len(RECIPES))
-def model_of(name: str) -> RandomModel:
-    return RandomModel(RECIPES[name])
+@lru_cache(maxsize=len(MEMORY_MODELS))
+def model_of(name: str) -> OpenModel:
+    return OpenModel(name)
 
 
 class Limit:
@@ -82,7 +73,7 @@ def fails(run: Callable[[], object]) -> None:
         run()
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", MEMORY_MODELS)
 def test_at_every_allocation_of_a_compilation(core: clinfer.Core, device: DeviceInfo, limit: Limit, name: str) -> None:
     model, ledger = model_of(name), core.engine(device.name).ledger
     gc.collect()
@@ -98,7 +89,7 @@ def test_at_every_allocation_of_a_compilation(core: clinfer.Core, device: Device
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "growing"])
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", MEMORY_MODELS)
 def test_at_every_allocation_of_an_inference(core: clinfer.Core, device: DeviceInfo, limit: Limit, name: str,
                                              is_first: bool) -> None:
     """What is held returns to what it was, and the request, its inputs and other requests work on."""
@@ -182,7 +173,7 @@ def test_a_request_that_fails_beside_others(core: clinfer.Core, device: DeviceIn
                     assert is_unlucky
                     refused.append(turn)
                     continue
-                for number, wanted in enumerate(work.expected or ()):
+                for number, wanted in enumerate(work.expected):
                     assert_close(results[number], wanted, 1e-4)
         except BaseException as error:
             failures.append(error)

@@ -8,22 +8,15 @@ import pytest
 
 import clinfer
 from clinfer.runtime.device import DeviceInfo
-from tests.sequences.graphs import Recipe
-from tests.sequences.running import RandomModel, Setting
+from tests.sequences.models import STREAM_MODELS, OpenModel, Setting
 
 THREADS, INFERENCES = 8, 200
-RECIPES = {
-    "shapes": Recipe("rows", (("softmax", 0, 1), ("dense", 0, 2), ("attention", 0, 0), ("flattened", 0, 0),
-                              ("transposed", 0, 1))),
-    "decided by data": Recipe("rows", (("kept", 0, 0), ("softmax", 0, 0), ("tiled", 0, 0), ("either", 3, 1),
-                                       ("sliced", 0, 1))),
-}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", STREAM_MODELS)
 def test_many_threads(device: DeviceInfo, rng: np.random.Generator, name: str) -> None:
-    model = RandomModel(RECIPES[name])
+    model = OpenModel(name)
     work = [model.inference(Setting(int(rng.integers(1, 4)), int(length), 3, tuple(rng.integers(0, 9, 3).tolist()),
                                     int(rng.integers(2**32)))) for length in rng.integers(1, 40, 24)]
     compiled = clinfer.Core().compile_model(model.model, device.name, {
@@ -51,7 +44,7 @@ def test_many_threads(device: DeviceInfo, rng: np.random.Generator, name: str) -
 
 @pytest.mark.slow
 def test_an_async_queue_of_changing_shapes(device: DeviceInfo, rng: np.random.Generator) -> None:
-    model = RandomModel(RECIPES["decided by data"])
+    model = OpenModel("many decisions")
     work = [model.inference(Setting(2, int(length), 3, tuple(rng.integers(0, 9, 3).tolist()), int(length)))
             for length in rng.integers(1, 40, 24)]
     compiled = clinfer.Core().compile_model(model.model, device.name, {
