@@ -23,8 +23,9 @@ def element_type_of(kind: ov.Type, where: str) -> ElementType:
     name = kind.get_type_name()
     found = _OUR_TYPES.get(name)
     if found is None:
+        hint = "give the input a type, as in convert_model(..., input=[('x', [-1, 3], 'f32')])"
         raise UnsupportedError(f"tensors of type {name} are not supported", where=where,
-                               values={"supported": ", ".join(_OUR_TYPES)})
+                               values={"supported": ", ".join(_OUR_TYPES)}, hint=hint if kind.is_dynamic() else "")
     return found
 
 

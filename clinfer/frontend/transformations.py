@@ -6,6 +6,7 @@ import math
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.bodies import give_types
 from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
+from clinfer.frontend.decided_branches import follow_decided_branches
 from clinfer.frontend.layers import name_after_layers
 from clinfer.frontend.older_operations import renew_operations
 from clinfer.frontend.openvino_import import openvino as ov
@@ -32,6 +33,7 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
                            values={"known": ", ".join(PRECISIONS)})
     try:
         clone = _transformed(model)
+        follow_decided_branches(clone)
         name_after_layers(model, clone)
         if precision == "f16":
             narrow_to_f16(clone)
@@ -64,6 +66,7 @@ def _clone(model: ov.Model) -> ov.Model:
     clone = model.clone()
     give_types(clone)
     renew_operations(clone)
+    follow_decided_branches(clone)
     return clone
 
 
