@@ -14,6 +14,7 @@ from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import Shape, StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, shape_of, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.remote.tensors import RemoteTensor
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,10 @@ def by_key(inputs: Any, ports: Ports) -> Mapping[PortKey | None, Any]:
             raise ClinferError("more inputs were given than the model has", where="infer request",
                                values={"given": len(inputs), "inputs": describe_all(ports.inputs)})
         return dict(enumerate(inputs))
+    if not isinstance(inputs, ov.Tensor | RemoteTensor) and not _is_array_like(inputs):
+        raise WrongTypeError("inputs cannot be made from what was given", where="infer request",
+                             values={"given": type(inputs).__name__, "inputs": describe_all(ports.inputs)},
+                             hint="give an array, a tensor, a list of these, or a dictionary by index, name or port")
     return {None: inputs}
 
 
@@ -174,8 +179,12 @@ _PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
 """By which other libraries show NumPy their arrays."""
 
 
+def _is_array_like(value: Any) -> bool:
+    return isinstance(value, _PLAIN) or any(hasattr(value, protocol) for protocol in _PROTOCOLS)
+
+
 def _as_array(value: Any, declared: Declared) -> np.ndarray:
-    if not (isinstance(value, _PLAIN) or any(hasattr(value, protocol) for protocol in _PROTOCOLS)):
+    if not _is_array_like(value):
         raise _not_numeric(value, declared)
     try:
         array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else (

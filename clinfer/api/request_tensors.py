@@ -33,6 +33,13 @@ def _items(tensors: Any, name: str) -> Iterable[tuple[Any, AnyTensor]]:
     return tensors.items()
 
 
+def _batch(tensors: Any) -> list[AnyTensor]:
+    if not isinstance(tensors, Iterable):
+        raise WrongTypeError("a batch is given as a list of tensors", where="infer request",
+                             values={"given": type(tensors).__name__})
+    return list(tensors)
+
+
 _NOTHING_LENT = nullcontext()
 
 
@@ -76,11 +83,7 @@ class RequestTensors:
         self._had_tensor = True
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
 
-    def _set_batch(self, index: int, tensors: Iterable[AnyTensor]) -> None:
-        if not isinstance(tensors, Iterable):
-            raise WrongTypeError("a batch is given as a list of tensors", where="infer request",
-                                 values={"given": type(tensors).__name__})
-        tensors = list(tensors)
+    def _set_batch(self, index: int, tensors: list[AnyTensor]) -> None:
         self._inputs[index].set_tensors(tensors)
         self._had_remote = self._had_remote or any(isinstance(tensor, RemoteTensor) for tensor in tensors)
 
@@ -156,7 +159,7 @@ class RequestTensors:
         if not is_input:
             raise ClinferError("set_tensors gives the entries of a batch to inputs alone", where="infer request",
                                values={"output": describe(self._ports.outputs[index])})
-        self._set_batch(index, tensors)
+        self._set_batch(index, _batch(tensors))
 
     def set_input_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
         """`set_input_tensor(index, tensor)`, or `set_input_tensor(tensor)` where there is one input."""
@@ -180,8 +183,8 @@ class RequestTensors:
                 self.set_input_tensor(each, tensor)
             return
         self._check_idle()
-        key, batch = (None, given) if tensors is None else (given, tensors)
-        self._set_batch(self._ports.input_index(key), batch)
+        batch = _batch(given if tensors is None else tensors)
+        self._set_batch(self._ports.input_index(None if tensors is None else given), batch)
 
     def set_output_tensors(self, outputs: Mapping[PortKey, AnyTensor]) -> None:
         """`set_output_tensor` for each item."""
