@@ -50,7 +50,7 @@ def finished(draft: Draft, style: str) -> Case | None:
 
 def _start(draft: Draft, style: str) -> None:
     """One to three inputs, which share sizes."""
-    sizes = {name: [draft.one(SIZES) for _ in range(draft.settings)] for name in "BTW"}
+    sizes = {name: [draft.one(SIZES) for _ in range(draft.settings)] for name in "BTW"} | {"O": [1] * draft.settings}
     image = style in ("convolutions",) or (style == "mixed" and draft.chance(0.4))
     for number in range(draft.one([1, 1, 2, 2, 3])):
         rank = draft.one([3, 4, 4, 5]) if image and not number else 3 if style == "sequences" else draft.one(
@@ -61,10 +61,11 @@ def _start(draft: Draft, style: str) -> None:
 
 
 def _data(draft: Draft, sizes: dict[str, list[int]], rank: int, kind: str, image: bool) -> Tensor:
-    """An input of random data: static sizes, and sizes that change with the setting and have names."""
-    names: list[str | int] = [draft.one([*"BTW", *"BTW", 1, 2, 3, 4, 8]) for _ in range(rank)]
+    """An input of random data: static sizes, and sizes that change with the setting and have names. (O, an open size,
+    is always 1.)"""
+    names: list[str | int] = [draft.one([*"BTW", *"BTWO", 1, 2, 3, 4, 8]) for _ in range(rank)]
     if image:
-        names = [draft.one(["B", 1]), draft.one([1, 3, 8, 16, 16]), *(draft.one(["T", "W", "T", "W", 5, 8])
+        names = [draft.one(["B", 1]), draft.one([1, 3, 8, 16, 16]), *(draft.one([*"TWTWO", 5, 8])
                                                                        for _ in range(rank - 2))]
     shapes = [tuple(sizes[n][s] if isinstance(n, str) else n for n in names) for s in range(draft.settings)]
     bounded = draft.chance(0.2)

@@ -115,7 +115,7 @@ def sliced(draft: Draft) -> None:
     axes = some_axes(draft, x.rank, 2)
     steps = [draft.one([1, 1, 1, 2, -1, -2, 3]) for _ in axes]
     ends = [0, 1, 2, -1, -2, 3, -100, 100000, 2**31 - 1, -2**31, 2**63 - 1]
-    starts = [draft.one([0, 0, 1, -2, -100] if step > 0 else [-1, -1, 100, 3, 2**31 - 1]) for step in steps]
+    starts = [draft.one([0, 0, 1, -1, -2, -100] if step > 0 else [-1, -1, 100, 3, 2**31 - 1]) for step in steps]
     stops = [draft.one([-1, 100000, 2**31 - 1, 2, 2**63 - 1] if step > 0 else [-100, 0, -2**31]) for step in steps]
     if draft.chance(0.15):
         starts, stops = [draft.one(ends) for _ in axes], [draft.one(ends) for _ in axes]
