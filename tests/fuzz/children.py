@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from clinfer.network import network
+from tests.checked_plans import CheckedPlanner
 from tests.fuzz.case import Case
-from tests.fuzz.running import STAGES, Outcome
+from tests.fuzz.generate import generate
+from tests.fuzz.running import STAGES, Outcome, check, plugin_verdict
 
 LIMIT = 120.0
 """Seconds for one case."""
@@ -25,10 +30,11 @@ class Answer:
 
 
 class Child:
-    """One process; another takes its place after it died, was ended or got old."""
+    """One process, kept to some of the processor's cores if these are given; another takes its place after it died,
+    was ended or got old."""
 
-    def __init__(self, device: str, limit: float = LIMIT) -> None:
-        self._device, self._limit = device, limit
+    def __init__(self, device: str, limit: float = LIMIT, cores: Collection[int] = ()) -> None:
+        self._device, self._limit, self._cores = device, limit, cores
         self._process: Any = None
         self._pipe: Connection
         self._age = 0
@@ -40,6 +46,10 @@ class Child:
     def check(self, case: Case, stages: tuple[str, ...] = STAGES) -> Outcome:
         """Run a case."""
         return self._ask(("check", (case, stages)), case).outcome
+
+    def plugin_verdict(self, case: Case) -> str:
+        """What OpenVINO's CPU plugin makes of it."""
+        return self._ask(("plugin", case), case).outcome.text
 
     def close(self) -> None:
         if self._process is not None:
@@ -75,20 +85,18 @@ class Child:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(theirs, self._device), daemon=True)
+        self._process = context.Process(target=work, args=(theirs, self._device, self._cores), daemon=True)
         self._process.start()
         theirs.close()
         self._age = 0
 
 
-def work(pipe: Connection, device: str) -> None:
+def work(pipe: Connection, device: str, cores: Collection[int]) -> None:
     """The life of a child: tasks in, reports and outcomes out."""
-    from clinfer.network import network
-    from tests.checked_plans import CheckedPlanner
-    from tests.fuzz.generate import generate
-    from tests.fuzz.running import check
-
     network.Planner = CheckedPlanner  # type: ignore[misc]
+    if cores:
+        os.sched_setaffinity(0, cores)
+        os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", str(len(cores)))
 
     def report(text: str) -> None:
         pipe.send(("at", text))
@@ -97,6 +105,10 @@ def work(pipe: Connection, device: str) -> None:
             kind, given = pipe.recv()
         except EOFError:
             return
+        if kind == "plugin":
+            report("oracle: OpenVINO's CPU plugin")
+            pipe.send(("done", Outcome("fine", text=plugin_verdict(given))))
+            continue
         case, stages = given if kind == "check" else (None, STAGES)
         if kind == "draw":
             case = generate(given, lambda text: report(f"oracle: {text}"))

@@ -15,7 +15,7 @@ import clinfer
 from tests.fuzz.case import Case
 from tests.fuzz.graph import build
 from tests.node_by_node import NodeByNode
-from tests.oracle import assert_close, ov
+from tests.oracle import CpuPlugin, assert_close, ov
 
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32"}
 PACKAGE = str(Path(clinfer.__file__).parent)
@@ -141,6 +141,16 @@ def _compare(case: Case, results: Sequence[np.ndarray], setting: int) -> str:
                 continue
             return f"setting {setting}, output {case.graph.outputs[number].name}: {error}"
     return ""
+
+
+def plugin_verdict(case: Case) -> str:
+    """What OpenVINO's CPU plugin makes of the whole model, for who reads a finding."""
+    try:
+        plugin = CpuPlugin(build(case.graph))
+        told = [_compare(case, plugin(case.feed(setting)), setting) for setting in range(case.settings)]
+    except Exception as error:
+        return f"fails: {str(error).splitlines()[0][:200]}"
+    return next(filter(None, told), "gives what is expected")
 
 
 def _is_sensitive(case: Case, setting: int, number: int, found: np.ndarray) -> bool:

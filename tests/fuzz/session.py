@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import collections
+import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,15 @@ CUT_OF_ONE_CAUSE = 3
 """Findings of one kind of error that are cut down; the others are only counted."""
 
 
+def shares_of_cores(processes: int) -> list[Collection[int]]:
+    """The cores for each of several processes, two at least; no choice for a single one."""
+    if processes == 1 or not hasattr(os, "sched_getaffinity"):
+        return [()] * processes
+    cores = sorted(os.sched_getaffinity(0))
+    size = max(2, len(cores) // processes)
+    return [{cores[(number * size + n) % len(cores)] for n in range(size)} for number in range(processes)]
+
+
 @dataclass
 class Finding:
     """A cause, the smallest case that shows it, and the seeds that led to it, in the order in which they ended."""
@@ -25,6 +35,7 @@ class Finding:
     cause: str
     outcome: Outcome
     case: Case | None
+    verdict: str = ""
     seeds: list[int] = field(default_factory=list)
     after: int = 0
 
@@ -53,12 +64,12 @@ class Session:
         queue = iter(seeds)
         failures: list[BaseException] = []
 
-        def work() -> None:
+        def work(cores: Collection[int]) -> None:
             try:
-                self._work(queue, deadline)
+                self._work(queue, deadline, cores)
             except BaseException as error:
                 failures.append(error)
-        threads = [threading.Thread(target=work) for _ in range(processes)]
+        threads = [threading.Thread(target=work, args=(cores,)) for cores in shares_of_cores(processes)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -66,8 +77,8 @@ class Session:
         if failures:
             raise failures[0]
 
-    def _work(self, queue: Iterator[int], deadline: float | None) -> None:
-        child = Child(self._device, self._limit)
+    def _work(self, queue: Iterator[int], deadline: float | None, cores: Collection[int]) -> None:
+        child = Child(self._device, self._limit, cores)
         try:
             while deadline is None or time.monotonic() < deadline:
                 with self._lock:
@@ -94,7 +105,8 @@ class Session:
             return
         if case is not None and not is_known:
             outcome, case = self._cut(child, case, outcome)
-        self._enter(seed, after, outcome, case, is_known)
+        verdict = child.plugin_verdict(case) if case is not None and not is_known else ""
+        self._enter(seed, after, outcome, case, is_known, verdict)
 
     def _cut(self, child: Child, case: Case, outcome: Outcome) -> tuple[Outcome, Case]:
         stages = tuple(stage for stage in STAGES if outcome.stage.startswith(stage)) or STAGES
@@ -109,17 +121,18 @@ class Session:
             return False
         return last, shrink(case, still_fails, self._shrink_seconds)
 
-    def _enter(self, seed: int, after: int, outcome: Outcome, case: Case | None, is_known: bool) -> None:
+    def _enter(self, seed: int, after: int, outcome: Outcome, case: Case | None, is_known: bool,
+               verdict: str) -> None:
         with self._lock:
             cause = outcome.skeleton
             if outcome.kind != "error" and case is not None:
                 cause = f"{cause}: {' '.join(case.graph.operations())}"
-            finding = self.findings.setdefault(cause, Finding(cause, outcome, case, after=after))
+            finding = self.findings.setdefault(cause, Finding(cause, outcome, case, verdict, after=after))
             finding.seeds.append(seed)
             is_smaller = case is not None and (finding.case is None or len(case.graph.steps) < len(
                 finding.case.graph.steps))
             if is_smaller and not is_known:
-                finding.case, finding.outcome = case, outcome
+                finding.case, finding.outcome, finding.verdict = case, outcome, verdict
             if len(finding.seeds) == 1:
                 print(f"[{after} graphs, {time.monotonic() - self._began:.0f} s] seed {seed}: {self.told(finding)}",
                       flush=True)
@@ -127,6 +140,8 @@ class Session:
     def told(self, finding: Finding) -> str:
         """A finding, with its program; in the folder, where there is one."""
         head = f"{finding.outcome.kind} ({finding.outcome.stage}): {finding.cause}\n    {finding.outcome.text[:600]}"
+        if finding.verdict:
+            head += f"\n    OpenVINO's CPU plugin: {finding.verdict}"
         if finding.case is None:
             return head
         text = source(finding.case, f"{finding.cause}; seed {finding.seeds[0]}", self._device)
@@ -150,5 +165,5 @@ class Session:
         for finding in sorted(self.findings.values(), key=lambda f: -len(f.seeds)):
             steps = " ".join(finding.case.graph.operations()) if finding.case else ""
             lines.append(f"- {len(finding.seeds)} graphs, first seed {finding.seeds[0]} after {finding.after}: "
-                         f"{finding.cause} | {steps}")
+                         f"{finding.cause} | {steps} | OpenVINO's CPU plugin: {finding.verdict}")
         return "\n".join(lines)
