@@ -207,6 +207,37 @@ def test_tensors_that_were_set_are_used(two: CompiledModel, a: np.ndarray, b: np
     assert request.get_tensor("b_out").data.ctypes.data == arrays["b_out"].ctypes.data
 
 
+@pytest.mark.parametrize("is_got_before", [True, False])
+def test_shared_results_stay_when_shapes_change(one: CompiledModel, rng: np.random.Generator,
+                                                is_got_before: bool) -> None:
+    request = one.create_infer_request()
+    x = rng.standard_normal((3, 5), dtype=np.float32)
+    if is_got_before:
+        request.infer(x)
+        request.get_output_tensor()
+    shared = request.infer(x, share_outputs=True)[0]
+    assert np.shares_memory(shared, request.get_output_tensor().data) and not shared.flags.owndata
+    kept = shared.copy()
+    for rows in (1, 200, 2):
+        other = rng.standard_normal((rows, 5), dtype=np.float32)
+        result = request.infer(other, share_outputs=True)[0]
+        assert_softmax(result, other)
+        assert_softmax(request.get_output_tensor().data, other)
+        np.testing.assert_array_equal(shared, kept)
+    again = rng.standard_normal((2, 5), dtype=np.float32)
+    request.infer(again, share_outputs=True)
+    assert_softmax(result, again)
+
+
+def test_shared_results_lie_in_a_tensor_that_was_set(one: CompiledModel, x: np.ndarray) -> None:
+    request, taken = one.create_infer_request(), ov.Tensor(ov.Type.f32, [4, 5])
+    request.set_output_tensor(taken)
+    assert np.shares_memory(request.infer(x, share_outputs=True)[0], taken.data)
+    assert list(taken.shape) == [3, 5]
+    request.infer(x[:2], share_outputs=True)
+    assert_softmax(taken.data, x[:2])
+
+
 def test_all_ways_to_set_tensors(one: CompiledModel, x: np.ndarray) -> None:
     for set_input in (lambda r, t: r.set_input_tensor(t), lambda r, t: r.set_input_tensor(0, t),
                       lambda r, t: r.set_input_tensor(tensor=t), lambda r, t: r.set_input_tensor(index=0, tensor=t),
