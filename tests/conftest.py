@@ -1,6 +1,7 @@
 """Fixtures for tests that run on every OpenCL device of the machine."""
 from __future__ import annotations
 
+import gc
 import zlib
 from collections.abc import Iterator
 
@@ -14,7 +15,8 @@ from clinfer.runtime.stream import Stream
 from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
 from tests.devices import engine_of
-from tests.scheduling import group, place_of, split_part
+from tests.footprint import drop_unless_small
+from tests.scheduling import group, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
 
@@ -45,6 +47,19 @@ class Sorting:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Sorting())
+
+
+def pytest_collection_finish() -> None:
+    """Collecting garbage passes over what lives as long as the process."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Between files, and between the models of one, nothing is kept that makes the process large."""
+    if nextitem is not None and stays_with(item) != stays_with(nextitem):
+        drop_unless_small()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

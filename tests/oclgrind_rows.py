@@ -1,5 +1,5 @@
 """Runs reference kernels on their smallest case rows, and all of attention and rotary positions, under Oclgrind (see
-test_oclgrind.py)."""
+test_oclgrind.py): `python -m tests.oclgrind_rows PART PARTS`."""
 from __future__ import annotations
 
 import math
@@ -46,11 +46,11 @@ def _size(case: Case) -> int:
     return sum(math.prod(shape) for shape, _ in parameter_specs(case)) + constants
 
 
-def main() -> int:
-    """Run; the number of rows that gave a wrong result or an error."""
+def main(part: int, parts: int) -> int:
+    """Run one of so many parts; the number of its rows that gave a wrong result or an error."""
     device = next(d for d in available_devices() if "oclgrind" in d.platform_name.lower())
     engine, failures, ran = Engine(device), 0, 0
-    for room in ROOMS:
+    for room in ROOMS[part::parts]:
         kernels = sorted({s.name for specs in room.kernels.values() for s in specs})
         references = [kernel for kernel in kernels if kernel.endswith("_ref")]
         cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_size)
@@ -61,10 +61,9 @@ def main() -> int:
             done, failed = _run_kernel(engine, rows, kernel, build, most)
             ran, failures = ran + done, failures + failed
     os.environ["CLINFER_FORCE_KERNEL"] = ""
-    ran, failures = ran + len(WRITTEN) * len(ATTENTION), failures + _run_attention(engine)
-    ran, failures = ran + len(FORMS), failures + _run_rope(engine)
-    done, failed = _run_compressed(engine)
-    ran, failures = ran + done, failures + failed
+    for run in (_run_attention, _run_rope, _run_compressed)[part::parts]:
+        done, failed = run(engine)
+        ran, failures = ran + done, failures + failed
     print(f"rows run: {ran}, failures: {failures}, seed: {SEED}", flush=True)
     return failures
 
@@ -93,8 +92,8 @@ def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: Model
     return done, failed
 
 
-def _run_attention(engine: Engine) -> int:
-    """Every attention kernel on parts of tensors; how many results were wrong."""
+def _run_attention(engine: Engine) -> tuple[int, int]:
+    """Every attention kernel on parts of tensors; how many ran and failed."""
     seed, failed = seed_of("attention"), 0
     rng = np.random.default_rng(seed)
     for name, kernel in product(WRITTEN, (spec.name for spec in ATTENTION)):
@@ -109,11 +108,11 @@ def _run_attention(engine: Engine) -> int:
         except AssertionError as error:
             failed += 1
             print(f"failed {name} {kernel}: {error}", flush=True)
-    return failed
+    return len(WRITTEN) * len(ATTENTION), failed
 
 
-def _run_rope(engine: Engine) -> int:
-    """Rotary positions of some elements in every form; how many results were wrong."""
+def _run_rope(engine: Engine) -> tuple[int, int]:
+    """Rotary positions of some elements in every form; how many ran and failed."""
     rng, failed, rotated = np.random.default_rng(SEED), 0, 8
     for name in FORMS:
         print(f"rope {name}", flush=True)
@@ -126,7 +125,7 @@ def _run_rope(engine: Engine) -> int:
         except AssertionError as error:
             failed += 1
             print(f"failed {name}: {error}", flush=True)
-    return failed
+    return len(FORMS), failed
 
 
 def _run_compressed(engine: Engine) -> tuple[int, int]:
@@ -146,4 +145,4 @@ def _run_compressed(engine: Engine) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(int, sys.argv[1:])))

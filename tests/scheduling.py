@@ -1,7 +1,7 @@
 """Which tests run, in which order, and which ones stay together in one process.
 
 What takes long begins first, so that processes end at about the same time. Tests of one file and device stay together,
-because they share fixtures and kernels; what takes minutes is in parts that may run anywhere.
+because they share fixtures and kernels; what takes minutes is in parts.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.seeds import seed_of
 
 LONG = ("test_oclgrind.py", "conformance/test_conformance.py", "rooms/test_rooms.py", "models/", "sequences/")
-"""What begins first, in this order; its tests need not stay together."""
+"""What begins first, in this order; tests of one such file need not stay together."""
 IN_PART = ("rooms/test_rooms.py", "models/", "sequences/")
 """Tests of which the second device of a type and further ones run a part, chosen by the seed."""
 PART = 1 / 3
@@ -29,23 +29,34 @@ def split_part(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[py
 
 
 def group(items: Iterable[pytest.Item]) -> None:
-    """Mark the tests that stay together."""
+    """Mark the tests that stay together: those of a file and a device, and of one real model."""
     for item in items:
-        if _place(item) == len(LONG):
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.name} {device_of(item)}"))
+        if "models/" in item.path.as_posix():
+            item.add_marker(pytest.mark.xdist_group(f"model {_parameter(item, 'name')} {device_of(item)}"))
+        elif _place(item) == len(LONG):
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.name} {device_of(item)}"))
+
+
+def stays_with(item: pytest.Item) -> str:
+    """The same for tests that share what they cache."""
+    mark = item.get_closest_marker("xdist_group")
+    return str(mark.args[0]) if mark else item.path.as_posix()
 
 
 def device_of(item: pytest.Item) -> str:
     """The name of the device that a test runs on; empty if it is none or not alone."""
+    return _parameter(item, "device")
+
+
+def _parameter(item: pytest.Item, name: str) -> str:
     row = getattr(item, "callspec", None)
-    name = row.params.get("device", "") if row else ""
-    return name if isinstance(name, str) else ""
+    value = row.params.get(name, "") if row else ""
+    return value if isinstance(value, str) else ""
 
 
 def place_of(item: pytest.Item) -> tuple[int, str]:
     """What the tests are sorted by: what takes long first, groups together."""
-    mark = item.get_closest_marker("xdist_group")
-    return _place(item), mark.args[0] if mark else ""
+    return _place(item), stays_with(item)
 
 
 def _place(item: pytest.Item) -> int:

@@ -1,6 +1,7 @@
 """ONNX's node test cases; ONNX makes the same random data for them every time."""
 from __future__ import annotations
 
+import pickle
 import warnings
 from functools import cache
 
@@ -9,12 +10,24 @@ import onnx
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
+from clinfer.base.files import write_whole
+from tests.answers import FOLDER
 from tests.conformance.outcome import CaseName
 
 
 @cache
 def load_cases() -> dict[str, TestCase]:
-    """Every case by name."""
+    """Every case by name. ONNX takes seconds to make them, so they are kept on disk."""
+    kept = FOLDER / f"onnx-{onnx.__version__}-numpy-{np.__version__}.pickle"
+    try:
+        cases: dict[str, TestCase] = pickle.loads(kept.read_bytes())
+    except (OSError, EOFError, pickle.UnpicklingError):
+        cases = _make_cases()
+        write_whole(kept, [pickle.dumps(cases)])
+    return cases
+
+
+def _make_cases() -> dict[str, TestCase]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {case.name: case for case in load_model_tests(kind="node")}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.outcome import ERROR, PASS, WRONG, Outcome
+from tests.conformance.outcome import ERROR, PASS, WRONG, CaseName, Outcome
 
 _FOLDER = Path(__file__).resolve().parent
 PASSING = _FOLDER / "passing.json"
@@ -56,11 +56,11 @@ class Record:
                 found.append(f"{outcome.name}: {problem}")
         return found
 
-    def find_missing(self, outcomes: Iterable[Outcome]) -> list[str]:
-        """Recorded cases that are not among the outcomes of all cases."""
+    def find_missing(self, cases: Iterable[Outcome | CaseName]) -> list[str]:
+        """Recorded cases that are not among all cases."""
         recorded = self.passing.union(*(difference.cases for difference in self.known))
         return [f"{name}: recorded, but no such case"
-                for name in sorted(recorded - {outcome.name for outcome in outcomes})]
+                for name in sorted(recorded - {case.name for case in cases})]
 
     def raised(self, outcomes: Sequence[Outcome]) -> Record:
         """The record with the cases that pass now; nothing that passed before is taken away."""

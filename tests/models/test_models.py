@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 CHEAP_IN_F16 = ("ppocr_cls", "ppocr_det_scores", "mobilenet_v3_small", "bert_small", "unet_small", "yolo_small")
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=1)
 def _compiled(name: str, device: str, precision: str = "f32") -> clinfer.CompiledModel:
     return clinfer.Core().compile_model(model_of(name), device, {"INFERENCE_PRECISION_HINT": precision})
 

@@ -100,13 +100,13 @@ ROWS = {**EVERYWHERE, **LARGE, **STEEP}
 IN_F16 = [name for name in ROWS if f"{name}_scores" not in STEEP]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def model_of(name: str) -> ov.Model:
     """The model of a row; large ones are kept only for a short time."""
     return ROWS[name].build()
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def oracle_of(name: str) -> CpuPlugin:
     """OpenVINO's CPU plugin on the model of a row."""
     return CpuPlugin(model_of(name))

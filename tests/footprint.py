@@ -1,0 +1,47 @@
+"""What keeps a process of tests small: between files it drops what nobody needs any more."""
+from __future__ import annotations
+
+import ctypes
+import gc
+import platform
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from clinfer.kernels import kernel_cache
+
+MOST_BYTES = 800 << 20
+"""The size of a process above which it drops what its tests have cached."""
+_CACHED = type(lru_cache(print))
+
+
+def drop_unless_small() -> None:
+    """Drop models and engines that tests keep for each other, and built kernels, where the process became large."""
+    if resident_bytes() < MOST_BYTES:
+        return
+    for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
+        _clear_caches(module)
+    # Programs that are in use keep the cache that they were built with.
+    kernel_cache._CACHES.clear()
+    gc.collect()
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident_bytes() -> int:
+    """How much memory this process holds; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * 4096
+
+
+def _clear_caches(module: ModuleType) -> None:
+    """Empty the caches of a module that have a limit: those without one hold little."""
+    cached: list[Any] = [value for value in vars(module).values() if isinstance(value, _CACHED)]
+    for function in cached:
+        if function.cache_parameters()["maxsize"] is not None:
+            function.cache_clear()

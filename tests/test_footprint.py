@@ -1,0 +1,40 @@
+"""Processes of tests stay small."""
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+import numpy as np
+import pytest
+
+from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.runtime.engine import Engine
+from tests import footprint
+from tests.footprint import drop_unless_small, resident_bytes
+
+
+@lru_cache(maxsize=1)
+def _large() -> object:
+    return object()
+
+
+@cache
+def _small() -> object:
+    return object()
+
+
+@pytest.mark.parametrize("most_bytes", [0, 1 << 50])
+def test_a_large_process_drops_what_tests_cache(engine: Engine, monkeypatch: pytest.MonkeyPatch,
+                                                most_bytes: int) -> None:
+    monkeypatch.setattr(footprint, "MOST_BYTES", most_bytes)
+    before = _large(), _small(), kernel_cache_of(engine)
+    drop_unless_small()
+    after = _large(), _small(), kernel_cache_of(engine)
+    assert [one is other for one, other in zip(before, after, strict=True)] == (
+        [True] * 3 if most_bytes else [False, True, False])
+
+
+def test_resident_bytes() -> None:
+    before = resident_bytes()
+    held = np.ones(64 << 20, np.uint8)
+    assert before == 0 or 48 << 20 < resident_bytes() - before < 80 << 20
+    assert held[-1]
