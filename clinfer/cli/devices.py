@@ -11,7 +11,7 @@ from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import discover
 
-_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "int64_atomics")
+_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "int64_atomics", "tensor_cores")
 
 
 def print_devices(as_json: bool) -> None:

@@ -21,7 +21,7 @@ from clinfer.runtime.memory_types import AllocationType, NativeType, native_type
 from clinfer.runtime.probes import PROBES, Bench, run_probe
 from clinfer.runtime.status import driver_error
 
-_REVISION = 3
+_REVISION = 4
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -64,6 +64,8 @@ class Capabilities:
     integer_dot_product_option: str
     """Build option that kernels with `dot` on char4 need."""
     int64_atomics: bool
+    tensor_cores: bool
+    """NVIDIA's warp-level matrix instructions and asynchronous copies, as inline PTX."""
     out_of_order_queue: bool
     profiling_queue: bool
     usm_types: tuple[str, ...]
@@ -113,7 +115,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     natural = int(subgroups["natural"])
     dot = answers["integer_dot_product"]
     flags = {name: bool(answers[name]) for name in (
-        "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics",
+        "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics", "tensor_cores",
         "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     return Capabilities(
         device_type=device.type,

@@ -89,6 +89,44 @@ kernel void probe(global const int* in, global int* out) {
     out[item] = wrong;
 }
 
+#elif defined(PROBE_TENSOR_CORES)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+// One warp multiplies [16, 16] by [16, 8], halves with float sums; counts what is wrong.
+kernel void probe(global const int* in, global int* out) {
+    local half a[16 * 16] __attribute__((aligned(16))), b[8 * 16] __attribute__((aligned(16)));
+    local int copied[64] __attribute__((aligned(16)));
+    int lane = get_local_id(0);
+    for (int i = lane; i < 256; i += 32) a[i] = (half)((i * 7 + in[0]) % 13);
+    for (int i = lane; i < 128; i += 32) b[i] = (half)((i * 5 + in[1]) % 11);
+    if (lane < 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"((uint)(ulong)(copied + lane * 4)), "l"((ulong)(in + lane * 4)), "r"(lane ? 16 : 8)
+                     : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint x[4], y[4];
+    float sum[4] = {0, 0, 0, 0};
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"((uint)(ulong)(a + lane % 16 * 16 + lane / 16 * 8)) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
+                 : "r"((uint)(ulong)(b + lane % 8 * 16 + lane / 8 % 2 * 8)) : "memory");
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};" : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+    int wrong = 0;
+    for (int n = 0; n < 4; ++n) {
+        int row = lane / 4 + n / 2 * 8, column = lane % 4 * 2 + n % 2, right = 0;
+        for (int k = 0; k < 16; ++k)
+            right += (((row * 16 + k) * 7 + in[0]) % 13) * (((column * 16 + k) * 5 + in[1]) % 11);
+        wrong += sum[n] != (float)right;
+    }
+    for (int i = lane; i < 64; i += 32) wrong += copied[i] != (i == 2 || i == 3 ? 0 : in[i]);
+    out[lane] = wrong;
+}
+
 #elif defined(PROBE_IMAGE)
 kernel void probe(read_only image2d_t in, global int* out) {
     int2 at = (int2)(get_global_id(0) % 2, get_global_id(0) / 2);

@@ -263,6 +263,7 @@ PROBES: Mapping[str, Probe] = {
     "out_of_order_queue": _writes("runs", 15, -4, queue_properties=_MODES.OUT_OF_ORDER_EXEC_MODE_ENABLE),
     "profiling_queue": _writes("runs", 15, -4, queue_properties=_MODES.PROFILING_ENABLE),
     "usable_local_mem": _usable_local_memory,
+    "tensor_cores": _writes("tensor_cores", *[0] * 32, local_size=32),
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,
