@@ -15,6 +15,7 @@ from clinfer.kernels.spec import (
     Stage,
     planar_formats,
 )
+from clinfer.ops.matmul.nvidia import MMA_KERNELS
 from clinfer.ops.matmul.operands import (
     all_operands,
     collapsed,
@@ -112,5 +113,5 @@ def _local_of(tile: int) -> KernelSpec:
 
 _LOCALS = tuple(_local_of(tile) for tile in local_tiles.SPEEDS)
 
-KERNELS = (VECTOR, *TILE_KERNELS, *_LOCALS, REFERENCE)
+KERNELS = (VECTOR, *MMA_KERNELS, *TILE_KERNELS, *_LOCALS, REFERENCE)
 COMPRESSED_KERNELS = (*BLOCK_KERNELS, *TILE_KERNELS, *_LOCALS, REFERENCE)
