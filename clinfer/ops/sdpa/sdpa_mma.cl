@@ -1,0 +1,214 @@
+// Attention on NVIDIA's tensor cores: query [a, b, L, E], key [a, b, S, E], value [a, b, S, V] of f16, output
+// [a, b, L, V], mask [a, b, L, S], sink [a, b, L, 1]; sums in float, weights rounded to f16.
+// A group of 4 warps computes 64 output rows, a warp 16 of them, walking the keys in blocks of KEYS with a running
+// maximum and sum per row (FlashAttention-2, Dao 2023). Local memory holds the query rows and two blocks of keys and
+// values, one of which is on its way: rows of QUERY_WIDTH and VALUE_WIDTH halves (32, 64 or 128), zeros behind E, V and
+// S. Of them QUERY_STEPS and VALUE_STEPS times 16 are computed with. GROUPS of b share one of the b of keys and values.
+// The elements of a row lie together. Groups: tiles of rows; a times b.
+#include "clinfer.cl"
+
+#ifndef KEYS
+#define KEYS 64
+#define QUERY_WIDTH 64
+#define VALUE_WIDTH 64
+#define QUERY_STEPS 4
+#define VALUE_STEPS 4
+#define IS_CAUSAL 0
+#define WITH_MASK 1
+#define MASK_IS_BOOLEAN 0
+#define WITH_SCALE 0
+#define WITH_SINK 0
+#define GROUPS 1
+#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
+#endif
+
+#include "shared/tensor_cores.h"
+
+#define THREADS 128
+#define ROWS 64
+#define KEY_BYTES (KEYS * QUERY_WIDTH * 2)
+#define BLOCK_BYTES (KEY_BYTES + KEYS * VALUE_WIDTH * 2)
+#define QUERY_BYTES (ROWS * QUERY_WIDTH * 2)
+
+// Starts copying rows first to first + height of [.., rows, width] to local memory; `there` rows and `length` elements
+// of each are there.
+INLINED void FUNC(copy_rows)(const uint to, const global half* from, const int height, const int width,
+                             const int there, const int length, const int pitch, const bool aligned) {
+    const int chunks = width / 8, row = get_local_id(0) / chunks, chunk = get_local_id(0) % chunks;
+    const int count = clamp(length - chunk * 8, 0, 8);
+#define FROM(i) (from + (long)(row + (i) * (THREADS / chunks)) * pitch + chunk * 8)
+#define HALVES(i) (row + (i) * (THREADS / chunks) < there ? count : 0)
+    COPY_CHUNKS(height * chunks / THREADS, to + CHUNK_AT(row, chunk, chunks), THREADS * 16, FROM, HALVES, aligned);
+#undef FROM
+#undef HALVES
+}
+
+__attribute__((reqd_work_group_size(THREADS, 1, 1)))
+KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
+                 const global INPUT2_TYPE* restrict value,
+#if WITH_MASK
+                 const global INPUT3_TYPE* restrict mask,
+#endif
+#if WITH_SCALE
+                 const global INPUT4_TYPE* restrict scale_input,
+#endif
+#if WITH_SINK
+                 const global INPUT5_TYPE* restrict sink,
+#endif
+                 global OUTPUT0_TYPE* restrict output ARGS) {
+    local uchar memory[QUERY_BYTES + 2 * BLOCK_BYTES] __attribute__((aligned(128)));
+    const uint queries = SHARED(memory), blocks = queries + QUERY_BYTES;
+    const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32;
+    const int first_row = (int)get_group_id(0) * ROWS, own_row = first_row + warp * 16 + lane / 4;
+    const int b = (int)get_group_id(1) % OUTPUT0_SIZE_1, a = (int)get_group_id(1) / OUTPUT0_SIZE_1;
+    const int length = INPUT0_SIZE_3, width = INPUT2_SIZE_3;
+    const int keys = IS_CAUSAL ? min((int)INPUT2_SIZE_2, first_row + ROWS) : INPUT2_SIZE_2;
+#if WITH_SCALE
+    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
+#else
+    const float scale = SCALE;
+#endif
+    const global half* key_rows = (const global half*)key + INPUT1_GET_INDEX(a, b / GROUPS, 0, 0);
+    const global half* value_rows = (const global half*)value + INPUT2_GET_INDEX(a, b / GROUPS, 0, 0);
+    const bool keys_aligned = IS_ALIGNED(key_rows, INPUT1_PITCH_2);
+    const bool values_aligned = IS_ALIGNED(value_rows, INPUT2_PITCH_2);
+#define COPY_BLOCK(to, first) do { \
+        FUNC(copy_rows)(to, key_rows + (long)(first) * INPUT1_PITCH_2, KEYS, QUERY_WIDTH, keys - (first), length, \
+                        INPUT1_PITCH_2, keys_aligned); \
+        FUNC(copy_rows)((to) + KEY_BYTES, value_rows + (long)(first) * INPUT2_PITCH_2, KEYS, VALUE_WIDTH, \
+                        keys - (first), width, INPUT2_PITCH_2, values_aligned); \
+    } while (0)
+
+    const global half* query_rows = (const global half*)query + INPUT0_GET_INDEX(a, b, first_row, 0);
+    FUNC(copy_rows)(queries, query_rows, ROWS, QUERY_WIDTH, OUTPUT0_SIZE_2 - first_row, length, INPUT0_PITCH_2,
+                    IS_ALIGNED(query_rows, INPUT0_PITCH_2));
+    COPY_BLOCK(blocks, 0);
+    COPIES_END();
+
+    // A lane holds values of rows own_row and own_row + 8.
+    float highest[2], sums[2], totals[VALUE_STEPS * 2][4];
+    #pragma unroll
+    for (int r = 0; r < 2; ++r) {
+#if WITH_SINK
+        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, min(own_row + r * 8, OUTPUT0_SIZE_2 - 1), 0));
+        // Each of the 4 lanes that share a row adds a part of its sum.
+        sums[r] = lane % 4 == 0;
+#else
+        highest[r] = -INFINITY;
+        sums[r] = 0;
+#endif
+    }
+    #pragma unroll
+    for (int v = 0; v < VALUE_STEPS * 2; ++v)
+        #pragma unroll
+        for (int n = 0; n < 4; ++n) totals[v][n] = 0;
+    uint rows[QUERY_STEPS][4];
+
+    for (int first_key = 0, turn = 0; first_key < keys; first_key += KEYS, turn ^= 1) {
+        const uint block = blocks + turn * BLOCK_BYTES;
+        COPIES_WAIT(0);
+        GROUP_BARRIER();
+        if (first_key == 0) {
+            #pragma unroll
+            for (int e = 0; e < QUERY_STEPS; ++e)
+                LOAD_FRAGMENTS(rows[e], queries + CHUNK_AT(warp * 16 + lane % 16, e * 2 + lane / 16, QUERY_WIDTH / 8));
+        }
+        if (first_key + KEYS < keys) COPY_BLOCK(blocks + (turn ^ 1) * BLOCK_BYTES, first_key + KEYS);
+        COPIES_END();
+
+        float scores[KEYS / 8][4];
+        #pragma unroll
+        for (int k = 0; k < KEYS / 8; ++k)
+            #pragma unroll
+            for (int n = 0; n < 4; ++n) scores[k][n] = 0;
+        #pragma unroll
+        for (int e = 0; e < QUERY_STEPS; ++e) {
+            #pragma unroll
+            for (int k = 0; k < KEYS / 16; ++k) {
+                uint right[4];
+                LOAD_FRAGMENTS(right, block + CHUNK_AT(k * 16 + lane / 16 * 8 + lane % 8, e * 2 + lane / 8 % 2,
+                                                       QUERY_WIDTH / 8));
+                MULTIPLY_ADD(scores[k * 2], rows[e], right[0], right[1]);
+                MULTIPLY_ADD(scores[k * 2 + 1], rows[e], right[2], right[3]);
+            }
+        }
+
+        float tops[2] = {highest[0], highest[1]};
+        #pragma unroll
+        for (int k = 0; k < KEYS / 8; ++k)
+            #pragma unroll
+            for (int n = 0; n < 4; ++n) {
+                const int row = own_row + n / 2 * 8, at = first_key + k * 8 + lane % 4 * 2 + n % 2;
+                float score = scores[k][n] * scale;
+                if (at >= keys || (IS_CAUSAL && at > row)) score = -INFINITY;
+#if WITH_MASK
+                else if (row < OUTPUT0_SIZE_2) {
+#if MASK_IS_BOOLEAN
+                    if (!INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at))) score = -INFINITY;
+#else
+                    score += INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at));
+#endif
+                }
+#endif
+                scores[k][n] = score;
+                tops[n / 2] = fmax(tops[n / 2], score);
+            }
+        float bases[2];
+        #pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const float top = FUNC(four_lanes_max)(tops[r]);
+            bases[r] = top == -INFINITY ? 0 : top;
+            const float rescale = exp(highest[r] - bases[r]);
+            highest[r] = top;
+            sums[r] *= rescale;
+            #pragma unroll
+            for (int v = 0; v < VALUE_STEPS * 2; ++v) {
+                totals[v][r * 2] *= rescale;
+                totals[v][r * 2 + 1] *= rescale;
+            }
+        }
+        #pragma unroll
+        for (int k = 0; k < KEYS / 8; ++k)
+            #pragma unroll
+            for (int n = 0; n < 4; ++n) {
+                scores[k][n] = native_exp(scores[k][n] - bases[n / 2]);
+                sums[n / 2] += scores[k][n];
+            }
+
+        #pragma unroll
+        for (int k = 0; k < KEYS / 16; ++k) {
+            const uint weights[4] = {PACK_HALVES(scores[k * 2][0], scores[k * 2][1]),
+                                     PACK_HALVES(scores[k * 2][2], scores[k * 2][3]),
+                                     PACK_HALVES(scores[k * 2 + 1][0], scores[k * 2 + 1][1]),
+                                     PACK_HALVES(scores[k * 2 + 1][2], scores[k * 2 + 1][3])};
+            #pragma unroll
+            for (int v = 0; v < VALUE_STEPS; ++v) {
+                uint right[4];
+                LOAD_TRANSPOSED(right, block + KEY_BYTES + CHUNK_AT(k * 16 + lane % 16, v * 2 + lane / 16,
+                                                                    VALUE_WIDTH / 8));
+                MULTIPLY_ADD(totals[v * 2], weights, right[0], right[1]);
+                MULTIPLY_ADD(totals[v * 2 + 1], weights, right[2], right[3]);
+            }
+        }
+    }
+
+    #pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const int row = own_row + r * 8;
+        const float sum = FUNC(four_lanes_sum)(sums[r]), share = sum > 0 ? 1 / sum : 0;
+        if (row >= OUTPUT0_SIZE_2) continue;
+        #pragma unroll
+        for (int v = 0; v < VALUE_STEPS * 2; ++v) {
+            const int at = v * 8 + lane % 4 * 2, to = OUTPUT0_GET_INDEX(a, b, row, at);
+            const float first = totals[v][r * 2] * share, second = totals[v][r * 2 + 1] * share;
+#ifdef OUTPUT0_IS_F16
+            if (OUTPUT0_PITCH_3 == 1 && to % 2 == 0 && at + 1 < OUTPUT0_SIZE_3) {
+                *(global uint*)(output + to) = PACK_HALVES(first, second);
+                continue;
+            }
+#endif
+            if (at < OUTPUT0_SIZE_3) OUTPUT0_STORE(output, to, first);
+            if (at + 1 < OUTPUT0_SIZE_3) OUTPUT0_STORE(output, to + OUTPUT0_PITCH_3, second);
+        }
+    }
+}
