@@ -106,6 +106,7 @@ FORMATS = {f.name: f for f in (
     Format("g_is_os_x_isv16_osv16", "giox", "giox", (("i", 16), ("o", 16))),
     Format("g_is_os_yx_isv16_osv16", "gioyx", "gioyx", (("i", 16), ("o", 16))),
     Format("g_is_os_zyx_isv16_osv16", "giozyx", "giozyx", (("i", 16), ("o", 16))),
+    Format("oyxi", "oiyx", "oyxi"),
     Format("yxio", "ioyx", "yxio"),
     Format("zyxio", "iozyx", "zyxio"),
     Format("gxio", "giox", "gxio"),

@@ -8,6 +8,7 @@ from math import prod
 from clinfer.kernels.spec import Constant, Dispatch, Formats, KernelParams, KernelSpec, Stage
 from clinfer.ops.convolution import fsv16
 from clinfer.ops.convolution.geometry import extra_constants, group_shape, operands, step_arguments, tail_view
+from clinfer.ops.convolution.nvidia import MMA_KERNELS
 from clinfer.ops.shared.local_tiles import SPEEDS, tile_dispatch, tile_efficiency, tile_refusal
 from clinfer.ops.shared.spatial import count, filter_sizes
 
@@ -65,4 +66,4 @@ def _local_of(tile: int) -> KernelSpec:
                       score=partial(_local_score, tile))
 
 
-KERNELS = (*fsv16.KERNELS, *(_local_of(tile) for tile in SPEEDS), REFERENCE)
+KERNELS = (*fsv16.KERNELS, *MMA_KERNELS, *(_local_of(tile) for tile in SPEEDS), REFERENCE)

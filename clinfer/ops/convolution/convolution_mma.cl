@@ -1,0 +1,114 @@
+// Convolution on NVIDIA's tensor cores: f16, sums in float, channels last in memory; no groups, any filter of two axes.
+// It is the product of pixels [B * Y * X, taps * C] by filters [taps * C, O] (implicit GEMM), by the tiles of
+// mma_tiles.h: a step of the left side is gathered from the data, DEPTH elements of it, those of one tap in order of
+// channels; zeros stand for pixels outside.
+// Views: data and output [B, C, Z, Y, X] with Z 1, weights [1, O, C, 1, Y, X] in which filters of all channels lie
+// together (format oyxi), bias [O]. Groups: tiles.
+#include "clinfer.cl"
+
+#ifndef TILE_ROWS
+#define TILE_ROWS 64
+#define TILE_COLUMNS 64
+#define DEPTH 32
+#define STAGES 3
+#define WARPS_DOWN 2
+#define WARPS_ACROSS 2
+#define FILTER_Y 3
+#define FILTER_X 3
+#endif
+#define RIGHT_ALONG_K 1
+#define COLUMN_AXIS 1
+#define COLUMN_PITCH OUTPUT0_PITCH_1
+#define FUSED_FETCH4_1(n, at) FUSED_FETCH_VECTOR_(n, at, 1, 4)
+#define COLUMN_TAILS4(result, at) FUSED_OPS4(result, at, 1)
+
+#include "shared/bias.h"
+#include "shared/spatial.h"
+#include "shared/tensor_cores.h"
+#include "shared/mma_tiles.h"
+
+// Where the data of the pixels of this work-item's rows begin, and the place of their filters' corners.
+typedef struct {
+    const global half* data[LEFT_COPIES];
+    int y[LEFT_COPIES], x[LEFT_COPIES];
+} FUNC(pixels);
+
+// Which tap, and which channel of it, this work-item copies next.
+typedef struct {
+    int channel, y, x;
+} FUNC(tap);
+
+INLINED void FUNC(find_pixels)(FUNC(pixels)* pixels, const global half* input, const int first, const int count ARGS) {
+    #pragma unroll
+    for (int i = 0; i < LEFT_COPIES; ++i) {
+        const int pixel = min(first + OWN_ROW + i * ROWS_APART(DEPTH / 8), count - 1);
+        pixels->y[i] = pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y * ARG_STRIDE_Y - ARG_PAD_Y;
+        pixels->x[i] = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
+        const int picture[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y};
+        pixels->data[i] = input + INPUT0_INDEX_OF(picture)
+            + (long)pixels->y[i] * INPUT0_PITCH_Y + (long)pixels->x[i] * INPUT0_PITCH_X;
+    }
+}
+
+// Goes on to the channel at which the tap's channels from 0 on end, or behind it.
+INLINED void FUNC(enter)(FUNC(tap)* tap ARGS) {
+    while (tap->channel >= INPUT1_SIZE_2) {
+        tap->channel -= INPUT1_SIZE_2;
+        if (++tap->x == FILTER_X) {
+            tap->x = 0;
+            ++tap->y;
+        }
+    }
+}
+
+// Starts copying the chunk of a tap of all rows, and goes on to that of the next step.
+INLINED void FUNC(copy_pixels)(const uint to, const FUNC(pixels)* pixels, FUNC(tap)* tap, const bool aligned ARGS) {
+    const int there = tap->y < FILTER_Y ? min((int)INPUT1_SIZE_2 - tap->channel, 8) : 0;
+    const int y = tap->y * ARG_DILATION_Y, x = tap->x * ARG_DILATION_X;
+    const long offset = (long)y * INPUT0_PITCH_Y + (long)x * INPUT0_PITCH_X + tap->channel;
+#define FROM(i) (pixels->data[i] + offset)
+#define HALVES(i) ((uint)(pixels->y[i] + y) < (uint)INPUT0_SIZE_Y && (uint)(pixels->x[i] + x) < (uint)INPUT0_SIZE_X \
+                   ? there : 0)
+    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, aligned);
+#undef FROM
+#undef HALVES
+    tap->channel += DEPTH;
+    FUNC(enter)(tap PASS_ARGS);
+}
+
+__attribute__((reqd_work_group_size(THREADS, 1, 1)))
+KERNEL(convolution_mma)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(128)));
+    const int pixels = OUTPUT0_SIZE_0 * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, channels = OUTPUT0_SIZE_1;
+    const int depth = FILTER_Y * FILTER_X * INPUT1_SIZE_2;
+    const int2 tile = FUNC(tile_of)(get_group_id(0), pixels, channels);
+    const int row = tile.y * TILE_ROWS, column = tile.x * TILE_COLUMNS;
+
+    FUNC(pixels) left;
+    FUNC(find_pixels)(&left, (const global half*)input, row, pixels PASS_ARGS);
+    FUNC(tap) tap = {OWN_CHUNK * 8, 0, 0};
+    FUNC(enter)(&tap PASS_ARGS);
+    const bool left_aligned = IS_ALIGNED((const global half*)input + INPUT0_OFFSET, INPUT0_PITCH_0)
+        && INPUT0_PITCH_Y % 8 == 0 && INPUT0_PITCH_X % 8 == 0;
+    const global half* right[RIGHT_COPIES];
+    const global half* filters = (const global half*)weights + INPUT1_OFFSET;
+    const bool right_aligned = IS_ALIGNED(filters, INPUT1_PITCH_1);
+    FUNC(find_rows)(right, RIGHT_COPIES, filters + (long)column * INPUT1_PITCH_1, channels - column - 1,
+                    INPUT1_PITCH_1);
+#define COPY_STEP(to, s) do { \
+        FUNC(copy_pixels)(to, &left, &tap, left_aligned PASS_ARGS); \
+        FUNC(copy_rows)((to) + LEFT_BYTES, right, RIGHT_COPIES, (s) * DEPTH, depth, right_aligned); \
+    } while (0)
+
+    float sum[PART_ROWS / 16][PART_COLUMNS / 8][4];
+    ADD_STEPS(sum, steps, (depth + DEPTH - 1) / DEPTH);
+
+    EACH_RESULT(sum, steps, y, x)
+        const int pixel = row + y;
+        if (pixel >= pixels || column + x >= channels) continue;
+        int at[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y, column + x, 0,
+                            pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
+        FUNC(store_four)(four, at, channels - column - x, PASS_BIAS output PASS_ARGS);
+    EACH_RESULT_END
+}
