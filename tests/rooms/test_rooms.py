@@ -14,6 +14,7 @@ import pytest
 
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
+from clinfer.ops.shared.tensor_cores import TILES
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
 from tests.devices import engine_of
@@ -23,11 +24,13 @@ from tests.rooms.shards import Row, Shard, in_formats, kernels_of_room, reaches,
 ROWS: list[Row] = [(room.name, case) for room in ROOMS
                    for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
-# tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), and compressed weights
-# (tests/rooms/test_compressed_weights.py).
+# tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), compressed weights
+# (tests/rooms/test_compressed_weights.py), and tensor cores (tests/rooms/test_tensor_cores.py).
 _ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "group_norm_fsv16_if_even",
               "group_norm_rows_if_even", "color_convert_planar_rows", "color_convert_images", "matmul_blocks_14",
-              "matmul_blocks_8", "reorder_nibbles"}
+              "matmul_blocks_8", "reorder_nibbles", "sdpa_mma", "sdpa_mma_anywhere",
+              *(f"{op}_mma_{tile}" for op in ("matmul", "convolution")
+                for tile in (*(tile.name for tile in TILES), "anywhere"))}
 
 
 @pytest.mark.parametrize("room, case", ROWS, ids=[f"{room}-{case.name}" for room, case in ROWS])
