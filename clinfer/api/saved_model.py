@@ -4,7 +4,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,17 @@ def load_model_parts(content: memoryview, engine: Engine,
     if not isinstance(saved, SavedModel):
         raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
     with making_sense():
+        _check_ports(saved.inputs, saved.input_names, program.inputs)
+        _check_ports(saved.outputs, saved.output_names, program.outputs)
         ports = Ports(tuple(make_input(*_description(port)) for port in saved.inputs),
                       tuple(make_output(*_description(port), port.source) for port in saved.outputs))
         return ModelParts(saved.name, program, ports, saved.input_names, saved.output_names, _config(saved.config))
+
+
+def _check_ports(ports: tuple[SavedPort, ...], names: tuple[str, ...], known: Container[str]) -> None:
+    """Raise ValueError unless every port stands for an input or output of the program."""
+    if len(ports) != len(names) or any(name not in known for name in names):
+        raise ValueError(f"{len(ports)} ports stand for {', '.join(names):.100}")
 
 
 def check_imported(compiled_with: CompileConfig, wanted: CompileConfig) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import Natural
 
 UNBOUNDED = 2**62
 
@@ -14,8 +15,8 @@ UNBOUNDED = 2**62
 class Dim:
     """A dimension known at run time only, within [low, high] (high UNBOUNDED: no limit)."""
 
-    low: int = 0
-    high: int = UNBOUNDED
+    low: Natural = 0
+    high: Natural = UNBOUNDED
 
     def admits(self, size: int) -> bool:
         """Whether a run-time size lies within the bounds."""
@@ -56,7 +57,7 @@ class Sum:
 
 
 ANY = Dim()
-Size = int | Dim
+Size = Natural | Dim
 Shape = tuple[Size, ...]
 StaticShape = tuple[int, ...]
 

@@ -48,9 +48,15 @@ def generate(spec: KernelSpec, params: KernelParams, bake: bool = False) -> Impl
     stages = []
     for stage in stages_of(spec, params):
         stage = replace(stage, bake=stage.bake or bake)
-        buffers = tuple(operand.buffer for operand in stage.operands(params) + tail_operands(stage, params))
-        stages.append(StageImpl(stage, generate_stage(stage, params), buffers))
+        stages.append(stage_with_code(stage, generate_stage(stage, params), params))
     return Implementation(spec, params, tuple(stages))
+
+
+def stage_with_code(stage: Stage, code: StageCode, params: KernelParams) -> StageImpl:
+    """A stage whose code was generated for these parameters. Errors: ClinferError for the code of another stage."""
+    operands = stage.operands(params) + tail_operands(stage, params)
+    code.check_fields(operands, stage.arguments(params))
+    return StageImpl(stage, code, tuple(operand.buffer for operand in operands))
 
 
 def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLaunch, ...]:

@@ -46,6 +46,18 @@ class StageCode:
     source: str
     fields: tuple[tuple[int, str, int], ...]
 
+    def check_fields(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> None:
+        """Raise ClinferError unless the argument block can be filled from such operands and arguments."""
+        for operand, kind, axis in self.fields:
+            if operand == -1:
+                known = kind in arguments
+            else:
+                known = 0 <= operand < len(operands) and kind in ("size", "pitch", "offset") and (
+                    0 <= axis < max(operands[operand].view.rank, 1))
+            if not known:
+                raise ClinferError("a field of the argument block is unknown", where=self.kernel_id,
+                                   values={"operand": operand, "field": kind, "axis": axis})
+
     def argument_values(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> tuple[int, ...]:
         """The numbers of the argument block for static operands."""
         return tuple([_field_value(operands, arguments, field) for field in self.fields])

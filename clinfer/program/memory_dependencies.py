@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from clinfer.base.schema import IndexOf
 
 ExecutionOrder = Literal["in_order", "out_of_order"]
 
-Dependencies = tuple[frozenset[int], ...]
+Dependencies = tuple[frozenset[Annotated[int, IndexOf("slots")]], ...]
 """For each buffer the numbers of those that it must not share memory with; symmetric."""
 
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from clinfer.base.layout import Layout
+from clinfer.base.schema import IndexOf, Natural
 from clinfer.base.shape import Shape
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import ImplementationCache
@@ -24,6 +25,11 @@ from clinfer.topology import Input, Port, Primitive
 WEIGHTS_SHARE = 4
 """Reordered weights take at most this part of what the constants take."""
 
+TensorIndex = Annotated[int, IndexOf("tensors")]
+NodeIndex = Annotated[int, IndexOf("nodes")]
+SegmentIndex = Annotated[int, IndexOf("segments")]
+SlotIndex = Annotated[int, IndexOf("slots")]
+
 NodeKind = Literal["input", "host", "view", "body", "call", "kernel"]
 Storage = Literal["input", "constant", "slot", "output", "body", "host"]
 
@@ -40,9 +46,9 @@ class Tensor:
 
     port: Port
     layout: Layout
-    root: int
+    root: TensorIndex
     storage: Storage
-    slot: int = -1
+    slot: Annotated[int, IndexOf("slots", none=-1)] = -1
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,8 @@ class SharedTensor:
     """A stage of a node that is left out by plans in which the moved tensor lies within another (both by index)."""
 
     share: Share
-    moved: int
-    within: int
+    moved: TensorIndex
+    within: TensorIndex
 
 
 @dataclass(frozen=True)
@@ -67,20 +73,20 @@ class ProgramNode:
     """
 
     primitive: Primitive
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
+    inputs: tuple[TensorIndex, ...]
+    outputs: tuple[TensorIndex, ...]
     kind: NodeKind
-    segment: int
+    segment: SegmentIndex
     implementations: tuple[Implementation, ...] = ()
-    scratch_slots: tuple[int, ...] = ()
+    scratch_slots: tuple[SlotIndex, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     bodies: tuple[Program, ...] = ()
     scores: tuple[tuple[str, float], ...] = ()
     why: str = ""
     is_forced: bool = False
     shares: tuple[SharedTensor, ...] = ()
-    copies: tuple[tuple[int, str], ...] = ()
-    useful: tuple[int, ...] = ()
+    copies: tuple[tuple[Natural, str], ...] = ()
+    useful: tuple[Natural, ...] = ()
     unfused: tuple[tuple[str, str], ...] = ()
     refused_types: tuple[tuple[str, str], ...] = ()
 
@@ -108,18 +114,18 @@ class Segment:
     this one or a later one needs. `fetched`: tensors made here whose contents the host reads for later segments.
     """
 
-    nodes: tuple[int, ...]
-    incoming: tuple[int, ...]
-    values: tuple[int, ...]
-    held: tuple[int, ...]
-    fetched: tuple[int, ...] = ()
+    nodes: tuple[NodeIndex, ...]
+    incoming: tuple[TensorIndex, ...]
+    values: tuple[TensorIndex, ...]
+    held: tuple[SlotIndex, ...]
+    fetched: tuple[TensorIndex, ...] = ()
 
 
 @dataclass(frozen=True)
 class OutputInfo:
     """An output of the program: its tensor's index and declared layout."""
 
-    tensor: int
+    tensor: TensorIndex
     layout: Layout
 
     @property
@@ -145,15 +151,15 @@ class Program:
     tensors: tuple[Tensor, ...]
     segments: tuple[Segment, ...]
     inputs: Mapping[str, Input]
-    input_tensors: Mapping[str, int]
+    input_tensors: Mapping[str, TensorIndex]
     outputs: Mapping[str, OutputInfo]
-    constants: Mapping[int, ConstantData]
-    constant_memory: Mapping[int, Memory]
+    constants: Mapping[TensorIndex, ConstantData]
+    constant_memory: Mapping[TensorIndex, Memory]
     dependencies: Dependencies
-    first_scratch: int
+    first_scratch: Natural
     execution_order: ExecutionOrder = "in_order"
     removed: tuple[Removal, ...] = ()
-    long_homes: Mapping[int, int] = field(default_factory=dict)
+    long_homes: Mapping[TensorIndex, TensorIndex] = field(default_factory=dict)
     recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
     implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
     weights: WeightsCache = field(init=False, repr=False)

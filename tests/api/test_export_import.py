@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from clinfer.base import version
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.kernel_cache import KernelCache
-from clinfer.program.blobs.container import Opened, seal
+from clinfer.program.blobs.container import seal
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.engine import Engine
@@ -254,27 +253,6 @@ def test_a_change_of_the_code_is_another_version(core: Core, device: DeviceInfo,
     monkeypatch.setattr("clinfer.program.blobs.programs.code_digest", lambda: "edited")
     with pytest.raises(ClinferError, match="in the blob, edited here"):
         core.import_model(blob, device.name)
-
-
-def test_forged_contents(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
-    """Sound digests around a program in which a few records were changed: an error, or something that is loaded."""
-    opened = Opened(exported(core.compile_model(MODELS["if"][0](rng), device.name, F32)).getbuffer())
-    records, data = json.loads(bytes(opened.section("records"))), opened.section("data")
-    refused = 0
-    for _ in range(40):
-        forged = list(records)
-        for at in rng.integers(len(forged), size=3):
-            other = records[int(rng.integers(len(records)))]
-            if isinstance(forged[at], list) and len(forged[at]) > 1 and rng.integers(2):
-                forged[at] = [*forged[at][:-1], int(rng.integers(len(forged)))]
-            else:
-                forged[at] = other
-        try:
-            content = seal(opened.made_with, {"records": [json.dumps(forged).encode()], "data": [data]})
-            core.import_model(content.to_bytes(), device.name)
-        except ClinferError:
-            refused += 1
-    assert refused > 10
 
 
 @pytest.mark.parametrize("records", [

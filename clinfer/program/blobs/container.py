@@ -123,7 +123,7 @@ def making_sense() -> Iterator[None]:
         yield
     except ClinferError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError) as error:
+    except Exception as error:
         raise refusal("the contents of the compiled blob make no sense",
                       {"because": f"{type(error).__name__}: {error}"}) from None
 

@@ -15,12 +15,14 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.version import VERSION, code_digest
-from clinfer.kernels.implementation import Implementation, StageImpl
+from clinfer.kernels.implementation import Implementation, stage_with_code
+from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
 from clinfer.kernels.spec import KernelParams, stages_of
 from clinfer.ops import kernels_of
+from clinfer.program.blobs.consistency import check_program
 from clinfer.program.blobs.container import Blob, Opened, making_sense, refusal, seal
-from clinfer.program.blobs.records import Reader, Special, Writer
+from clinfer.program.blobs.records import Reader, Special, Writer, maker_of
 from clinfer.program.constants import ConstantData
 from clinfer.program.program import Program
 from clinfer.runtime.capabilities import Capabilities
@@ -71,6 +73,7 @@ def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[st
         raise refusal("the compiled blob holds no program", {"it holds": type(loaded).__name__})
     binaries, program, extra = loaded
     with making_sense():
+        check_program(program)
         program.kernels.adopt(binaries)
         _check_kernels(program)
     return program, extra
@@ -103,10 +106,10 @@ def _check_kernels(program: Program) -> None:
 def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
     """`stream` reads constants (blocking) and writes them (the caller finishes it)."""
     def write(layout: Layout | None, raw: memoryview) -> Memory:
+        if layout is not None and len(raw) != layout.byte_size:
+            raise ValueError(f"{len(raw)} bytes for a constant of {layout.byte_size}")
         memory = engine.allocate_bytes(len(raw), "constant") if layout is None else engine.allocate_memory(
             layout, what="constant")
-        if len(raw) != memory.nbytes:
-            raise ValueError(f"{len(raw)} bytes for a constant of {memory.nbytes}")
         stream.write(memory, np.frombuffer(raw, np.uint8))
         return memory
 
@@ -118,18 +121,17 @@ def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
         Special(Format, lambda fmt: (fmt.name,), Format.of),
         Special(Topology, lambda t: (tuple(t), t.outputs), lambda ps, outputs: Topology(*ps, outputs=outputs)),
         Special(Memory, lambda memory: (memory.layout, stream.read(memory).data), write),
-        Special(ConstantData, lambda c: (c.layout, c.array, c.memory), ConstantData),
+        Special(ConstantData, lambda c: (c.layout, c.array, c.memory), maker_of(ConstantData)),
         Special(Implementation, _take_implementation, _make_implementation),
     )
 
 
 def _take_implementation(implementation: Implementation) -> Sequence[object]:
-    stages = tuple((part.code, part.buffers) for part in implementation.stages)
-    return implementation.spec.name, implementation.params, stages
+    return implementation.spec.name, implementation.params, tuple(part.code for part in implementation.stages)
 
 
-def _make_implementation(name: str, params: KernelParams, saved: tuple[Any, ...]) -> Implementation:
+def _make_implementation(name: str, params: KernelParams, codes: tuple[StageCode, ...]) -> Implementation:
     spec = {spec.name: spec for spec in kernels_of(params.primitive)}[name]
-    stages = tuple(StageImpl(stage, code, buffers)
-                   for stage, (code, buffers) in zip(stages_of(spec, params), saved, strict=True))
+    stages = tuple(stage_with_code(stage, code, params)
+                   for stage, code in zip(stages_of(spec, params), codes, strict=True))
     return Implementation(spec, params, stages)

@@ -4,7 +4,9 @@ A record is an atom (a JSON scalar) or `[tag, i, j, ...]` with the indices of ea
 are written once, and the last one is the whole. Tags: tuple, list, dict (keys and values in turn), frozenset,
 array, number, bytes and memoryview (these four in the data section), dtype, enum, the name of a `Special`, or
 `module:class` for a frozen dataclass of clinfer with its fields in order. Classes are looked up among the modules
-that are loaded already.
+that are loaded already. Sound digests do not prove who wrote the records, so the reader checks all of them: that
+references lead to earlier records, that each byte of the data section is used once, how deep and large the whole is,
+and that every field of a dataclass holds what its annotation says.
 """
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import check_fields
 from clinfer.program.blobs.container import Chunk, making_sense, padding
 
 _ATOMS = (bool, int, float, str)
 _PACKAGE = "clinfer."
+_ARRAY_KINDS = "biuf"
+_DEEPEST = 200
+_LARGEST = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,7 @@ class Reader:
 
     def __init__(self, specials: Iterable[Special], data: memoryview) -> None:
         self._data = data
+        self._taken = 0
         self._makers: dict[str, Callable[..., object]] = {
             "tuple": lambda *parts: parts,
             "list": lambda *parts: list(parts),
@@ -131,7 +138,7 @@ class Reader:
             "number": lambda dtype, *place: self._array(dtype, (), *place)[()],
             "bytes": lambda *place: bytes(self._view(*place)),
             "memoryview": self._view,
-            "dtype": np.dtype,
+            "dtype": _dtype,
             "enum": lambda name, member: _class_of(name)[member],
             **{special.name: special.make for special in specials},
         }
@@ -139,12 +146,18 @@ class Reader:
     def read(self, records: bytes | memoryview) -> Any:
         """The object. Errors: ClinferError for records that make no sense, and those of specials."""
         made: list[Any] = []
+        sizes = _Sizes()
         with making_sense():
             for record in json.loads(bytes(records)):
                 if isinstance(record, list):
-                    made.append(self._maker(record[0])(*[made[index] for index in record[1:]]))
-                else:
+                    tag, *parts = record
+                    sizes.add(parts)
+                    made.append(self._maker(tag)(*[made[index] for index in parts]))
+                elif record is None or type(record) in _ATOMS:
+                    sizes.add(())
                     made.append(record)
+                else:
+                    raise TypeError(f"a record is {type(record).__name__}")
             return made[-1]
 
     def _maker(self, tag: str) -> Callable[..., object]:
@@ -154,12 +167,50 @@ class Reader:
         return maker
 
     def _view(self, offset: int, size: int) -> memoryview:
-        if not 0 <= offset <= offset + size <= len(self._data):
-            raise ValueError(f"bytes {offset} to {offset + size} of {len(self._data)}")
+        if type(offset) is not int or type(size) is not int or not 0 <= offset <= offset + size <= len(self._data):
+            raise ValueError(f"bytes {offset!r:.20} and {size!r:.20} more of {len(self._data)}")
+        self._taken += size
+        if self._taken > len(self._data):
+            raise ValueError(f"the data section is used more than once: {self._taken} bytes of {len(self._data)}")
         return self._data[offset:offset + size]
 
     def _array(self, dtype: str, shape: tuple[int, ...], offset: int, size: int) -> np.ndarray:
-        return np.frombuffer(self._view(offset, size), np.dtype(dtype)).reshape(shape).copy()
+        kind = _dtype(dtype)
+        if kind.kind not in _ARRAY_KINDS:
+            raise TypeError(f"an array of {kind}")
+        return np.frombuffer(self._view(offset, size), kind).reshape(shape).copy()
+
+
+def _dtype(name: object) -> np.dtype:
+    if not isinstance(name, str):
+        raise TypeError(f"a type of numbers is named by {type(name).__name__}")
+    return np.dtype(name)
+
+
+class _Sizes:
+    """How deep records are nested, and how much they would be if each were written out in full: a few references make
+    something that nobody can go through. References are checked to be earlier records."""
+
+    def __init__(self) -> None:
+        self._depths: list[int] = []
+        self._totals: list[int] = []
+        self._all = 0
+
+    def add(self, references: Sequence[object]) -> None:
+        """Account for the next record. Errors: TypeError, IndexError, ValueError."""
+        depth, total = 0, 1
+        for index in references:
+            if type(index) is not int:
+                raise TypeError(f"a reference is {index!r:.20}")
+            if not 0 <= index < len(self._totals):
+                raise IndexError(f"record {len(self._totals)} refers to {index}")
+            depth = max(depth, self._depths[index])
+            total += self._totals[index]
+        self._all += total
+        if depth >= _DEEPEST or self._all > _LARGEST:
+            raise ValueError(f"record {len(self._totals)} is nested {depth} deep and holds {total} others")
+        self._depths.append(depth + 1)
+        self._totals.append(total)
 
 
 _CONTAINERS = (tuple, list, frozenset)
@@ -192,6 +243,16 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def _constructor(name: str) -> Callable[..., object]:
-    kind = _class_of(name)
+    return maker_of(_class_of(name))
+
+
+def maker_of(kind: Any) -> Callable[..., object]:
+    """Makes a dataclass of its fields, in order. Errors: TypeError for a field that is not what its annotation says."""
     names = _field_names(kind)
-    return lambda *parts: kind(**dict(zip(names, parts, strict=True)))
+
+    def make(*parts: object) -> object:
+        values = dict(zip(names, parts, strict=True))
+        check_fields(kind, values)
+        return kind(**values)
+
+    return make

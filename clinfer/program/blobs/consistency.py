@@ -1,0 +1,107 @@
+"""Whether a program from outside is one that can be run: what one part of it says of another.
+
+What each part must be by itself, its annotations say (`base/schema.py`).
+"""
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.schema import indices_in
+from clinfer.program.program import Program, ProgramNode
+from clinfer.topology import Primitive
+
+
+def check_program(program: Program) -> None:
+    """Raise ClinferError unless every index is one and parts agree about each other; bodies too."""
+    tables = {"tensors": len(program.tensors), "nodes": len(program.nodes), "segments": len(program.segments),
+              "slots": len(program.dependencies)}
+    for field, index, number in indices_in(program):
+        _demand(number == index.none or 0 <= number < tables[index.table], f"an index into {index.table} is none",
+                field=field, index=number, entries=tables[index.table])
+    for slot, others in enumerate(program.dependencies):
+        _demand(slot not in others and all(slot in program.dependencies[other] for other in others),
+                "dependencies of slots are not mutual", slot=slot)
+    for number, tensor in enumerate(program.tensors):
+        _demand(program.tensors[tensor.root].root == tensor.root, "a tensor's root is a view", tensor=number)
+        _demand(tensor.layout.format.fits(tensor.layout.rank), "a tensor's format does not fit", tensor=number)
+    _check_ends(program)
+    _check_order(program)
+    for node in program.nodes:
+        _check_node(program, node)
+        for body in node.bodies:
+            check_program(body)
+
+
+def _check_ends(program: Program) -> None:
+    """Inputs, outputs and constants."""
+    _demand(program.inputs.keys() == program.input_tensors.keys(), "inputs differ from their tensors",
+            inputs=list(program.inputs), tensors=list(program.input_tensors))
+    for name, tensor in program.input_tensors.items():
+        declared, layout = program.inputs[name], program.tensors[tensor].layout
+        _demand((declared.id, declared.shape, declared.element_type) == (name, layout.shape, layout.element_type),
+                "an input is not what its tensor is", input=name)
+    for name, output in program.outputs.items():
+        layout = program.tensors[output.tensor].layout
+        _demand((output.layout.rank, output.layout.element_type) == (layout.rank, layout.element_type),
+                "an output is not what its tensor is", output=name)
+    for tensor, constant in program.constants.items():
+        array, layout = constant.array, constant.layout
+        fits = array is None or (array.shape, array.dtype) == (layout.shape, layout.element_type.numpy)
+        _demand(fits and layout == program.tensors[tensor].layout, "a constant is not what its tensor is",
+                tensor=tensor)
+    for tensor, memory in program.constant_memory.items():
+        held = program.constants.get(tensor)
+        _demand(held is not None and held.memory is memory and memory.nbytes >= held.layout.byte_size,
+                "the memory of a constant is another's", tensor=tensor)
+
+
+def _check_order(program: Program) -> None:
+    """Every node in one segment, in order, behind the nodes that make what it reads."""
+    listed = [number for segment in program.segments for number in segment.nodes]
+    _demand(listed == [number for number, node in enumerate(program.nodes) if node.kind != "input"],
+            "segments do not hold all nodes in order", nodes=listed[:20])
+    made = {*program.constants, *program.input_tensors.values()}
+    for number, segment in enumerate(program.segments):
+        for node in (program.nodes[index] for index in segment.nodes):
+            _demand(node.segment == number, "a node is of another segment", node=node.primitive.id)
+            _demand(made.issuperset(node.inputs), "a node reads what nobody made", node=node.primitive.id)
+            made.update(node.outputs)
+
+
+def _check_node(program: Program, node: ProgramNode) -> None:
+    primitive = node.primitive
+    counts = {"inputs": (len(node.inputs), len(primitive.inputs)),
+              "outputs": (len(node.outputs), primitive.output_count)}
+    for what, (have, want) in counts.items():
+        _demand(have == want, f"a node has other {what} than its primitive", node=primitive.id, node_has=have,
+                primitive_has=want)
+    _demand(bool(node.implementations) == (node.kind == "kernel"), "kernels are where none run, or none where some do",
+            node=primitive.id)
+    inputs = tuple(program.tensors[i].layout for i in node.inputs)
+    outputs = tuple(program.tensors[i].layout for i in node.outputs)
+    for implementation in node.implementations:
+        params = implementation.params
+        _demand(_is_like(params.primitive, primitive) and params.all_inputs == inputs and params.outputs == outputs,
+                "a kernel was made for other tensors", node=primitive.id, kernel=implementation.spec.name)
+        for part in implementation.stages:
+            for buffer in part.buffers:
+                count = {"input": len(inputs), "output": len(outputs), "scratch": len(node.scratch_slots)}[buffer.kind]
+                _demand(0 <= buffer.index < count, "a kernel takes a buffer that is not there", node=primitive.id)
+
+
+def _is_like(one: Any, other: Primitive) -> bool:
+    """Whether two primitives are the same but for whom they read. (Arrays that are the same one were written once.)"""
+    return type(one) is type(other) and all(
+        mine is theirs or (not isinstance(mine, np.ndarray) and mine == theirs)
+        for mine, theirs in ((getattr(one, f.name), getattr(other, f.name)) for f in fields(other)
+                             if f.name != "inputs"))
+
+
+def _demand(holds: bool, otherwise: str, **values: object) -> None:
+    if not holds:
+        raise ClinferError(f"the program of the compiled blob is inconsistent: {otherwise}", where="compiled blob",
+                           values=values)
