@@ -1,6 +1,7 @@
 """Operations of OpenVINO in NumPy, after their specification: what `tests/node_by_node.py` computes by itself."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,13 +42,14 @@ def _transpose(inputs: Arrays, _: Attributes) -> np.ndarray:
 
 
 def _reshape(inputs: Arrays, attributes: Attributes) -> np.ndarray:
+    """Sizes that are copied do not count for the size that is left open, so it is known even if one of them is 0."""
     data, shape = inputs[0], _integers(inputs[1])
-    if attributes["special_zero"]:
-        shape = [data.shape[axis] if size == 0 else size for axis, size in enumerate(shape)]
+    copied = [axis for axis, size in enumerate(shape) if size == 0 and attributes["special_zero"]]
     if -1 in shape:
-        known = int(np.prod([size for size in shape if size != -1], dtype=np.int64))
-        shape[shape.index(-1)] = data.size // known if known else 0
-    return data.reshape(shape)
+        wanted = math.prod(size for axis, size in enumerate(shape) if size != -1 and axis not in copied)
+        held = math.prod(size for axis, size in enumerate(data.shape) if axis not in copied)
+        shape[shape.index(-1)] = held // wanted if wanted else 0
+    return data.reshape([data.shape[axis] if axis in copied else size for axis, size in enumerate(shape)])
 
 
 def _gather(inputs: Arrays, attributes: Attributes) -> np.ndarray:

@@ -4,19 +4,29 @@ from __future__ import annotations
 import math
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.tracing import log
 from clinfer.frontend.bodies import give_types
 from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
 from clinfer.frontend.decided_branches import follow_decided_branches
+from clinfer.frontend.declared_results import contradictions, declared_results
 from clinfer.frontend.layers import name_after_layers
 from clinfer.frontend.older_operations import renew_operations
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.partitions import (
+    UNFOLDED,
+    Guarded,
+    inputs_joined_wrongly,
+    inputs_of_movers,
+    keep_apart,
+    take_away,
+)
 from clinfer.frontend.precision import narrow_to_f16
+from clinfer.frontend.respelling import layers_of_type, respell, restore
 
 PRECISIONS = ("f32", "f16")
 
 # Smaller constants are cheap in any type, and fusions match them only once they are folded.
 _LARGE = 4096
-_KEEP = "DisableConstantFolding_0"
 
 
 def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
@@ -47,18 +57,26 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
 
 
 def _transformed(model: ov.Model) -> ov.Model:
-    """A clone after the common transformations, or, where they fail, one that is as it was.
+    """A clone after the common transformations.
 
-    They make every input's dimensions dynamic for their time, which the shape rules of some
-    operations (Col2Im) do not bear.
+    Where they fail, or change what a result is declared to be, they are tried again without those that join what
+    moves elements; where that does not help either, the clone is as it was. One log line says so each time.
     """
-    clone = _clone(model)
-    _protect_weights(clone)
-    try:
-        _apply_common_transformations(clone)
-    except RuntimeError:
-        return _clone(model)
-    return clone
+    for guarded, left_out in ((inputs_joined_wrongly, "those around operations that move elements"),
+                              (inputs_of_movers, "all")):
+        clone = _clone(model)
+        declared = declared_results(clone)
+        _protect_weights(clone)
+        try:
+            _apply_common_transformations(clone, guarded)
+            found = contradictions(declared, declared_results(clone))
+        except RuntimeError as error:
+            found = reason_of(error)
+        if not found:
+            return clone
+        log(1, f"model {model.get_friendly_name()!r}: OpenVINO's transformations fail on it or are wrong; "
+               f"{left_out} are left out, and their fusions are lost ({found})")
+    return _clone(model)
 
 
 def _clone(model: ov.Model) -> ov.Model:
@@ -74,7 +92,7 @@ def _protect_weights(model: ov.Model) -> None:
     """Keep the folding of constants away from the Converts of large weights, bodies included."""
     for node in model.get_ordered_ops():
         if node.get_type_name() == "Convert" and _is_large_constant(node.input_value(0)):
-            node.get_rt_info()[_KEEP] = True
+            node.get_rt_info()[UNFOLDED] = True
         for body in bodies_of(node):
             _protect_weights(body)
 
@@ -86,6 +104,11 @@ def _is_large_constant(port: ov.Output) -> bool:
     return math.prod(shape[axis] for axis in range(len(shape))) >= _LARGE
 
 
-def _apply_common_transformations(model: ov.Model) -> None:
+def _apply_common_transformations(model: ov.Model, guarded: Guarded) -> None:
     from openvino._offline_transformations import apply_moc_transformations
+    reshapes = set(layers_of_type(model, "Reshape"))
+    respell(model)
+    keep_apart(model, guarded)
     apply_moc_transformations(model, False)
+    take_away(model)
+    restore(model, reshapes)

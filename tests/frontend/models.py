@@ -62,3 +62,21 @@ def if_model(rng: Rng) -> ov.Model:
     outputs = [node.set_output(t, e) for t, e in zip(then_body.results, else_body.results, strict=True)]
     node.set_friendly_name("choice")
     return ov.Model([result(outputs[1], "rectified"), result(outputs[0], "product")], [condition, a, b], "if")
+
+
+class OnlyStatic(ov.Op):  # type: ignore[misc]
+    """Passes its input on; refuses dynamic shapes, as Col2Im does."""
+
+    def __init__(self, inputs: list[ov.Output] | None = None) -> None:
+        super().__init__(self)
+        if inputs is not None:
+            self.set_arguments(inputs)
+            self.constructor_validate_and_infer_types()
+
+    def validate_and_infer_types(self) -> None:
+        if self.get_input_partial_shape(0).is_dynamic:
+            raise RuntimeError("static shapes only")
+        self.set_output_type(0, self.get_input_element_type(0), self.get_input_partial_shape(0))
+
+    def clone_with_new_inputs(self, new_inputs: list[ov.Output]) -> OnlyStatic:
+        return OnlyStatic(new_inputs)

@@ -12,7 +12,16 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.conversions import bodies_of
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.transformations import prepare
-from tests.frontend.models import Rng, compressed, convolution_model, if_model, normal, parameter, result
+from tests.frontend.models import (
+    OnlyStatic,
+    Rng,
+    compressed,
+    convolution_model,
+    if_model,
+    normal,
+    parameter,
+    result,
+)
 from tests.oracle import CpuPlugin
 
 PRECISIONS = ("f32", "f16")
@@ -271,24 +280,6 @@ def test_an_unused_input_stays(rng: Rng) -> None:
     model = ov.Model([result(op.relu(x), "y")], [x, unused])
     for precision in PRECISIONS:
         assert ports(prepare(model, precision)) == ports(model)
-
-
-class OnlyStatic(ov.Op):  # type: ignore[misc]
-    """Passes its input on; refuses dynamic shapes, as Col2Im does."""
-
-    def __init__(self, inputs: list[ov.Output] | None = None) -> None:
-        super().__init__(self)
-        if inputs is not None:
-            self.set_arguments(inputs)
-            self.constructor_validate_and_infer_types()
-
-    def validate_and_infer_types(self) -> None:
-        if self.get_input_partial_shape(0).is_dynamic:
-            raise RuntimeError("static shapes only")
-        self.set_output_type(0, self.get_input_element_type(0), self.get_input_partial_shape(0))
-
-    def clone_with_new_inputs(self, new_inputs: list[ov.Output]) -> OnlyStatic:
-        return OnlyStatic(new_inputs)
 
 
 def test_a_model_that_cannot_be_transformed_is_taken_as_it_is() -> None:

@@ -1,0 +1,135 @@
+"""Partitions: they keep operations apart that OpenVINO's common transformations join wrongly.
+
+A partition is an operation that passes its input on. No transformation knows it, so none reaches across it. They
+stand while the transformations run; afterwards the readers of a partition read again what it read.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.openvino_import import openvino as ov
+
+UNFOLDED = "DisableConstantFolding_0"
+"""Runtime information that keeps an operation on constants from becoming one."""
+
+Guarded = Callable[[ov.Node], Iterable[int]]
+"""Which inputs of a node get a partition."""
+
+MOVERS = frozenset({
+    "Broadcast", "Concat", "Gather", "Pad", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile",
+    "Transpose", "Unsqueeze", "VariadicSplit"})
+"""Operations that only move, repeat or leave out elements."""
+
+
+class Partition(ov.Op):
+    """Passes its input on; of the input's shape it tells no more than the rank."""
+
+    def __init__(self, inputs: list[ov.Output] | None = None) -> None:
+        super().__init__(self)
+        if inputs is not None:
+            self.set_arguments(inputs)
+            self.constructor_validate_and_infer_types()
+
+    def validate_and_infer_types(self) -> None:
+        """The element type and the rank of the input."""
+        rank = self.get_input_partial_shape(0).rank
+        shape = ov.PartialShape.dynamic() if rank.is_dynamic else ov.PartialShape([-1] * rank.get_length())
+        self.set_output_type(0, self.get_input_element_type(0), shape)
+
+    def clone_with_new_inputs(self, new_inputs: list[ov.Output]) -> Partition:
+        """Another partition."""
+        return Partition(new_inputs)
+
+
+def keep_apart(model: ov.Model, guarded: Guarded) -> None:
+    """Put a partition before each guarded input, bodies included."""
+    put = False
+    for node in model.get_ordered_ops():
+        for body in bodies_of(node):
+            keep_apart(body, guarded)
+        for index in guarded(node):
+            partition = Partition([node.input_value(index)])
+            partition.get_rt_info()[UNFOLDED] = True
+            node.input(index).replace_source_output(partition.output(0))
+            put = True
+    if put:
+        model.validate_nodes_and_infer_types()
+
+
+def take_away(model: ov.Model) -> None:
+    """Remove all partitions, bodies included."""
+    for node in model.get_ordered_ops():
+        for body in bodies_of(node):
+            take_away(body)
+        if node.get_type_name() == Partition.__name__:
+            for reader in node.output(0).get_target_inputs():
+                reader.replace_source_output(node.input_value(0))
+    model.validate_nodes_and_infer_types()
+
+
+def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
+    """Inputs across which the transformations are wrong.
+
+    - Unsqueeze -> Gather along the new axis loses the indices' axes, whatever the constant indices are.
+    - Where a size is 0, Concat leaves out inputs, and Transpose and others become Reshapes in which 0 means "as it
+      was".
+    - A Reduce or a Squeeze ahead of a Transpose by an empty order of an unknown rank looks its axes up there.
+    - A Reduce with `keep_dims` that moves ahead of a Reshape of a static shape puts its new axes in wrong places.
+    """
+    kind = node.get_type_name()
+    is_reduction = kind.startswith("Reduce")
+    for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
+        if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())
+                or (kind == "Gather" and _may_gather_a_new_axis(node))
+                or (is_reduction and _may_move_ahead_of_a_reshape(node))):
+            yield index
+
+
+def inputs_of_movers(node: ov.Node) -> Iterable[int]:
+    """Every input through which elements are moved or reduced."""
+    kind = node.get_type_name()
+    if kind in MOVERS or kind.startswith("Reduce"):
+        for index in range(node.get_input_size() if kind == "Concat" else 1):
+            if not is_constant(node.input_value(index).get_node()):
+                yield index
+
+
+def _has_zero(node: ov.Node, index: int) -> bool:
+    """Whether a size is known to be 0; an input of Concat that is only empty along its axis is rightly left out."""
+    shape = node.get_input_partial_shape(index)
+    if shape.rank.is_dynamic:
+        return False
+    empty = [axis for axis, size in enumerate(shape) if size == 0]
+    if node.get_type_name() == "Concat":
+        axis = node.get_attributes()["axis"]
+        return any(each != axis % len(shape) for each in empty)
+    return bool(empty)
+
+
+def _may_gather_a_new_axis(node: ov.Node) -> bool:
+    """Whether an Unsqueeze may have made the axis that is gathered along, and more than one index is given."""
+    data, indices = node.get_input_partial_shape(0), node.get_input_partial_shape(1)
+    if indices.rank.is_static and len(indices) == 0:
+        return False
+    if node.input_value(0).get_node().get_type_name() in ("Constant", "Parameter", "ShapeOf"):
+        return False
+    axis = node.input_value(2).get_node()
+    if data.rank.is_dynamic or not is_constant(axis):
+        return True
+    size = data[int(axis.data.reshape(-1)[0])]
+    return bool(size.is_dynamic or size == 1)
+
+
+def _may_move_ahead_of_a_reshape(node: ov.Node) -> bool:
+    source = node.input_value(0)
+    return bool(node.get_attributes()["keep_dims"] and source.get_partial_shape().is_static
+                and source.get_node().get_type_name() in MOVERS - {"Transpose"}
+                and len(source.get_target_inputs()) == 1)
+
+
+def _turns_without_order(node: ov.Node) -> bool:
+    if node.get_type_name() != "Transpose":
+        return False
+    order = node.input_value(1).get_node()
+    return is_constant(order) and not order.data.size

@@ -1,0 +1,152 @@
+"""Operations spelled so that OpenVINO's common transformations read them rightly, and afterwards spelled back."""
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+import numpy as np
+
+from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.openvino_import import openvino as ov
+
+_AXES_AT = {"Gather": 2, "Slice": 4, "Split": 1, "Squeeze": 1, "Unsqueeze": 1, "VariadicSplit": 1}
+_SETS = ("Squeeze", "Unsqueeze")
+_KEPT = "/kept"
+
+
+def respell(model: ov.Model) -> None:
+    """Spell otherwise, in a model and its bodies, what the transformations misread; the meaning stays.
+
+    - Negative, repeated and unsorted constant axes become ascending ones: where a Reduce or an Unsqueeze moves ahead
+      of its source, they would count from the end of another rank.
+    - A Transpose by an empty order gets the reversed axes: a Reduce or a Squeeze that moves ahead of it looks its own
+      axes up there.
+    - A Reduce without `keep_dims` whose result has two axes or more becomes one with, and a Squeeze: a Reshape behind
+      the former is taken for none if it has the same rank.
+    """
+    for node in model.get_ordered_ops():
+        for body in bodies_of(node):
+            respell(body)
+        _count_axes_from_the_front(node)
+        _write_out_order(node)
+        _keep_dims(node)
+    model.validate_nodes_and_infer_types()
+
+
+def restore(model: ov.Model, reshapes: Container[str]) -> None:
+    """Undo in a transformed model and its bodies what `respell` changed, and mend what cannot be spelled beforehand.
+
+    - A Reduce that keeps its axes and what drops them are one Reduce again.
+    - A Reshape to a permuted shape, if it is none of `reshapes` (names of layers) but was a Transpose, takes a size
+      of 0 as that and not for "as it was".
+    """
+    for node in model.get_ordered_ops():
+        for body in bodies_of(node):
+            restore(body, reshapes)
+        _drop_dims(node)
+        if _is_permuting_reshape(node) and node.get_friendly_name() not in reshapes:
+            node.set_attribute("special_zero", False)
+    names = {node.get_friendly_name() for node in model.get_ordered_ops()}
+    for node in model.get_ordered_ops():
+        name = node.get_friendly_name()
+        if name.endswith(_KEPT) and name.removesuffix(_KEPT) not in names:
+            node.set_friendly_name(name.removesuffix(_KEPT))
+    model.validate_nodes_and_infer_types()
+
+
+def layers_of_type(model: ov.Model, kind: str) -> Iterator[str]:
+    """The names of all operations of a type, those of bodies included."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == kind:
+            yield node.get_friendly_name()
+        for body in bodies_of(node):
+            yield from layers_of_type(body, kind)
+
+
+def _is_reduction(node: ov.Node) -> bool:
+    return bool(node.get_type_name().startswith("Reduce"))
+
+
+def _count_axes_from_the_front(node: ov.Node) -> None:
+    kind = node.get_type_name()
+    index = 1 if _is_reduction(node) else _AXES_AT.get(kind, -1)
+    if not 0 <= index < node.get_input_size() or not is_constant(node.input_value(index).get_node()):
+        return
+    if node.get_input_partial_shape(0).rank.is_dynamic:
+        return
+    old = node.input_value(index).get_node().data
+    rank = node.get_input_partial_shape(0).rank.get_length() + (old.size if kind == "Unsqueeze" else 0)
+    new = np.where(old < 0, old + rank, old)
+    if _is_reduction(node) or kind in _SETS:
+        new = np.unique(new)
+    if not np.array_equal(old.reshape(-1), new.reshape(-1)):
+        _give_constant(node, index, new)
+
+
+def _write_out_order(node: ov.Node) -> None:
+    if node.get_type_name() != "Transpose" or node.get_input_partial_shape(0).rank.is_dynamic:
+        return
+    source, rank = node.input_value(1).get_node(), node.get_input_partial_shape(0).rank.get_length()
+    if is_constant(source) and not source.data.size:
+        _give_constant(node, 1, np.arange(rank)[::-1])
+
+
+def _give_constant(node: ov.Node, index: int, values: np.ndarray) -> None:
+    constant = ov.op.Constant(node.get_input_element_type(index), ov.Shape(values.shape), values.reshape(-1).tolist())
+    constant.set_friendly_name(f"{node.get_friendly_name()}/{index}")
+    node.input(index).replace_source_output(constant.output(0))
+
+
+def _keep_dims(node: ov.Node) -> None:
+    if not _is_reduction(node) or node.get_attributes()["keep_dims"]:
+        return
+    rank, axes = node.get_output_partial_shape(0).rank, node.input_value(1)
+    if rank.is_dynamic or rank.get_length() < 2 or not is_constant(axes.get_node()) or not axes.get_node().data.size:
+        return
+    port, name = node.output(0), node.get_friendly_name()
+    readers, names = port.get_target_inputs(), port.get_names()
+    node.set_attribute("keep_dims", True)
+    node.validate_and_infer_types()
+    node.set_friendly_name(name + _KEPT)
+    dropped = ov.opset1.squeeze(node, axes.get_node())
+    dropped.set_friendly_name(name)
+    for reader in readers:
+        reader.replace_source_output(dropped.output(0))
+    port.set_names(set())
+    dropped.output(0).set_names(names)
+
+
+def _drop_dims(node: ov.Node) -> None:
+    """Of a Squeeze or Reshape that drops just what a Reduce keeps: let the Reduce do it."""
+    source = node.input_value(0).get_node() if node.get_type_name() in ("Squeeze", "Reshape") else None
+    if source is None or not _is_reduction(source) or not source.get_attributes()["keep_dims"]:
+        return
+    readers = source.output(0).get_target_inputs()
+    axes = source.input_value(1).get_node()
+    if len(readers) > 1 or not is_constant(axes) or not is_constant(node.input_values()[-1].get_node()):
+        return
+    shape = source.get_output_partial_shape(0)
+    rest = [size for axis, size in enumerate(shape) if axis not in axes.data % len(shape)]
+    if sum(size.is_dynamic for size in rest) > 1 and node.get_type_name() == "Reshape":
+        return
+    if ov.PartialShape(rest) != node.get_output_partial_shape(0):
+        return
+    port = node.output(0)
+    readers, names = port.get_target_inputs(), port.get_names()
+    source.set_attribute("keep_dims", False)
+    source.validate_and_infer_types()
+    source.set_friendly_name(node.get_friendly_name())
+    for reader in readers:
+        reader.replace_source_output(source.output(0))
+    port.set_names(set())
+    source.output(0).set_names(names)
+
+
+def _is_permuting_reshape(node: ov.Node) -> bool:
+    """Whether the new shape is a permutation of one of the old rank."""
+    if node.get_type_name() != "Reshape" or node.get_input_partial_shape(0).rank.is_dynamic:
+        return False
+    gather = node.input_value(1).get_node()
+    if gather.get_type_name() != "Gather" or not is_constant(gather.input_value(1).get_node()):
+        return False
+    order = gather.input_value(1).get_node().data
+    return bool(np.array_equal(np.sort(order), np.arange(node.get_input_partial_shape(0).rank.get_length())))

@@ -1,0 +1,170 @@
+"""What OpenVINO's transformations misread: `prepare` keeps its meaning, believes no contradiction, and says so."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from openvino import opset13 as op
+from openvino._offline_transformations import apply_moc_transformations
+
+from clinfer.frontend import transformations
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.transformations import PRECISIONS, prepare
+from tests.frontend.models import OnlyStatic, Rng, normal, parameter, result
+from tests.node_by_node import NodeByNode
+from tests.oracle import assert_close
+
+
+def opened(rank: int) -> ov.op.Parameter:
+    return parameter("x", [-1] * rank)
+
+
+def gathered(x: ov.Node) -> ov.Node:
+    """The transformations lose the indices' axes."""
+    return op.gather(op.unsqueeze(x, np.array([0])), np.array([0, -1, 0]), np.array(0))
+
+
+def counted_from_the_end(x: ov.Node) -> ov.Node:
+    """They count the axis from the end of the smaller rank."""
+    return op.reduce_mean(op.unsqueeze(x, np.array([2])), np.array([-2]), False)
+
+
+def counted_beyond_the_rank(x: ov.Node) -> ov.Node:
+    """As before, and there is no such axis: they throw."""
+    return op.reduce_max(op.unsqueeze(x, np.array([-3])), np.array([1]), False)
+
+
+def turned(x: ov.Node) -> ov.Node:
+    """They take a Reshape behind a Reduce for none."""
+    kept = op.reduce_max(x, np.array([2]), True)
+    return op.reduce_mean(op.transpose(kept, np.array([0, 2, 1])), np.array([0]), False)
+
+
+def permuted_nothing(x: ov.Node) -> ov.Node:
+    """They take 0 elements for "copy the size"."""
+    return op.transpose(op.gather(op.reshape(x, np.array([3, 1, 1]), False), np.array([], np.int64), np.array(-2)),
+                        np.array([2, 0, 1]))
+
+
+def reversed_axes(x: ov.Node) -> ov.Node:
+    """They look the axis up in an order that is empty."""
+    return op.reduce_max(op.transpose(x, np.array([], np.int64)), np.array([0]), True)
+
+
+def joined_with_nothing(x: ov.Node) -> ov.Node:
+    """They leave out what has no elements, although it has a size along the axis."""
+    return op.concat([x, op.constant(np.zeros((0, 2), np.float32))], 1)
+
+
+def flattened(x: ov.Node) -> ov.Node:
+    """They take the Reshape for none, as its rank is that of the mean, and 0 of its axes are reduced."""
+    return op.reshape(op.reduce_sum(op.reshape(x, np.array([2, 3, 1]), False), np.array([0]), False),
+                      np.array([1, -1]), False)
+
+
+def behind_a_new_axis(x: ov.Node) -> ov.Node:
+    """They put the new axis where it would be without the one that stays."""
+    return op.reduce_max(op.reshape(op.reshape(x, np.array([3, 2]), False), np.array([3, 2, 1]), False),
+                         np.array([0]), True)
+
+
+Wanted = Callable[[np.ndarray], np.ndarray]
+MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
+    (gathered, (2,), lambda x: np.stack([x, x, x])),
+    (counted_from_the_end, (2, 3), lambda x: x.mean(1, keepdims=True)),
+    (counted_beyond_the_rank, (2, 3), lambda x: x.max(0, keepdims=True)),
+    (turned, (2, 3, 4), lambda x: x.max(2).mean(0)[None]),
+    (permuted_nothing, (3,), lambda x: np.zeros((1, 3, 0), np.float32)),
+    (reversed_axes, (2, 3), lambda x: x.max(1)[None]),
+    (joined_with_nothing, (0, 3), lambda x: np.zeros((0, 5), np.float32)),
+    (flattened, (2, 3), lambda x: x.sum(0)[None]),
+    (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
+]
+
+
+def in_a_branch(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
+    x, condition = opened(rank), parameter("condition", [], "boolean")
+    inner, unused = opened(rank), opened(rank)
+    node = op.if_op(condition)
+    taken = ov.Model([op.result(build(inner))], [inner], "taken")
+    other = ov.Model([op.result(op.negative(unused))], [unused], "other")
+    node.set_then_body(taken)
+    node.set_else_body(other)
+    node.set_input(x.output(0), inner, unused)
+    y = node.set_output(taken.results[0], other.results[0])
+    return ov.Model([result(y, "y")], [condition, x])
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the transformations log."""
+    lines: list[str] = []
+    monkeypatch.setattr(transformations, "log", lambda level, text: lines.append(text))
+    return lines
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("is_body", [False, True])
+@pytest.mark.parametrize(("build", "shape", "wanted"), MISREAD)
+def test_what_the_transformations_misread_keeps_its_meaning(
+        build: Callable[[ov.Node], ov.Node], shape: tuple[int, ...], wanted: Wanted, is_body: bool, precision: str,
+        told: list[str], rng: Rng) -> None:
+    x = opened(len(shape))
+    model = in_a_branch(build, len(shape)) if is_body else ov.Model([result(build(x), "y")], [x])
+    array = rng.integers(-8, 8, shape).astype(np.float32)
+    (actual,) = NodeByNode(prepare(model, precision))([*[np.array(True)] * is_body, array])
+    assert_close(actual, wanted(array), 1e-2)
+    assert told == []
+
+
+@pytest.mark.parametrize(("build", "shape", "wanted"), MISREAD)
+def test_alone_the_transformations_misread_it(
+        build: Callable[[ov.Node], ov.Node], shape: tuple[int, ...], wanted: Wanted, rng: Rng) -> None:
+    """What `prepare` works against; where one of these no longer holds, what mends it can go."""
+    x = opened(len(shape))
+    model = ov.Model([result(build(x), "y")], [x])
+    array = rng.normal(size=shape).astype(np.float32)
+    with pytest.raises((RuntimeError, AssertionError)):
+        apply_moc_transformations(model, False)
+        assert_close(NodeByNode(model)([array])[0], wanted(array), 1e-4)
+
+
+def test_results_that_are_declared_otherwise_are_not_believed(
+        told: list[str], monkeypatch: pytest.MonkeyPatch, rng: Rng) -> None:
+    """Only what moves elements is left as it was: other fusions stay."""
+    monkeypatch.setattr(transformations, "inputs_joined_wrongly", lambda node: ())
+    x = opened(1)
+    y = op.multiply(gathered(x), op.sigmoid(gathered(x)))
+    prepared = prepare(ov.Model([result(y, "y"), result(op.relu(x), "z")], [x]))
+    array = normal(rng, 2)
+    assert_close(NodeByNode(prepared)([array])[0], np.stack([array * (1 / (1 + np.exp(-array)))] * 3), 1e-5)
+    (line,) = told
+    assert "result 0 of the model was f32 [3,?], became f32 [?]" in line and "operations that move elements" in line
+
+
+def test_results_of_bodies_are_compared(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformations, "inputs_joined_wrongly", lambda node: ())
+    prepare(in_a_branch(lambda x: op.unsqueeze(gathered(x), np.array([0])), 1))
+    (line,) = told
+    assert "result 0 of body 0 of" in line and "was f32 [1,3,?], became f32 [1,?]" in line
+
+
+def test_a_failure_of_the_transformations_is_told(told: list[str]) -> None:
+    x = parameter("x", [2, 4])
+    prepare(ov.Model([result(OnlyStatic([op.negative(x).output(0)]), "y")], [x], "stiff"))
+    assert len(told) == 2
+    assert "model 'stiff'" in told[1] and "all are left out" in told[1] and "static shapes only" in told[1]
+
+
+def test_a_mean_without_kept_axes_is_one_operation_again() -> None:
+    """The two operations that it is for the time of the transformations are one, under the layer's name."""
+    x = parameter("x", [-1, 8, -1, -1])
+    pooled = op.reduce_mean(x, np.array([-2, -1]), False)
+    pooled.set_friendly_name("pool")
+    model = ov.Model([op.result(pooled), result(op.exp(pooled), "y")], [x])
+    prepared = prepare(model)
+    (mean,) = [node for node in prepared.get_ordered_ops() if node.get_type_name() == "ReduceMean"]
+    assert mean.get_friendly_name() == "pool" and not mean.get_attributes()["keep_dims"]
+    assert not {node.get_type_name() for node in prepared.get_ordered_ops()} & {"Squeeze", "Reshape", "Partition"}
+    assert [port.get_names() for port in prepared.outputs] == [port.get_names() for port in model.outputs]
