@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +50,8 @@ def print_report(report: Report, as_json: bool, selection: Selection) -> None:
 
 
 def _print_primitives(report: Report, selection: Selection) -> None:
+    if not report.explanation.nodes:
+        return
     lines = _sorted(report, selection.sorting)
     shown = lines[:selection.top]
     timed = bool(report.times)
@@ -114,20 +115,20 @@ def summary(report: Report) -> list[tuple[str, str]]:
     """(what, value) of the whole program."""
     kinds = Counter(node.kind for node in report.explanation.nodes)
     fates = Counter(layer.fate for layer in report.layers)
-    rows = [("layers of the model", f"{len(report.layers)}: " + _counts(fates)),
-            ("primitives", f"{len(report.explanation.nodes)}: " + _counts(kinds)),
+    rows = [("layers of the model", _counts(fates)), ("primitives", _counts(kinds)),
             ("segments", str(1 + max((node.segment for node in report.explanation.nodes), default=0))),
             ("compiled in", f"{report.compile_s:.2f} s")]
     if not report.untimed:
-        rows.append(("device time", f"{report.total_us / 1e3:.3f} ms for "
-                     + " ".join(f"{name}{shape}" for name, shape in report.inputs.items())))
+        shapes = " ".join(f"{name}{shape}" for name, shape in report.inputs.items())
+        rows.append(("device time", f"{report.total_us / 1e3:.3f} ms" + (f" for {shapes}" if shapes else "")))
     else:
         rows.append(("device time", "not measured: " + report.untimed.splitlines()[0]))
     return rows
 
 
-def _counts(counter: Mapping[Any, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counter.items(), key=lambda entry: -entry[1]))
+def _counts(counter: Counter[Any]) -> str:
+    parts = ", ".join(f"{count} {name}" for name, count in counter.most_common())
+    return f"{counter.total()}: {parts}" if parts else "none"
 
 
 def _passed_over(nodes: tuple[ExplainedNode, ...]) -> list[tuple[str, ...]]:
@@ -161,7 +162,7 @@ def _print_layer(report: Report, name: str) -> None:
     nodes = [node for node in report.explanation.nodes if node.primitive in ids or node.layer == name]
     if not fates and not nodes:
         raise UsageError("the model has no such layer or primitive", values={"given": name},
-                         hint="`clinfer explain MODEL` lists them")
+                         hint="`clinfer explain MODEL --all` lists them")
     if fates:
         print_table("layer", ("layer", "type", "fate", "into", "by"),
                     [(f.layer, f.type, f.fate, f.into or "-", f.by or "-") for f in fates])

@@ -15,6 +15,7 @@ from clinfer.base.shape import Dim, Shape, StaticShape
 from clinfer.cli.pictures import SUFFIXES, load_picture
 from clinfer.cli.usage import UsageError, told_as_usage
 
+_SHAPE = re.compile(r"\[\s*(\d{1,18}\s*(,\s*\d{1,18}\s*)*)?\]|\d{1,18}(\s*,\s*\d{1,18})*|\d{1,18}(x\d{1,18})+")
 _DYNAMIC = 64
 """The size of a dynamic dimension that nobody gave."""
 
@@ -52,7 +53,7 @@ def read_shapes(ports: Ports, entries: tuple[str, ...]) -> dict[int, StaticShape
     for entry in entries:
         index, text = split_entry(ports, entry, "--shape")
         shapes[index] = _parse_shape(text)
-        with told_as_usage():
+        with told_as_usage("give a shape within these bounds"):
             Declared.of(ports.inputs[index], "input").check_shape(shapes[index])
     return shapes
 
@@ -145,8 +146,8 @@ def _unreadable(path: str, error: Exception) -> UsageError:
 
 
 def _parse_shape(text: str) -> StaticShape:
-    if not re.fullmatch(r"\[\s*(\d{1,18}\s*(,\s*\d{1,18}\s*)*)?\]|\d{1,18}(\s*,\s*\d{1,18})*", text.strip()):
-        raise UsageError("a shape is written [1,3,48,320]", values={"given": text})
+    if not _SHAPE.fullmatch(text.strip()):
+        raise UsageError("a shape is written [1,3,48,320] or 1x3x48x320", values={"given": text})
     return tuple(int(size) for size in re.findall(r"\d+", text))
 
 

@@ -6,6 +6,7 @@ the command line cannot be meant: options, names, shapes, input files; 130 inter
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -41,7 +42,8 @@ Device = Annotated[str, typer.Option(help="CPU, GPU.1, ... AUTO is the first GPU
 Inputs = Annotated[list[str] | None, typer.Option(
     help="[NAME=]FILE, an input's contents: .npy, .npz or a picture. Other inputs are random.")]
 Shapes = Annotated[list[str] | None, typer.Option(
-    help="[NAME=][1,3,48,320], an input's shape. Without it, dynamic dimensions are 64, or 1 if first.")]
+    help="[NAME=][1,3,48,320] or [NAME=]1x3x48x320, an input's shape. Without it, dynamic dimensions are 64, or 1 if "
+         "first.")]
 Precisions = Annotated[Precision | None, typer.Option(help="Of floats. Without it the device decides.")]
 Seed = Annotated[int, typer.Option(help="Of the random inputs.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -152,10 +154,13 @@ def explain(
     from clinfer.cli.inputs import InputOrder
     from clinfer.cli.memory_page import write_memory_page
     from clinfer.cli.session import ModelOrder
+    from clinfer.cli.targets import check_target
 
     if not time and sort in (Sorting.time, Sorting.host):
         raise UsageError("times that are not measured sort nothing", values={"--sort": sort.value},
                          hint="leave out --no-time")
+    if html is not None:
+        check_target(html, is_folder=False)
     order, inputs = (ModelOrder(model, device, _text(precision)),
                      InputOrder(tuple(input or ()), tuple(shape or ()), seed))
     if memory:
@@ -205,6 +210,10 @@ def _text(precision: Precision | None) -> str:
 
 def main() -> None:
     """Run the command that the arguments of the process name."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of layers may hold letters that the terminal's or the pipe's encoding lacks.
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             app()

@@ -16,6 +16,7 @@ from clinfer.base.shape import StaticShape, show
 from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject, milliseconds
 from clinfer.cli.table import print_json, print_line, print_table
+from clinfer.cli.targets import check_target
 
 if TYPE_CHECKING:
     from clinfer.frontend.openvino_import import openvino as ov
@@ -51,6 +52,8 @@ def run_model(order: ModelOrder, inputs: InputOrder, output: Path | None = None)
 
     `output` receives the outputs: one .npz file if that is its suffix, else a folder of .npy files.
     """
+    if output is not None:
+        check_target(output, is_folder=output.suffix.lower() != ".npz")
     session = Session(order)
     arrays = make_inputs(session.ports, inputs)
     compiled, compile_s = session.compile()

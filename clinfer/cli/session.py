@@ -11,6 +11,7 @@ from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.api.ports import Ports
 from clinfer.cli.foreign_output import quiet_unless_done
+from clinfer.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from clinfer.frontend.openvino_import import openvino as ov
@@ -57,7 +58,8 @@ class Session:
         # The device is opened first: its start is not the model's.
         self._core.engine(self._order.device)
         start = time.perf_counter()
-        compiled = self._core.compile_model(self.model, self._order.device, properties)
+        with waiting(f"compiling {self._order.model.name}, which takes longer the first time"):
+            compiled = self._core.compile_model(self.model, self._order.device, properties)
         return compiled, time.perf_counter() - start
 
     def subject(self, compiled: CompiledModel) -> Subject:

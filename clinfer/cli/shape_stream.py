@@ -33,7 +33,7 @@ def read_shape_stream(ports: Ports, entries: tuple[str, ...]) -> list[dict[int, 
         declared = Declared.of(ports.inputs[index], "input")
         columns[index] = _listed(text) if _SHAPES.fullmatch(text.strip()) else _combinations(text)
         for shape in columns[index]:
-            with told_as_usage():
+            with told_as_usage("give shapes within these bounds"):
                 declared.check_shape(shape)
     if len({len(column) for column in columns.values()}) != 1:
         raise UsageError("the inputs of a stream need as many shapes as each other", values={

@@ -15,9 +15,9 @@ class UsageError(ClinferError):
 
 
 @contextmanager
-def told_as_usage() -> Iterator[None]:
-    """Errors of the API that are about what the user wrote, told as such."""
+def told_as_usage(hint: str = "") -> Iterator[None]:
+    """Errors of the API that are about what the user wrote, told as such; with another hint, if one is given."""
     try:
         yield
     except ClinferError as error:
-        raise UsageError(error.what, values=error.values, hint=error.hint) from None
+        raise UsageError(error.what, values=error.values, hint=hint or error.hint) from None

@@ -220,7 +220,8 @@ def _check_operations(nodes: Iterable[ov.Node], where: str, converters: Mapping[
             f"the model has operations that clinfer does not support: {', '.join(sorted(missing))}",
             where=where,
             values={kind: f"{len(layers)} x: {', '.join(layers)}" for kind, layers in sorted(missing.items())},
-            hint="leave these layers out at export, or run the model in parts")
+            hint="leave these layers out at export, or run the model in parts; `clinfer operations` lists what "
+                 "is there")
 
 
 def _all_nodes(model: ov.Model) -> Iterator[ov.Node]:

@@ -109,7 +109,7 @@ def find_device(name: str = "AUTO") -> DeviceInfo:
         if device.name == wanted:
             return device
     missing = missing_gpus(platforms.discover()) if wanted.startswith("GPU.") else []
-    raise ClinferError(f"there is no device {name}",
+    raise ClinferError(f"there is no device {name or repr(name)}",
                        values={**devices_by_name(), **({"missing": "; ".join(map(str, missing))} if missing else {})},
                        hint=f"one of {', '.join(devices_by_name())}, or AUTO")
 

@@ -173,6 +173,40 @@ def test_what_fails_ends_with_1(model: Path, command: str, tmp_path: Path, monke
         assert told.out == "" and told.err.startswith("clinfer: ") and word in told.err
 
 
+@pytest.mark.parametrize("command", [["run"], ["explain", "--all"]])
+def test_names_that_the_encoding_of_the_output_lacks(command: list[str], tmp_path: Path) -> None:
+    x = ov.opset13.parameter([2, 3], np.float32)
+    x.output(0).set_names({"語"})
+    x.set_friendly_name("語")
+    ov.save_model(ov.Model([ov.opset13.relu(x)], [x]), tmp_path / "model.xml")
+    done = subprocess.run([sys.executable, "-m", "clinfer", *command, tmp_path / "model.xml"], cwd=ROOT, text=True,
+                          capture_output=True, timeout=120, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert "\\u8a9e" in done.stdout
+
+
+def test_shapes_are_written_in_either_way(model: Path, monkeypatch: pytest.MonkeyPatch,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    for shape in ("b=[4,5]", "b=4,5", "b=4x5"):
+        assert exits(monkeypatch, "run", model, "--shape", shape, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["inputs"][1]["shape"] == [4, 5]
+
+
+def test_where_nothing_can_be_written_is_told_before_anything_is_compiled(
+        model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def compiled(*arguments: object, **named: object) -> None:
+        raise AssertionError("something was compiled")
+
+    monkeypatch.setattr("clinfer.api.core.Core.compile_model", compiled)
+    (tmp_path / "a.npz").mkdir()
+    for arguments in (["run", model, "--output", model], ["run", model, "--output", model / "below" / "it"],
+                      ["run", model, "--output", tmp_path / "a.npz"], ["explain", model, "--html", tmp_path],
+                      ["explain", model, "--memory", "--html", model / "page.html"]):
+        assert exits(monkeypatch, *arguments) == 1
+        told = capsys.readouterr()
+        assert told.out == "" and told.err.startswith("clinfer: the output cannot be written\n")
+
+
 def test_an_unset_variable_in_place_of_a_path(model: Path) -> None:
     for arguments in (["run", ""], ["run", model, "--output", ""], ["explain", model, "--html", ""]):
         done = call(*arguments)
