@@ -143,7 +143,8 @@ class CompiledModel(metaclass=Handle):
     def export_model(self, model_stream: Any = None) -> io.BytesIO | None:
         """The compiled model as a stream for `Core.import_model`, see docs/compiled_blobs.md; or written into a binary
         stream of the user's, which is set back to its beginning if it can be."""
-        blob = save_model_parts(self.parts)
+        blob, encryption = save_model_parts(self.parts), self._config.encryption
+        blob = blob if encryption is None else encryption.encrypted(blob)
         if model_stream is None:
             return io.BytesIO(blob.to_bytes())
         write_blob(model_stream, blob)

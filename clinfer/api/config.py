@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from clinfer.api.encryption import Encryption
 from clinfer.api.property_values import (
     Reader,
     read_choice,
     read_count,
+    read_encryption,
     read_folder,
     read_forced,
     read_order,
@@ -38,7 +40,7 @@ class CompileConfig:
     weights are mapped from their file instead of read.
     `profiling`: whether every inference measures what each primitive costs.
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
-    `cache_dir`: the folder of compiled blobs; empty: none are kept.
+    `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
     `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
     `BuildOptions`.
     `without_effect`: what was set of the properties that change nothing here.
@@ -54,6 +56,7 @@ class CompileConfig:
     profiling: bool = False
     specialise_after: int = 16
     cache_dir: str = ""
+    encryption: Encryption | None = None
     force_implementations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     preallocation_iterations: int = AHEAD.iterations
     preallocation_ratio: float = AHEAD.ratio
@@ -78,6 +81,11 @@ class CompileConfig:
         """How much memory is taken ahead of need."""
         return Preallocation(self.preallocation_iterations, self.preallocation_ratio)
 
+    @property
+    def encryption_callbacks(self) -> list[Any]:
+        """The functions that encrypt and decrypt blobs; empty if there are none."""
+        return [] if self.encryption is None else [self.encryption.encrypt, self.encryption.decrypt]
+
     def properties(self) -> dict[str, Any]:
         """The values under OpenVINO's names and in its types."""
         return {
@@ -91,6 +99,7 @@ class CompileConfig:
             "PERF_COUNT": self.profiling,
             "SPECIALIZE_AFTER": self.specialise_after,
             "CACHE_DIR": self.cache_dir,
+            "CACHE_ENCRYPTION_CALLBACKS": self.encryption_callbacks,
             "force_implementations": dict(self.force_implementations),
             "preallocation_iterations": self.preallocation_iterations,
             "preallocation_ratio": self.preallocation_ratio,
@@ -140,6 +149,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "PERF_COUNT": ("profiling", read_switch),
     "SPECIALIZE_AFTER": ("specialise_after", read_count),
     "CACHE_DIR": ("cache_dir", read_folder),
+    "CACHE_ENCRYPTION_CALLBACKS": ("encryption", read_encryption),
     "force_implementations": ("force_implementations", read_forced),
     "preallocation_iterations": ("preallocation_iterations", read_count),
     "preallocation_ratio": ("preallocation_ratio", read_ratio),

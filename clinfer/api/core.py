@@ -158,11 +158,12 @@ class Core:
         Errors: ClinferError for a blob of another clinfer, OpenVINO, device or driver, a damaged one, and
         settings that it was not compiled for.
         """
-        context, _ = self._where_to_run(device_name, config or {})
-        own = settings_for(context.engine.device, config or {})
-        parts = load_model_parts(blob_contents(model_stream), context.engine)
+        context, settings = self._where_to_run(device_name, config or {})
+        own, encryption = settings_for(context.engine.device, config or {}), settings.encryption
+        content = blob_contents(model_stream)
+        parts = load_model_parts(content if encryption is None else encryption.decrypted(content), context.engine)
         check_imported(parts.config, CompileConfig().updated(own))
-        parts = replace(parts, config=parts.config.updated(own))
+        parts = replace(parts, config=replace(parts.config, encryption=encryption).updated(own))
         check_queue(context, parts.config)
         return CompiledModel(parts, context)
 

@@ -30,8 +30,8 @@ from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
 
 _RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
-                      "profiling", "specialise_after", "without_effect", "cache_dir", "preallocation_iterations",
-                      "preallocation_ratio")
+                      "profiling", "specialise_after", "without_effect", "cache_dir", "encryption",
+                      "preallocation_iterations", "preallocation_ratio")
 """Fields of CompileConfig that do not reach the program; every other one belongs to a blob's name."""
 
 _WEIGHTS_BESIDE = {".xml": ".bin", ".pdmodel": ".pdiparams", ".onnx": "", ".tflite": ""}
@@ -113,14 +113,17 @@ class ModelCache:
         if content is None:
             return None
         try:
-            return load_model_parts(content, self._engine, source.state)
+            encryption = self._config.encryption
+            opened = content if encryption is None else encryption.decrypted(content)
+            return load_model_parts(opened, self._engine, source.state)
         except ClinferError as error:
             log(1, f"the blob {self._folder.path / name} is made anew: {error}")
             return None
 
     def _store(self, name: str, parts: ModelParts, source: ModelSource) -> None:
         try:
-            self._folder.write(name, save_model_parts(parts, source.state))
+            blob, encryption = save_model_parts(parts, source.state), self._config.encryption
+            self._folder.write(name, blob if encryption is None else encryption.encrypted(blob))
         except ClinferError as error:
             log(1, f"the blob {self._folder.path / name} cannot be made: {error}")
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast, get_args
 
+from clinfer.api.encryption import Encryption
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.frontend.openvino_import import openvino as ov
@@ -78,6 +79,15 @@ def read_folder(name: str, value: Any) -> str:
     if not isinstance(path, str):
         raise wrong_value(name, value, "the path of a folder, or an empty text")
     return path
+
+
+def read_encryption(name: str, value: Any) -> Encryption | None:
+    """Two functions, of which the first encrypts bytes and the second decrypts them; None for an empty list."""
+    if isinstance(value, list | tuple) and not value:
+        return None
+    if not (isinstance(value, list | tuple) and len(value) == 2 and all(map(callable, value))):
+        raise wrong_value(name, value, "a list of two functions: bytes -> encrypted bytes, and the reverse")
+    return Encryption(*value)
 
 
 def read_choice(kind: Any, **spellings: str) -> Reader:

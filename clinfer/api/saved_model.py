@@ -22,7 +22,7 @@ from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 
 _DEFAULTS = CompileConfig()
-_NOT_SAVED = ("cache_dir", "without_effect")
+_NOT_SAVED = ("cache_dir", "encryption", "without_effect")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The same program on OpenVINO and on clinfer: the same values, the same memory shared, the same kinds of errors."""
 from __future__ import annotations
 
+import base64
 import copy
 import io
 from collections.abc import Callable
@@ -259,6 +260,23 @@ def streams(ov: ModuleType, core: Any, device: str) -> Any:
     return told
 
 
+def encrypted_streams(ov: ModuleType, core: Any, device: str) -> Any:
+    seen: list[str] = []
+
+    def encrypt(content: bytes) -> bytes:
+        seen.append(f"encrypt {type(content).__name__}")
+        return base64.b64encode(content)
+
+    def decrypt(content: bytes) -> bytes:
+        seen.append(f"decrypt {type(content).__name__}")
+        return base64.b64decode(content)
+
+    settings = {**F32, "CACHE_ENCRYPTION_CALLBACKS": [encrypt, decrypt]}
+    blob = core.compile_model(_absolute("f32", [1, 4]), device, settings).export_model()
+    imported = core.import_model(blob, device, settings)
+    return seen, imported(_array(1, 4))[0].tolist(), _what_happens(lambda: core.import_model(blob, device))
+
+
 def versions(ov: ModuleType, core: Any, device: str) -> Any:
     (found,) = core.get_versions(device).items()
     version = found[1]
@@ -293,8 +311,8 @@ def the_dictionary_of_results(ov: ModuleType, core: Any, device: str) -> Any:
 
 
 SCENARIOS = (keys_of_a_wrong_type, keys_that_do_not_exist, values_of_a_wrong_type, ports, sources_of_outputs,
-             shared_results, shared_inputs, every_type, waiting, callbacks_and_user_data, profiling, streams, versions,
-             tensors_of_requests, the_dictionary_of_results)
+             shared_results, shared_inputs, every_type, waiting, callbacks_and_user_data, profiling, streams,
+             encrypted_streams, versions, tensors_of_requests, the_dictionary_of_results)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)

@@ -1,6 +1,7 @@
 """Exporting compiled models and importing them: the same model, nothing compiled, and no bad blob accepted."""
 from __future__ import annotations
 
+import base64
 import io
 import os
 from collections.abc import Callable
@@ -266,3 +267,59 @@ def test_sound_digests_around_nonsense(core: Core, device: DeviceInfo, records: 
     assert caught.value.where == "compiled blob"
     with pytest.raises(ClinferError, match="lacks a section"):
         core.import_model(seal(here, {"data": []}).to_bytes(), device.name)
+
+
+def _encrypt(content: bytes) -> bytes:
+    return b"mine" + base64.b64encode(content)
+
+
+def _decrypt(content: bytes) -> bytes:
+    assert content.startswith(b"mine")
+    return base64.b64decode(content[4:])
+
+
+def test_blobs_are_encrypted_by_the_users_functions(core: Core, device: DeviceInfo, x: np.ndarray) -> None:
+    settings = {**F32, "CACHE_ENCRYPTION_CALLBACKS": [_encrypt, _decrypt]}
+    compiled = core.compile_model(softmax_model({"x": [-1, 5]}), device.name, settings)
+    assert compiled.get_property("CACHE_ENCRYPTION_CALLBACKS") == [_encrypt, _decrypt]
+    blob, stream = exported(compiled), io.BytesIO()
+    compiled.export_model(stream)
+    assert blob.getvalue() == stream.getvalue()
+    assert blob.getvalue().startswith(b"mine") and b"Softmax" not in blob.getvalue()
+    imported = core.import_model(blob, device.name, settings)
+    assert_softmax(imported(x)[0], x)
+    assert exported(imported).getvalue().startswith(b"mine")
+    with pytest.raises(ClinferError, match="no compiled blob"):
+        core.import_model(blob, device.name)
+    own = Core()
+    own.set_property(device.name, {"CACHE_ENCRYPTION_CALLBACKS": (_encrypt, _decrypt)})
+    assert_softmax(own.import_model(blob, device.name)(x)[0], x)
+    own.set_property(device.name, {"CACHE_ENCRYPTION_CALLBACKS": []})
+    assert own.get_property(device.name, "CACHE_ENCRYPTION_CALLBACKS") == []
+
+
+def test_the_cache_is_encrypted(device: DeviceInfo, x: np.ndarray, tmp_path: Path) -> None:
+    folder = tmp_path / "blobs"
+    model = softmax_model({"x": [-1, 5]})
+    encrypted = {**F32, "CACHE_DIR": str(folder), "CACHE_ENCRYPTION_CALLBACKS": [_encrypt, _decrypt]}
+    plain = {**F32, "CACHE_DIR": str(folder)}
+    for settings, is_found in ((encrypted, False), (encrypted, True), (plain, False), (plain, True),
+                               (encrypted, False)):
+        compiled = Core().compile_model(model, device.name, settings)
+        assert compiled.get_property("LOADED_FROM_CACHE") is is_found
+        assert_softmax(compiled(x)[0], x)
+        (kept,) = folder.glob("*.blob")
+        assert kept.read_bytes().startswith(b"mine") is (settings is encrypted)
+
+
+def test_functions_that_do_not_encrypt(core: Core, one: CompiledModel, device: DeviceInfo, blob: bytes) -> None:
+    model = softmax_model({"x": [2, 5]})
+    for wrong in (5, [_encrypt], [_encrypt, 5], "ab", {"encrypt": _encrypt, "decrypt": _decrypt}):
+        with pytest.raises(ClinferError, match="a list of two functions"):
+            core.compile_model(model, device.name, {"CACHE_ENCRYPTION_CALLBACKS": wrong})
+    with pytest.raises(ClinferError, match=r"decrypts blobs failed(.|\n)*AssertionError"):
+        core.import_model(blob, device.name, {"CACHE_ENCRYPTION_CALLBACKS": [_encrypt, _decrypt]})
+    wrong_kind = {"CACHE_ENCRYPTION_CALLBACKS": [lambda content: "text", _decrypt]}
+    compiled = core.compile_model(model, device.name, wrong_kind)
+    with pytest.raises(WrongTypeError, match=r"encrypts blobs gives bytes(.|\n)*given: str"):
+        compiled.export_model()
