@@ -5,7 +5,7 @@ FAST := tests/test_house_rules.py tests/base tests/topology tests/program tests/
 STAMP := $(VENV)/.installed
 # A test keeps one core busy; more than four processes would share the devices to no gain. The tests are in the order
 # in which they should begin (tests/scheduling.py).
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PARALLEL := -rs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: setup demo test check test-full fuzz bench clean
 
@@ -28,7 +28,7 @@ check: setup
 	$(BIN)/python -m pytest -m "not full and not slow" $(FAST)
 
 test-full: setup
-	$(BIN)/python -m pytest $(PARALLEL)
+	CLINFER_TEST_FULL=1 $(BIN)/python -m pytest $(PARALLEL)
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --graphs $(or $(GRAPHS),200) $(if $(SEED),--seed $(SEED)) \

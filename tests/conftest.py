@@ -15,7 +15,7 @@ from clinfer.runtime.stream import Stream
 from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
 from tests.devices import engine_of
-from tests.footprint import drop_unless_small
+from tests.footprint import PeakReport, drop_unless_small
 from tests.scheduling import group, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
@@ -47,6 +47,7 @@ class Sorting:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Sorting())
+    config.pluginmanager.register(PeakReport())
 
 
 def pytest_collection_finish() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from clinfer.kernels import kernel_cache
 
 MOST_BYTES = 800 << 20
@@ -37,6 +39,37 @@ def resident_bytes() -> int:
     except OSError:
         return 0
     return pages * 4096
+
+
+def _peak_bytes() -> int:
+    """The most that this process ever held; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class PeakReport:
+    """Tells at the end of a run how large its processes became."""
+
+    def __init__(self) -> None:
+        self._peaks: list[int] = []
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        peak = _peak_bytes()
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["peak_bytes"] = peak
+        elif not self._peaks:
+            self._peaks.append(peak)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A process of several has ended; one that crashed says nothing."""
+        self._peaks.append(getattr(node, "workeroutput", {}).get("peak_bytes", 0))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        sizes = ", ".join(f"{peak / 2**30:.2f} GiB" for peak in self._peaks)
+        terminalreporter.write_line(f"most memory of a process: {sizes}")
 
 
 def _clear_caches(module: ModuleType) -> None:

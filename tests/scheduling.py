@@ -12,8 +12,10 @@ import pytest
 
 from tests.seeds import seed_of
 
-LONG = ("test_oclgrind.py", "conformance/test_conformance.py", "rooms/test_rooms.py", "models/", "sequences/")
-"""What begins first, in this order; tests of one such file need not stay together."""
+APART = ("test_oclgrind.py", "conformance/test_conformance.py", "rooms/test_rooms.py", "models/", "sequences/")
+"""Files whose tests take long and need not stay together."""
+ORDER = (*APART, "fuzz/", "faults/", "canary/", "test_package.py", "rooms/", "program/", "network/", "remote/")
+"""What begins first, in this order, before all else."""
 IN_PART = ("rooms/test_rooms.py", "models/", "sequences/")
 """Tests of which the second device of a type and further ones run a part, chosen by the seed."""
 PART = 1 / 3
@@ -33,7 +35,7 @@ def group(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if "models/" in item.path.as_posix():
             item.add_marker(pytest.mark.xdist_group(f"model {_parameter(item, 'name')} {device_of(item)}"))
-        elif _place(item) == len(LONG):
+        elif not any(part in item.path.as_posix() for part in APART):
             item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.name} {device_of(item)}"))
 
 
@@ -61,7 +63,7 @@ def place_of(item: pytest.Item) -> tuple[int, str]:
 
 def _place(item: pytest.Item) -> int:
     path = item.path.as_posix()
-    return next((number for number, part in enumerate(LONG) if part in path), len(LONG))
+    return next((number for number, part in enumerate(ORDER) if part in path), len(ORDER))
 
 
 def _is_left_out(item: pytest.Item) -> bool:

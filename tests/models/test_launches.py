@@ -8,10 +8,11 @@ from itertools import pairwise
 import pytest
 
 from bench.models import bert, llama, vit, whisper
+from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
-from tests.network.running import network_of
+from tests.deferring import Selection
 from tests.oracle import ov
 
 LAYERS: dict[str, tuple[Callable[[int], ov.Model], int]] = {
@@ -27,7 +28,7 @@ LAYERS: dict[str, tuple[Callable[[int], ov.Model], int]] = {
 def _launches(engine: Engine, name: str, layers: int, skipped: tuple[str, ...] = (), precision: str = "f32") -> int:
     build, _ = LAYERS[name]
     options = BuildOptions(skipped_passes=frozenset(skipped))
-    program = network_of(engine, prepare(build(layers), precision), options).program
+    program = Selection(engine).program(to_topology(prepare(build(layers), precision)).topology, options)
     return sum(len(node.implementations[0].stages) for node in program.nodes if node.kind == "kernel")
 
 

@@ -8,17 +8,11 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.kernels.jitter import StageCode
-from clinfer.kernels.kernel_cache import KernelCache
-from clinfer.network.compile import execute_constants
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
-from clinfer.program.build import build_program
-from clinfer.program.context import BuildContext
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.engine import Program as Built
+from tests.deferring import Selection
 from tests.oracle import parameter_specs
 from tests.rooms.room_runner import PADDED, Variant, needs, topology_of
 from tests.seeds import FULL, seed_of
@@ -57,11 +51,16 @@ def variants_of(engine: Engine, room_name: str, case: Case) -> list[Variant]:
     return [*variants, *(replace(v, half=True) for v in variants)] if half else variants
 
 
+def weight_of(room: str, case: Case) -> int:
+    """About how much work a row is."""
+    return len(kernels_of_room(room)) + 2 + len(case.sequence)
+
+
 def shards_of(rows: Iterable[Row]) -> dict[str, int]:
     """The shard of each room: rooms stay whole, and shards are about as much work each."""
     weights: dict[str, int] = {}
     for room, case in rows:
-        weights[room] = weights.get(room, 0) + len(kernels_of_room(room)) + 2 + len(case.sequence)
+        weights[room] = weights.get(room, 0) + weight_of(room, case)
     shards = [0] * max(1, round(sum(weights.values()) / WEIGHT))
     found = {}
     for room in sorted(weights, key=lambda name: (-weights[name], name)):
@@ -81,16 +80,13 @@ class Shard:
     """The programs of some rows on a device; their kernels are built in batches when the first one is run."""
 
     def __init__(self, engine: Engine, rows: Sequence[Row]) -> None:
-        self._engine = engine
-        self._kernels = _DeferringCache(engine)
-        self._shape_inference = OpenVinoShapeInference()
-        self._stream = engine.create_stream()
+        self._selection = Selection(engine)
         able = [(room, case) for room, case in rows if needs(case, engine)]
         self._programs = {id(case): {variant: self.select(case, variant) for variant in variants_of(engine, room, case)}
                           for room, case in able}
         for room in dict(able):
             self._add_formats(room, [case for name, case in able if name == room])
-        self._kernels.build()
+        self._selection.build()
 
     def programs(self, case: Case) -> Mapping[Variant, Program | Exception]:
         """What a row is run as, or why it cannot be."""
@@ -98,10 +94,8 @@ class Shard:
 
     def select(self, case: Case, variant: Variant) -> Program | Exception:
         """The program of a row, whose kernels are not built yet, or the error."""
-        context = BuildContext(self._engine, self._stream, self._kernels, self._shape_inference, variant.options(),
-                               execute_constants)
         try:
-            return build_program(topology_of(case, variant), context)
+            return self._selection.program(topology_of(case, variant), variant.options())
         except Exception as error:
             return error
 
@@ -121,27 +115,6 @@ def in_formats(cases: Iterable[Case], kernel: str) -> Iterator[tuple[Case, Varia
     for case in cases:
         for layout in layouts_of(case):
             yield case, Variant(bool(case.sequence), kernel, layout)
-
-
-class _DeferringCache(KernelCache):
-    """Builds at once what runs during the build of a program, and all else together."""
-
-    def __init__(self, engine: Engine) -> None:
-        super().__init__(engine)
-        self._waiting: dict[str, StageCode] = {}
-
-    def prepare(self, codes: Iterable[StageCode]) -> None:
-        self._waiting.update((code.kernel_id, code) for code in codes)
-
-    def program(self, kernel_id: str) -> Built:
-        if kernel_id in self._waiting:
-            super().prepare([self._waiting.pop(kernel_id)])
-        return super().program(kernel_id)
-
-    def build(self) -> None:
-        """Have everything that was asked for ready."""
-        super().prepare(self._waiting.values())
-        self._waiting.clear()
 
 
 def _computes_f32(case: Case) -> bool:

@@ -1,0 +1,67 @@
+"""Which tests stay together, and that shards are about as much work each."""
+from __future__ import annotations
+
+import random
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.rooms.shards import WEIGHT, shards_of, weight_of
+from tests.rooms.test_rooms import ROWS
+from tests.scheduling import device_of, group, place_of, stays_with
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def items(pytester: pytest.Pytester) -> list[pytest.Item]:
+    """Tests of a few files on two devices, arranged as a run's are."""
+    source = textwrap.dedent("""
+        import pytest
+
+        @pytest.mark.parametrize("name", ["one", "other"])
+        @pytest.mark.parametrize("device", ["CPU.0", "CPU.1"])
+        def test_it(device, name): ...
+
+        def test_nothing(): ...
+        """)
+    files = []
+    for name in ("base/test_a.py", "models/test_b.py", "models/test_c.py", "network/test_a.py", "sequences/test_d.py"):
+        path = Path(pytester.path, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(source)
+        files.append(path)
+    found, _ = pytester.inline_genitems("--import-mode=importlib", "-p", "no:cacheprovider", *files)
+    group(found)
+    return sorted(found, key=place_of)
+
+
+def test_files_stay_together_by_device_and_models_by_name(items: list[pytest.Item]) -> None:
+    together: dict[str, set[tuple[str, str]]] = {}
+    for item in items:
+        together.setdefault(stays_with(item), set()).add((f"{item.path.parent.name}/{item.path.name}", device_of(item)))
+    assert together["base/test_a.py CPU.0"] == {("base/test_a.py", "CPU.0")}
+    assert together["network/test_a.py "] == {("network/test_a.py", "")}
+    assert together["model one CPU.1"] == {("models/test_b.py", "CPU.1"), ("models/test_c.py", "CPU.1")}
+    assert not any(item.get_closest_marker("xdist_group") for item in items if item.path.parent.name == "sequences")
+
+
+def test_what_takes_long_begins_first_and_groups_are_whole(items: list[pytest.Item]) -> None:
+    folders = list(dict.fromkeys(item.path.parent.name for item in items))
+    assert folders == ["models", "sequences", "network", "base"]
+    changes = [stays_with(item) for item in items]
+    assert sum(one != other for one, other in pairwise(changes)) == len(set(changes)) - 1
+
+
+def test_shards_are_whole_rooms_of_about_one_weight() -> None:
+    shards = shards_of(ROWS)
+    assert set(shards) == {room for room, _ in ROWS}
+    assert shards == shards_of(random.sample(ROWS, len(ROWS)))
+    weights: dict[int, int] = {}
+    rooms: dict[str, int] = {}
+    for room, case in ROWS:
+        weights[shards[room]] = weights.get(shards[room], 0) + weight_of(room, case)
+        rooms[room] = rooms.get(room, 0) + weight_of(room, case)
+    assert max(weights.values()) <= max(1.3 * WEIGHT, *rooms.values())
