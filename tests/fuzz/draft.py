@@ -137,8 +137,8 @@ class Draft:
         return tensor
 
     def step(self, op: str, *operands: Tensor | np.ndarray, bodies: tuple[Graph, ...] = (),
-             wiring: tuple[tuple[Any, ...], ...] = (), **attributes: Any) -> list[Tensor]:
-        """A new operation and its outputs. Errors: Refused."""
+             wiring: tuple[tuple[Any, ...], ...] = (), open_rank: bool = False, **attributes: Any) -> list[Tensor]:
+        """A new operation and its outputs. Errors: Refused, also for an unknown rank unless `open_rank`."""
         read = [o for o in operands if isinstance(o, Tensor)]
         exact = all(t.exact for t in read)
         if op in COMPARING and not exact:
@@ -146,6 +146,8 @@ class Draft:
         names = tuple(o.ref if isinstance(o, Tensor) else np.asarray(o) for o in operands)
         made = Step(self.name("t"), op, names, attributes, bodies, wiring)
         node = self._node(made, read)
+        if not open_rank and any(port.get_partial_shape().rank.is_dynamic for port in node.outputs()):
+            raise Refused("an unknown rank")
         outputs = self._outputs(made, node, read, exact and op in PRECISE)
         self.steps.append(made)
         self.tensors.extend(outputs)
@@ -157,12 +159,9 @@ class Draft:
 
     def _node(self, made: Step, read: Sequence[Tensor]) -> ov.Node:
         try:
-            node = node_of(made, {t.ref: t.port for t in read})
+            return node_of(made, {t.ref: t.port for t in read})
         except RuntimeError as error:
             raise Refused(f"OpenVINO: {error}") from None
-        if any(port.get_partial_shape().rank.is_dynamic for port in node.outputs()) and self.chance(0.7):
-            raise Refused("an unknown rank")
-        return node
 
     def _outputs(self, made: Step, node: ov.Node, read: Sequence[Tensor], precise: bool) -> list[Tensor]:
         runs = [evaluate(made, {t.ref: t.values[s] for t in read}, {t.ref: t.type for t in read})

@@ -75,7 +75,7 @@ def never_taken(draft: Draft) -> None:
         decision: Tensor | np.ndarray = draft.op("Equal", rank, i64(2), auto_broadcast="numpy")
     else:
         decision = np.array(False)
-    draft.step("If", decision, x, bodies=tuple(bodies))
+    draft.step("If", decision, x, bodies=tuple(bodies), open_rank=True)
 
 
 def trips(draft: Draft) -> Tensor | np.ndarray:

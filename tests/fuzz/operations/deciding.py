@@ -22,8 +22,8 @@ def comparable(t: Tensor) -> bool:
 
 @operation("deciding", 3)
 def places(draft: Draft) -> None:
-    """NonZero [rank, n], often transposed to [n, rank]."""
-    x = draft.pick(comparable)
+    """NonZero [rank, n], often transposed to [n, rank]. (Of a scalar its shape depends on whom one asks.)"""
+    x = draft.pick(lambda t: comparable(t) and t.rank > 0)
     found = draft.op("NonZero", mask_of(draft, x), output_type=draft.one(("i64", "i64", "i32")))
     if draft.chance(0.6):
         draft.step("Transpose", found, i64(1, 0))
