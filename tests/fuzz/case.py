@@ -10,6 +10,8 @@ from tests.fuzz.graph import Dims, Graph, Input, Ref
 
 PACKED = ("u4", "i4")
 """Types that only constants have."""
+SMALL = 8
+"""Elements of integer inputs that are numbers rather than data."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,22 @@ class Case:
         """With the shapes of one setting as the declared ones, and only that setting."""
         inputs = tuple(replace(i, dims=a.shape) for i, a in zip(self.graph.inputs, self.feed(setting), strict=True))
         return replace(self, graph=replace(self.graph, inputs=inputs)).only_settings([setting])
+
+    def largest(self) -> Case:
+        """The static twin of the setting with the most data."""
+        return self.declared(max(range(self.settings), key=lambda s: sum(a.size for a in self.feed(s))))
+
+    def with_constants(self) -> Case | None:
+        """That, with constants in the place of small inputs of integers; None where there are none, or no others."""
+        twin = self.largest()
+        constants = {Ref(i.name): a for i, a in zip(twin.graph.inputs, twin.feed(0), strict=True)
+                     if a.dtype.kind == "i" and a.size <= SMALL}
+        if not constants or len(constants) == len(twin.graph.inputs):
+            return None
+        steps = tuple(replace(step, operands=tuple(
+            constants.get(o, o) if isinstance(o, Ref) else o for o in step.operands)) for step in twin.graph.steps)
+        inputs = tuple(i for i in twin.graph.inputs if Ref(i.name) not in constants)
+        return replace(twin, graph=replace(twin.graph, inputs=inputs, steps=steps))
 
 
 def _order(ref: Ref) -> tuple[str, int]:

@@ -173,6 +173,9 @@ class Draft:
             if kind == "dynamic":
                 raise Refused("an unknown type")
             _check(values, kind)
+            rank = port.get_partial_shape().rank
+            if made.op == "If" and rank.is_static and rank.get_length() != values[0].ndim:
+                raise Refused("a scalar beside a vector, which OpenVINO declares to be a vector")
             is_real = kind.startswith("f")
             if not is_real and made.op != "ShapeOf" and not all(t.exact for t in read):
                 raise Refused("integers made of rounded values")

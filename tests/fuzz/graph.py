@@ -93,20 +93,12 @@ def dtype_of(kind: str) -> np.dtype[Any]:
     return np.dtype(ov_type(kind).to_dtype())
 
 
-def build(graph: Graph, shapes: Sequence[Sequence[int]] | None = None,
-          constants: Mapping[int, np.ndarray] | None = None) -> ov.Model:
-    """The model; with `shapes`, static ones for its inputs; with `constants`, values in the place of some inputs."""
-    ports: dict[Ref, ov.Output] = {}
-    parameters = []
-    for number, source in enumerate(graph.inputs):
-        shape = source.shape if shapes is None else ov.PartialShape(list(shapes[number]))
-        if constants and number in constants:
-            ports[Ref(source.name)] = ov.op.Constant(constants[number]).output(0)
-            continue
-        parameter = ov.op.Parameter(ov_type(source.type), shape)
-        parameter.set_friendly_name(source.name)
-        parameters.append(parameter)
-        ports[Ref(source.name)] = parameter.output(0)
+def build(graph: Graph) -> ov.Model:
+    """The model. Errors: RuntimeError where OpenVINO refuses it."""
+    parameters = [ov.op.Parameter(ov_type(source.type), source.shape) for source in graph.inputs]
+    ports = {Ref(source.name): node.output(0) for source, node in zip(graph.inputs, parameters, strict=True)}
+    for source, node in zip(graph.inputs, parameters, strict=True):
+        node.set_friendly_name(source.name)
     for step in graph.steps:
         node = node_of(step, ports)
         ports.update({Ref(step.name, port): node.output(port) for port in range(node.get_output_size())})

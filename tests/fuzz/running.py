@@ -15,15 +15,13 @@ import clinfer
 from tests.fuzz.case import Case
 from tests.fuzz.graph import build
 from tests.node_by_node import NodeByNode
-from tests.oracle import CpuPlugin, assert_close, ov
+from tests.oracle import CpuPlugin, assert_close
 
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32"}
 PACKAGE = str(Path(clinfer.__file__).parent)
 STAGES = ("dynamic", "threads", "static", "constants")
 """The declared shapes, run forwards and backwards; the same in two threads; the shapes of one setting only; these, and
 the numbers of that setting in the place of small inputs of integers."""
-SMALL = 8
-Feeds = list[tuple[int, list[np.ndarray]]]
 
 
 @dataclass(frozen=True)
@@ -60,19 +58,20 @@ def check(case: Case, device: str, stages: Sequence[str] = STAGES,
     outcome = Outcome("nothing")
     for stage in stages:
         report(f"oracle: build for {stage}")
+        variant = case_of(case, stage)
+        if variant is None:
+            continue
         try:
-            model, feeds = _variant(case, stage)
+            model = build(variant.graph)
         except RuntimeError as error:
             outcome = Outcome("nothing", stage, str(error)) if outcome.kind == "nothing" else outcome
-            continue
-        if model is None:
             continue
         run = _in_threads if stage == "threads" else _run
         try:
             report(f"clinfer: {stage} compile")
             compiled = _core().compile_model(model, device, {**CONFIG, "NUM_STREAMS": 2 if stage == "threads" else 1})
             report(f"clinfer: {stage} inference")
-            told = run(case, compiled, feeds)
+            told = run(variant, compiled)
         except Exception as error:
             return Outcome("error", stage, f"{type(error).__name__}: {error}", _where(error))
         if told:
@@ -81,45 +80,38 @@ def check(case: Case, device: str, stages: Sequence[str] = STAGES,
     return outcome
 
 
-def _variant(case: Case, stage: str) -> tuple[ov.Model | None, Feeds]:
-    """The model of a stage, and the settings that it runs with the inputs that it takes."""
-    if stage in ("dynamic", "threads"):
-        order = [*range(case.settings), *reversed(range(case.settings))]
-        return build(case.graph), [(setting, case.feed(setting)) for setting in order]
-    setting = max(range(case.settings), key=lambda s: sum(a.size for a in case.feed(s)))
-    feed, constants = case.feed(setting), {}
+def case_of(case: Case, stage: str) -> Case | None:
+    """What runs in a stage; None where it has nothing to run."""
     if stage == "constants":
-        constants = {n: a for n, a in enumerate(feed) if a.dtype.kind == "i" and a.size <= SMALL}
-        if not constants or len(constants) == len(feed):
-            return None, []
-    left = [array for number, array in enumerate(feed) if number not in constants]
-    return build(case.graph, [array.shape for array in feed], constants), [(setting, left)]
+        return case.with_constants()
+    return case.largest() if stage == "static" else case
 
 
-def _run(case: Case, compiled: clinfer.CompiledModel, feeds: Feeds) -> str:
+def _run(case: Case, compiled: clinfer.CompiledModel) -> str:
+    """All settings forwards and, after the memory was given back, backwards."""
     request = compiled.create_infer_request()
-    for number, (setting, feed) in enumerate(feeds):
-        told = _compare(case, request.infer(feed), setting)
-        if told:
-            return told
-        if number == len(feeds) // 2:
-            compiled.release_memory()
+    for order in (range(case.settings), reversed(range(case.settings))):
+        for setting in order:
+            told = _compare(case, request.infer(case.feed(setting)), setting)
+            if told:
+                return told
+        compiled.release_memory()
     return ""
 
 
-def _in_threads(case: Case, compiled: clinfer.CompiledModel, feeds: Feeds) -> str:
+def _in_threads(case: Case, compiled: clinfer.CompiledModel) -> str:
     """Two requests at once, in different orders."""
     told: list[str] = []
     failures: list[BaseException] = []
 
-    def one(part: Feeds) -> None:
+    def one(order: list[int]) -> None:
         try:
             request = compiled.create_infer_request()
-            told.extend(_compare(case, request.infer(feed), setting) for setting, feed in part)
+            told.extend(_compare(case, request.infer(case.feed(setting)), setting) for setting in order)
         except BaseException as error:
             failures.append(error)
-    middle = len(feeds) // 2
-    threads = [threading.Thread(target=one, args=(part,)) for part in (feeds[:middle] * 2, feeds[middle:] * 2)]
+    order = [*range(case.settings), *range(case.settings)]
+    threads = [threading.Thread(target=one, args=(given,)) for given in (order, order[::-1])]
     for thread in threads:
         thread.start()
     for thread in threads:

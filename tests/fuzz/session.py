@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.fuzz.case import Case
 from tests.fuzz.children import LIMIT, Child
-from tests.fuzz.running import STAGES, Outcome
+from tests.fuzz.running import STAGES, Outcome, case_of
 from tests.fuzz.shrinking import shrink
 from tests.fuzz.source import source
 
@@ -119,7 +119,8 @@ class Session:
                 last = found
                 return True
             return False
-        return last, shrink(case, still_fails, self._shrink_seconds)
+        small = shrink(case, still_fails, self._shrink_seconds)
+        return last, case_of(small, last.stage) or small
 
     def _enter(self, seed: int, after: int, outcome: Outcome, case: Case | None, is_known: bool,
                verdict: str) -> None:
