@@ -102,6 +102,8 @@ def stream(engine: Engine) -> Stream:
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers (see tests/seeds.py); a failure shows the seed that `--seed` takes to repeat them."""
     seed = request.config.getoption("--seed")
-    seed = zlib.crc32(f"{seed_of(request.node.nodeid)}{request.node.nodeid}".encode()) if seed is None else seed
+    # Not its `nodeid`, to which runs in several processes add the group.
+    name = f"{request.node.path.name}::{request.node.name}"
+    seed = zlib.crc32(f"{seed_of(name)}{name}".encode()) if seed is None else seed
     print(f"random seed: {seed}")
     return np.random.default_rng(seed)
