@@ -1,6 +1,7 @@
 """The README's Python snippets, executed as they are printed, where nothing but the runtime from pip is installed."""
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -61,6 +62,8 @@ def test_the_snippets_of_the_readme_run_as_printed(tmp_path: Path, rng: np.rando
         [str(width), f"(1, {width // 8}, 6625)"] for width in (320, 517, 96)]
 
 
+LOOKED_UP_IN = ("", "clinfer", "clinfer/ops", "clinfer/kernels")
+PLACEHOLDERS = {"package.module"}
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
@@ -68,3 +71,14 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 def test_snippets_of_all_pages_are_python(page: Path) -> None:
     for snippet in snippets(page):
         compile(snippet, str(page), "exec")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_modules_and_files_that_pages_name_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    modules = set(re.findall(r"python -m ([\w.]+)", text)) - PLACEHOLDERS
+    lost = [name for name in modules if importlib.util.find_spec(name) is None]
+    lost += [name for name in re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|cl|h|md|json|png)|(?:clinfer|tests|bench|examples|"
+                                         r"docs)/[\w./-]*)(?::\w+)?`", text)
+             if not any((ROOT / folder / name).exists() for folder in LOOKED_UP_IN)]
+    assert not lost

@@ -10,7 +10,7 @@ from clinfer.frontend.opsets import Operation, list_element_types, list_operatio
 _INTRODUCTION = """# Operations
 
 Which operations of OpenVINO's opsets clinfer runs. Written by `clinfer operations --markdown` from the converters of
-`clinfer/ops/` and from OpenVINO's opsets; the names are those that OpenVINO gives the operations of any model that it
+`clinfer/ops/` and from OpenVINO's opsets; the names are those that OpenVINO gives the operations of a model that it
 reads. What becomes of ONNX's operations is in [conformance](conformance.md#by-operation).
 
 A model with an operation that is missing is refused when it is compiled, with an `UnsupportedError` that lists all of

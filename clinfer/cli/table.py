@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-_NUMBER = re.compile(r"-?\d+(\.\d+)?%?|-")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]\d+)?%?|-")
 
 
 def print_line(text: str) -> None:
