@@ -179,7 +179,7 @@ class InputSlot:
             self._data = self._batch.on_host()
         elif self._tensor is not None:
             self._data = from_tensor(self._tensor, self.declared)
-        elif self._data is None and self._memory is None and not self.declared.is_surface:
+        elif self._data is None and self._memory is None:
             self._data = zeros(self.declared)
         if self.declared.is_surface:
             raise ClinferError(f"{self.declared.label} is a surface, and was given memory of the host",
@@ -286,10 +286,12 @@ def _fill(tensor: ov.Tensor, data: HostData, declared: Declared) -> bool:
 
 
 def zeros(declared: Declared) -> HostData:
-    """Zeros in the smallest shape that the model admits. Errors: an input of which not even the rank is known."""
-    if declared.shape is None:
-        raise ClinferError(f"{declared.label} was never given, and its rank is open", where="infer request",
-                           hint="pass it to infer(), or set or fill its tensor before")
+    """Zeros in the smallest shape that the model admits. Errors: an input of which not even the rank is known, and a
+    surface, which takes images."""
+    if declared.shape is None or declared.is_surface:
+        raise ClinferError(f"{declared.label} was never given, and has no zeros: " + (
+            "it is a surface" if declared.is_surface else "its rank is open"), where="infer request",
+            hint="pass it to infer(), or set or fill its tensor before")
     shape, kind = tuple(d.low if isinstance(d, Dim) else d for d in declared.shape), declared.element_type
     units = (kind.byte_size(math.prod(shape)),) if kind.is_packed else shape
     return HostData(np.zeros(units, kind.storage), shape, is_private=True)

@@ -181,6 +181,8 @@ def test_what_it_tells(core: Core, device: DeviceInfo, rng: np.random.Generator)
     with pytest.raises(ClinferError, match="cannot be exported"):
         compiled.export_model()
     request = compiled.create_infer_request()
+    with pytest.raises(ClinferError, match=r"'x' was never given(.|\n)*its rank is open"):
+        request.infer()
     x, y = _random(rng, (2, 3), (3,))
     request.infer([x, y])
     assert any(row.real_time.total_seconds() > 0 for row in request.get_profiling_info())
