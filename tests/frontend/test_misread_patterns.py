@@ -1,7 +1,9 @@
 """What OpenVINO's transformations misread: `prepare` keeps its meaning, believes no contradiction, and says so."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from clinfer.frontend.transformations import PRECISIONS, prepare
 from tests.frontend.models import OnlyStatic, Rng, normal, parameter, result
 from tests.node_by_node import NodeByNode
 from tests.oracle import assert_close
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
 
 
 def opened(rank: int) -> ov.op.Parameter:
@@ -47,6 +51,11 @@ def permuted_nothing(x: ov.Node) -> ov.Node:
                         np.array([2, 0, 1]))
 
 
+def permuted_at_run_time(x: ov.Node) -> ov.Node:
+    """As before, where a size turns out to be 0."""
+    return op.transpose(op.unsqueeze(x, np.array([0])), np.array([1, 2, 0]))
+
+
 def reversed_axes(x: ov.Node) -> ov.Node:
     """They look the axis up in an order that is empty."""
     return op.reduce_max(op.transpose(x, np.array([], np.int64)), np.array([0]), True)
@@ -76,6 +85,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (counted_beyond_the_rank, (2, 3), lambda x: x.max(0, keepdims=True)),
     (turned, (2, 3, 4), lambda x: x.max(2).mean(0)[None]),
     (permuted_nothing, (3,), lambda x: np.zeros((1, 3, 0), np.float32)),
+    (permuted_at_run_time, (0, 2), lambda x: x[:, :, None]),
     (reversed_axes, (2, 3), lambda x: x.max(1)[None]),
     (joined_with_nothing, (0, 3), lambda x: np.zeros((0, 5), np.float32)),
     (flattened, (2, 3), lambda x: x.sum(0)[None]),
@@ -96,6 +106,38 @@ def in_a_branch(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
     return ov.Model([result(y, "y")], [condition, x])
 
 
+def in_a_loop(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
+    x, inner = opened(rank), opened(rank)
+    goes_on = op.constant(np.array([True]))
+    loop = op.loop(parameter("trips", [], "i64"), op.constant(np.array([True])))
+    loop.set_function(ov.Model([goes_on, build(inner)], [inner], "body"))
+    loop.set_special_body_ports([-1, 0])
+    loop.set_invariant_input(inner, x.output(0))
+    y = loop.get_iter_value(loop.get_function().results[1].input_value(0), -1)
+    return ov.Model([result(y, "y")], [loop.input_value(0).get_node(), x])
+
+
+def in_an_iterator(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
+    """A TensorIterator over one step of another input."""
+    x, inner, steps, step = opened(rank), opened(rank), parameter("steps", [1]), parameter("step", [1])
+    iterator = op.tensor_iterator()
+    y = op.add(build(inner), step)
+    iterator.set_function(ov.Model([op.result(y)], [inner, step], "body"))
+    iterator.set_sliced_input(step, steps.output(0), 0, 1, 1, -1, 0)
+    iterator.set_invariant_input(inner, x.output(0))
+    return ov.Model([result(iterator.get_iter_value(y.output(0), -1), "y")], [steps, x])
+
+
+def alone(build: Callable[[ov.Node], ov.Node], rank: int) -> ov.Model:
+    x = opened(rank)
+    return ov.Model([result(build(x), "y")], [x])
+
+
+PLACES: dict[str, tuple[Callable[..., ov.Model], list[np.ndarray]]] = {
+    "alone": (alone, []), "branch": (in_a_branch, [np.array(True)]), "loop": (in_a_loop, [np.array(1)]),
+    "iterator": (in_an_iterator, [np.zeros(1, np.float32)])}
+
+
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the transformations log."""
@@ -105,15 +147,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("is_body", [False, True])
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("build", "shape", "wanted"), MISREAD)
 def test_what_the_transformations_misread_keeps_its_meaning(
-        build: Callable[[ov.Node], ov.Node], shape: tuple[int, ...], wanted: Wanted, is_body: bool, precision: str,
+        build: Callable[[ov.Node], ov.Node], shape: tuple[int, ...], wanted: Wanted, place: str, precision: str,
         told: list[str], rng: Rng) -> None:
-    x = opened(len(shape))
-    model = in_a_branch(build, len(shape)) if is_body else ov.Model([result(build(x), "y")], [x])
+    put, others = PLACES[place]
     array = rng.integers(-8, 8, shape).astype(np.float32)
-    (actual,) = NodeByNode(prepare(model, precision))([*[np.array(True)] * is_body, array])
+    (actual,) = NodeByNode(prepare(put(build, len(shape)), precision))([*others, array])
     assert_close(actual, wanted(array), 1e-2)
     assert told == []
 
@@ -122,12 +163,17 @@ def test_what_the_transformations_misread_keeps_its_meaning(
 def test_alone_the_transformations_misread_it(
         build: Callable[[ov.Node], ov.Node], shape: tuple[int, ...], wanted: Wanted, rng: Rng) -> None:
     """What `prepare` works against; where one of these no longer holds, what mends it can go."""
-    x = opened(len(shape))
-    model = ov.Model([result(build(x), "y")], [x])
+    model = alone(build, len(shape))
     array = rng.normal(size=shape).astype(np.float32)
     with pytest.raises((RuntimeError, AssertionError)):
         apply_moc_transformations(model, False)
         assert_close(NodeByNode(model)([array])[0], wanted(array), 1e-4)
+
+
+def test_the_page_lists_them() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    table = page.split("<!-- misread -->")[1].split("<!-- end of misread -->")[0]
+    assert set(re.findall(r"^\| `(\w+)`", table, re.M)) == {build.__name__ for build, _, _ in MISREAD}
 
 
 def test_results_that_are_declared_otherwise_are_not_believed(
