@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from clinfer.network import network
+from clinfer.program.blobs.consistency import check_program
+from clinfer.program.program import Program
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
@@ -25,6 +27,20 @@ def check_every_plan() -> Iterator[None]:
     """Whatever a test runs, each of its plans is made in both ways and compared."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network, "Planner", CheckedPlanner)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def check_every_program() -> Iterator[None]:
+    """What blobs must hold to be accepted, every program that a test makes does."""
+    prepare = Program.__post_init__
+
+    def prepare_and_check(program: Program) -> None:
+        prepare(program)
+        check_program(program)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Program, "__post_init__", prepare_and_check)
         yield
 
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import AtLeast
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Slicing:
     axis: int
     start: int = 0
     end: int = -1
-    size: int = 1
+    size: Annotated[int, AtLeast(1)] = 1
     backwards: bool = False
 
     def count(self, length: int) -> int:

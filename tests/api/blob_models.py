@@ -11,6 +11,7 @@ from clinfer.api.compiled_model import CompiledModel
 from clinfer.frontend.openvino_import import openvino as ov
 from tests.api.models import softmax_model
 from tests.frontend.models import Rng, convolution_model, if_model, normal, parameter, result
+from tests.network.loop_models import running_sums
 
 Inputs = dict[str, np.ndarray]
 
@@ -32,6 +33,13 @@ def mixed_model(rng: Rng) -> ov.Model:
     return ov.Model([result(found, "found"), result(flat, "flat"), result(table, "table"), op.result(x)], [x], "mixed")
 
 
+def sums_model(rng: Rng) -> ov.Model:
+    """The sums of the rows of x [?,3] so far, and the last one: a loop over rows."""
+    x, start = parameter("x", [-1, 3]), op.constant(normal(rng, 1, 3))
+    last, joined = running_sums(x, start, 0, 1, (False, False))
+    return ov.Model([result(last, "last"), result(joined, "joined")], [x], "sums")
+
+
 def _convolution_inputs(rng: Rng) -> Inputs:
     n, h, w = (int(rng.integers(1, high)) for high in (3, 9, 20))
     return {"x": normal(rng, n, 8, h, w)}
@@ -50,6 +58,7 @@ MODELS: Mapping[str, tuple[Callable[[Rng], ov.Model], Callable[[Rng], Inputs]]] 
     "convolution": (convolution_model, _convolution_inputs),
     "if": (if_model, _if_inputs),
     "mixed": (mixed_model, lambda rng: {"x": normal(rng, int(rng.integers(1, 9)), 4)}),
+    "sums": (sums_model, lambda rng: {"x": normal(rng, int(rng.integers(1, 5)), 3)}),
     "softmaxes": (lambda rng: softmax_model({"a": [2, 3], "b": [ov.Dimension(1, 6), 4]}), _softmax_inputs),
 }
 """Name -> a model with random weights, and random inputs of a random shape for it."""

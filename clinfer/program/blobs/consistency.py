@@ -11,8 +11,9 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import indices_in
-from clinfer.program.program import Program, ProgramNode
+from clinfer.program.program import Program, ProgramNode, SharedTensor
 from clinfer.topology import Primitive
+from clinfer.topology.loop_ports import LoopPorts
 
 
 def check_program(program: Program) -> None:
@@ -66,10 +67,16 @@ def _check_order(program: Program) -> None:
             "segments do not hold all nodes in order", nodes=listed[:20])
     made = {*program.constants, *program.input_tensors.values()}
     for number, segment in enumerate(program.segments):
-        for node in (program.nodes[index] for index in segment.nodes):
+        outside = made - program.constants.keys()
+        nodes = [program.nodes[index] for index in segment.nodes]
+        for node in nodes:
             _demand(node.segment == number, "a node is of another segment", node=node.primitive.id)
             _demand(made.issuperset(node.inputs), "a node reads what nobody made", node=node.primitive.id)
             made.update(node.outputs)
+        incoming = outside.intersection(tensor for node in nodes for tensor in node.inputs)
+        needed = outside.intersection(node.inputs[i] for node in nodes for i in node.read_on_host)
+        _demand(incoming == {*segment.incoming} and needed <= {*segment.values} <= incoming
+                and made.issuperset(segment.fetched), "a segment takes or gives something else", segment=number)
 
 
 def _check_node(program: Program, node: ProgramNode) -> None:
@@ -79,8 +86,11 @@ def _check_node(program: Program, node: ProgramNode) -> None:
     for what, (have, want) in counts.items():
         _demand(have == want, f"a node has other {what} than its primitive", node=primitive.id, node_has=have,
                 primitive_has=want)
-    _demand(bool(node.implementations) == (node.kind == "kernel"), "kernels are where none run, or none where some do",
-            node=primitive.id)
+    _demand(bool(node.implementations) == (node.kind == "kernel") and bool(node.bodies) == (node.kind == "body"),
+            "a node is not of its kind", node=primitive.id, kind=node.kind)
+    for share in node.shares:
+        _check_share(node, share)
+    _check_bodies(node)
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
     outputs = tuple(program.tensors[i].layout for i in node.outputs)
     for implementation in node.implementations:
@@ -91,6 +101,32 @@ def _check_node(program: Program, node: ProgramNode) -> None:
             for buffer in part.buffers:
                 count = {"input": len(inputs), "output": len(outputs), "scratch": len(node.scratch_slots)}[buffer.kind]
                 _demand(0 <= buffer.index < count, "a kernel takes a buffer that is not there", node=primitive.id)
+
+
+def _check_share(node: ProgramNode, shared: SharedTensor) -> None:
+    share = shared.share
+    stages = min((len(implementation.stages) for implementation in node.implementations), default=0)
+    known = (0 <= share.stage < stages and 0 <= share.input < len(node.inputs)
+             and 0 <= share.output < len(node.outputs))
+    _demand(known and {shared.moved, shared.within} >= {node.outputs[share.output]}, "a copy is of other tensors",
+            node=node.primitive.id)
+
+
+def _check_bodies(node: ProgramNode) -> None:
+    """Whether the program of each body takes and gives what the primitive says of that body."""
+    _demand(len(node.bodies) == (len(node.primitive.bodies) if node.kind == "body" else 0),
+            "bodies are missing", node=node.primitive.id)
+    for source, body in zip(node.primitive.bodies, node.bodies, strict=False):
+        loop = source.loop or LoopPorts()
+        takes = {*loop.sliced, *loop.carried, *filter(None, [loop.counter])}
+        gives = {*loop.carried.values(), *filter(None, [loop.condition]), *source.outputs}
+        known = {*source.inputs, *filter(None, [loop.counter])}
+        _demand(body.inputs.keys() == known and takes <= known and gives <= body.outputs.keys(),
+                "a body takes or gives something else", node=node.primitive.id)
+        _demand(all(0 <= index < len(node.inputs) for index in source.inputs.values())
+                and all(0 <= index < len(node.outputs) for index in loop.joined)
+                and len(source.outputs) == len(node.outputs),
+                "a body is of a node with other inputs or outputs", node=node.primitive.id)
 
 
 def _is_like(one: Any, other: Primitive) -> bool:
