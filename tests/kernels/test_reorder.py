@@ -52,6 +52,17 @@ def test_there_and_back(engine: Engine, rng: np.random.Generator, source: str, t
     assert np.array_equal(_run(engine, topology, values), values)
 
 
+@pytest.mark.parametrize("source, target", PAIRS, ids=[f"{a}-{b}" for a, b in PAIRS])
+def test_nothing_is_moved(engine: Engine, rng: np.random.Generator, source: str, target: str) -> None:
+    rank = len(Format.of(source).axes)
+    for axis in range(rank):
+        shape = tuple(0 if a == axis else size for a, size in enumerate(_shape(rng, rank)))
+        topology = Topology(Input("x", shape=shape), Reorder("a", ("x",), format=source),
+                            Reorder("b", ("a",), format=target), Reorder("c", ("b",), format=Format.planar(rank).name))
+        program = compile_topology(engine, topology, OpenVinoShapeInference())
+        assert program.outputs["c"].layout.shape == shape
+
+
 @pytest.mark.parametrize("kind", ["f16", "i32", "u8", "bf16", "i64"])
 def test_converting_and_padded_output(engine: Engine, rng: np.random.Generator, kind: str) -> None:
     topology = Topology(Input("x", shape=(2, 19, 3)),

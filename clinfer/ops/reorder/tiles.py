@@ -99,7 +99,7 @@ def _walk(source: Layout, target: Layout, rank: int, on_cpu: bool) -> Walk:
     runs, lanes = TILE, TILE
     if lane is None or run is None or lane.pitches[_IN] <= run.pitches[_IN]:
         run = next((axis for axis in reversed(axes) if axis and lane and not _share_limit(axis, lane)), None)
-        runs, lanes = max(_CPU_SPAN // (lane.size if lane else 1), 1), _CPU_SPAN
+        runs, lanes = max(_CPU_SPAN // max(lane.size if lane else 1, 1), 1), _CPU_SPAN
     others = [axis for axis in axes if axis is not run]
     outer = (None,) * (rank - 2 - len(others)) + tuple(others)
     return Walk(joint, (*outer, run, lane), *((runs, lanes) if on_cpu else (1, 1)))
