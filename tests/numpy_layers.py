@@ -196,19 +196,26 @@ def _space_to_depth(inputs: Arrays, attributes: Attributes) -> np.ndarray:
 
 
 def _windows(x: np.ndarray, kernel: Sequence[int], attributes: Attributes, value: float) -> np.ndarray:
-    """Views of a padded [n, c, ...] at every place of the kernel: [places of the kernel, n, c, outputs...]."""
+    """Views of [n, c, ...], padded with a value, at every place of the kernel: [places, n, c, outputs...].
+
+    What is rounded up reaches beyond the padding, into zeros.
+    """
     if attributes.get("auto_pad", "explicit").lower() not in ("explicit", "valid", "notset"):
         raise NotImplementedError(f"auto_pad {attributes['auto_pad']}")
-    if attributes.get("rounding_type", "floor").lower() != "floor":
-        raise NotImplementedError(f"rounding_type {attributes['rounding_type']}")
+    rounding = attributes.get("rounding_type", "floor").lower()
+    if rounding not in ("floor", "ceil"):
+        raise NotImplementedError(f"rounding_type {rounding}")
     before, after = attributes["pads_begin"], attributes["pads_end"]
     if attributes.get("auto_pad", "").lower() == "valid":
         before = after = [0] * len(kernel)
     dilations = attributes.get("dilations") or [1] * len(kernel)
     strides = attributes["strides"]
     padded = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=value)
-    outputs = [(size - (k - 1) * d - 1) // s + 1 for size, k, d, s in zip(
-        padded.shape[2:], kernel, dilations, strides, strict=True)]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    room = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
+    outputs = [(-(-r // s) if rounding == "ceil" else r // s) + 1 for r, s in zip(room, strides, strict=True)]
+    beyond = [max((o - 1) * s - r, 0) for o, s, r in zip(outputs, strides, room, strict=True)]
+    padded = np.pad(padded, [(0, 0), (0, 0), *((0, b) for b in beyond)])
     views = [padded[(slice(None), slice(None), *(slice(p * d, p * d + (o - 1) * s + 1, s) for p, d, o, s in zip(
         place, dilations, outputs, strides, strict=True)))] for place in product(*map(range, kernel))]
     return np.stack(views)
@@ -232,6 +239,8 @@ def _average_pool(inputs: Arrays, attributes: Attributes) -> np.ndarray:
     x, kernel = inputs[0].astype(np.float64), attributes["kernel"]
     sums = _windows(x, kernel, attributes, 0).sum(0)
     count = _windows(np.ones_like(x), kernel, attributes, 0 if attributes["exclude-pad"] else 1).sum(0)
+    if not count.all():
+        raise NotImplementedError("a mean of nothing")
     return (sums / count).astype(inputs[0].dtype)
 
 

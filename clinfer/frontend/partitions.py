@@ -43,11 +43,16 @@ class Partition(ov.Op):
 
 
 def keep_apart(model: ov.Model, guarded: Guarded) -> None:
-    """Put a partition before each guarded input, bodies included."""
+    """Put a partition before each guarded input, bodies included.
+
+    Slices that the body of a loop takes and does not need say how often it runs, and the transformations take them
+    away; so a partition before a result of the body reads them as well.
+    """
     put = False
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
             keep_apart(body, guarded)
+        _keep_slices(node)
         for index in guarded(node):
             partition = Partition([node.input_value(index)])
             partition.get_rt_info()[UNFOLDED] = True
@@ -68,6 +73,34 @@ def take_away(model: ov.Model) -> None:
     model.validate_nodes_and_infer_types()
 
 
+def _keep_slices(node: ov.Node) -> None:
+    for body in bodies_of(node) if node.get_type_name() in ("Loop", "TensorIterator") else ():
+        parameters = body.get_parameters()
+        slices = [parameters[d.body_parameter_index].output(0) for d in node.get_input_descriptions()
+                  if isinstance(d, ov.op.util.SliceInputDescription)]
+        carried = next((d.body_value_index for d in node.get_output_descriptions()), None)
+        if not slices or carried is None or any(_is_needed(port) for port in slices):
+            continue
+        result = body.get_results()[carried]
+        partition = Partition([result.input_value(0), *slices])
+        result.input(0).replace_source_output(partition.output(0))
+        body.validate_nodes_and_infer_types()
+
+
+def _is_needed(port: ov.Output) -> bool:
+    """Whether a result follows from the port's values, and not from its shape alone."""
+    waiting, seen = [port], set()
+    while waiting:
+        for reader in waiting.pop().get_target_inputs():
+            node = reader.get_node()
+            if node.get_type_name() == "Result":
+                return True
+            if node.get_type_name() != "ShapeOf" and node.get_instance_id() not in seen:
+                seen.add(node.get_instance_id())
+                waiting += node.outputs()
+    return False
+
+
 def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     """Inputs across which the transformations are wrong.
 
@@ -76,11 +109,13 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
       was".
     - A Reduce or a Squeeze ahead of a Transpose by an empty order of an unknown rank looks its axes up there.
     - A Reduce with `keep_dims` that moves ahead of a Reshape of a static shape puts its new axes in wrong places.
+    - The folding of a Tile of a scalar by no numbers ends the process.
     """
     kind = node.get_type_name()
     is_reduction = kind.startswith("Reduce")
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
         if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())
+                or (kind == "Tile" and node.get_input_partial_shape(1) == ov.PartialShape([0]))
                 or (kind == "Gather" and _may_gather_a_new_axis(node))
                 or (is_reduction and _may_move_ahead_of_a_reshape(node))):
             yield index

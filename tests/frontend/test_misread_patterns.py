@@ -214,3 +214,28 @@ def test_a_mean_without_kept_axes_is_one_operation_again() -> None:
     assert mean.get_friendly_name() == "pool" and not mean.get_attributes()["keep_dims"]
     assert not {node.get_type_name() for node in prepared.get_ordered_ops()} & {"Squeeze", "Reshape", "Partition"}
     assert [port.get_names() for port in prepared.outputs] == [port.get_names() for port in model.outputs]
+
+
+@pytest.mark.parametrize("size", [3, -1])
+def test_slices_that_only_count_the_runs_of_a_loop_stay(size: int, rng: Rng) -> None:
+    """The transformations take them away, and with them how often the loop runs."""
+    x, start = parameter("x", [size, 2]), parameter("start", [1, 2])
+    taken, state = parameter("taken", [1, 2]), parameter("state", [1, 2])
+    length = op.convert(op.gather(op.shape_of(taken), np.array([1]), np.array(0)), "f32")
+    new = op.multiply(op.add(state, length), np.float32(0.5))
+    loop = op.tensor_iterator()
+    loop.set_function(ov.Model([new], [taken, state]))
+    loop.set_sliced_input(taken, x.output(0), 0, 1, 1, -1, 0)
+    loop.set_merged_input(state, start.output(0), new.output(0))
+    last = loop.get_iter_value(new.output(0), -1)
+    model = ov.Model([result(last, "y")], [x, start])
+    inputs = [normal(rng, 3, 2), normal(rng, 1, 2)]
+    (actual,), (wanted,) = NodeByNode(prepare(model))(inputs), NodeByNode(model)(inputs)
+    assert_close(actual, wanted, 1e-6)
+
+
+def test_a_scalar_constant_that_is_repeated_along_no_axis() -> None:
+    """Its folding ends the process."""
+    repeated = op.tile(op.subtract(np.int64(5), np.int64(2)), op.constant(np.zeros(0, np.int64)))
+    x = parameter("x", [2])
+    assert NodeByNode(prepare(ov.Model([op.result(repeated), result(op.exp(x), "y")], [x])))([np.ones(2)])[0] == 3

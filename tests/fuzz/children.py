@@ -80,7 +80,8 @@ class Child:
             kind = "crash"
         self.close()
         who, _, what = at.partition(": ")
-        return Answer(Outcome(kind if who == "clinfer" else "oracle", what, f"{kind}: {at}"), case)
+        stage = what.split(" ")[0]
+        return Answer(Outcome(kind if who == "clinfer" else "oracle", stage, f"{kind}: {at}"), case)
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")

@@ -109,7 +109,7 @@ class Session:
         self._enter(seed, after, outcome, case, is_known, verdict)
 
     def _cut(self, child: Child, case: Case, outcome: Outcome) -> tuple[Outcome, Case]:
-        stages = tuple(stage for stage in STAGES if outcome.stage.startswith(stage)) or STAGES
+        stages = (outcome.stage,) if outcome.stage in STAGES else STAGES
         last = outcome
 
         def still_fails(candidate: Case) -> bool:
