@@ -125,7 +125,7 @@ def _drop_dims(node: ov.Node) -> None:
     if len(readers) > 1 or not is_constant(axes) or not is_constant(node.input_values()[-1].get_node()):
         return
     shape = source.get_output_partial_shape(0)
-    rest = [size for axis, size in enumerate(shape) if axis not in axes.data % len(shape)]
+    rest = [size for axis, size in enumerate(shape) if axis not in axes.data.reshape(-1) % len(shape)]
     if sum(size.is_dynamic for size in rest) > 1 and node.get_type_name() == "Reshape":
         return
     if ov.PartialShape(rest) != node.get_output_partial_shape(0):

@@ -216,13 +216,20 @@ def test_a_mean_without_kept_axes_is_one_operation_again() -> None:
     assert [port.get_names() for port in prepared.outputs] == [port.get_names() for port in model.outputs]
 
 
+def test_a_reduction_along_an_axis_that_is_a_scalar(rng: Rng) -> None:
+    x = parameter("x", [-1, 3, 4])
+    dropped = op.squeeze(op.reduce_sum(x, np.array(1), True), np.array(1))
+    model = ov.Model([result(op.add(dropped, op.reduce_max(x, np.array(1), False)), "y")], [x])
+    inputs = [normal(rng, 2, 3, 4)]
+    assert_close(NodeByNode(prepare(model))(inputs)[0], NodeByNode(model)(inputs)[0], 1e-6)
+
+
 @pytest.mark.parametrize("size", [3, -1])
 def test_slices_that_only_count_the_runs_of_a_loop_stay(size: int, rng: Rng) -> None:
     """The transformations take them away, and with them how often the loop runs."""
     x, start = parameter("x", [size, 2]), parameter("start", [1, 2])
     taken, state = parameter("taken", [1, 2]), parameter("state", [1, 2])
-    length = op.convert(op.gather(op.shape_of(taken), np.array([1]), np.array(0)), "f32")
-    new = op.multiply(op.add(state, length), np.float32(0.5))
+    new = op.multiply(state, np.float32(0.5))
     loop = op.tensor_iterator()
     loop.set_function(ov.Model([new], [taken, state]))
     loop.set_sliced_input(taken, x.output(0), 0, 1, 1, -1, 0)
