@@ -28,7 +28,8 @@ KNOBS = (
          "`primitive=format:kernel:type` choices that replace the selector's"),
     Knob("CLINFER_VALIDATE", "0", "1 reads the results of every kernel and reports the first that holds NaN"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
-    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities); empty: the user's cache folder"),
+    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities, drivers); empty: the user's cache "
+         "folder"),
 )
 
 
