@@ -296,3 +296,11 @@ def test_a_model_that_cannot_be_transformed_is_taken_as_it_is() -> None:
 def test_an_unknown_precision_is_an_error(rng: Rng) -> None:
     with pytest.raises(ClinferError, match=r"unknown inference precision 'f8'\n.*f32, f16"):
         prepare(convolution_model(rng), "f8")
+
+
+@pytest.mark.parametrize("axis", [1, -2])
+def test_a_reduction_along_a_scalar_axis_may_be_squeezed(axis: int) -> None:
+    x = parameter("x", [-1, 3, 4])
+    mean = op.reduce_mean(x, op.constant(np.int64(axis)), True)
+    model = ov.Model([result(op.squeeze(mean, op.constant(np.int64(axis))), "mean")], [x], "squeezed")
+    assert prepare(model).output(0).get_partial_shape() == ov.PartialShape([-1, 4])
