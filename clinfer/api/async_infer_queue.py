@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
@@ -11,8 +10,11 @@ from clinfer.api.arguments import check_callback
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import WrongTypeError
+from clinfer.base.turns import Token
 
 Callback: TypeAlias = Callable[[InferRequest, Any], None]
+_LOOK_S = 0.1
+"""How often who waits looks by itself: an interrupt may keep others from telling."""
 
 
 class AsyncInferQueue:
@@ -64,11 +66,14 @@ class AsyncInferQueue:
 
         Raises what went wrong in earlier inferences or callbacks.
         """
-        id = self._jobs.take(userdata)
+        job = Token()
         try:
-            self._requests[id].start_async(inputs, userdata, share_inputs)
+            self._requests[self._jobs.take(job, userdata)].start_async(inputs, userdata, share_inputs)
         except BaseException:
-            self._jobs.put_back(id)
+            id = self._jobs.id_of(job)
+            if id is None or not self._requests[id].is_running:
+                job.is_over = True
+                self._jobs.tell()
             raise
 
     def wait_all(self) -> None:
@@ -85,37 +90,50 @@ class _Jobs:
     def __init__(self, count: int) -> None:
         self.userdata: list[Any] = [None] * count
         self.callback: Callback | None = None
-        self._count = count
-        self._idle = deque(range(count))
+        self._users: list[Token | None] = [None] * count
+        self._finished = list(range(-count, 0))
+        """When each was in use last, as numbers that grow: the one that is idle longest comes first."""
         self._errors: list[BaseException] = []
-        self._changed = threading.Condition()
+        # Reentrant, because its `with` is divided by no interrupt, which that of a condition is.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def any_idle(self) -> bool:
-        with self._changed:
+        with self._lock:
             self._raise_errors()
-            return bool(self._idle)
+            return bool(self._idle())
 
     def next_idle(self) -> int:
-        with self._changed:
-            self._changed.wait_for(lambda: self._idle or self._errors)
+        with self._lock:
+            while not self._errors:
+                idle = self._idle()
+                if idle:
+                    return min(idle, key=self._finished.__getitem__)
+                self._changed.wait(_LOOK_S)
             self._raise_errors()
-            return self._idle[0]
+        raise AssertionError("there were errors")
 
-    def take(self, userdata: Any) -> int:
-        with self._changed:
+    def take(self, job: Token, userdata: Any) -> int:
+        """The index of a request that is this job's until it is over or finished."""
+        with self._lock:
             id = self.next_idle()
-            self._idle.popleft()
+            self._users[id] = job
             self.userdata[id] = userdata
             return id
 
-    def put_back(self, id: int) -> None:
-        with self._changed:
-            self._idle.appendleft(id)
+    def id_of(self, job: Token) -> int | None:
+        """The index of the request that a job has."""
+        return next((id for id, user in enumerate(self._users) if user is job), None)
+
+    def tell(self) -> None:
+        """Wake up who waits, after a job is over."""
+        with self._lock:
             self._changed.notify_all()
 
     def wait_all(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._idle) == self._count)
+        with self._lock:
+            while len(self._idle()) < len(self._users):
+                self._changed.wait(_LOOK_S)
             self._raise_errors()
 
     def finish(self, id: int, request: InferRequest, error: BaseException | None) -> None:
@@ -125,12 +143,15 @@ class _Jobs:
                 self.callback(request, self.userdata[id])
         except BaseException as caught:
             error = caught
-        with self._changed:
+        with self._lock:
             if error is not None:
                 self._errors.append(error)
-            if id not in self._idle:
-                self._idle.append(id)
+            self._finished[id] = max(self._finished) + 1
+            self._users[id] = None
             self._changed.notify_all()
+
+    def _idle(self) -> list[int]:
+        return [id for id, user in enumerate(self._users) if user is None or user.is_over]
 
     def _raise_errors(self) -> None:
         if self._errors:

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import wait as wait_for_any
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,32 +14,33 @@ from clinfer.api.absent import NO_STATES
 from clinfer.api.arguments import check_callback, seconds
 from clinfer.api.flight import Flight, Flights
 from clinfer.api.handles import Handle
-from clinfer.api.input_slot import describe_given
 from clinfer.api.ports import ConstOutput, describe_all
 from clinfer.api.profiling import profiling_info
-from clinfer.api.request_tensors import RequestTensors
+from clinfer.api.request_execution import RequestExecution
 from clinfer.api.results import Results
-from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
+from clinfer.base.errors import ClinferError
+from clinfer.base.turns import Token, Turn
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.journal import EMPTY_PAGE
 from clinfer.network.network import Network
-from clinfer.network.profiling import NodeProfile, unexecuted
+from clinfer.network.profiling import unexecuted
 from clinfer.network.record import ExecutionRecord
-from clinfer.remote.claims import check_apart, claimed
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from clinfer.api.compiled_model import CompiledModel
 
 
-_NO_CLAIM = nullcontext()
+_NAP_S = 2e-4
+_LOOK_S = 0.5
+"""How often who waits for a run looks whether it was cancelled by somebody who was interrupted."""
 
 
-class InferRequest(RequestTensors, metaclass=Handle):
+class InferRequest(RequestExecution, metaclass=Handle):
     """Runs a compiled model, at once or in the background. Requests of one model may run in parallel.
 
     Made by `CompiledModel.create_infer_request`. While a request runs, every other use of it is an error;
-    after an error it can be used again.
+    after an error or an interrupt it can be used again. What the device was given before an interrupt (Ctrl-C) may
+    still run for a while: the next use waits for it, and its arrays are kept until then.
 
     In a queue of the user's, `start_async` enqueues the inference in the calling thread. Where all inputs and outputs
     are remote tensors the request may then be used at once: what is begun next runs behind it.
@@ -53,18 +54,14 @@ class InferRequest(RequestTensors, metaclass=Handle):
                  on_finish: Callable[[InferRequest, BaseException | None], None] | None = None) -> None:
         super().__init__(compiled_model)
         self._flights = Flights()
-        self._busy = threading.Lock()
+        self._turn = Turn()
         self._run: Future[None] | None = None
-        self._stop = threading.Event()
-        self._queued: tuple[Future[None], Future[None]] | None = None
-        self._queue_lock = threading.Lock()
+        self._queued: tuple[Token, Future[None]] | None = None
         self._callback_threads: set[int] = set()
         self._callback: Callable[[Any], None] | None = None
         self._on_finish = on_finish
         self._latency_ms = 0.0
         self._was_started = False
-        self._profile: tuple[NodeProfile, ...] = ()
-        self._page = EMPTY_PAGE
         self._userdata: Any = None
         compiled_model.requests.add(self)
 
@@ -78,15 +75,16 @@ class InferRequest(RequestTensors, metaclass=Handle):
         `share_inputs`: an array of the right type stays the input, so that later changes to it count.
         `share_outputs`: the next inference overwrites the results if it has results of the same shape.
         """
-        start = time.perf_counter()
-        with self._exclusive():
-            self._end_flight()
+        start, token = time.perf_counter(), Token()
+        try:
+            self._begin(token)
             self._run = None
-            self._stop = threading.Event()
             self._give(inputs, share_inputs, keep=False)
             self._was_started = True
             self._execute(start)
             return self._collect(share_outputs)
+        finally:
+            token.is_over = True
 
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
         """Run in the background; see `infer`. Wrong inputs are an error now, other errors come from `wait()`.
@@ -95,32 +93,27 @@ class InferRequest(RequestTensors, metaclass=Handle):
         user's everything is enqueued when this returns, and nothing is waited for but what the model's
         `host_waits` name.
         """
-        start = time.perf_counter()
-        if not self._busy.acquire(blocking=False):
-            raise self._is_busy()
+        start, token, before = time.perf_counter(), Token(), self._run
         run: Future[None] = Future()
         try:
-            self._end_flight()
+            self._begin(token)
             self._give(inputs, share_inputs, keep=True)
             for slot in self._inputs:
                 slot.prepare()
             if userdata is not None:
                 self._userdata = userdata
             self._was_started = True
-            self._stop = threading.Event()
             if self._compiled.shares_queue:
-                if not self._start_in_queue(run, start):
-                    self._busy.release()
-                return
-            before, self._run = self._run, run
-            try:
-                self._queued = (self._compiled.executor.submit(
-                    self._run_in_background, run, partial(self._execute, start)), run)
-            except BaseException:
-                self._run = before
-                raise
+                self._start_in_queue(token, run, start)
+            else:
+                self._run, self._queued = run, (token, run)
+                self._compiled.executor.submit(self._run_in_background, token, run,
+                                               partial(self._execute, start))
         except BaseException:
-            self._busy.release()
+            if token.decide("given up"):
+                if self._run is run:
+                    self._run = before
+                token.is_over = True
             raise
 
     def wait(self) -> None:
@@ -140,13 +133,14 @@ class InferRequest(RequestTensors, metaclass=Handle):
         until then, and can be used as before afterwards; its outputs may hold old or new values.
         """
         self._stop.set()
-        with self._queue_lock:
-            queued, self._queued = self._queued, None
-        if queued is not None and queued[0].cancel():
+        queued = self._queued
+        if queued is not None and queued[0].decide("given up"):
             error = self._cancelled()
-            self._settle(error)
-            self._busy.release()
-            self._conclude(queued[1], error)
+            try:
+                self._settle(error)
+            finally:
+                queued[0].is_over = True
+                self._conclude(queued[1], error)
 
     def set_callback(self, callback: Callable[[Any], None], userdata: Any = None) -> None:
         """Call `callback(userdata)` after every background run that succeeds, in the thread that ran it."""
@@ -160,9 +154,12 @@ class InferRequest(RequestTensors, metaclass=Handle):
         if run is None:
             return self._flights.end(self._land, deadline)
         while run is not None and threading.get_ident() not in self._callback_threads:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = _LOOK_S if deadline is None else min(_LOOK_S, max(0.0, deadline - time.monotonic()))
             if not wait_for_any([run], left).done:
-                return False
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+                self._end_given_up(run)
+                continue
             following = self._run
             if following is run or following is None:
                 run.result()
@@ -170,7 +167,16 @@ class InferRequest(RequestTensors, metaclass=Handle):
             run = following
         return True
 
-    def _run_in_background(self, run: Future[None], work: Callable[[], object]) -> None:
+    def _end_given_up(self, run: Future[None]) -> None:
+        """End a run for somebody who was interrupted while cancelling it."""
+        queued = self._queued
+        if queued is not None and queued[1] is run and queued[0].is_given_up and not run.done():
+            with suppress(InvalidStateError):
+                self._conclude(run, self._cancelled())
+
+    def _run_in_background(self, token: Token, run: Future[None], work: Callable[[], object]) -> None:
+        if not token.decide("begun"):
+            return
         error: BaseException | None = None
         try:
             work()
@@ -178,7 +184,7 @@ class InferRequest(RequestTensors, metaclass=Handle):
             error = caught
         callback, thread = self._callback, threading.get_ident()
         self._callback_threads.add(thread)
-        self._busy.release()
+        token.is_over = True
         try:
             if callback is not None and error is None:
                 callback(self._userdata)
@@ -197,97 +203,25 @@ class InferRequest(RequestTensors, metaclass=Handle):
 
     def _execute(self, start: float) -> None:
         """Run with the inputs that were given; `start` (of time.perf_counter): from when on latency counts."""
-        with self._claimed():
-            self._enqueue(self._await)
+        self._enqueue(self._await)
         self._settle(None)
         self._latency_ms = (time.perf_counter() - start) * 1e3
 
-    def _enqueue(self, then: Callable[[Network, CompiledModel], None]) -> None:
-        """Hand the inference to a stream, and do what comes `then`, while the stream is this request's."""
-        try:
-            self._proceed()
-            for slot in self._inputs:
-                slot.prepare()
-            model = self._compiled.for_inputs(self._inputs)
-            with model.pool.borrow() as network:
-                self._enqueue_on(network, model, then)
-        except BaseException as error:
-            self._settle(error)
-            raise
-
-    def _settle(self, error: BaseException | None) -> None:
-        for slot in self._inputs:
-            slot.settle(error)
-
-    def _enqueue_on(self, network: Network, model: CompiledModel,
-                    then: Callable[[Network, CompiledModel], None]) -> None:
-        try:
-            self._give_and_run(network, model)
-            then(network, model)
-        except BaseException as error:
-            # The caller's arrays must be out of use before the error reaches the caller.
-            with suppress(ClinferError):
-                network.stream.finish()
-            if isinstance(error, OutOfMemoryError):
-                network.release_memory()
-            if isinstance(error, ClinferError) and not isinstance(error, CancelledError):
-                told = error.beside({"inputs": describe_given(self._inputs)})
-                raise told.with_traceback(error.__traceback__) from None
-            raise
-
-    def _give_and_run(self, network: Network, model: CompiledModel) -> None:
-        stream, parts = network.stream, model.parts
-        network.start_profile()
-        self._page = EMPTY_PAGE
-        with self._taken_over(stream):
-            read, written = self._host_spans()
-            for name, slot in zip(parts.input_names, self._inputs, strict=True):
-                slot.upload(stream, network, name, written)
-            network.set_outputs(self._given_outputs(parts.output_names, read))
-            results = network.execute(proceed=self._proceed)
-            self._page = network.page
-            for name, output in zip(parts.output_names, self._outputs, strict=True):
-                output.receive(stream, results[name])
-
-    def _await(self, network: Network, model: CompiledModel) -> None:
-        network.stream.finish()
-        self._complete()
-        if self._compiled.profiles:
-            self._profile = network.profile()
-            model.keep_profile(self._profile)
-
-    def _complete(self) -> None:
-        """Raise if the user changed tensors meanwhile, or cancelled."""
-        for given in self._inputs:
-            given.check_unchanged()
-        for output in self._outputs:
-            output.check_unchanged()
-        self._proceed()
-
-    def _claimed(self) -> AbstractContextManager[None]:
-        """Keeps other inferences that run at the same time from memory that this one writes to."""
-        if not self._had_remote:
-            return _NO_CLAIM
-        read, written = self._remote_tensors()
-        check_apart(read, written)
-        # In one queue they run one behind the other.
-        return _NO_CLAIM if self._compiled.shares_queue else claimed(read, written)
-
     # -- in the user's queue --------------------------------------------------------------------
 
-    def _start_in_queue(self, run: Future[None], start: float) -> bool:
-        """Enqueue an inference in the user's queue; whether somebody waits for its end in the background."""
+    def _start_in_queue(self, token: Token, run: Future[None], start: float) -> None:
+        """Enqueue an inference in the user's queue; if somebody has to be told, its end is waited for in the
+        background."""
         self._run = None
         if self._compiled.profiles:
             self._execute(start)
         else:
-            with self._claimed():
-                self._enqueue(partial(self._fly, start))
+            self._enqueue(partial(self._fly, start))
         if self._callback is None and self._on_finish is None:
-            return False
+            token.is_over = True
+            return
         self._run = run
-        self._compiled.executor.submit(self._run_in_background, run, partial(self._flights.end, self._land))
-        return True
+        self._compiled.executor.submit(self._run_in_background, token, run, partial(self._flights.end, self._land))
 
     def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
         """Note that what lies in the queue now is an inference of this request."""
@@ -309,9 +243,18 @@ class InferRequest(RequestTensors, metaclass=Handle):
         self._settle(None)
 
     def _end_flight(self) -> None:
-        """Raise while an inference in the user's queue uses the host's memory."""
+        """Raise while an inference in the user's queue uses the host's memory; wait for one that was interrupted."""
+        if self._left is not None:
+            with suppress(ClinferError):
+                self._left.finish()
+            self._left = None
         if not self._flights.end_if_done(self._land):
             raise self._is_busy()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an inference runs, or waits for its turn."""
+        return self._turn.user is not None
 
     # -- what it tells --------------------------------------------------------------------------
 
@@ -373,39 +316,36 @@ class InferRequest(RequestTensors, metaclass=Handle):
 
     def move_to_host(self, stream: Stream) -> None:
         """Keep the inputs on the host until the next inference, unless one is running or was not waited for."""
-        if self._busy.acquire(blocking=False):
-            try:
-                for slot in self._inputs if self._flights.is_empty else ():
+        token = Token(is_brief=True)
+        try:
+            if self._turn.take(token) and self._flights.is_empty:
+                for slot in self._inputs:
                     slot.move_to_host(stream)
-            finally:
-                self._busy.release()
+        finally:
+            token.is_over = True
 
     # -- helpers --------------------------------------------------------------------------------
 
     def _collect(self, share: bool) -> Results:
         return Results(self._ports, [output.result(share) for output in self._outputs])
 
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        if not self._busy.acquire(blocking=False):
-            raise self._is_busy()
-        try:
-            yield
-        finally:
-            self._busy.release()
+    def _begin(self, token: Token) -> None:
+        """Take the request for an inference; raises while another one runs."""
+        while not self._turn.take(token):
+            self._wait_for_turn()
+        self._end_flight()
+        self._stop = threading.Event()
+
+    def _wait_for_turn(self) -> None:
+        """Wait while the request is in use for something brief; raises while it runs."""
+        while (user := self._turn.user) is not None:
+            if not user.is_brief:
+                raise self._is_busy()
+            time.sleep(_NAP_S)
 
     def _check_idle(self) -> None:
-        if self._busy.locked():
-            raise self._is_busy()
+        self._wait_for_turn()
         self._end_flight()
-
-    def _proceed(self) -> None:
-        if self._stop.is_set():
-            raise self._cancelled()
-
-    @staticmethod
-    def _cancelled() -> ClinferError:
-        return CancelledError("the inference was cancelled", where="infer request")
 
     @staticmethod
     def _is_busy() -> ClinferError:

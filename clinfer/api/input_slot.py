@@ -226,6 +226,11 @@ class InputSlot:
             self._data = HostData(units, memory.layout.static_shape, is_private=True)
         memory.release()
 
+    @property
+    def in_use(self) -> object:
+        """What the device reads during an inference."""
+        return self._place.in_use, self._tensor, self._remote, self._batch, self._data, self._memory
+
     def check_unchanged(self) -> None:
         """Raise if the user's tensor is another than what was transferred."""
         if self._tensor is not None and self._data is not None:

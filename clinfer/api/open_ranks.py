@@ -63,6 +63,10 @@ def _at_least_two(size: Size, given: int) -> Size:
     return given if size.high <= 2 else Dim(max(size.low, 2), size.high)
 
 
+class _Interrupted(Exception):
+    """Who was making a form was interrupted."""
+
+
 class OpenRankModel(CompiledModel):
     """A compiled model in several forms, each for certain ranks. The inference that sees ranks for the first time
     compiles; others that have a form of theirs go on meanwhile.
@@ -106,23 +110,31 @@ class OpenRankModel(CompiledModel):
                      for (declared, kind), shape in zip(self._declared, shapes, strict=True))
 
     def _form(self, key: _Key) -> CompiledModel:
-        with self._lock:
-            form = self._forms.get(key)
-            if form is not None:
-                self._forms.move_to_end(key)
-            else:
-                own = self._forms[key] = Future()
-                if len(self._forms) > MODELS_KEPT:
-                    self._forms.popitem(last=False)
-        if form is not None:
-            return form.result()
+        own: Future[CompiledModel] = Future()
         try:
+            while (form := self._form_or(own, key)) is not own:
+                try:
+                    return form.result()
+                except _Interrupted:
+                    continue
             own.set_result(self._compile_model(self._reshaped(key)))
         except BaseException as error:
             with self._lock:
-                self._forms.pop(key, None)
-            own.set_exception(error)
+                if self._forms.get(key) is own:
+                    del self._forms[key]
+            if not own.done():
+                own.set_exception(error if isinstance(error, Exception) else _Interrupted())
+            raise
         return own.result()
+
+    def _form_or(self, own: Future[CompiledModel], key: _Key) -> Future[CompiledModel]:
+        """The form of a key, which this thread is to make if it is its own."""
+        with self._lock:
+            form = self._forms.setdefault(key, own)
+            self._forms.move_to_end(key)
+            if len(self._forms) > MODELS_KEPT:
+                self._forms.popitem(last=False)
+            return form
 
     def _reshaped(self, key: _Key) -> ov.Model:
         with self._lock:

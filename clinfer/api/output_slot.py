@@ -140,6 +140,11 @@ class OutputSlot:
         offered = self._offered
         return offered is not None and memory is offered.offered and span_of(target)[0] == self._begin
 
+    @property
+    def in_use(self) -> object:
+        """What the device writes during an inference."""
+        return self._place.in_use, self._tensor, self._remote, self._offered, self._units, self._written
+
     def check_unchanged(self) -> None:
         """Raise if the user's tensor is another than what was read to."""
         if self._tensor is not None and self._written is not None:

@@ -11,6 +11,7 @@ from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import AnyPort, PortKey, describe
 from clinfer.base.errors import ClinferError, WrongTypeError
+from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.buffers import OfferedMemory
 from clinfer.remote.host_memories import HostPlace, Span
@@ -204,8 +205,12 @@ class RequestTensors:
         slot = self._inputs[self._ports.input_index(index)]
         if not slot.is_on_device_only:
             return slot.get_tensor(None)
-        with self._compiled.pool.borrow() as network:
-            return slot.get_tensor(network.stream)
+        token, pool = Token(), self._compiled.pool
+        try:
+            return slot.get_tensor(pool.take(token).stream)
+        finally:
+            token.is_over = True
+            pool.tell()
 
     def get_output_tensor(self, index: PortKey | None = None) -> AnyTensor:
         """The tensor that was set for an output (the only one without an index), else a host tensor with the last

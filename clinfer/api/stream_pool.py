@@ -2,10 +2,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
+from clinfer.base.turns import Token, Turn
 from clinfer.network.network import Network
+
+_LOOK_S = 0.1
+"""How often a thread that waits for a stream looks by itself: an interrupt may keep `tell` from being called."""
+
+
+class _Place:
+    """Room for one network, which is made when it is first needed."""
+
+    __slots__ = ("network", "turn")
+
+    def __init__(self) -> None:
+        self.turn = Turn()
+        self.network: Network | None = None
 
 
 class StreamPool:
@@ -14,47 +27,46 @@ class StreamPool:
     def __init__(self, make: Callable[[], Network], size: int) -> None:
         self.size = size
         self._make = make
-        self._idle: list[Network] = []
-        self._made = 0
-        self._changed = threading.Condition()
+        self._places = [_Place() for _ in range(size)]
+        # Reentrant, because its `with` is divided by no interrupt, which that of a condition is.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
-    @contextmanager
-    def borrow(self) -> Iterator[Network]:
-        """A network for this thread alone; waits while all are lent. The last one returned comes first."""
-        network = self._take() or self._make_one()
-        try:
-            yield network
-        finally:
-            with self._changed:
-                self._idle.append(network)
-                self._changed.notify()
+    def take(self, token: Token) -> Network:
+        """A network for this user alone until its token is over, which `tell` makes known; waits while all are lent.
+        The first of those that are there comes first."""
+        place = self._free(token)
+        while place is None:
+            with self._lock:
+                place = self._free(token)
+                if place is None:
+                    self._changed.wait(_LOOK_S)
+        if place.network is None:
+            place.network = self._make()
+        return place.network
+
+    def tell(self) -> None:
+        """Wake up who waits, after a token is over."""
+        with self._lock:
+            self._changed.notify()
 
     def release_memory(self) -> None:
-        """Give back the memory of the networks that are not lent, see `Network.release_memory`."""
-        with self._changed:
-            for network in self._idle:
-                network.stream.finish()
-                network.release_memory()
+        """Give back the memory of the networks that are not lent, see `Network.release_memory`; who wants one waits."""
+        for place in self._places:
+            token = Token()
+            try:
+                if place.network is not None and place.turn.take(token):
+                    place.network.stream.finish()
+                    place.network.release_memory()
+            finally:
+                token.is_over = True
+        self.tell()
 
     def plan_counts(self) -> tuple[int, int]:
         """How many plans the idle networks made, and how often they ran one again (bodies left out)."""
-        with self._changed:
-            return sum(n.plans_made for n in self._idle), sum(n.plans_reused for n in self._idle)
+        idle = [place.network for place in self._places if place.network is not None and place.turn.user is None]
+        return sum(n.plans_made for n in idle), sum(n.plans_reused for n in idle)
 
-    def _take(self) -> Network | None:
-        with self._changed:
-            while not self._idle and self._made >= self.size:
-                self._changed.wait()
-            if self._idle:
-                return self._idle.pop()
-            self._made += 1
-            return None
-
-    def _make_one(self) -> Network:
-        try:
-            return self._make()
-        except BaseException:
-            with self._changed:
-                self._made -= 1
-                self._changed.notify()
-            raise
+    def _free(self, token: Token) -> _Place | None:
+        """A place that is this user's from now on."""
+        return next((place for place in self._places if place.turn.user is None and place.turn.take(token)), None)

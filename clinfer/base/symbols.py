@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
@@ -111,10 +110,12 @@ def _is_plain(number: object) -> bool:
 
 
 class _Recording(threading.local):
-    depth = 0
+    """Whether this thread records; then `memo` remembers nothing."""
+
+    is_on = False
 
 
-_RECORDING = _Recording()
+RECORDING = _Recording()
 
 
 def memo(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -124,19 +125,9 @@ def memo(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(function)
         def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(*args, **kwargs) if _RECORDING.depth else cached(*args, **kwargs)  # type: ignore[arg-type]
+            return function(*args, **kwargs) if RECORDING.is_on else cached(*args, **kwargs)  # type: ignore[arg-type]
         return remembered
     return decorate
-
-
-@contextmanager
-def recording() -> Iterator[None]:
-    """While it lasts, `memo` remembers nothing on this thread."""
-    _RECORDING.depth += 1
-    try:
-        yield
-    finally:
-        _RECORDING.depth -= 1
 
 
 # -- operators ----------------------------------------------------------------------------------------

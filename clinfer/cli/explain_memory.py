@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from clinfer.api.ports import port_name
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import show
+from clinfer.base.turns import Token
 from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject
 from clinfer.cli.table import print_json, print_line, print_table
@@ -41,8 +42,9 @@ def explain_memory(order: ModelOrder, inputs: InputOrder) -> MemoryReport:
     arrays = make_inputs(session.ports, inputs)
     compiled, _ = session.compile(NUM_STREAMS=1)
     compiled.create_infer_request().infer(arrays)
-    with compiled.pool.borrow() as network:
-        picture = network.memory_picture()
+    token = Token()
+    picture = compiled.pool.take(token).memory_picture()
+    token.is_over = True
     if picture is None:
         raise ClinferError("the inference left nothing to look at", where="command line")
     engine = compiled.engine

@@ -57,23 +57,25 @@ class OpenVinoShapeRule:
         try:
             node = self._validated(shapes, values)
         except (RuntimeError, TypeError, ValueError) as error:
-            self._node = None
             raise self._error(error, shapes, values) from None
         return tuple([shape_of(node.get_output_partial_shape(i)) for i in self._outputs])
 
     def _validated(self, shapes: Sequence[Shape | None], values: Values) -> ov.Node:
-        node = self._node
+        # There is no operation while it is changed, so that an interrupt leaves none that is half changed.
+        node, self._node = self._node, None
         if node is not None and len(shapes) == len(self._inputs):
             for index, shown in enumerate(self._inputs):
                 if not shown.update(shapes[index], values.get(index)):
                     break
             else:
                 node.validate_and_infer_types()
+                self._node = node
                 return node
         self._inputs = [_ValueInput(values[i], kind) if i in values else _ShapeInput(shape, kind)
                         for i, (shape, kind) in enumerate(zip(shapes, self._types, strict=True))]
         node = _create(self._signature, [shown.node.output(0) for shown in self._inputs])
-        self._node, self._outputs = node, range(node.get_output_size())
+        self._outputs = range(node.get_output_size())
+        self._node = node
         return node
 
     def _error(self, error: Exception, shapes: Sequence[Shape | None], values: Values) -> ClinferError:

@@ -26,9 +26,14 @@ NOTHING: Mapping[int, Memory] = MappingProxyType({})
 
 
 class Bindings:
-    """One kernel object per stage of each implementation of each node, and their buffers."""
+    """One kernel object per stage of each implementation of each node, and their buffers.
+
+    `is_whole`: whether kernels have what is told here. It is not while something is being changed, and it stays so
+    when that is interrupted or fails: then these bindings, and the pool, are to be made anew.
+    """
 
     def __init__(self, program: Program, pool: MemoryPool) -> None:
+        self.is_whole = False
         self._program = program
         self._pool = pool
         self.kernels: list[Kernel] = []
@@ -47,6 +52,7 @@ class Bindings:
             self._create_kernels(index, node)
         for tensor, memory in program.constant_memory.items():
             self.bind(tensor, memory)
+        self.is_whole = True
 
     def _create_kernels(self, index: int, node: ProgramNode) -> None:
         for choice, implementation in enumerate(node.implementations):
@@ -79,6 +85,7 @@ class Bindings:
         identity = (index, tuple(stage.code.kernel_id for stage in implementation.stages))
         found = self._specialised.get(identity)
         if found is None:
+            was_whole, self.is_whole = self.is_whole, False
             node = self._program.nodes[index]
             found = tuple(self._create_kernel(index, node, implementation, stage, apart)
                           for stage in implementation.stages)
@@ -88,6 +95,7 @@ class Bindings:
                     if memory is not None and not (buffer.kind == "input" and buffer.index in apart):
                         self.kernels[kernel].set_buffer(position, memory)
             self._specialised[identity] = found
+            self.is_whole = was_whole
         return found
 
     def _present(self, node: ProgramNode, buffer: BufferRef) -> Memory | None:
@@ -137,7 +145,11 @@ class Bindings:
     def place(self, segment: int, places: tuple[Place, ...]) -> None:
         """Let the tensors of a segment lie where its plan says; those that are not among `places` in their own
         memory. The memory that they lie in must be there."""
+        if self._places.has(segment, places):
+            return
+        was_whole, self.is_whole = self.is_whole, False
         self._places.place(segment, places, self._own_memory)
+        self.is_whole = was_whole
 
     def bind(self, tensor: int, memory: Memory) -> None:
         """Let a tensor that lies outside the slots (an input, constant, output, body's result) lie here."""
@@ -147,14 +159,14 @@ class Bindings:
                                values={"tensor": self._program.tensors[root].port})
         if self._memories.get(root) is memory:
             return
-        # Forgotten first, so that an error among the arguments does not pass for a binding that was made.
-        self._memories.pop(root, None)
+        was_whole, self.is_whole = self.is_whole, False
         for kernel, position in self._tensor_uses.get(root, ()):
             kernel.set_buffer(position, memory)
         if root in self._picture_uses:
             self._bind_pictures(self._picture_uses[root], memory.pictures)
         self._memories[root] = memory
         self._places.replaced(root)
+        self.is_whole = was_whole
 
     @staticmethod
     def _bind_pictures(uses_of: Sequence[Uses], pictures: Sequence[Memory]) -> None:
@@ -199,6 +211,7 @@ class Bindings:
 
     def release(self) -> None:
         """Let go of all memory but constants, and of specialised kernels, which may have weights of their own."""
+        was_whole, self.is_whole = self.is_whole, False
         numbers = [number for found in self._specialised.values() for number in found]
         gone = {id(self.kernels[number]) for number in numbers}
         for uses in (*self._slot_uses, *self._tensor_uses.values(), *self._places.all_uses()):
@@ -211,9 +224,11 @@ class Bindings:
         for kernel in self.kernels:
             kernel.forget_buffers()
         self._places.forget()
+        self.is_whole = was_whole
 
     def fit_slots(self, needs: Needs, held: tuple[int, ...]) -> tuple[bool, tuple[Growth, ...]]:
         """Make slots large enough, see `MemoryPool.fit`; whether any of them lies elsewhere now, and what grew."""
+        was_whole, self.is_whole = self.is_whole, False
         before = self._pool.nbytes
         moved = self._pool.fit(needs, held)
         grown = []
@@ -225,6 +240,7 @@ class Bindings:
             if memory.capacity > had:
                 grown.append(Growth("slot", slot, had, memory.capacity))
         self._places.generation += bool(moved)
+        self.is_whole = was_whole
         if self._pool.nbytes <= before:
             return bool(moved), ()
         return bool(moved), (*grown, Growth("pool", 0, before, self._pool.nbytes))
@@ -234,6 +250,7 @@ class Bindings:
         index, block, work = launch
         kernel = self.kernels[index]
         if block and self._blocks[index] is not block:
+            self._blocks[index] = b""
             kernel.set_bytes(self._block_position[index], block)
             self._blocks[index] = block
         return kernel, work

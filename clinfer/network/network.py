@@ -49,35 +49,54 @@ class Network:
                  within: Within | None = None, preallocation: Preallocation = AHEAD) -> None:
         self.program = program
         self.stream = stream
+        self._shape_inference = shape_inference
+        self._profiling = profiling
+        self._parametric = parametric
+        self._specialise_after = specialise_after
+        self._preallocation = preallocation
+        self._within = within
+        self._journal = Journal() if within is None else within.journal
+        self._given: dict[str, Given] = {}
+        self._wanted: dict[str, Memory | GrowingBuffer] = {}
+        self.plans_made = 0
+        self.plans_reused = 0
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Make everything that executions change: kernel objects, memory, plans and the networks of bodies."""
+        self._is_whole = False
+        program, stream, parametric, preallocation = (self.program, self.stream, self._parametric,
+                                                      self._preallocation)
         self._pool = MemoryPool(program, preallocation)
         self._bindings = Bindings(program, self._pool)
         waiting = program.execution_order == "out_of_order" and not stream.in_order
         self._waits = WaitFinder(program, self._bindings.kernel_nodes) if waiting else None
         self._profiler = Profiler(program, self._bindings.kernel_nodes,
-                                  self._bindings.implementations) if profiling else None
-        self._planner = Planner(program, stream, shape_inference, self._bindings.kernel_index,
+                                  self._bindings.implementations) if self._profiling else None
+        self._planner = Planner(program, stream, self._shape_inference, self._bindings.kernel_index,
                                 self._profiler.add_host_time if self._profiler else None, parametric)
         self._plans = PlanCache()
-        self._specialise_after = 0 if waiting else specialise_after
-        self._special = (SpecialPlans(program, self._bindings, self._planner.nodes) if self._specialise_after
-                         else None)
+        self._looks_after = 0 if waiting else self._specialise_after
+        self._special = SpecialPlans(program, self._bindings, self._planner.nodes) if self._looks_after else None
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
         self._replays: list[Replay] = [[] for _ in program.segments]
-        self._given: dict[str, Given] = {}
-        self._wanted: dict[str, Memory | GrowingBuffer] = {}
-        journal, path = (Journal(), "") if within is None else (within.journal, within.path)
-        self._journal, self._is_body = journal, within is not None
-        self._site = site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations, path)
-        # A body's network is made without a reference to this one: a cycle would keep device memory for a while.
-        self._bodies = Bodies(program, preallocation, lambda body, below: Network(
-            body, stream, shape_inference, profiling, parametric, specialise_after,
-            Within(journal, site.below(below)), preallocation))
+        self._site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations,
+                          "" if self._within is None else self._within.path)
+        self._bodies = Bodies(program, preallocation, self._make_body())
         self._runner = Runner(program, stream, self._bindings, self._bodies, self._profiler)
         self._known: Known | None = None
-        self.plans_made = 0
-        self.plans_reused = 0
+        self._is_whole = True
+
+    def _make_body(self) -> Callable[[Program, str], Network]:
+        """Makes a body's network; it refers to this one by nothing, since a cycle would keep device memory for a
+        while."""
+        stream, inference, journal, site = self.stream, self._shape_inference, self._journal, self._site
+        profiling, parametric, after, ahead = (self._profiling, self._parametric, self._specialise_after,
+                                               self._preallocation)
+        return lambda body, below: Network(body, stream, inference, profiling, parametric, after,
+                                           Within(journal, site.below(below)), ahead)
 
     # -- inputs and outputs ---------------------------------------------------------------------
 
@@ -120,6 +139,7 @@ class Network:
     def release_memory(self) -> None:
         """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next
         execution, for which inputs are given anew. The stream must be finished."""
+        was_whole, self._is_whole = self._is_whole, False
         self._given.clear()
         self._known = None
         self._forget_plans()
@@ -128,6 +148,7 @@ class Network:
         self._bindings.release()
         self._pool.release()
         self.program.weights.release()
+        self._is_whole = was_whole
 
     # -- execution ------------------------------------------------------------------------------
 
@@ -135,11 +156,29 @@ class Network:
                 proceed: Callable[[], None] | None = None) -> dict[str, NetworkOutput]:
         """Enqueue one inference behind `dependencies`; returns without waiting unless data decides.
 
-        `proceed` is called before each segment, those of bodies included; what it raises ends the execution.
+        `proceed` is called before each segment, those of bodies included; what it raises ends the execution. What an
+        execution that was interrupted, or failed while it changed what kernels work on, left behind is made anew.
         """
+        if not self._is_whole:
+            self._begin_anew()
+        self._is_whole = False
+        try:
+            outputs = self._execute(dependencies, proceed)
+        except ClinferError:
+            self._is_whole = self._bindings.is_whole
+            raise
+        self._is_whole = True
+        return outputs
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left half done."""
+        return self._is_whole
+
+    def _execute(self, dependencies: Sequence[Event], proceed: Callable[[], None] | None) -> dict[str, NetworkOutput]:
         if dependencies:
             self.stream.barrier(dependencies)
-        if self._journal.notes and not self._is_body:
+        if self._journal.notes and self._within is None:
             self._journal.clear()
         known, self._known = self._take_inputs(), None
         self._runner.begin(proceed)
@@ -153,7 +192,7 @@ class Network:
         self._known = known
         if self._profiler is not None:
             self._profiler.add_execution(known.shapes)
-        if self._journal.notes and not self._is_body:
+        if self._journal.notes and self._within is None:
             log_record(self._journal.page())
         outputs = {name: self._runner.output(info.tensor, known) for name, info in self.program.outputs.items()}
         return {name: self._delivered(name, output) for name, output in outputs.items()}
@@ -205,6 +244,7 @@ class Network:
         shapes.update(plan.shapes)
         values.update(plan.values)
         self._prepare(key, plan, is_new, read)
+        self.stream.pace = seen.pace
         self._runner.run(plan, self._replays[number], known)
 
     def _plan(self, key: SegmentKey, known: Known) -> SeenPlan:
@@ -215,7 +255,7 @@ class Network:
         if self._waits is not None:
             plan = replace(plan, waits=self._waits.waits(plan.steps))
         self.plans_made += 1
-        seen = SeenPlan(plan, self._specialise_after)
+        seen = SeenPlan(plan, self._looks_after)
         self._plans.put(key, seen)
         return seen
 
@@ -246,12 +286,7 @@ class Network:
     def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]]) -> tuple[Growth, ...]:
         """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
         held = self.program.segments[number].held
-        try:
-            is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held)
-        except ClinferError:
-            # Slots that could not grow are gone, and plans of other segments may count on them.
-            self._forget_plans()
-            raise
+        is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held)
         if is_moved:
             self._fitted.clear()
         if not self._pool.is_split:

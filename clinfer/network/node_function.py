@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.symbols import recording
+from clinfer.base.symbols import RECORDING
 from clinfer.base.tape import Tape, spell, symbols_in
 from clinfer.base.tracing import log
 from clinfer.network.function_text import Recording, joined, make_recording, spell_launch
@@ -104,16 +104,18 @@ class NodeFunction:
 
     def _recorded(self, tape: Tape, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""
-        recorder = Recorder(tape, self._node, self._inputs, self._outputs)
+        recorder, outer = Recorder(tape, self._node, self._inputs, self._outputs), RECORDING.is_on
         try:
-            with recording():
-                shapes, values = self._arguments.fill(tuple(tape.free(number) for number in given))
-                return self._planner.plan(self._index, shapes, values, recorder.infer,
-                                          recorder.evaluate if by_call else recorder.evaluate_symbols)
+            RECORDING.is_on = True
+            shapes, values = self._arguments.fill(tuple(tape.free(number) for number in given))
+            return self._planner.plan(self._index, shapes, values, recorder.infer,
+                                      recorder.evaluate if by_call else recorder.evaluate_symbols)
         except (ClinferError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError,
                 ValueError) as error:
             log(5, f"{self._node.primitive.where} cannot be planned with symbols: {error}")
             return None
+        finally:
+            RECORDING.is_on = outer
 
     def _made(self, tape: Tape, plan: NodePlan) -> Recording:
         helpers: dict[str, Any] = {}

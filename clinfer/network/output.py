@@ -38,7 +38,7 @@ class NetworkOutput:
         event = self.stream.begin_read(self.memory, raw)
 
         def values() -> np.ndarray:
-            event.wait()
+            self.stream.wait_for([event])
             return self._values(raw)
         return values
 

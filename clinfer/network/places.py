@@ -75,14 +75,15 @@ class Places:
         self._shown.clear()
         self.generation += 1
 
+    def has(self, segment: int, places: tuple[Place, ...]) -> bool:
+        """Whether these are the places of the time before and nothing has moved since."""
+        return self._seen[segment] == self.generation and self._present[segment] is places
+
     def place(self, segment: int, places: tuple[Place, ...], own_memory: Callable[[int], Memory | None]) -> None:
         """Let the movable tensors of a segment lie here, the others of them in their own memory.
 
-        `own_memory(tensor)`: the memory of a tensor that lies within no other; None if it has none. Nothing is done
-        where these are the places of the time before and nothing has moved since.
+        `own_memory(tensor)`: the memory of a tensor that lies within no other; None if it has none.
         """
-        if self._seen[segment] == self.generation and self._present[segment] is places:
-            return
         wanted = {place.moved: place for place in places}
         for holder in {place.within for place in places} & self._long_homes[segment].keys() - wanted.keys():
             wanted[holder] = Place(holder, self._long_homes[segment][holder], 0)

@@ -5,6 +5,7 @@ from collections import OrderedDict
 
 from clinfer.kernels.implementation_cache import Answer
 from clinfer.network.plan import Plan, PlanKey
+from clinfer.runtime.waiting import Pace
 
 FIRST_INTERVAL = 4
 PLAN_CAPACITY = 256
@@ -16,15 +17,17 @@ SegmentKey = tuple[int, PlanKey]
 
 
 class SeenPlan:
-    """A plan that is kept, and what `special_plans.py` notes of it: how often it must run until it is looked at
-    (0: never), how often then, and by node the answers to what was asked and those taken over."""
+    """A plan that is kept, how long its work takes, and what `special_plans.py` notes of it: how often it must run
+    until it is looked at (0: never), how often then, and by node the answers to what was asked and those taken
+    over."""
 
-    __slots__ = ("answers", "countdown", "interval", "plan", "used")
+    __slots__ = ("answers", "countdown", "interval", "pace", "plan", "used")
 
     def __init__(self, plan: Plan, countdown: int) -> None:
         self.plan = plan
         self.countdown = countdown
         self.interval = FIRST_INTERVAL
+        self.pace = Pace()
         self.answers: dict[int, Answer] | None = None
         self.used: set[int] = set()
 

@@ -100,7 +100,7 @@ class Runner:
             self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
 
     def _run_body(self, step: RunBody, known: Known) -> None:
-        node = self._program.nodes[step.node]
+        node, pace = self._program.nodes[step.node], self._stream.pace
         inputs = {index: self._given(node.inputs[index], known)
                   for index in node.primitive.bodies[step.body].inputs.values()}
         for tensor, result in zip(node.outputs, self._bodies.run(step, inputs, self._proceed), strict=True):
@@ -111,6 +111,7 @@ class Runner:
             known.shapes[tensor] = result.shape
             known.values.pop(tensor, None)
             self._bindings.bind(tensor, result.memory)
+        self._stream.pace = pace
 
     def _given(self, tensor: int, known: Known) -> Given:
         shape = known.shapes.get(tensor)

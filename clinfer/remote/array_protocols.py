@@ -116,7 +116,8 @@ class ArrayProtocols:
 
     def _wait_for_queue(self) -> None:
         if self.context.queue is not None:
-            with self.context.transfers() as stream:
+            stream = self.context.transfers
+            with self.context.transfer_lock:
                 stream.finish()
 
 

@@ -2,17 +2,43 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypeAlias
+import weakref
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.turns import Token
 from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.event import Event
 
 Span: TypeAlias = tuple[int, int, int]
 """See `RemoteTensor.span`."""
 
-_running: dict[object, tuple[list[Span], list[Span]]] = {}
+
+class Use(Token):
+    """The token of an inference that uses memory. `event`: that of the device's work, where nobody waited for it."""
+
+    __slots__ = ("event",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.event: Event | None = None
+
+
+class _Claim(NamedTuple):
+    """What an inference reads and writes."""
+
+    use: weakref.ref[Use]
+    read: list[Span]
+    written: list[Span]
+
+    @property
+    def is_over(self) -> bool:
+        use = self.use()
+        return use is None or (use.is_over and (use.event is None or use.event.is_over))
+
+
+_running: list[_Claim] = []
 _lock = threading.Lock()
 
 
@@ -26,26 +52,20 @@ def check_apart(read: Sequence[RemoteTensor], written: Sequence[RemoteTensor]) -
                                    hint="give each output memory of its own")
 
 
-@contextmanager
-def claimed(read: Sequence[RemoteTensor], written: Sequence[RemoteTensor]) -> Iterator[None]:
-    """While an inference runs on its own stream. Errors: another running one writes what this one uses, or uses what
-    this one writes."""
-    spans = [tensor.span for tensor in read], [tensor.span for tensor in written]
-    key = object()
+def claim(use: Use, read: Sequence[RemoteTensor], written: Sequence[RemoteTensor]) -> None:
+    """Note what an inference on its own stream uses until its use is over. Errors: another running one writes what
+    this one uses, or uses what this one writes."""
+    own = _Claim(weakref.ref(use), [tensor.span for tensor in read], [tensor.span for tensor in written])
     with _lock:
-        for others_read, others_written in _running.values():
-            clash = (_first_overlap(spans[1], [*others_read, *others_written])
-                     or _first_overlap(spans[0], others_written))
+        _running[:] = [other for other in _running if not other.is_over]
+        for other in _running:
+            clash = (_first_overlap(own.written, [*other.read, *other.written])
+                     or _first_overlap(own.read, other.written))
             if clash is not None:
                 raise ClinferError("another inference is running with the same memory", where="infer request",
                                    values={"bytes": f"{clash[1]} to {clash[2]}"},
                                    hint="wait() for it first, or give each request outputs of its own")
-        _running[key] = spans
-    try:
-        yield
-    finally:
-        with _lock:
-            del _running[key]
+        _running.append(own)
 
 
 def _first_overlap(some: Sequence[Span], others: Sequence[Span]) -> Span | None:

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -57,7 +56,7 @@ class RemoteContext:
         self.engine = engine
         self.queue = queue
         """The user's queue, in which models of this context run; None: each has queues of its own."""
-        self._lock = threading.Lock()
+        self.transfer_lock = threading.RLock()
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -203,14 +202,10 @@ class RemoteContext:
         return self.queue is not None and bool(
             self.queue.properties & cl.command_queue_properties.PROFILING_ENABLE)
 
-    @contextmanager
-    def transfers(self) -> Iterator[Stream]:
-        """A stream for copies, for one thread at a time: the user's queue, or one of the context's own."""
-        with self._lock:
-            yield self._transfers
-
     @cached_property
-    def _transfers(self) -> Stream:
+    def transfers(self) -> Stream:
+        """A stream for copies, for one thread at a time, that has `transfer_lock`: the user's queue, or one of the
+        context's own."""
         make = self.queue_stream
         return make() if make else self.engine.create_stream()
 

@@ -38,7 +38,8 @@ def _from_host(source: Any, target: RemoteTensor) -> None:
     if not target.size:
         return
     units = np.ascontiguousarray(units).reshape(-1).view(np.uint8)
-    with target.context.transfers() as stream, taken_over(stream, [target]):
+    stream = target.context.transfers
+    with target.context.transfer_lock, taken_over(stream, [target]):
         if target.is_image:
             images.write(stream, target.whole, units)
         elif target.region.is_dense:
@@ -62,7 +63,8 @@ def _to_host(source: RemoteTensor, target: Any) -> None:
         return
     in_place = units.flags.c_contiguous
     raw = units.reshape(-1).view(np.uint8) if in_place else np.empty(source.byte_size, np.uint8)
-    with source.context.transfers() as stream, taken_over(stream, [source]):
+    stream = source.context.transfers
+    with source.context.transfer_lock, taken_over(stream, [source]):
         if source.is_image:
             images.read(stream, source.whole, raw)
         elif source.region.is_dense:
@@ -90,9 +92,11 @@ def _between(source: RemoteTensor, target: RemoteTensor) -> None:
         _from_host(host, target)
         return
     if source.context is not target.context:
-        with source.context.transfers() as stream:
+        stream = source.context.transfers
+        with source.context.transfer_lock:
             stream.finish()
-    with target.context.transfers() as stream, taken_over(stream, [source, target]):
+    stream = target.context.transfers
+    with target.context.transfer_lock, taken_over(stream, [source, target]):
         _copy_rows(stream, source.whole, source.region, target.whole, target.region)
         stream.finish()
 

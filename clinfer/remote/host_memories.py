@@ -65,6 +65,11 @@ class HostPlace:
             self._memory = self._find(units) if units.nbytes else None
         return self._memory
 
+    @property
+    def in_use(self) -> object:
+        """The array, and the memory over it."""
+        return self._units, self._memory
+
     def forget(self) -> None:
         """Let go of the array."""
         self._span = self._memory = self._units = None

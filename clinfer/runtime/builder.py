@@ -38,30 +38,35 @@ def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers:
     """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
-    others are built all the same. A single job is built in this process.
+    others are built all the same. A single job is built in this process. An interrupt ends the processes.
     """
     if len(jobs) == 1:
         return [_build_here(device, jobs[0])]
     results: list[BuildResult | None] = [None] * len(jobs)
     pending = iter(enumerate(jobs))
-    lock = threading.Lock()
+    lock, is_stopped = threading.Lock(), threading.Event()
+    lines = [_Line(device, timeout) for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
 
     def next_job() -> tuple[int, BuildJob] | None:
         with lock:
-            return next(pending, None)
+            return None if is_stopped.is_set() else next(pending, None)
 
-    def work() -> None:
-        line = _Line(device, timeout)
+    def work(line: _Line) -> None:
         while (entry := next_job()) is not None:
             results[entry[0]] = line.build(entry[1])
         line.close()
 
-    threads = [threading.Thread(target=work, daemon=True)
-               for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    threads = [threading.Thread(target=work, args=[line], daemon=True) for line in lines]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        is_stopped.set()
+        for line in lines:
+            line.close()
+        raise
     return [result or BuildResult(None, "the build was interrupted") for result in results]
 
 
@@ -75,16 +80,16 @@ class _Line:
 
     def build(self, job: BuildJob) -> BuildResult:
         try:
-            self._helper = self._helper or Helper(self._device)
-            return BuildResult(*self._helper.request(("build", job.source, job.options), self._timeout))
+            helper = self._helper = self._helper or Helper(self._device)
+            return BuildResult(*helper.request(("build", job.source, job.options), self._timeout))
         except HelperFailure as failure:
             self.close()
             return BuildResult(None, f"the build on {self._device} failed: {failure}")
 
     def close(self) -> None:
-        if self._helper:
-            self._helper.close()
-            self._helper = None
+        helper, self._helper = self._helper, None
+        if helper:
+            helper.close()
 
 
 def _build_here(device: DeviceInfo, job: BuildJob) -> BuildResult:

@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -112,13 +112,34 @@ create_context = _resolve("clCreateContext", HANDLE, [HANDLE, ctypes.c_uint, HAN
                                                       ctypes.POINTER(ctypes.c_int)])
 """(properties, count of devices, devices, None, None, status) -> context; takes properties that pyopencl does not."""
 
+finish = _resolve("clFinish", ctypes.c_int, [HANDLE])
+"""(queue) -> status. A thread that blocks here may be left alone when Python ends: there is nothing of C++ on its
+stack, which could not be left."""
+
+_wait_for_events = _resolve("clWaitForEvents", ctypes.c_int, [ctypes.c_uint, HANDLE])
+
+_build_program = _resolve("clBuildProgram", ctypes.c_int, [
+    HANDLE, ctypes.c_uint, ctypes.POINTER(HANDLE), ctypes.c_char_p, HANDLE, HANDLE])
+
 release_event = _resolve("clReleaseEvent", ctypes.c_int, [HANDLE])
 """(event) -> status."""
 
 get_device_info = _resolve("clGetDeviceInfo", ctypes.c_int, [HANDLE, ctypes.c_uint, ctypes.c_size_t, HANDLE, HANDLE])
 """(device, key, byte count, buffer, None) -> status; for keys that pyopencl does not know."""
 
-_create_kernel = _resolve("clCreateKernel", HANDLE, [HANDLE, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)])
+
+
+class KernelHandle(ctypes.c_void_p):
+    """A kernel that is released with its handle. Whatever interrupts the code behind a call that gives one, it has an
+    owner from the beginning."""
+
+    def __del__(self, release: Callable[..., Any] = release_kernel,
+                is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.value is not None and not is_finalizing():
+            release(self)
+
+
+_create_kernel = _resolve("clCreateKernel", KernelHandle, [HANDLE, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)])
 _extension_address = _resolve("clGetExtensionFunctionAddressForPlatform", HANDLE, [HANDLE, ctypes.c_char_p])
 
 
@@ -131,10 +152,20 @@ def api_is_preloaded() -> bool:
     return preloads and hasattr(ctypes.CDLL(None), "clGetPlatformIDs")
 
 
-def create_kernel(program: int, entry: str) -> tuple[int, int]:
-    """(kernel handle or 0, status); the caller releases the kernel."""
+def build_program(program: cl._cl._Program, device: cl.Device, options: str) -> int:
+    """The status of building a program for one of its devices. As with `finish`, a thread may be left alone in it."""
+    return int(_build_program(program.int_ptr, 1, ctypes.byref(HANDLE(device.int_ptr)), options.encode(), None, None))
+
+
+def wait_for_all(events: Sequence[cl.Event]) -> int:
+    """The status of waiting for events, as with `finish`."""
+    return int(_wait_for_events(len(events), (HANDLE * len(events))(*[event.int_ptr for event in events])))
+
+
+def create_kernel(program: int, entry: str) -> tuple[KernelHandle, int]:
+    """(the kernel, which is nothing if that failed, status)."""
     status = ctypes.c_int()
-    return _create_kernel(program, entry.encode(), ctypes.byref(status)) or 0, status.value
+    return _create_kernel(program, entry.encode(), ctypes.byref(status)), status.value
 
 
 _wrapping = threading.Lock()
@@ -142,7 +173,7 @@ _INVOKER = "pyopencl.invoker"
 _DATABASE_BYTES = 1 << 16
 
 
-def wrap_kernel(handle: int) -> cl.Kernel:
+def wrap_kernel(handle: KernelHandle) -> cl.Kernel:
     """pyopencl's object for a kernel, which it retains; making it takes about 200 us.
 
     pyopencl keeps the Python code of each kernel's launcher in a database in the user's cache folder, and fails where
@@ -153,7 +184,7 @@ def wrap_kernel(handle: int) -> cl.Kernel:
         kept = cl._PYOPENCL_NO_CACHE
         cl._PYOPENCL_NO_CACHE = True
         try:
-            return cl.Kernel.from_int_ptr(handle)
+            return cl.Kernel.from_int_ptr(handle.value)
         finally:
             cl._PYOPENCL_NO_CACHE = kept
 

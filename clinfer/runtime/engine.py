@@ -114,22 +114,21 @@ class Engine:
             check_allocation_type(wanted)
         with self.ledger.lock:
             kind = wanted or self.choose_allocation_type(size)
-            self.ledger.reserve(size, what, kind)
-        give_back = partial(self.ledger.give_back, size, kind)
+            share = self.ledger.reserve(size, what, kind)
         native_type = self.native_types[kind]
         try:
             if native_type in ("cl_mem", "host_cl_mem"):
-                return Allocation(self._buffer(native_type, size), nbytes, kind, give_back)
+                return Allocation(self._buffer(native_type, size), nbytes, kind, share.give_back)
             pointers = self.pointers
             assert pointers is not None
             address = pointers.allocate(native_type, size)
         except (cl.Error, StatusError) as error:
-            give_back()
+            share.give_back()
             raise driver_error(error, f"allocate {what}", where=f"device {self.device}", values={
                 "bytes": nbytes, "allocation type": kind, "native type": native_type,
                 "in use by this engine": self.ledger.current}) from None
         return Allocation(NativePointer(address, native_type, pointers.calls), nbytes, kind,
-                          partial(_free, pointers, address, give_back))
+                          partial(_free, pointers, address, share.give_back))
 
     def _buffer(self, kind: NativeType, size: int) -> NativeBuffer:
         flags = cl.mem_flags.READ_WRITE | (cl.mem_flags.ALLOC_HOST_PTR if kind == "host_cl_mem" else 0)

@@ -1,9 +1,13 @@
 """The completion of one command."""
 from __future__ import annotations
 
+from functools import partial
+
 import pyopencl as cl
 
+from clinfer.runtime import driver
 from clinfer.runtime.status import driver_error
+from clinfer.runtime.waiting import answering
 
 
 class Event:
@@ -16,10 +20,9 @@ class Event:
 
     def wait(self) -> None:
         """Block until the command is complete; the command's own failure comes as an error."""
-        try:
-            self.cl_event.wait()
-        except cl.Error as error:
-            raise driver_error(error, "complete a command") from None
+        status = answering(partial(driver.wait_for_all, [self.cl_event]))
+        if status:
+            raise driver_error(status, "complete a command")
 
     @property
     def is_complete(self) -> bool:

@@ -1,8 +1,6 @@
 """A kernel and its arguments."""
 from __future__ import annotations
 
-import weakref
-
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.memory import Memory, NativePointer
@@ -30,9 +28,7 @@ class Kernel:
             raise ClinferError(f"the program has no usable kernel {self.entry}", where=f"device {self.program.device}",
                                values={"status": driver_error(status, "create it").what,
                                        "kernels": ", ".join(self.program.kernel_names)})
-        self.handle = driver.HANDLE(pointer)
-        self._release = weakref.finalize(self, driver.release_kernel, pointer)
-        self._release.atexit = False
+        self.handle = pointer
 
     def set_bytes(self, index: int, raw: bytes) -> None:
         """Set a by-value argument (scalar or struct) to exactly these bytes; they are copied."""
@@ -56,7 +52,6 @@ class Kernel:
     def _renew(self) -> None:
         """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
         refuses the launch."""
-        self._release()
         self._create()
         self._pointers.clear()
         memories, values = self._memories, self._values

@@ -8,26 +8,51 @@ from clinfer.base.tracing import log
 from clinfer.runtime.memory_types import ALLOCATION_TYPES, HOST_TYPE, AllocationType, MemoryLimits
 
 
+class Share:
+    """Bytes of a ledger that one allocation counts for, until they are given back or nobody refers to this."""
+
+    __slots__ = ("_ledger",)
+
+    def __init__(self, ledger: MemoryLedger) -> None:
+        self._ledger = ledger
+
+    def give_back(self) -> None:
+        """Count them no more; again is harmless."""
+        self._ledger._give_back(self)
+
+    __del__ = give_back
+
+
 class MemoryLedger:
     """Bytes held now and at most, of one engine; safe to use from several threads.
 
     `limits` may be replaced at any time; they hold for allocations from then on. `lock` is held while one is
-    checked and counted.
+    checked and counted. The sums follow from the shares, and are made anew where an interrupt left them half made.
     """
 
     def __init__(self, device: str, limits: MemoryLimits) -> None:
         self.limits = limits
         # Garbage collection may give memory back while this thread already holds the lock.
         self.lock = threading.RLock()
-        self.current = 0
         self.peak = 0
         self._device = device
+        self._shares: dict[int, tuple[AllocationType, int]] = {}
+        self._is_summed = True
+        self._current = 0
         self._held: dict[AllocationType, int] = dict.fromkeys(ALLOCATION_TYPES, 0)
         self._most: dict[AllocationType, int] = dict.fromkeys(ALLOCATION_TYPES, 0)
+
+    @property
+    def current(self) -> int:
+        """Bytes held now."""
+        with self.lock:
+            self._sum()
+            return self._current
 
     def held(self) -> dict[AllocationType, int]:
         """Bytes held now, of each type."""
         with self.lock:
+            self._sum()
             return dict(self._held)
 
     def most(self) -> dict[AllocationType, int]:
@@ -38,24 +63,47 @@ class MemoryLedger:
     @property
     def on_device(self) -> int:
         """Bytes held now that count for the device's limit."""
-        return self.current if self.limits.is_unified else self.current - self._held[HOST_TYPE]
-
-    def reserve(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
-        """Count an allocation that is about to be made; an error, and nothing counted, beyond a limit."""
         with self.lock:
+            self._sum()
+            return self._current if self.limits.is_unified else self._current - self._held[HOST_TYPE]
+
+    def reserve(self, nbytes: int, what: str, allocation_type: AllocationType) -> Share:
+        """Count an allocation that is about to be made; an error, and nothing counted, beyond a limit."""
+        share = Share(self)
+        with self.lock:
+            self._sum()
             self._check(nbytes, what, allocation_type)
-            self.current += nbytes
-            self.peak = max(self.peak, self.current)
-            self._held[allocation_type] += nbytes
+            self._is_summed = False
+            self._shares[id(share)] = allocation_type, nbytes
+            self._add(nbytes, allocation_type)
+            self._is_summed = True
+            self.peak = max(self.peak, self._current)
             self._most[allocation_type] = max(self._most[allocation_type], self._held[allocation_type])
             self._tell("Allocate", nbytes, allocation_type)
+        return share
 
-    def give_back(self, nbytes: int, allocation_type: AllocationType) -> None:
-        """Count an allocation that was freed."""
+    def _give_back(self, share: Share) -> None:
         with self.lock:
-            self.current -= nbytes
-            self._held[allocation_type] -= nbytes
+            self._sum()
+            if id(share) not in self._shares:
+                return
+            allocation_type, nbytes = self._shares[id(share)]
+            self._is_summed = False
+            del self._shares[id(share)]
+            self._add(-nbytes, allocation_type)
+            self._is_summed = True
             self._tell("Free", nbytes, allocation_type)
+
+    def _add(self, nbytes: int, allocation_type: AllocationType) -> None:
+        self._current += nbytes
+        self._held[allocation_type] += nbytes
+
+    def _sum(self) -> None:
+        if not self._is_summed:
+            self._current, self._held = 0, dict.fromkeys(ALLOCATION_TYPES, 0)
+            for allocation_type, nbytes in self._shares.values():
+                self._add(nbytes, allocation_type)
+            self._is_summed = True
 
     def _tell(self, verb: str, nbytes: int, allocation_type: AllocationType) -> None:
         log(1, f"{verb} {nbytes} bytes of {allocation_type} allocation type "

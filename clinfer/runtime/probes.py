@@ -46,9 +46,7 @@ class Bench:
         handle, status = driver.create_kernel(program.int_ptr, "probe")
         if not handle:
             raise BuildFailure(f"status {status}")
-        kernel = driver.wrap_kernel(handle)
-        driver.release_kernel(handle)
-        return kernel
+        return driver.wrap_kernel(handle)
 
     def run(self, section: str, *, options: str = "", local_size: int = 1, argument: bytes = b"",
             queue_properties: int = 0) -> np.ndarray | None:

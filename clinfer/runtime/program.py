@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import partial
 
 import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
+from clinfer.runtime import driver
 from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.status import status_name
+from clinfer.runtime.waiting import answering
 
 _LOG_LINES = 40
 _DIGEST_BYTES = 32
@@ -56,10 +60,10 @@ def _digest(binary: bytes, device: DeviceInfo) -> bytes:
 
 
 def _build(program: cl._cl._Program, device: cl.Device, options: str) -> cl._cl._Program:
-    try:
-        program._build(options.encode(), [device])
-    except cl.Error as error:
-        raise BuildFailure(f"{error}\n{_build_log(program, device)}".strip()) from None
+    status = answering(partial(driver.build_program, program, device, options))
+    if status:
+        log = _build_log(program, device)
+        raise BuildFailure(f"clBuildProgram failed: {status_name(status)}\n{log}".strip())
     return program
 
 

@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import ctypes
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +20,13 @@ from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Allocation, Memory, NativePointer
 from clinfer.runtime.status import driver_error
+from clinfer.runtime.waiting import Pace, answering
 
 if TYPE_CHECKING:
     from clinfer.runtime.engine import Engine
+
+
+_NAP_S = 2e-4
 
 
 class WorkSize:
@@ -53,10 +60,26 @@ class WorkSize:
         return f"WorkSize({self.global_size}, {self.local_size})"
 
 
+class _Transfer:
+    """A host array that a command reads or writes; without an event it is kept until the stream is finished."""
+
+    __slots__ = ("array", "event")
+
+    def __init__(self, array: object, event: cl.Event | None = None) -> None:
+        self.array = array
+        self.event = event
+
+    @property
+    def is_complete(self) -> bool:
+        return self.event is not None and (
+            self.event.command_execution_status == cl.command_execution_status.COMPLETE)
+
+
 class Stream:
     """Commands run in the order in which they are given, whatever the queue beneath. One thread at a time.
 
-    The queue may be the user's own. Host arrays of unfinished transfers are kept alive here.
+    The queue may be the user's own. Host arrays of unfinished transfers are kept alive here. `pace`: that of what is
+    given at present, which decides how it is waited for.
     """
 
     def __init__(self, engine: Engine, cl_queue: cl.CommandQueue) -> None:
@@ -67,7 +90,11 @@ class Stream:
         self.profiling = bool(cl_queue.properties & modes.PROFILING_ENABLE)
         self._handle = driver.HANDLE(cl_queue.int_ptr)
         self._launch = driver.enqueue_nd_range_kernel
-        self._transfers: deque[tuple[cl.Event, object]] = deque()
+        self._transfers: deque[_Transfer] = deque()
+        self._kept: list[weakref.finalize[Any, Any]] = []
+        self.pace = Pace()
+        self._given = 0
+        """Commands since everything was done."""
         if engine.pointers is not None:
             engine.pointers.watch(self, cl_queue)
 
@@ -80,17 +107,19 @@ class Stream:
             return
         if not self.in_order:
             self.barrier()
+        self._given += 1
         status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array,
                               work.local_array, 0, None, None)
         if status:
             raise self._refused(status, kernel, work)
 
-    def enqueue_all(self, launches: Iterable[tuple[Kernel, WorkSize]]) -> None:
+    def enqueue_all(self, launches: Sequence[tuple[Kernel, WorkSize]]) -> None:
         """Launch kernels one behind the other, without events, at the least cost per launch."""
         if not self.in_order:
             for kernel, work in launches:
                 self.enqueue(kernel, work)
             return
+        self._given += len(launches)
         launch, queue = self._launch, self._handle
         for kernel, work in launches:
             if work.is_empty:
@@ -106,6 +135,7 @@ class Stream:
             self.enqueue_all(launches)
             return
         self.barrier()
+        self._given += len(launches)
         events: list[tuple[int, ...]] = []
         made: list[int] = []
         try:
@@ -139,6 +169,7 @@ class Stream:
             return self.marker()
         if not self.in_order:
             self.barrier()
+        self._given += 1
         pointer = driver.HANDLE()
         status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array,
                               work.local_array, 0, None, ctypes.byref(pointer))
@@ -155,8 +186,8 @@ class Stream:
         source = np.ascontiguousarray(array)
         self._check_range("write to", memory, offset_bytes, source.nbytes)
         if source.nbytes:
-            self._transfer("write to memory", lambda: transfers.write(
-                self.cl_queue, memory, offset_bytes, source, blocking), source, blocking)
+            self._transfer("write to memory", lambda blocks: transfers.write(
+                self.cl_queue, memory, offset_bytes, source, blocks), source, blocking)
 
     def read(self, memory: Memory, into: np.ndarray | int | None = None, blocking: bool = True,
              offset_bytes: int = 0) -> np.ndarray:
@@ -171,8 +202,8 @@ class Stream:
         target = into
         self._check_range("read from", memory, offset_bytes, target.nbytes)
         if target.nbytes:
-            self._transfer("read from memory", lambda: transfers.read(
-                self.cl_queue, memory, offset_bytes, target, blocking), target, blocking)
+            self._transfer("read from memory", lambda blocks: transfers.read(
+                self.cl_queue, memory, offset_bytes, target, blocks), target, blocking)
         return target
 
     @contextmanager
@@ -205,8 +236,8 @@ class Stream:
         self._check_range("read from", memory, 0, into.nbytes)
         if not into.nbytes:
             return self.marker()
-        return Event(self._transfer("read from memory", lambda: transfers.read(
-            self.cl_queue, memory, 0, into, False), into, False))
+        return Event(self._transfer("read from memory", lambda blocks: transfers.read(
+            self.cl_queue, memory, 0, into, blocks), into, False))
 
     def copy(self, source: Memory, target: Memory, nbytes: int | None = None, source_offset: int = 0,
              target_offset: int = 0) -> None:
@@ -253,7 +284,7 @@ class Stream:
         calls = next(end.native.calls for end in (source, target) if isinstance(end.native, NativePointer))
         array = np.empty(nbytes, np.uint8)
         yield Memory(self.engine, Allocation(NativePointer(array.ctypes.data, "svm", calls), nbytes))
-        self._transfers.append((self.marker().cl_event, array))
+        self._transfers.append(_Transfer(array, self.marker().cl_event))
 
     def fill(self, memory: Memory, pattern: int | bytes = 0, nbytes: int | None = None,
              offset_bytes: int = 0) -> None:
@@ -276,30 +307,61 @@ class Stream:
         """Block the host until all events are complete."""
         waiting = _list(events)
         if waiting:
-            self._guarded("wait for events", lambda: cl.wait_for_events(waiting))
+            self._guarded("wait for events", lambda: driver.check(self._wait(partial(driver.wait_for_all, waiting))))
 
     def flush(self) -> None:
         """Hand everything given so far to the device without waiting."""
         self._guarded("flush a stream", self.cl_queue.flush)
 
     def finish(self) -> None:
-        """Block until everything given so far is done."""
-        self._guarded("finish a stream", self.cl_queue.finish)
+        """Block until everything given so far is done. An interrupt ends the waiting, and nothing else."""
+        self._guarded("finish a stream", partial(self._wait, self._finish))
+        self._given = 0
         self._transfers.clear()
+        while self._kept:
+            self._kept.pop().detach()
 
-    def _transfer(self, doing: str, enqueue: Callable[[], cl.Event], array: np.ndarray, blocking: bool) -> cl.Event:
-        event = self._command(doing, enqueue)
+    def _finish(self) -> None:
+        driver.check(driver.finish(self._handle))
+
+    def _wait(self, block: Callable[[], Any]) -> Any:
+        return self.pace.wait(self._given, block)
+
+    def finish_within(self, seconds: float) -> bool:
+        """`finish`, unless that takes longer; whether everything given so far is done."""
+        event, deadline = self.marker(), time.monotonic() + seconds
+        self.flush()
+        while not event.is_complete:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_NAP_S)
+        self.finish()
+        return True
+
+    def keep(self, what: object) -> None:
+        """Keep what the device works on until the stream is finished, even if nobody refers to the stream any more.
+        Python ends behind it: drivers crash where their work outlives the process."""
+        self._kept.append(weakref.finalize(self, _finish, self.cl_queue, what))
+
+    def _transfer(self, doing: str, enqueue: Callable[[bool], cl.Event], array: np.ndarray, blocking: bool) -> cl.Event:
+        """`enqueue(blocks)`: the command, which blocks or not."""
+        waits = blocking and not self.pace.is_quick(self._given)
+        # Noted before it begins, so that the array is kept whatever interrupts this.
+        transfer = _Transfer(array)
+        if waits or not blocking:
+            self._transfers.append(transfer)
         # pyopencl's event owns the host array as well, and collecting it early would wait for the transfer.
-        if not blocking:
-            self._transfers.append((event, array))
-        complete = cl.command_execution_status.COMPLETE
-        while self._transfers and self._transfers[0][0].command_execution_status == complete:
+        event = transfer.event = self._command(doing, partial(enqueue, blocking and not waits))
+        if waits:
+            self.wait_for([Event(event)])
+        while self._transfers and self._transfers[0].is_complete:
             self._transfers.popleft()
         return event
 
     def _command(self, doing: str, enqueue: Callable[[], Any]) -> Any:
         if not self.in_order:
             self.barrier()
+        self._given += 1
         return self._guarded(doing, enqueue)
 
     def _guarded(self, doing: str, call: Callable[[], Any]) -> Any:
@@ -312,6 +374,11 @@ class Stream:
         if offset < 0 or nbytes < 0 or offset + nbytes > memory.capacity:
             raise ClinferError(f"cannot {doing} memory beyond its end", where=f"device {self.engine.device}",
                                values={"offset": offset, "bytes": nbytes, "bytes of memory": memory.capacity})
+
+
+def _finish(cl_queue: cl.CommandQueue, kept: object) -> None:
+    # A queue that failed will not use anything any more.
+    answering(partial(driver.finish, cl_queue.int_ptr))
 
 
 def _list(events: Iterable[Event]) -> list[cl.Event] | None:

@@ -119,7 +119,6 @@ class TrialBench:
         if not handle:
             raise BuildFailure(f"{launch.entry}: status {status}")
         kernel = driver.wrap_kernel(handle)
-        driver.release_kernel(handle)
         for position, number in enumerate(launch.buffers):
             kernel.set_arg(position, buffers[number])
         if launch.block:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clinfer.base.symbols import array_of, computed, is_symbol, memo, plain, recording
+from clinfer.base.symbols import RECORDING, array_of, computed, is_symbol, memo, plain
 from clinfer.base.tape import Tape, spell, symbols_in
 
 MISSED = "missed"
@@ -142,7 +142,7 @@ def test_zero_and_one_are_recorded_as_such() -> None:
     assert made(1, 0) == (False, False, 1) and made(2, 0) == made(1, 1) == MISSED
 
 
-def test_nothing_is_remembered_while_recording() -> None:
+def test_nothing_is_remembered_while_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     @memo(maxsize=4)
@@ -151,7 +151,8 @@ def test_nothing_is_remembered_while_recording() -> None:
         return 2 * number
 
     assert twice(3) == twice(3) == 6 and len(calls) == 1
-    with recording():
+    with monkeypatch.context() as patch:
+        patch.setattr(RECORDING, "is_on", True)
         assert twice(3) == twice(3) == 6 and len(calls) == 3
         symbol = Tape().free(3)
         assert is_symbol(twice(symbol))

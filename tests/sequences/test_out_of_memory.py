@@ -14,7 +14,7 @@ import pytest
 import clinfer
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.runtime.device import DeviceInfo
-from clinfer.runtime.ledger import MemoryLedger
+from clinfer.runtime.ledger import MemoryLedger, Share
 from tests.network.loop_models import run_length, run_length_model
 from tests.oracle import assert_close
 from tests.sequences.models import MEMORY_MODELS, OpenModel, Setting
@@ -61,9 +61,9 @@ class Limit:
 def limit(monkeypatch: pytest.MonkeyPatch) -> Limit:
     made, reserve = Limit(), MemoryLedger.reserve
 
-    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> None:
+    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> Share:
         made.check()
-        reserve(ledger, *given, **more)
+        return reserve(ledger, *given, **more)
     monkeypatch.setattr(MemoryLedger, "reserve", limited)
     return made
 
@@ -116,7 +116,8 @@ def test_at_every_allocation_of_an_inference(core: clinfer.Core, device: DeviceI
             assert ledger.current <= held, f"{allowed} allocations"
             if not is_first and allowed % 2:
                 model.check(request.infer, small)
-                assert ledger.current == held
+                # Less, where memory that had grown before is made anew.
+                assert ledger.current <= held
             else:
                 model.check(other.infer, small)
                 model.check(lambda _, request=request: request.infer(), large)
@@ -155,11 +156,11 @@ def test_a_request_that_fails_beside_others(core: clinfer.Core, device: DeviceIn
     reserve, failures, refused = MemoryLedger.reserve, [], []
     alone = threading.local()
 
-    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> None:
+    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> Share:
         alone.count = getattr(alone, "count", 0) + 1
         if getattr(alone, "is_unlucky", False) and alone.count % 3 == 0:
             raise OutOfMemoryError("no more memory")
-        reserve(ledger, *given, **more)
+        return reserve(ledger, *given, **more)
 
     def run(is_unlucky: bool) -> None:
         alone.is_unlucky = is_unlucky

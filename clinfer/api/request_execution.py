@@ -1,0 +1,133 @@
+"""One inference of a request on a stream: handed over, waited for, or left behind when an interrupt comes."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from clinfer.api.input_slot import describe_given
+from clinfer.api.request_tensors import RequestTensors
+from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
+from clinfer.base.turns import Token
+from clinfer.network.journal import EMPTY_PAGE
+from clinfer.network.network import Network
+from clinfer.network.profiling import NodeProfile
+from clinfer.remote.claims import Use, check_apart, claim
+from clinfer.runtime.stream import Stream
+
+if TYPE_CHECKING:
+    from clinfer.api.compiled_model import CompiledModel
+    from clinfer.api.stream_pool import StreamPool
+
+_LEAVE_S = 0.3
+"""How long an interrupt waits for the device to be done."""
+
+
+class RequestExecution(RequestTensors):
+    """What a request does with a network that it borrows. One inference at a time."""
+
+    def __init__(self, compiled_model: CompiledModel) -> None:
+        super().__init__(compiled_model)
+        self._stop = threading.Event()
+        self._left: Stream | None = None
+        """In which an inference that was interrupted may still run."""
+        self._profile: tuple[NodeProfile, ...] = ()
+        self._page = EMPTY_PAGE
+
+    def _enqueue(self, then: Callable[[Network, CompiledModel], None]) -> None:
+        """Hand the inference to a stream, and do what comes `then`, while the stream is this request's."""
+        lent, use = Token(), Use()
+        pool: StreamPool | None = None
+        try:
+            self._claim(use)
+            self._proceed()
+            for slot in self._inputs:
+                slot.prepare()
+            model = self._compiled.for_inputs(self._inputs)
+            pool = model.pool
+            self._enqueue_on(pool.take(lent), model, use, then)
+        except BaseException as error:
+            self._settle(error)
+            raise
+        finally:
+            use.is_over = lent.is_over = True
+            if pool is not None:
+                pool.tell()
+
+    def _settle(self, error: BaseException | None) -> None:
+        for slot in self._inputs:
+            slot.settle(error)
+
+    def _enqueue_on(self, network: Network, model: CompiledModel, use: Use,
+                    then: Callable[[Network, CompiledModel], None]) -> None:
+        try:
+            self._give_and_run(network, model)
+            then(network, model)
+        except Exception as error:
+            # The caller's arrays must be out of use before the error reaches the caller.
+            with suppress(ClinferError):
+                network.stream.finish()
+            if isinstance(error, OutOfMemoryError):
+                network.release_memory()
+            if isinstance(error, ClinferError) and not isinstance(error, CancelledError):
+                told = error.beside({"inputs": describe_given(self._inputs)})
+                raise told.with_traceback(error.__traceback__) from None
+            raise
+        except BaseException:
+            self._leave(network.stream, use)
+            raise
+
+    def _leave(self, stream: Stream, use: Use) -> None:
+        """Answer an interrupt, though the device may be at work for long: what it works on is kept until it is done."""
+        self._left = stream
+        with suppress(ClinferError):
+            if not stream.finish_within(_LEAVE_S):
+                use.event = stream.marker()
+                stream.keep((use, [i.in_use for i in self._inputs], [o.in_use for o in self._outputs]))
+
+    def _give_and_run(self, network: Network, model: CompiledModel) -> None:
+        stream, parts = network.stream, model.parts
+        network.start_profile()
+        self._page = EMPTY_PAGE
+        with self._taken_over(stream):
+            read, written = self._host_spans()
+            for name, slot in zip(parts.input_names, self._inputs, strict=True):
+                slot.upload(stream, network, name, written)
+            network.set_outputs(self._given_outputs(parts.output_names, read))
+            results = network.execute(proceed=self._proceed)
+            self._page = network.page
+            for name, output in zip(parts.output_names, self._outputs, strict=True):
+                output.receive(stream, results[name])
+
+    def _await(self, network: Network, model: CompiledModel) -> None:
+        network.stream.finish()
+        self._complete()
+        if self._compiled.profiles:
+            self._profile = network.profile()
+            model.keep_profile(self._profile)
+
+    def _complete(self) -> None:
+        """Raise if the user changed tensors meanwhile, or cancelled."""
+        for given in self._inputs:
+            given.check_unchanged()
+        for output in self._outputs:
+            output.check_unchanged()
+        self._proceed()
+
+    def _claim(self, use: Use) -> None:
+        """Keep other inferences that run at the same time from memory that this one writes to."""
+        if self._had_remote:
+            read, written = self._remote_tensors()
+            check_apart(read, written)
+            # In one queue they run one behind the other.
+            if not self._compiled.shares_queue:
+                claim(use, read, written)
+
+    def _proceed(self) -> None:
+        if self._stop.is_set():
+            raise self._cancelled()
+
+    @staticmethod
+    def _cancelled() -> ClinferError:
+        return CancelledError("the inference was cancelled", where="infer request")
