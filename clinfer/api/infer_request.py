@@ -91,7 +91,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
 
         Unless shared, arrays may be changed as soon as this returns; tensors must be left alone. In a queue of the
         user's everything is enqueued when this returns, and nothing is waited for but what the model's
-        `host_waits` name.
+        `host_waits` name. An interrupt may come when the run has begun: `wait()` for it then.
         """
         start, token, before = time.perf_counter(), Token(), self._run
         run: Future[None] = Future()
