@@ -105,6 +105,7 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     """Inputs across which the transformations are wrong.
 
     - Unsqueeze -> Gather along the new axis loses the indices' axes, whatever the constant indices are.
+    - Gather by no indices behind Concat of parts of size 1 ends the process.
     - Where a size is 0, Concat leaves out inputs, and Transpose and others become Reshapes in which 0 means "as it
       was".
     - A Reduce or a Squeeze ahead of a Transpose by an empty order of an unknown rank looks its axes up there.
@@ -116,7 +117,7 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
         if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())
                 or (kind == "Tile" and node.get_input_partial_shape(1) == ov.PartialShape([0]))
-                or (kind == "Gather" and _may_gather_a_new_axis(node))
+                or (kind == "Gather" and (_has_zero(node, 1) or _may_gather_a_new_axis(node)))
                 or (is_reduction and _may_move_ahead_of_a_reshape(node))):
             yield index
 
@@ -143,9 +144,13 @@ def _has_zero(node: ov.Node, index: int) -> bool:
 
 
 def _may_gather_a_new_axis(node: ov.Node) -> bool:
-    """Whether an Unsqueeze may have made the axis that is gathered along, and more than one index is given."""
+    """Whether an Unsqueeze may have made the axis that is gathered along, and more than one index is given.
+
+    One index of a vector counts as more: it gets an axis where an Unsqueeze behind the Gather makes one.
+    """
     data, indices = node.get_input_partial_shape(0), node.get_input_partial_shape(1)
-    if indices.rank.is_static and len(indices) == 0:
+    is_vector = data.rank.is_dynamic or len(data) == 1
+    if indices.rank.is_static and len(indices) == 0 and not is_vector:
         return False
     if node.input_value(0).get_node().get_type_name() in ("Constant", "Parameter", "ShapeOf"):
         return False

@@ -29,6 +29,12 @@ def gathered(x: ov.Node) -> ov.Node:
     return op.gather(op.unsqueeze(x, np.array([0])), np.array([0, -1, 0]), np.array(0))
 
 
+def gathered_and_made_an_axis(x: ov.Node) -> ov.Node:
+    """One index becomes a vector of one, and then they lose its axis."""
+    vector = op.unsqueeze(op.reduce_sum(x, np.array([0]), False), np.array([0]))
+    return op.unsqueeze(op.gather(vector, np.array(-1), np.array(0)), np.array([0]))
+
+
 def counted_from_the_end(x: ov.Node) -> ov.Node:
     """They count the axis from the end of the smaller rank."""
     return op.reduce_mean(op.unsqueeze(x, np.array([2])), np.array([-2]), False)
@@ -81,6 +87,7 @@ def behind_a_new_axis(x: ov.Node) -> ov.Node:
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
+    (gathered_and_made_an_axis, (3,), lambda x: x.sum(0, keepdims=True)),
     (counted_from_the_end, (2, 3), lambda x: x.mean(1, keepdims=True)),
     (counted_beyond_the_rank, (2, 3), lambda x: x.max(0, keepdims=True)),
     (turned, (2, 3, 4), lambda x: x.max(2).mean(0)[None]),
@@ -168,6 +175,15 @@ def test_alone_the_transformations_misread_it(
     with pytest.raises((RuntimeError, AssertionError)):
         apply_moc_transformations(model, False)
         assert_close(NodeByNode(model)([array])[0], wanted(array), 1e-4)
+
+
+def test_no_indices_behind_parts_of_one_element_do_not_end_the_process(told: list[str]) -> None:
+    """The transformations alone end it."""
+    x = opened(2)
+    one = op.reshape(x, np.array([1, 1]), False)
+    model = ov.Model([result(op.gather(op.concat([one, one], 0), np.array([], np.int64), np.array(0)), "y")], [x])
+    assert NodeByNode(prepare(model))([np.ones((1, 1), np.float32)])[0].shape == (0, 1)
+    assert told == []
 
 
 def test_the_page_lists_them() -> None:
