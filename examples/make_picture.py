@@ -27,7 +27,7 @@ class Text(NamedTuple):
 
 
 TEXTS = (
-    Text(60, 40, 58, "Any model, any device", PAPER),
+    Text(60, 40, 58, "Any shape, any device", PAPER),
     Text(62, 150, 26, "Detection finds the lines of this page,"),
     Text(62, 192, 26, "recognition reads them, one after the other."),
     Text(120, 262, 22, "Each line has its own width, so each line is a new input shape."),
