@@ -21,6 +21,7 @@ from clinfer.program.blobs.container import Opened, seal
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime import driver
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
+from clinfer.runtime.engine import Engine
 from tests.api.blob_fuzz import hostile_blob
 from tests.api.blob_models import MODELS, exported
 from tests.api.models import F32
@@ -47,8 +48,11 @@ def no_hang() -> Iterator[None]:
 
 @pytest.fixture
 def no_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything of an inference but the kernels, which are machine code that a blob brings along."""
+    """Everything of an inference but the kernels, which are machine code that a blob brings along; what they would
+    write, and the host reads as a size, is zero."""
+    zeroed = Engine._zeroed
     monkeypatch.setattr(driver, "enqueue_nd_range_kernel", lambda *arguments: 0)
+    monkeypatch.setattr(Engine, "_zeroed", lambda engine, memory, zero: zeroed(engine, memory, True))
 
 
 def attack(name: str, device: DeviceInfo, rng: np.random.Generator, count: int) -> None:
