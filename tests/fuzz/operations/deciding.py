@@ -96,7 +96,9 @@ def scattered(draft: Draft) -> None:
 
 @operation("deciding", 2)
 def uniques(draft: Draft) -> None:
-    x = draft.pick(lambda t: t.exact and t.type in ("f32", "i64", "i32") and all(v.size for v in t.values))
+    """(Of a single element OpenVINO knows the number beforehand, so ranks may follow from it that data decides.)"""
+    x = draft.pick(lambda t: t.exact and t.elements > 1 and t.type in ("f32", "i64", "i32") and all(
+        v.size for v in t.values))
     axis = [scalar(draft.signed(draft.integer(0, x.rank - 1), x.rank))] if x.rank and draft.chance(0.3) else []
     draft.step("Unique", x, *axis, sorted=True, index_element_type="i64", count_element_type="i64")
 
