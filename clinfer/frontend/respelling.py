@@ -12,6 +12,9 @@ _AXES_AT = {"Gather": 2, "Slice": 4, "Split": 1, "Squeeze": 1, "Unsqueeze": 1, "
 _SETS = ("Squeeze", "Unsqueeze")
 _KEPT = "/kept"
 
+Layer = tuple[str, str]
+"""The type and the name of an operation."""
+
 
 def respell(model: ov.Model) -> None:
     """Spell otherwise, in a model and its bodies, what the transformations misread; the meaning stays.
@@ -32,19 +35,22 @@ def respell(model: ov.Model) -> None:
     model.validate_nodes_and_infer_types()
 
 
-def restore(model: ov.Model, reshapes: Container[str]) -> None:
+def restore(model: ov.Model, before: Container[Layer]) -> None:
     """Undo in a transformed model and its bodies what `respell` changed, and mend what cannot be spelled beforehand.
+    `before`: the layers that were there before the transformations.
 
     - A Reduce that keeps its axes and what drops them are one Reduce again.
-    - A Reshape to a permuted shape, if it is none of `reshapes` (names of layers) but was a Transpose, takes a size
-      of 0 as that and not for "as it was".
+    - A Reshape to a permuted shape that was a Transpose takes a size of 0 as that and not for "as it was".
+    - A Broadcast that went behind an operation stretches to sizes of 0, too, which are not the larger ones.
     """
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
-            restore(body, reshapes)
+            restore(body, before)
         _drop_dims(node)
-        if _is_permuting_reshape(node) and node.get_friendly_name() not in reshapes:
+        if _is_permuting_reshape(node) and _layer(node) not in before:
             node.set_attribute("special_zero", False)
+        if node.get_type_name() == "Broadcast":
+            _stretch_to_nothing(node.input(1), before)
     names = {node.get_friendly_name() for node in model.get_ordered_ops()}
     for node in model.get_ordered_ops():
         name = node.get_friendly_name()
@@ -53,13 +59,16 @@ def restore(model: ov.Model, reshapes: Container[str]) -> None:
     model.validate_nodes_and_infer_types()
 
 
-def layers_of_type(model: ov.Model, kind: str) -> Iterator[str]:
-    """The names of all operations of a type, those of bodies included."""
+def layers(model: ov.Model) -> Iterator[Layer]:
+    """All operations, those of bodies included."""
     for node in model.get_ordered_ops():
-        if node.get_type_name() == kind:
-            yield node.get_friendly_name()
+        yield _layer(node)
         for body in bodies_of(node):
-            yield from layers_of_type(body, kind)
+            yield from layers(body)
+
+
+def _layer(node: ov.Node) -> Layer:
+    return node.get_type_name(), node.get_friendly_name()
 
 
 def _is_reduction(node: ov.Node) -> bool:
@@ -139,6 +148,19 @@ def _drop_dims(node: ov.Node) -> None:
         reader.replace_source_output(source.output(0))
     port.set_names(set())
     source.output(0).set_names(names)
+
+
+def _stretch_to_nothing(port: ov.Input, before: Container[Layer]) -> None:
+    """Of two sizes that stretch to each other, let the one that is not 1 be the target, where the transformations
+    took the larger one."""
+    larger = port.get_source_output().get_node()
+    if larger.get_type_name() != "Maximum" or _layer(larger) in before:
+        return
+    for each in larger.inputs():
+        _stretch_to_nothing(each, before)
+    one, other = larger.input_values()
+    is_stretched = ov.opset1.equal(one, ov.op.Constant(one.get_element_type(), ov.Shape([]), [1]))
+    port.replace_source_output(ov.opset1.select(is_stretched, other, one).output(0))
 
 
 def _is_permuting_reshape(node: ov.Node) -> bool:

@@ -21,7 +21,7 @@ from clinfer.frontend.partitions import (
     take_away,
 )
 from clinfer.frontend.precision import narrow_to_f16
-from clinfer.frontend.respelling import layers_of_type, respell, restore
+from clinfer.frontend.respelling import layers, respell, restore
 
 PRECISIONS = ("f32", "f16")
 
@@ -106,9 +106,9 @@ def _is_large_constant(port: ov.Output) -> bool:
 
 def _apply_common_transformations(model: ov.Model, guarded: Guarded) -> None:
     from openvino._offline_transformations import apply_moc_transformations
-    reshapes = set(layers_of_type(model, "Reshape"))
+    before = set(layers(model))
     respell(model)
     keep_apart(model, guarded)
     apply_moc_transformations(model, False)
     take_away(model)
-    restore(model, reshapes)
+    restore(model, before)

@@ -84,6 +84,12 @@ def behind_a_new_axis(x: ov.Node) -> ov.Node:
                          np.array([0]), True)
 
 
+def stretched_to_nothing(x: ov.Node) -> ov.Node:
+    """They stretch behind the division, to the larger of two sizes, of which one is 0."""
+    sums = op.reduce_sum(x, np.array([0]), True)
+    return op.divide(op.broadcast(sums, op.shape_of(x)), op.constant(np.array([[2]], np.float32)))
+
+
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
@@ -96,6 +102,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (reversed_axes, (2, 3), lambda x: x.max(1)[None]),
     (joined_with_nothing, (0, 3), lambda x: np.zeros((0, 5), np.float32)),
     (flattened, (2, 3), lambda x: x.sum(0)[None]),
+    (stretched_to_nothing, (0, 2), lambda x: x),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
 ]
 
