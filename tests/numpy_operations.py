@@ -80,17 +80,22 @@ def _gather_elements(inputs: Arrays, attributes: Attributes) -> np.ndarray:
 
 
 def _slice(inputs: Arrays, _: Attributes) -> np.ndarray:
-    """Bounds count and are clamped as Python's."""
+    """Bounds count from the end where they are negative. Going down, a start before the first element is the first, as
+    in ONNX and unlike in Python."""
     data, (starts, stops, steps) = inputs[0], map(_integers, inputs[1:4])
     axes = _positive(_integers(inputs[4]), data.ndim) if len(inputs) > 4 else range(len(starts))
-    taken = [slice(None)] * data.ndim
     for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
-        taken[axis] = slice(start, stop, step)
-    return data[tuple(taken)]
+        size = data.shape[axis]
+        start, stop = (bound + size if bound < 0 else bound for bound in (start, stop))
+        lowest = 0 if step > 0 else -1
+        start = min(max(start, 0), size + lowest)
+        data = data.take(np.arange(start, min(max(stop, lowest), size + lowest), step), axis)
+    return data
 
 
 def _strided_slice(inputs: Arrays, attributes: Attributes) -> np.ndarray:
-    """As NumPy's indexing, with masks that say which entries are `None`, `...` or one index."""
+    """As NumPy's indexing, with masks that say which entries are `None`, `...` or one index (0 where its start is
+    masked)."""
     data, starts, stops = inputs[0], _integers(inputs[1]), _integers(inputs[2])
     steps = _integers(inputs[3]) if len(inputs) > 3 else [1] * len(starts)
 
@@ -105,7 +110,7 @@ def _strided_slice(inputs: Arrays, attributes: Attributes) -> np.ndarray:
         elif is_set("new_axis_mask", place):
             taken.append(None)
         elif is_set("shrink_axis_mask", place):
-            taken.append(start)
+            taken.append(0 if is_set("begin_mask", place) else start)
         else:
             taken.append(slice(None if is_set("begin_mask", place) else start,
                                None if is_set("end_mask", place) else stop, step))
