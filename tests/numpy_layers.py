@@ -274,7 +274,21 @@ def _bits(combine: Callable[..., np.ndarray]) -> Operation:
     return lambda inputs, _: combine(*inputs)
 
 
+def _unique(inputs: Arrays, attributes: Attributes) -> list[np.ndarray]:
+    """In ascending order or, if not sorted, in order of their first places."""
+    axis = None if len(inputs) < 2 else int(inputs[1].reshape(-1)[0])
+    values, firsts, numbers, counts = np.unique(inputs[0], True, True, True, axis)
+    if not attributes["sorted"]:
+        order = np.argsort(firsts)
+        values, firsts, counts = values.take(order, 0 if axis is None else axis), firsts[order], counts[order]
+        numbers = np.argsort(order)[numbers]
+    kinds = {"i32": np.int32, "i64": np.int64}
+    places, amounts = kinds[attributes["index_element_type"]], kinds[attributes["count_element_type"]]
+    return [values, firsts.astype(places), numbers.reshape(-1).astype(places), counts.astype(amounts)]
+
+
 LAYERS: dict[str, Operation] = {
+    "Unique": _unique,
     "Erf": _real(lambda x, _: _erf(x) if x.size else x), "Gelu": _real(_gelu), "Swish": _real(_swish),
     "HSwish": _real(lambda x, _: x * np.clip(x + 3, 0, 6) / 6),
     "HSigmoid": _real(lambda x, _: np.clip(x + 3, 0, 6) / 6),

@@ -25,6 +25,8 @@ def respell(model: ov.Model) -> None:
       axes up there.
     - A Reduce without `keep_dims` whose result has two axes or more becomes one with, and a Squeeze: a Reshape behind
       the former is taken for none if it has the same rank.
+
+    Also what follows from sizes that are open and would have to be known for the graph: see `_place_slopes`.
     """
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
@@ -32,6 +34,7 @@ def respell(model: ov.Model) -> None:
         _count_axes_from_the_front(node)
         _write_out_order(node)
         _keep_dims(node)
+        _place_slopes(node)
     model.validate_nodes_and_infer_types()
 
 
@@ -122,6 +125,26 @@ def _keep_dims(node: ov.Node) -> None:
         reader.replace_source_output(dropped.output(0))
     port.set_names(set())
     dropped.output(0).set_names(names)
+
+
+def _place_slopes(node: ov.Node) -> None:
+    """Of a PRelu whose slopes are as many as the last axis has elements, and axis 1 may turn out to have: OpenVINO
+    gives them to axis 1 then, which an inference has to find out."""
+    if node.get_type_name() != "PRelu" or any(node.get_input_partial_shape(i).rank.is_dynamic for i in (0, 1)):
+        return
+    data, slopes = node.get_input_partial_shape(0), node.get_input_partial_shape(1)
+    if len(data) < 3 or len(slopes) != 1 or slopes[0].is_dynamic or slopes[0] == 1:
+        return
+    count = slopes[0].get_length()
+    if data[1].is_static or not data[1].compatible(slopes[0]) or not data[len(data) - 1].compatible(slopes[0]):
+        return
+    ones = [1] * (len(data) - 2)
+    size = ov.opset8.gather(ov.opset3.shape_of(node.input_value(0), "i64"), np.array([1]), np.array(0))
+    shape = ov.opset1.select(ov.opset1.equal(size, np.array([count])), np.array([1, count, *ones]),
+                             np.array([1, *ones, count]))
+    placed = ov.opset1.reshape(node.input_value(1), shape, False)
+    placed.set_friendly_name(f"{node.get_friendly_name()}/slopes")
+    node.input(1).replace_source_output(placed.output(0))
 
 
 def _drop_dims(node: ov.Node) -> None:
