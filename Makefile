@@ -5,7 +5,7 @@ FAST := tests/test_house_rules.py tests/base tests/topology tests/program tests/
 STAMP := $(VENV)/.installed
 # A test keeps one core busy; more than four processes would share the devices to no gain. The tests are in the order
 # in which they should begin (tests/scheduling.py).
-PARALLEL := -rs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: setup demo test check test-full fuzz bench clean
 

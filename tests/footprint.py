@@ -12,21 +12,17 @@ from typing import Any
 
 import pytest
 
-from clinfer.kernels import kernel_cache
-
 MOST_BYTES = 800 << 20
 """The size of a process above which it drops what its tests have cached."""
 _CACHED = type(lru_cache(print))
 
 
 def drop_unless_small() -> None:
-    """Drop models and engines that tests keep for each other, and built kernels, where the process became large."""
+    """Drop models and engines that tests keep for each other, where the process became large."""
     if resident_bytes() < MOST_BYTES:
         return
     for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
         _clear_caches(module)
-    # Programs that are in use keep the cache that they were built with.
-    kernel_cache._CACHES.clear()
     gc.collect()
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)

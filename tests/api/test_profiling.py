@@ -10,6 +10,7 @@ import pytest
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
+from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.runner import Runner
 from clinfer.runtime.device import DeviceInfo
@@ -141,7 +142,9 @@ def test_without_perf_count_nothing_is_measured_and_no_event(one: CompiledModel,
 
 def test_a_running_request_has_no_profile_yet(profiled: CompiledModel) -> None:
     request = profiled.create_infer_request()
-    with request._exclusive(), pytest.raises(ClinferError, match="is running"):
+    token = Token()
+    assert request._turn.take(token)
+    with pytest.raises(ClinferError, match="is running"):
         request.get_profiling_info()
 
 
