@@ -121,7 +121,7 @@ def test_idle_requests_wait_while_memory_is_given_back(core: Core, device: Devic
     thread = threading.Thread(target=give_back)
     thread.start()
     try:
-        for number in range(150):
+        for number in range(30):
             check(kind, session, (3, 40, 1)[number % 3], number)
             assert session.request.latency > 0
     finally:
