@@ -37,7 +37,7 @@ def discovered(monkeypatch: pytest.MonkeyPatch, *found: PlatformDevices,
 
 
 def test_every_device_answers_to_its_name(device: DeviceInfo) -> None:
-    assert find_device(device.name) is device
+    assert find_device(device.name) == device
     assert device.full_name and device.driver_version and device.name.startswith(device.type)
 
 
