@@ -37,6 +37,11 @@ class Partition(ov.Op):
         shape = ov.PartialShape.dynamic() if rank.is_dynamic else ov.PartialShape([-1] * rank.get_length())
         self.set_output_type(0, self.get_input_element_type(0), shape)
 
+    def evaluate(self, outputs: list[ov.Tensor], inputs: list[ov.Tensor]) -> bool:
+        """Never. Without this method OpenVINO believes that `outputs` were filled, and takes what lies in fresh memory
+        for the value of a shape."""
+        return False
+
     def clone_with_new_inputs(self, new_inputs: list[ov.Output]) -> Partition:
         """Another partition."""
         return Partition(new_inputs)

@@ -12,6 +12,7 @@ from openvino._offline_transformations import apply_moc_transformations
 
 from clinfer.frontend import transformations
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.partitions import Partition
 from clinfer.frontend.transformations import PRECISIONS, prepare
 from tests.frontend.models import OnlyStatic, Rng, normal, parameter, result
 from tests.node_by_node import NodeByNode
@@ -269,3 +270,16 @@ def test_a_scalar_constant_that_is_repeated_along_no_axis() -> None:
     repeated = op.tile(op.subtract(np.int64(5), np.int64(2)), op.constant(np.zeros(0, np.int64)))
     x = parameter("x", [2])
     assert NodeByNode(prepare(ov.Model([op.result(repeated), result(op.exp(x), "y")], [x])))([np.ones(2)])[0] == 3
+
+
+def test_nothing_is_known_of_what_a_partition_passes_on() -> None:
+    """An operation in Python that cannot be evaluated must say so, or memory is read that nobody wrote: here for how
+    long a Range is, and of a NonZero behind it, whose bounds are filled in, that takes all memory there is."""
+    for value in range(1, 20):
+        passed = Partition([op.constant(np.int64(value)).output(0)])
+        assert op.range(np.int64(0), passed, np.int64(1), "i64").get_output_partial_shape(0) == ov.PartialShape([-1])
+    scalar = op.constant(np.int64(3))
+    for _ in range(2):
+        scalar = op.transpose(scalar, np.array([], np.int64))
+    places = op.non_zero(op.range(np.int64(1), scalar, np.int64(1), "i64"), "i64")
+    assert NodeByNode(prepare(ov.Model([op.result(places)], [])))([])[0].tolist() == [[0, 1]]
