@@ -34,15 +34,18 @@ def stretches_to(shape: StaticShape, target: StaticShape) -> bool:
 
 
 def cut(size: int, begin: int | None, end: int | None, step: int | None) -> tuple[int, int, int]:
-    """(first element, number of elements, step) of an axis under a slice, as Python means it; step is not 0."""
+    """(first element, number of elements, step) of an axis under a slice; step is not 0.
+
+    Bounds count and are clamped as Python's; but going down, a `begin` before the first element means the first, as in
+    ONNX and OpenVINO.
+    """
     step = 1 if step is None else step
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
-    def place(given: int | None, missing: int) -> int:
+    def place(given: int | None, lowest: int, missing: int) -> int:
         if given is None:
             return missing
-        counted = given + size if given < 0 else given
-        return low if counted < low else min(counted, high)
-    start, stop = (place(begin, low), place(end, high)) if step > 0 else (place(begin, high), place(end, low))
+        return min(max(given + size if given < 0 else given, lowest), high)
+    start, stop = place(begin, 0, low if step > 0 else high), place(end, low, high if step > 0 else low)
     count = (stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step
     return start, max(count, 0), step

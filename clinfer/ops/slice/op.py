@@ -147,7 +147,12 @@ class StridedSlice(Cut):
 
 
 def _within(size: int, entry: slice | int) -> slice | int:
-    return entry if isinstance(entry, slice) else nearest(size, entry)
+    """What selects the same in Python."""
+    if not isinstance(entry, slice):
+        return nearest(size, entry)
+    start, count, step = cut(size, entry.start, entry.stop, entry.step)
+    stop = start + count * step
+    return slice(start, None if stop < 0 else stop, step) if count else slice(0)
 
 
 def sliced(shape: StaticShape, index: Index | None) -> tuple[StaticShape, ...] | None:
