@@ -30,7 +30,7 @@ from clinfer.runtime.engine import Engine
 MODELS_KEPT = 16
 """How many compiled forms of a model are kept, least recently used out first."""
 _MOST_AXES = 8
-"""An integer vector longer than that names no axes or sizes."""
+"""More integers than that, in a vector or along a last axis, name no axes, sizes or coordinates."""
 
 _Key = tuple[Shape, ...]
 _Fix = Callable[[Shape | None, ElementType, StaticShape], Shape]
@@ -47,13 +47,24 @@ def fix_length(declared: Shape | None, kind: ElementType, shape: StaticShape) ->
     return shape if names_axes else fix_rank(declared, kind, shape)
 
 
+def fix_width(declared: Shape | None, kind: ElementType, shape: StaticShape) -> Shape:
+    """The same, and the last size of integers: they may be coordinates, one for each axis of a tensor."""
+    fixed = fix_length(declared, kind, shape)
+    return (*fixed[:-1], shape[-1]) if shape and not kind.is_float and shape[-1] <= _MOST_AXES else fixed
+
+
 def fix_ones(declared: Shape | None, kind: ElementType, shape: StaticShape) -> Shape:
     """The same, and which sizes are 1 (or 0): they may be squeezed out."""
-    fixed = fix_length(declared, kind, shape)
+    fixed = fix_width(declared, kind, shape)
     return tuple(_at_least_two(size, given) for size, given in zip(fixed, shape, strict=True))
 
 
-FIXES: tuple[_Fix, ...] = (fix_rank, fix_length, fix_ones)
+def fix_sizes(declared: Shape | None, kind: ElementType, shape: StaticShape) -> Shape:
+    """All sizes."""
+    return shape
+
+
+FIXES: tuple[_Fix, ...] = (fix_rank, fix_length, fix_width, fix_ones, fix_sizes)
 """How much of the inputs' shapes a program is compiled for: as little as lets every rank follow."""
 
 
@@ -196,7 +207,8 @@ def is_open(model: ov.Model) -> bool:
 def check_ranks_follow(engine: Engine, model: ov.Model, precision: str) -> None:
     """Raise ClinferError where tensors of a model, whose inputs have ranks, would have none for any shapes.
 
-    It is tried with one set of shapes: vectors of integers of one element, and no other size 1.
+    It is tried with one set of shapes: open vectors of integers of one element, and all other open sizes 2, or the
+    least that they may be.
     """
     sample = model.clone()
     try:
@@ -213,5 +225,5 @@ def check_ranks_follow(engine: Engine, model: ov.Model, precision: str) -> None:
 def _sample(port: ov.Output) -> Shape:
     declared, kind = shape_of(port.get_partial_shape()), element_type_of(port.get_element_type(), "input")
     assert declared is not None
-    given = tuple(2 if isinstance(size, Dim) else size for size in declared)
-    return fix_ones(declared, kind, (1,) if len(given) == 1 and not kind.is_float and given != declared else given)
+    given = tuple(max(2, size.low) if isinstance(size, Dim) else size for size in declared)
+    return (1,) if len(given) == 1 and not kind.is_float and given != declared else given

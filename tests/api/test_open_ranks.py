@@ -100,6 +100,28 @@ def test_sizes_that_are_squeezed_out(core: Core, device: DeviceInfo, rng: np.ran
         assert np.array_equal(compiled([x])[0], np.maximum(x.squeeze(), 0))
 
 
+def test_coordinates_for_as_many_axes_as_are_given(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    x, places = op.parameter([-1, -1, -1], np.float32), op.parameter([-1, -1], np.int64)
+    model = ov.Model([op.result(op.relu(op.gather_nd(x, places, 0)))], [x, places], "gathering")
+    compiled = core.compile_model(model, device.name, F32)
+    for shape, count, width in (((2, 3, 4), 5, 1), ((2, 3, 4), 5, 3), ((7, 2, 2), 1, 2), ((3, 3, 3), 4, 1)):
+        data, = _random(rng, shape)
+        at = rng.integers(0, shape[:width], (count, width))
+        assert np.array_equal(compiled([data, at])[0], np.maximum(data[tuple(at.T)], 0))
+    assert len(compiled._forms) == 3
+
+
+def test_a_rank_that_is_computed_from_sizes(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    """Half as many axes as x is long."""
+    x = op.parameter([-1], np.float32)
+    half = op.divide(op.gather(op.shape_of(x), np.array(0), np.array(0)), np.int64(2))
+    shape = op.concat([np.array([-1]), op.broadcast(np.int64(1), op.unsqueeze(half, np.array(0)))], 0)
+    compiled = core.compile_model(ov.Model([op.result(op.relu(op.reshape(x, shape, False)))], [x]), device.name, F32)
+    for length in (4, 5, 9, 4):
+        data, = _random(rng, (length,))
+        assert np.array_equal(compiled([data])[0], np.maximum(data, 0).reshape(-1, *[1] * (length // 2)))
+
+
 def test_what_depends_on_data_is_an_error_at_once(core: Core, device: DeviceInfo) -> None:
     x = op.parameter([-1, -1], np.float32)
     places = op.reshape(op.non_zero(x, "i64"), op.constant(np.array([-1])), False)
