@@ -15,7 +15,7 @@ time that they see a shape. Not fit for large models: every tensor lives until t
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from tests.oracle import CpuPlugin
 
 _NARROW = "bf16"
 IN_NUMPY = {**OPERATIONS, **LAYERS}
+Altered = Callable[[np.ndarray], np.ndarray]
 
 
 class NodeError(AssertionError):
@@ -44,12 +45,13 @@ class NodeError(AssertionError):
 class NodeByNode:
     """A model, runnable on NumPy arrays in the order of its inputs; bf16 tensors are arrays of f32, as in `CpuPlugin`.
 
-    The given model stays as it is. An instance holds the model's states, as an infer request does.
+    The given model stays as it is. An instance holds the model's states, as an infer request does. `altered`: what
+    becomes of each result of an operation before others read it.
     """
 
-    def __init__(self, model: ov.Model) -> None:
+    def __init__(self, model: ov.Model, altered: Altered = lambda array: array) -> None:
         self._states: dict[str, np.ndarray] = {}
-        self._walk = _Walk(model.clone(), self._states)
+        self._walk = _Walk(model.clone(), self._states, altered)
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs in their order. Errors: NodeError."""
@@ -63,27 +65,28 @@ class NodeByNode:
 class _Walk:
     """The nodes of a model or body in their order."""
 
-    def __init__(self, model: ov.Model, states: dict[str, np.ndarray]) -> None:
+    def __init__(self, model: ov.Model, states: dict[str, np.ndarray], altered: Altered) -> None:
         self.model = model
+        self._altered = altered
         self._parameters = [identity_of(node.output(0)) for node in model.get_parameters()]
         self._results = [identity_of(node.input_value(0)) for node in model.get_results()]
         self._constants = {identity_of(node.output(0)): constant_values(node, layer_of(node))
                            for node in model.get_ordered_ops() if is_constant(node)}
-        self._steps = [_Step(node, states) for node in model.get_ordered_ops()
+        self._steps = [_Step(node, states, altered) for node in model.get_ordered_ops()
                        if node.get_type_name() not in ("Parameter", "Constant", "Result")]
 
     def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         values = {**self._constants, **dict(zip(self._parameters, inputs, strict=True))}
         for step in self._steps:
             outputs = step.run([values[source] for source in step.sources])
-            values.update(zip(step.outputs, outputs, strict=True))
+            values.update(zip(step.outputs, map(self._altered, outputs), strict=True))
         return [values[source] for source in self._results]
 
 
 class _Step:
     """One node."""
 
-    def __init__(self, node: ov.Node, states: dict[str, np.ndarray]) -> None:
+    def __init__(self, node: ov.Node, states: dict[str, np.ndarray], altered: Altered) -> None:
         self.sources = [identity_of(port) for port in node.input_values()]
         self.outputs = [identity_of(port) for port in node.outputs()]
         self._node = node
@@ -91,7 +94,7 @@ class _Step:
         self._attributes = {**node.get_attributes(), "opset": node.get_type_info().version_id}
         types = {port.get_element_type().get_type_name() for port in [*node.inputs(), *node.outputs()]}
         self._in_numpy = _NARROW not in types and node.get_type_name() in {*IN_NUMPY, "Convert", "ShapeOf"}
-        self._bodies = [_Walk(body, states) for body in bodies_of(node)]
+        self._bodies = [_Walk(body, states, altered) for body in bodies_of(node)]
         self._alone: dict[tuple[tuple[int, ...], ...], CpuPlugin] = {}
 
     def run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ import pytest
 from tests.fuzz.case import Case, Record
 from tests.fuzz.children import Child
 from tests.fuzz.generate import generate
-from tests.fuzz.graph import build
+from tests.fuzz.graph import Graph, Input, Ref, Step, build
 from tests.fuzz.running import check
 from tests.fuzz.shrinking import shrink
 from tests.fuzz.source import source
@@ -65,6 +65,36 @@ def test_a_wrong_number_is_found_and_cut_down() -> None:
     assert found.kind == "wrong", found
     small = shrink(case, lambda c: check(c, "CPU", ("dynamic",)).kind == "wrong")
     assert len(small.graph.steps) == 1 and len(small.graph.outputs) == 1 and small.settings == 1
+
+
+def case_of_steps(x: np.ndarray, *steps: Step) -> Case:
+    """One input and what its steps make of it, the last one being the output."""
+    graph = Graph((Input("x", "f32", (-1,) * x.ndim),), steps, (Ref(steps[-1].name),))
+    wanted = NodeByNode(build(graph))([x])[0]
+    return Case(graph, {Ref("x"): Record("f32", None, (x,)), graph.outputs[0]: Record(
+        "f32" if wanted.dtype == np.float32 else "i64", None, (wanted,))}, 1e-4)
+
+
+def test_rounding_of_what_cancels_is_no_finding() -> None:
+    """The mean of numbers from which the mean is taken."""
+    case = case_of_steps(
+        np.array([[-0.5], [1.75], [2.0]], np.float32),
+        Step("n", "MVN", (Ref("x"), np.array([0])), {"normalize_variance": False, "eps": 0.01,
+                                                     "eps_mode": "inside_sqrt"}),
+        Step("m", "ReduceMean", (Ref("n"), np.array([0, 1])), {"keep_dims": False}))
+    wanted = Record("f32", None, (np.array(4e-8, np.float32),))
+    shifted = replace(case, tensors={**case.tensors, case.graph.outputs[0]: wanted})
+    assert check(shifted, "CPU", ("dynamic",)).kind == "fine"
+    wanted = Record("f32", None, (np.array(4e-3, np.float32),))
+    assert check(replace(case, tensors={**case.tensors, case.graph.outputs[0]: wanted}), "CPU",
+                 ("dynamic",)).kind == "wrong"
+
+
+def test_a_rank_that_depends_on_data_is_a_refusal() -> None:
+    case = case_of_steps(
+        np.array([1.0], np.float32), Step("n", "NonZero", (Ref("x"),), {"output_type": "i64"}),
+        Step("s", "Squeeze", (Ref("n"),), {}))
+    assert check(case, "CPU", ("dynamic",)).kind == "refused"
 
 
 @pytest.mark.parametrize("is_right", [True, False])
