@@ -11,6 +11,7 @@ import pytest
 from clinfer.network import network
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.program import Program
+from clinfer.runtime import builder
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
@@ -18,6 +19,7 @@ from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
 from tests.devices import engine_of
 from tests.footprint import PeakReport, drop_unless_small
+from tests.kept_helpers import KeptHelper
 from tests.scheduling import group, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
@@ -42,6 +44,15 @@ def check_every_program() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Program, "__post_init__", prepare_and_check)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def keep_helpers() -> Iterator[None]:
+    """Builds follow upon each other in one helper process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "Helper", KeptHelper)
+        yield
+    KeptHelper.end()
 
 
 @pytest.hookimpl(tryfirst=True)

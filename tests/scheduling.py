@@ -16,9 +16,10 @@ APART = ("test_oclgrind.py", "conformance/test_conformance.py", "rooms/test_room
 """Files whose tests take long and need not stay together."""
 ORDER = (*APART, "fuzz/", "faults/", "canary/", "test_package.py", "rooms/", "program/", "network/", "remote/")
 """What begins first, in this order, before all else."""
-IN_PART = ("rooms/test_rooms.py", "models/", "sequences/")
-"""Tests of which the second device of a type and further ones run a part, chosen by the seed."""
-PART = 1 / 3
+WHOLE = ("runtime/",)
+"""Tests of drivers, which all devices run in full."""
+PART = 1 / 4
+"""How many of the other tests run on the second device of a type and further ones too, chosen by the seed."""
 
 
 def split_part(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
@@ -68,6 +69,6 @@ def _place(item: pytest.Item) -> int:
 
 def _is_left_out(item: pytest.Item) -> bool:
     name, path = device_of(item), item.path.as_posix()
-    if not name or name.endswith(".0") or not any(part in path for part in IN_PART):
+    if not name or name.endswith(".0") or any(part in path for part in WHOLE):
         return False
     return random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random() > PART

@@ -21,6 +21,12 @@ from clinfer.runtime.stream import Stream
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(autouse=True)
+def fresh_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers are started and ended as they are outside of tests."""
+    monkeypatch.setattr(builder, "Helper", Helper)
+
+
 def job(value: int) -> BuildJob:
     return BuildJob("kernel void put(global int* x) { x[get_global_id(0)] = VALUE; }", f"-DVALUE={value}")
 
