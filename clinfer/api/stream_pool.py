@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 
 from clinfer.base.turns import Token, Turn
@@ -31,6 +32,7 @@ class StreamPool:
         # Reentrant, because its `with` is divided by no interrupt, which that of a condition is.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
+        self._waiting: weakref.WeakSet[Token] = weakref.WeakSet()
 
     def take(self, token: Token) -> Network:
         """A network for this user alone until its token is over, which `tell` makes known; waits while all are lent.
@@ -40,7 +42,10 @@ class StreamPool:
             with self._lock:
                 place = self._free(token)
                 if place is None:
+                    self._waiting.add(token)
                     self._changed.wait(_LOOK_S)
+                else:
+                    self._waiting.discard(token)
         if place.network is None:
             place.network = self._make()
         return place.network
@@ -51,8 +56,13 @@ class StreamPool:
             self._changed.notify()
 
     def release_memory(self) -> None:
-        """Give back the memory of the networks that are not lent, see `Network.release_memory`; who wants one waits."""
+        """Give back the memory of the networks that are not lent, see `Network.release_memory`; who wants one waits.
+
+        While somebody waits, all are lent or about to be.
+        """
         for place in self._places:
+            if self._is_awaited():
+                break
             token = Token()
             try:
                 if place.network is not None and place.turn.take(token):
@@ -66,6 +76,10 @@ class StreamPool:
         """How many plans the idle networks made, and how often they ran one again (bodies left out)."""
         idle = [place.network for place in self._places if place.network is not None and place.turn.user is None]
         return sum(n.plans_made for n in idle), sum(n.plans_reused for n in idle)
+
+    def _is_awaited(self) -> bool:
+        with self._lock:
+            return any(not token.is_over for token in self._waiting)
 
     def _free(self, token: Token) -> _Place | None:
         """A place that is this user's from now on."""
