@@ -12,15 +12,21 @@ from typing import Any
 
 import pytest
 
+from clinfer.kernels import kernel_cache
+
 MOST_BYTES = 800 << 20
 """The size of a process above which it drops what its tests have cached."""
 _CACHED = type(lru_cache(print))
 
 
 def drop_unless_small() -> None:
-    """Drop models and engines that tests keep for each other, where the process became large."""
+    """Drop models and kernels that tests keep for each other, where the process became large.
+
+    Engines stay, and would keep each program that was ever loaded: about a megabyte each.
+    """
     if resident_bytes() < MOST_BYTES:
         return
+    kernel_cache._CACHES.clear()
     for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
         _clear_caches(module)
     gc.collect()
