@@ -74,8 +74,13 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).parent.parts)
 
 
-def imported(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def imported(path: Path) -> tuple[tuple[str, int], ...]:
     """(module, line) of every import, wherever it stands; for `from a import b` both a and a.b."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -86,9 +91,14 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
                 base = ".".join([*parents[: len(parents) - node.level + 1], *filter(None, [node.module])])
             yield base, node.lineno
             yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif isinstance(node, ast.Call) and _called(node).endswith(("import_module", "__import__")):
             names = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
             yield from ((name, node.lineno) for name in names if isinstance(name, str))
+
+
+def _called(node: ast.Call) -> str:
+    """The last name of what is called."""
+    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
 
 
 def layer_of(path: Path) -> str:
@@ -102,18 +112,19 @@ def room_names() -> list[str]:
     return sorted(p.name for p in folders if p.name != SHARED)
 
 
-def code_lines(text: str) -> set[int]:
+@cache
+def code_lines(path: Path) -> frozenset[int]:
     """Numbers of the lines that hold Python code: no blank lines, comments or docstrings."""
     lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type not in SILENT:
             lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 lines -= set(range(first.lineno, (first.end_lineno or 0) + 1))
-    return lines
+    return frozenset(lines)
 
 
 def strip_cl_comments(text: str) -> str:
@@ -210,7 +221,7 @@ def test_kernels_include_headers_of_their_own_room_or_shared_ones() -> None:
 
 
 def test_files_stay_small() -> None:
-    sizes = {path: len(code_lines(path.read_text(encoding="utf-8"))) for path in files(".py")}
+    sizes = {path: len(code_lines(path)) for path in files(".py")}
     for path in files(".cl", ".h"):
         text = strip_cl_comments(path.read_text(encoding="utf-8"))
         sizes[path] = sum(1 for line in text.splitlines() if line.strip())
@@ -221,7 +232,7 @@ def test_files_stay_small() -> None:
 def test_functions_fit_on_a_screen() -> None:
     large = []
     for path in files(".py"):
-        code = code_lines(path.read_text(encoding="utf-8"))
+        code = code_lines(path)
         for node in ast.walk(tree_of(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 size = len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
@@ -254,7 +265,7 @@ def test_knobs_are_read_in_one_place() -> None:
     for path in python_files(PACKAGE):
         if path == PACKAGE / "base" / "knobs.py":
             continue
-        for node in ast.walk(tree_of(path)):
+        for node in ast.walk(tree_of(path)) if "CLINFER_" in path.read_text(encoding="utf-8") else ():
             reads = isinstance(node, (ast.Call, ast.Subscript)) and re.match(
                 r"(os\.)?(environ\b|getenv\b).*['\"]CLINFER_", ast.unparse(node)
             )

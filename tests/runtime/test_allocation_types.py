@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -14,6 +15,7 @@ from clinfer.runtime.device import available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.memory_types import ALLOCATION_TYPES, AllocationType, native_types
+from clinfer.runtime.program import Program
 from clinfer.runtime.stream import Stream, WorkSize
 
 PAIRS = list(product(ALLOCATION_TYPES, repeat=2))
@@ -25,6 +27,16 @@ kernel void count_up(global int* x) {
     for (int i = 0; i < 3000; ++i) { x[get_global_id(0)] = x[get_global_id(0)] * 3 + 1; }
 }
 """
+
+
+@cache
+def _binary(device: str) -> bytes:
+    return Engine(find_device(device)).build_program(SOURCE).binary
+
+
+def program_of(engine: Engine) -> Program:
+    """The kernels of these tests, which are built once for a device."""
+    return engine.load_binary(_binary(engine.device.name))
 
 
 def _variants() -> list[tuple[str, str]]:
@@ -125,7 +137,7 @@ def test_rows(engine: Engine, any_stream: Stream, rng: np.random.Generator, one:
 def test_parts(own: Engine, rng: np.random.Generator, one: AllocationType, other: AllocationType) -> None:
     """A part of a part is where it says it is, for transfers, rows, kernels and views."""
     stream, unit = own.create_stream(), own.capabilities.buffer_alignment
-    kernel = own.create_kernel(own.build_program(SOURCE), "add")
+    kernel = own.create_kernel(program_of(own), "add")
     data = rng.integers(-9, 9, (2, 4 * unit // 4), np.int32)
     wholes = [own.allocate_bytes(row.nbytes, allocation_type=kind)
               for row, kind in zip(data, (one, other), strict=True)]
@@ -170,7 +182,7 @@ def test_parts_go_with_the_whole(own: Engine, kind: AllocationType) -> None:
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_kernels_take_every_type(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
                                  other: AllocationType) -> None:
-    kernel = engine.create_kernel(engine.build_program(SOURCE), "add")
+    kernel = engine.create_kernel(program_of(engine), "add")
     a, b = rng.integers(-9, 9, (2, 256), np.int32)
     for first, second in ((one, other), (other, one)):
         left, right = (engine.allocate_bytes(a.nbytes, allocation_type=kind) for kind in (first, second))
@@ -207,7 +219,7 @@ def test_a_host_view_is_the_memory_itself(engine: Engine, stream: Stream, kind: 
         with pytest.raises(ClinferError, match=r"does not see.*|mapped"):
             memory.host_view()
         return
-    kernel = engine.create_kernel(engine.build_program(SOURCE), "add")
+    kernel = engine.create_kernel(program_of(engine), "add")
     stream.finish()
     view = memory.host_view().view(np.int32)
     view[:] = np.arange(64)
@@ -253,7 +265,7 @@ def test_memory_given_back_waits_for_its_kernels(own: Engine, kind: AllocationTy
                                                  drop_stream_first: bool) -> None:
     """What comes to lie at the same place must not be written to by kernels of before."""
     count = 1 << 12
-    program = own.build_program(SOURCE)
+    program = program_of(own)
     for _ in range(3):
         stream, kernel = own.create_stream(), own.create_kernel(program, "count_up")
         memory = own.allocate_bytes(4 * count, zero=True, allocation_type=kind)
