@@ -55,6 +55,8 @@ def _reshaping(shape: tuple[int, ...]) -> Iterator[Row]:
     for pattern in ((-1,), (1, -1), shape, (0,) * rank, (*(0,) * rank, 1), (-1, 1, 1)):
         yield (_made(Reshape, 2, special_zero=True), (x, _i64(*pattern)), lambda x, p: x.reshape(
             [x.shape[i] if size == 0 else size for i, size in enumerate(p)]))
+    if shape:
+        yield _made(Reshape, 2, special_zero=True), (x, _i64(*(0,) * (rank - 1), -1)), lambda x, p: x
     ones = tuple(a for a, size in enumerate(shape) if size == 1)
     for axes in ((), ones, ones[-1:], tuple(a - rank for a in ones)):
         yield (_made(Squeeze, 2), (x, _i64(*axes)), lambda x, a: np.squeeze(x, tuple(a) if a.size else None))

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
-from clinfer.base.shape import ANY, Shape, StaticShape
+from clinfer.base.shape import ANY, Shape, StaticShape, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.open_ranks import named_axes, without_axes
 from clinfer.ops.shared.static_shapes import distinct_axes
@@ -41,17 +42,26 @@ class Reshape(_Reshaping):
     op_type: ClassVar[str] = "Reshape"
 
     def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        data, pattern = shapes[0], values[1].reshape(-1).tolist()
-        sizes = [data[i] if size == 0 and self.special_zero and i < len(data) else size
-                 for i, size in enumerate(pattern)]
+        shape = self._shape(shapes[0], values[1].reshape(-1).tolist())
+        return None if shape is None else (shape,)
+
+    def _shape(self, data: StaticShape, pattern: Sequence[int]) -> StaticShape | None:
+        """The new shape, or None where there is none.
+
+        What remains for -1 is told by the sizes that are not copied; it is 1 where neither these nor the others of the
+        new shape have any elements, as with OpenVINO.
+        """
+        copied = {i for i, size in enumerate(pattern) if size == 0 and self.special_zero and i < len(data)}
+        sizes = [data[i] if i in copied else size for i, size in enumerate(pattern)]
         left = [i for i, size in enumerate(sizes) if size < 0]
-        known, total = prod(size for i, size in enumerate(sizes) if i not in left), prod(data)
         if not left:
-            return (tuple(sizes),) if known == total else None
-        if len(left) > 1 or sizes[left[0]] != -1 or known == 0 or total % known != 0:
+            return tuple(sizes) if prod(sizes) == prod(data) else None
+        others = prod(size for i, size in enumerate(sizes) if i not in copied and i not in left)
+        total = prod(size for i, size in enumerate(data) if i not in copied)
+        if len(left) > 1 or sizes[left[0]] != -1 or (total % others if others else total):
             return None
-        sizes[left[0]] = total // known
-        return (tuple(sizes),)
+        sizes[left[0]] = total // others if others else 1
+        return tuple(sizes)
 
     def surely_gives(self, given: Sequence[object], wanted: Sequence[object], pattern: Sequence[object],
                      made: Shape) -> bool:
@@ -69,10 +79,11 @@ class Reshape(_Reshaping):
         return wrong in ([], [None])
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        data, pattern = values
-        wanted = [data.shape[i] if size == 0 and self.special_zero else int(size)
-                  for i, size in enumerate(pattern.reshape(-1).tolist())]
-        return (data.reshape(wanted),)
+        shape = self._shape(values[0].shape, values[1].reshape(-1).tolist())
+        if shape is None:
+            raise ClinferError("the elements do not fit into the new shape", where=self.where,
+                               values={"data": show(values[0].shape), "new shape": values[1].reshape(-1).tolist()})
+        return (values[0].reshape(shape),)
 
 
 @dataclass(frozen=True)
