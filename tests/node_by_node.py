@@ -216,6 +216,8 @@ class _Loop:
     def _output(self, d: Any, runs: list[list[np.ndarray]], given: dict[int, np.ndarray]) -> np.ndarray:
         parts = [results[d.body_value_index] for results in runs]
         if isinstance(d, ov.op.util.ConcatOutputDescription):
+            if any(part.shape[d.axis] != d.part_size for part in parts):
+                raise NodeError(f"the body gives parts of other sizes than {d.part_size}")
             return np.concatenate(parts if d.stride > 0 else parts[::-1], d.axis) if parts else \
                 _zeros(self._body.model.get_results()[d.body_value_index].output(0), d.axis)
         if parts:

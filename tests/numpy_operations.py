@@ -80,22 +80,27 @@ def _gather_elements(inputs: Arrays, attributes: Attributes) -> np.ndarray:
 
 
 def _slice(inputs: Arrays, _: Attributes) -> np.ndarray:
-    """Bounds count from the end where they are negative. Going down, a start before the first element is the first, as
-    in ONNX and unlike in Python."""
     data, (starts, stops, steps) = inputs[0], map(_integers, inputs[1:4])
     axes = _positive(_integers(inputs[4]), data.ndim) if len(inputs) > 4 else range(len(starts))
     for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
-        size = data.shape[axis]
-        start, stop = (bound + size if bound < 0 else bound for bound in (start, stop))
-        lowest = 0 if step > 0 else -1
-        start = min(max(start, 0), size + lowest)
-        data = data.take(np.arange(start, min(max(stop, lowest), size + lowest), step), axis)
+        data = data.take(_places(data.shape[axis], start, stop, step), axis)
     return data
+
+
+def _places(size: int, start: int | None, stop: int | None, step: int) -> range:
+    """Bounds count from the end where they are negative. Going down, a start before the first element is the first, as
+    in ONNX and unlike in Python."""
+    lowest, highest = (0, size) if step > 0 else (-1, size - 1)
+
+    def bound(given: int | None, least: int, missing: int) -> int:
+        return missing if given is None else min(max(given + size if given < 0 else given, least), highest)
+    return range(bound(start, 0, lowest if step > 0 else highest), bound(stop, lowest, highest if step > 0 else lowest),
+                 step)
 
 
 def _strided_slice(inputs: Arrays, attributes: Attributes) -> np.ndarray:
     """As NumPy's indexing, with masks that say which entries are `None`, `...` or one index (0 where its start is
-    masked)."""
+    masked), and with bounds as those of Slice."""
     data, starts, stops = inputs[0], _integers(inputs[1]), _integers(inputs[2])
     steps = _integers(inputs[3]) if len(inputs) > 3 else [1] * len(starts)
 
@@ -114,7 +119,19 @@ def _strided_slice(inputs: Arrays, attributes: Attributes) -> np.ndarray:
         else:
             taken.append(slice(None if is_set("begin_mask", place) else start,
                                None if is_set("end_mask", place) else stop, step))
-    return data[tuple(taken)]
+    spread = next((i for i, entry in enumerate(taken) if entry is Ellipsis), len(taken))
+    missing = data.ndim - sum(entry is not None and entry is not Ellipsis for entry in taken)
+    taken[spread:spread + 1] = [slice(None)] * missing
+    axis = 0
+    for entry in taken:
+        if entry is None:
+            data = np.expand_dims(data, axis)
+        elif isinstance(entry, slice):
+            data = data.take(_places(data.shape[axis], entry.start, entry.stop, entry.step or 1), axis)
+        else:
+            data = data.take(entry, axis)
+        axis += entry is None or isinstance(entry, slice)
+    return data
 
 
 def _concat(inputs: Arrays, attributes: Attributes) -> np.ndarray:

@@ -17,7 +17,7 @@ from clinfer.api.stream_pool import StreamPool
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import ANY, Dim, Shape, Size, StaticShape, show
-from clinfer.frontend.conversions import element_type_of, partial_shape_of, reason_of, shape_of
+from clinfer.frontend.conversions import OPENVINO_ERRORS, element_type_of, partial_shape_of, reason_of, shape_of
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
@@ -152,7 +152,7 @@ class OpenRankModel(CompiledModel):
             model = self._model.clone()
         try:
             model.reshape({number: partial_shape_of(shape) for number, shape in enumerate(key)})
-        except RuntimeError as error:
+        except OPENVINO_ERRORS as error:
             raise ClinferError("the model does not take inputs of these ranks", where=self._where, values={
                 "inputs": describe_all(self.ports.inputs), "given": ", ".join(map(show, key)),
                 "OpenVINO says": reason_of(error)}) from None

@@ -63,6 +63,10 @@ def constant_values(node: ov.op.Constant, where: str) -> np.ndarray:
     return kind.decode(units, int(np.prod(shape, dtype=np.int64))).reshape(shape)
 
 
+OPENVINO_ERRORS = (RuntimeError, IndexError, OverflowError, TypeError, ValueError)
+"""What OpenVINO raises: errors of its own, and what exceptions of C++ become in Python."""
+
+
 def reason_of(error: Exception) -> str:
     """What an error of OpenVINO says, without the places in its sources."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -116,14 +116,20 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     - A Reduce or a Squeeze ahead of a Transpose by an empty order of an unknown rank looks its axes up there.
     - A Reduce with `keep_dims` that moves ahead of a Reshape of a static shape puts its new axes in wrong places.
     - The folding of a Tile of a scalar by no numbers ends the process.
+    - Convolutions of the parts of a Split become one in groups, in whatever order a Concat takes them.
+    - What FloorMod, Power and a Convert to boolean give for the bounds of integers is taken for the bounds of what they
+      give, and for a constant where it is the same for both. Abs of what sizes give is taken for none.
     """
     kind = node.get_type_name()
+    if node.get_input_size() and _is_misjudged(node):
+        yield from (i for i in range(node.get_input_size()) if not is_constant(node.input_value(i).get_node()))
     is_reduction = kind.startswith("Reduce")
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
         if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())
                 or (kind == "Tile" and node.get_input_partial_shape(1) == ov.PartialShape([0]))
                 or (kind == "Gather" and (_has_zero(node, 1) or _may_gather_a_new_axis(node)))
-                or (is_reduction and _may_move_ahead_of_a_reshape(node))):
+                or (is_reduction and _may_move_ahead_of_a_reshape(node))
+                or (kind == "Concat" and index == 0 and _takes_parts_in_another_order(node))):
             yield index
 
 
@@ -134,6 +140,13 @@ def inputs_of_movers(node: ov.Node) -> Iterable[int]:
         for index in range(node.get_input_size() if kind == "Concat" else 1):
             if not is_constant(node.input_value(index).get_node()):
                 yield index
+
+
+def _is_misjudged(node: ov.Node) -> bool:
+    kind = node.get_type_name()
+    is_named = kind in ("Abs", "FloorMod", "Power") or (
+        kind == "Convert" and node.get_output_element_type(0) == ov.Type.boolean)
+    return is_named and node.get_input_element_type(0).is_integral()
 
 
 def _has_zero(node: ov.Node, index: int) -> bool:
@@ -171,6 +184,27 @@ def _may_move_ahead_of_a_reshape(node: ov.Node) -> bool:
     return bool(node.get_attributes()["keep_dims"] and source.get_partial_shape().is_static
                 and source.get_node().get_type_name() in MOVERS - {"Transpose"}
                 and len(source.get_target_inputs()) == 1)
+
+
+def _takes_parts_in_another_order(node: ov.Node) -> bool:
+    parts = [_convolved_part(port) for port in node.input_values()]
+    found = next((part for part in parts if part is not None), None)
+    return found is not None and parts != [(found[0], i) for i in range(len(parts))]
+
+
+def _convolved_part(port: ov.Output) -> tuple[int, int] | None:
+    """The Split and the number of its part that a tensor is one Convolution of, give or take what keeps the shape."""
+    convolutions = 0
+    while convolutions < 2:
+        node = port.get_node()
+        if node.get_type_name() in ("Split", "VariadicSplit"):
+            return (node.get_instance_id(), port.get_index()) if convolutions else None
+        if node.get_type_name() == "Convolution":
+            convolutions += 1
+        elif not node.get_input_size() or node.get_input_partial_shape(0) != port.get_partial_shape():
+            return None
+        port = node.input_value(0)
+    return None
 
 
 def _turns_without_order(node: ov.Node) -> bool:

@@ -11,7 +11,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, show
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.frontend.conversions import ov_type, partial_shape_of, reason_of, shape_of
+from clinfer.frontend.conversions import OPENVINO_ERRORS, ov_type, partial_shape_of, reason_of, shape_of
 from clinfer.frontend.named_shapes import Symbols
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -56,7 +56,7 @@ class OpenVinoShapeRule:
         """Output shapes for input shapes; `values` replaces the shapes of the inputs that it has."""
         try:
             node = self._validated(shapes, values)
-        except (RuntimeError, TypeError, ValueError) as error:
+        except OPENVINO_ERRORS as error:
             raise self._error(error, shapes, values) from None
         return tuple([shape_of(node.get_output_partial_shape(i)) for i in self._outputs])
 

@@ -6,9 +6,10 @@ import math
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.frontend.bodies import give_types
-from clinfer.frontend.conversions import bodies_of, is_constant, reason_of
+from clinfer.frontend.conversions import OPENVINO_ERRORS, bodies_of, is_constant, reason_of
 from clinfer.frontend.decided_branches import follow_decided_branches
 from clinfer.frontend.declared_results import contradictions, declared_results
+from clinfer.frontend.known_places import fold_known_places
 from clinfer.frontend.layers import name_after_layers
 from clinfer.frontend.older_operations import renew_operations
 from clinfer.frontend.openvino_import import openvino as ov
@@ -85,6 +86,7 @@ def _clone(model: ov.Model) -> ov.Model:
     give_types(clone)
     renew_operations(clone)
     follow_decided_branches(clone)
+    fold_known_places(clone)
     return clone
 
 
@@ -109,6 +111,9 @@ def _apply_common_transformations(model: ov.Model, guarded: Guarded) -> None:
     before = set(layers(model))
     respell(model)
     keep_apart(model, guarded)
-    apply_moc_transformations(model, False)
+    try:
+        apply_moc_transformations(model, False)
+    except OPENVINO_ERRORS as error:
+        raise RuntimeError(reason_of(error)) from None
     take_away(model)
     restore(model, before)

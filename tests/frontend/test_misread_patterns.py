@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from openvino import opset13 as op
+from openvino import opset15
 from openvino._offline_transformations import apply_moc_transformations
 
 from clinfer.frontend import transformations
@@ -91,6 +92,14 @@ def stretched_to_nothing(x: ov.Node) -> ov.Node:
     return op.divide(op.broadcast(sums, op.shape_of(x)), op.constant(np.array([[2]], np.float32)))
 
 
+def convolved_in_another_order(x: ov.Node) -> ov.Node:
+    """They take the first convolution for that of the first part."""
+    parts = op.split(op.reshape(x, np.array([1, 2, 3]), False), np.array(1), 2)
+    first, second = (op.convolution(parts.output(i), op.constant(np.full((1, 1, 1), 2 + i, np.float32)),
+                                    [1], [0], [0], [1]) for i in (0, 1))
+    return op.concat([second, first], 1)
+
+
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
@@ -104,6 +113,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (joined_with_nothing, (0, 3), lambda x: np.zeros((0, 5), np.float32)),
     (flattened, (2, 3), lambda x: x.sum(0)[None]),
     (stretched_to_nothing, (0, 2), lambda x: x),
+    (convolved_in_another_order, (2, 3), lambda x: x[None, ::-1] * [[[3], [2]]]),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
 ]
 
@@ -283,3 +293,45 @@ def test_nothing_is_known_of_what_a_partition_passes_on() -> None:
         scalar = op.transpose(scalar, np.array([], np.int64))
     places = op.non_zero(op.range(np.int64(1), scalar, np.int64(1), "i64"), "i64")
     assert NodeByNode(prepare(ov.Model([op.result(places)], [])))([])[0].tolist() == [[0, 1]]
+
+
+def test_what_is_counted_in_constants_and_static_sizes_has_a_rank() -> None:
+    """The sizes above 1, taken twice: a Gather along an axis of size 1 is kept from the transformations."""
+    x = parameter("x", [2, 16, 1])
+    sizes = op.reshape(op.gather(op.shape_of(x), np.array([-2]), np.array(0)), np.array([-1]), False)
+    places = op.reshape(op.non_zero(op.greater(sizes, np.int64(1)), "i64"), np.array([-1]), False)
+    chosen = op.gather(sizes, places, np.array(0))
+    counted = opset15.squeeze(op.non_zero(op.greater(chosen, np.int64(0)), "i64").output(0))
+    prepared = prepare(ov.Model([result(counted, "y"), op.result(op.exp(x))], [x]))
+    assert prepared.output("y").get_partial_shape() == ov.PartialShape([])
+    assert "NonZero" not in [node.get_type_name() for node in prepared.get_ordered_ops()]
+    array = np.zeros((2, 16, 1), np.float32)
+    assert NodeByNode(prepared)([array])[0] == 0
+
+
+@pytest.mark.parametrize("is_stateful", [False, True])
+def test_what_is_counted_in_data_stays(is_stateful: bool) -> None:
+    x = parameter("x", [0, 4])
+    source = op.read_value(x, "state", ov.Type.f32, ov.PartialShape([0, 4])) if is_stateful else x
+    places = op.non_zero(op.greater(source, np.float32(1)), "i64")
+    model = ov.Model([result(op.relu(op.convert(places, "f32")), "y")], [x]) if not is_stateful else ov.Model(
+        [result(op.relu(op.convert(places, "f32")), "y")], [op.assign(source, "state")], [x], "stateful")
+    assert NodeByNode(prepare(model))([np.zeros((0, 4), np.float32)])[0].shape == (2, 0)
+
+
+def test_what_the_transformations_throw_of_another_kind(told: list[str]) -> None:
+    """A state that its body does not read: they look for it beyond the end of a list."""
+    numbers, start = parameter("x", [3], "i64"), parameter("start", [1], "i64")
+    taken, unread = parameter("taken", [1], "i64"), parameter("unread", [1], "i64")
+    new = op.reshape(op.maximum(taken, np.int64([-2])), np.array([0]), True)
+    iterator = op.tensor_iterator()
+    iterator.set_function(ov.Model([op.result(new)], [taken, unread]))
+    iterator.set_sliced_input(taken, numbers.output(0), -1, -1, 1, 0, 0)
+    iterator.set_merged_input(unread, start.output(0), new.output(0))
+    iterator.get_iter_value(new.output(0), -1)
+    joined = iterator.get_concatenated_slices(new.output(0), -1, -1, 1, 0, 0)
+    model = ov.Model([result(joined, "y")], [numbers, start])
+    with pytest.raises(IndexError):
+        apply_moc_transformations(model.clone(), False)
+    (actual,) = NodeByNode(prepare(model))([np.int64([5, -7, 1]), np.int64([0])])
+    assert actual.tolist() == [5, -2, 1] and "are left out" in told[-1]

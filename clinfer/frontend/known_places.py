@@ -1,0 +1,52 @@
+"""NonZeros of what is known when a model is read: constants, of which OpenVINO only tells how many there are."""
+from __future__ import annotations
+
+from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.openvino_import import openvino as ov
+
+
+def fold_known_places(model: ov.Model) -> None:
+    """Put constants in the place of these, in bodies too: a rank may depend on how many elements they have."""
+    found = False
+    for node in model.get_ordered_ops():
+        for body in bodies_of(node):
+            fold_known_places(body)
+        if node.get_type_name() == "NonZero" and _is_known(node):
+            found |= _fold(model, node)
+    if found:
+        model.validate_nodes_and_infer_types()
+
+
+def _is_known(node: ov.Node) -> bool:
+    """Whether the result, whose shape is static, follows from constants and static sizes alone."""
+    if node.get_output_partial_shape(0).is_dynamic:
+        return False
+    waiting, seen = [node], set()
+    while waiting:
+        reader = waiting.pop()
+        for port in reader.input_values():
+            source = port.get_node()
+            is_size = reader.get_type_name() == "ShapeOf" and port.get_partial_shape().is_static
+            if is_size or is_constant(source) or source.get_instance_id() in seen:
+                continue
+            if not source.get_input_size() or source.get_type_name() == "ReadValue":
+                return False
+            seen.add(source.get_instance_id())
+            waiting.append(source)
+    return True
+
+
+def _fold(model: ov.Model, node: ov.Node) -> bool:
+    """Whether OpenVINO computes the result, which constants take the place of."""
+    from openvino.passes import ConstantFolding, Manager
+    alone = ov.Model([ov.op.Result(node.output(0))], model.get_parameters()).clone()
+    folding = Manager()
+    folding.register_pass(ConstantFolding())
+    folding.run_passes(alone)
+    value = alone.get_results()[0].input_value(0).get_node()
+    if not is_constant(value):
+        return False
+    value.set_friendly_name(node.get_friendly_name())
+    for reader in node.output(0).get_target_inputs():
+        reader.replace_source_output(value.output(0))
+    return True
