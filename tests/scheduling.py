@@ -19,16 +19,32 @@ ORDER = (*APART, "fuzz/", "faults/", "canary/", "test_package.py", "rooms/", "pr
 WHOLE = ("runtime/",)
 """Tests of drivers, which all devices run in full."""
 PART = 1 / 4
-"""How many of the other tests run on the second device of a type and further ones too, chosen by the seed."""
+"""How many of the other tests run on the second device of a type and further ones too, chosen by the seed; those marked
+`each_device` all do."""
 
 
 def split_part(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """(what runs, what is left out), because another device of the type runs it all."""
-    chosen: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        (left_out if _is_left_out(item) else chosen).append(item)
-    return chosen, left_out
+    """(what runs, what is left out): another device of the type runs it all, or other rows of the test are its like."""
+    every = list(items)
+    crossings: dict[str, list[pytest.Item]] = {}
+    for item in every:
+        if item.get_closest_marker("sampled"):
+            crossings.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    unchosen = {item.nodeid for rows in crossings.values() for item in _unchosen(rows)}
+    left_out = [item for item in every if item.nodeid in unchosen or _is_left_out(item)]
+    names = {item.nodeid for item in left_out}
+    return [item for item in every if item.nodeid not in names], left_out
+
+
+def _unchosen(rows: list[pytest.Item]) -> list[pytest.Item]:
+    """The rows of a test marked `sampled(share)` that do not run: all but that share, and at least one runs.
+
+    Which ones follows from the seeds of the rows, so most are those of earlier runs.
+    """
+    mark = rows[0].get_closest_marker("sampled")
+    assert mark is not None
+    ranked = sorted(rows, key=lambda item: random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random())
+    return ranked[max(1, round(len(rows) * mark.args[0])):]
 
 
 def group(items: Iterable[pytest.Item]) -> None:
@@ -69,6 +85,6 @@ def _place(item: pytest.Item) -> int:
 
 def _is_left_out(item: pytest.Item) -> bool:
     name, path = device_of(item), item.path.as_posix()
-    if not name or name.endswith(".0") or any(part in path for part in WHOLE):
+    if not name or name.endswith(".0") or item.get_closest_marker("each_device") or any(part in path for part in WHOLE):
         return False
     return random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random() > PART

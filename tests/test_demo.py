@@ -289,6 +289,7 @@ def test_the_demo_reads_any_picture(capsys: pytest.CaptureFixture[str], tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("degrees", [-3, 20, 90, -90])
 def test_the_demo_levels_a_slanted_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, degrees: int) -> None:
     texts = (make_picture.Text(90, 200, 44, "Good morning, everybody"), make_picture.Text(90, 400, 44, "Platform 9"))

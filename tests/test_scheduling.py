@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import random
 import textwrap
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.rooms.shards import WEIGHT, shards_of, weight_of
 from tests.rooms.test_rooms import ROWS
-from tests.scheduling import device_of, group, place_of, stays_with
+from tests.scheduling import device_of, group, place_of, split_part, stays_with
 
 pytest_plugins = ["pytester"]
 
@@ -46,6 +47,40 @@ def test_files_stay_together_by_device_and_models_by_name(items: list[pytest.Ite
     assert together["network/test_a.py "] == {("network/test_a.py", "")}
     assert together["model one CPU.1"] == {("models/test_b.py", "CPU.1"), ("models/test_c.py", "CPU.1")}
     assert not any(item.get_closest_marker("xdist_group") for item in items if item.path.parent.name == "sequences")
+
+
+def test_a_part_of_what_is_alike_is_left_out(pytester: pytest.Pytester) -> None:
+    for folder in ("network", "runtime"):
+        path = Path(pytester.path, folder, "test_a.py")
+        path.parent.mkdir()
+        path.write_text(textwrap.dedent("""
+            import pytest
+
+            @pytest.mark.parametrize("row", range(40))
+            @pytest.mark.parametrize("device", ["CPU.0", "CPU.1"])
+            def test_it(device, row): ...
+
+            @pytest.mark.each_device
+            @pytest.mark.parametrize("row", range(40))
+            @pytest.mark.parametrize("device", ["CPU.0", "CPU.1"])
+            def test_here_too(device, row): ...
+
+            @pytest.mark.sampled(1 / 4)
+            @pytest.mark.parametrize("row", range(40))
+            def test_alike(row): ...
+
+            @pytest.mark.sampled(1 / 4)
+            def test_alone(): ...
+            """))
+    markers = ["-o", "markers=each_device", "-o", "markers=sampled(share)"]
+    found, _ = pytester.inline_genitems("--import-mode=importlib", "-p", "no:cacheprovider", *markers, pytester.path)
+    chosen, left_out = split_part(found)
+    assert len(chosen) + len(left_out) == len(found)
+    counts = Counter((item.path.parent.name, item.originalname, device_of(item)) for item in chosen)
+    for folder in ("network", "runtime"):
+        assert counts[folder, "test_it", "CPU.0"] == counts[folder, "test_here_too", "CPU.1"] == 40
+        assert counts[folder, "test_alike", ""] == 10 and counts[folder, "test_alone", ""] == 1
+    assert 0 < counts["network", "test_it", "CPU.1"] < 30 and counts["runtime", "test_it", "CPU.1"] == 40
 
 
 def test_what_takes_long_begins_first_and_groups_are_whole(items: list[pytest.Item]) -> None:

@@ -26,6 +26,7 @@ def _parts() -> list[tuple[str, int, int]]:
     return [*((first.name, part, PARTS) for part in range(PARTS)), *others]
 
 
+@pytest.mark.each_device
 @pytest.mark.parametrize(("device", "first", "step"), _parts())
 def test_nothing_is_worse_than_recorded(device: str, first: int, step: int) -> None:
     outcomes = list(run_cases(device, lambda cases: cases[first::step]))

@@ -21,7 +21,7 @@ from tests.oracle import assert_close
 Form = Callable[[Shape], tuple[ov.op.Parameter, ov.Output]]
 Tried = Sequence[tuple[Chain, np.ndarray]]
 
-PER_MODEL = 250
+PER_MODEL = 60
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 ERRORS = (AssertionError, RuntimeError, ValueError)
 

@@ -49,6 +49,7 @@ def test_new_and_seen_shapes_through_one_request(device: DeviceInfo, name: str, 
     _compare_in_random_order(name, device, rng)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_models(name: str, rng: np.random.Generator) -> None:
     request = _compiled(name, "AUTO").create_infer_request()
@@ -87,6 +88,7 @@ def test_four_threads_with_a_request_each(device: DeviceInfo, name: str, rng: np
     assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", IN_F16)
 def test_f16_stays_near_f32(device: DeviceInfo, name: str, rng: np.random.Generator) -> None:
     if device.type != "GPU" and name not in CHEAP_IN_F16:

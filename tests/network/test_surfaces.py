@@ -193,6 +193,7 @@ def test_only_conversions_of_colours_read_images(engine: Engine) -> None:
         network_of(engine, processor.build())
 
 
+@pytest.mark.each_device
 def test_a_device_without_such_images(engine: Engine) -> None:
     if engine.capabilities.image_channels == 2:
         pytest.skip("the device has all images")

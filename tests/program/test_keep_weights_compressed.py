@@ -90,6 +90,7 @@ def test_the_product_reads_what_the_model_stores(engine: Engine, rng: np.random.
     assert [node.id for node in graph if not isinstance(node.primitive, Constant)] == ["x", "y"]
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generator, name: str) -> None:
     topology = Topology(*_chain(rng, *CHAINS[name]))

@@ -15,6 +15,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.network.network import Network
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
+from tests.devices import engine_of
 from tests.network.running import network_of, run_once
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ ROWS = {
 @pytest.fixture(scope="session", params=sorted({device.type for device in available_devices()}))
 def engine_of_type(request: pytest.FixtureRequest) -> Engine:
     """One engine per type of device: the pipeline asks for no more than that."""
-    return Engine(next(device for device in available_devices() if device.type == request.param))
+    return engine_of(next(device.name for device in available_devices() if device.type == request.param))
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -22,6 +22,7 @@ def _tensors(context: ClContext, arrays: Sequence[np.ndarray]) -> list[RemoteTen
     return made
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", ["bert_small", "yolo_small"])
 def test_models_without_a_wait(core: Core, device: DeviceInfo, user: User, name: str,
                                rng: np.random.Generator) -> None:

@@ -104,6 +104,7 @@ def test_nearest_equivalents(usm: tuple[str, ...], svm: bool, is_unified: bool, 
     assert " ".join(native_types(usm, svm, is_unified).values()) == expected
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_write_copy_read(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
@@ -120,6 +121,7 @@ def test_write_copy_read(engine: Engine, any_stream: Stream, rng: np.random.Gene
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("rows", [5, 1, 0])
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_rows(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
@@ -133,6 +135,7 @@ def test_rows(engine: Engine, any_stream: Stream, rng: np.random.Generator, one:
     np.testing.assert_array_equal(any_stream.read(target).reshape(5, 32), expected)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_parts(own: Engine, rng: np.random.Generator, one: AllocationType, other: AllocationType) -> None:
     """A part of a part is where it says it is, for transfers, rows, kernels and views."""
@@ -179,6 +182,7 @@ def test_parts_go_with_the_whole(own: Engine, kind: AllocationType) -> None:
         _ = second.native
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_kernels_take_every_type(engine: Engine, any_stream: Stream, rng: np.random.Generator, one: AllocationType,
                                  other: AllocationType) -> None:

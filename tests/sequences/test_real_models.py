@@ -44,6 +44,7 @@ def _compiled(name: str, device: str) -> clinfer.CompiledModel:
     return clinfer.Core().compile_model(model_of(name), device, {"INFERENCE_PRECISION_HINT": "f32"})
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", SHAPES)
 def test_random_sequences(device: DeviceInfo, name: str) -> None:
     request = _compiled(name, device.name).create_infer_request()
