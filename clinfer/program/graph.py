@@ -15,6 +15,7 @@ from clinfer.kernels.moves import Share
 from clinfer.kernels.selector import Selection
 from clinfer.program.constants import ConstantData
 from clinfer.program.history import History
+from clinfer.program.order import Order
 from clinfer.topology import Port, Primitive, Topology
 
 
@@ -67,6 +68,7 @@ class Graph:
     def __init__(self, topology: Topology) -> None:
         topology.check()
         self._nodes = {p.id: Node(p) for p in topology.sorted()}
+        self._order = Order(self._nodes)
         self.outputs: dict[str, Port] = topology.outputs
         self.input_names = [p.id for p in topology.inputs]
         self.constants: dict[str, ConstantData] = {}
@@ -76,7 +78,7 @@ class Graph:
             self._link(node)
 
     def __iter__(self) -> Iterator[Node]:
-        return iter(list(self._nodes.values()))
+        return iter([self._nodes[id] for id in self._order])
 
     def __getitem__(self, id: str) -> Node:
         return self._nodes[id]
@@ -120,8 +122,8 @@ class Graph:
 
     def last_of(self, nodes: Sequence[Node]) -> Node | None:
         """Which of these nodes stands last; None of none."""
-        wanted = {node.id for node in nodes}
-        return next((node for node in reversed(self._nodes.values()) if node.id in wanted), None)
+        last = self._order.last_of([node.id for node in nodes])
+        return None if last is None else self._nodes[last]
 
     def unique_id(self, wish: str) -> str:
         """An id that no node has: `wish`, or `wish` with a number behind it."""
@@ -144,8 +146,8 @@ class Graph:
 
     def move_before(self, id: str, other: str) -> None:
         """Let a node stand right before another one: behind what it reads, and before what reads it."""
-        node = self._nodes.pop(id)
-        self._insert(node, other)
+        self._order.remove(id)
+        self._order.put(id, before=other)
 
     def set_input(self, reader: str, index: int, port: Port) -> None:
         """Let input `index` of a node read another port."""
@@ -187,6 +189,7 @@ class Graph:
                                values={"by": ", ".join(self._users[id]) or "an output"})
         self._unlink(self._nodes[id])
         self.history.removed(self._nodes[id].primitive)
+        self._order.remove(id)
         del self._nodes[id], self._users[id]
         self.constants.pop(id, None)
 
@@ -232,19 +235,11 @@ class Graph:
         if primitive.id in self._nodes:
             raise ClinferError(f"two nodes have the id {primitive.id!r}", where="graph")
         node = Node(primitive)
-        if before is None:
-            self._nodes[primitive.id] = node
-        else:
-            self._insert(node, before)
+        self._nodes[primitive.id] = node
+        self._order.put(primitive.id, before)
         self._users[primitive.id] = []
         self._link(node)
         return node
-
-    def _insert(self, node: Node, before: str) -> None:
-        items = list(self._nodes.items())
-        position = next(i for i, (id, _) in enumerate(items) if id == before)
-        items.insert(position, (node.id, node))
-        self._nodes = dict(items)
 
     def _link(self, node: Node) -> None:
         for port in node.inputs:
