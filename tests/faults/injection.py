@@ -22,7 +22,7 @@ from typing import Any, Literal
 import pyopencl as cl
 
 import clinfer
-from clinfer.runtime import driver
+from clinfer.runtime import driver, program
 
 Mode = Literal["line", "bytecode", "refused", "interrupted", "signal"]
 MODES: tuple[Mode, ...] = ("line", "bytecode", "refused", "interrupted", "signal")
@@ -69,8 +69,8 @@ class Faults:
 
     def _step(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
         if event in ("line", "opcode") and frame.f_lasti not in _leaving(frame.f_code):
-            self._pass(f"{Path(frame.f_code.co_filename).stem}:{frame.f_lineno} {frame.f_code.co_name}+{frame.f_lasti}",
-                       KeyboardInterrupt)
+            self._pass(lambda: f"{Path(frame.f_code.co_filename).stem}:{frame.f_lineno} {frame.f_code.co_name}"
+                               f"+{frame.f_lasti}", KeyboardInterrupt)
         return self._step
 
     # -- the driver -----------------------------------------------------------------------------
@@ -78,26 +78,26 @@ class Faults:
     def wrap(self, call: Callable[..., Any], name: str, refuse: Callable[[], Any]) -> Callable[..., Any]:
         """A call of the driver as a point. `refuse` gives the driver's refusal, or raises it."""
         def wrapped(*given: Any, **named: Any) -> Any:
-            if self._mode == "refused" and self._is_chosen(name):
+            if self._mode == "refused" and self._is_chosen(lambda: name):
                 return refuse()
             result = call(*given, **named)
             if self._mode == "interrupted":
-                self._pass(name, KeyboardInterrupt)
+                self._pass(lambda: name, KeyboardInterrupt)
             return result
         return wrapped
 
     # -- points ---------------------------------------------------------------------------------
 
-    def _is_chosen(self, name: str) -> bool:
+    def _is_chosen(self, name: Callable[[], str]) -> bool:
         if threading.get_ident() != self._thread:
             return False
         self.count += 1
         if self.count - 1 != self._chosen:
             return False
-        self.reached = name
+        self.reached = name()
         return True
 
-    def _pass(self, name: str, error: type[BaseException]) -> None:
+    def _pass(self, name: Callable[[], str], error: type[BaseException]) -> None:
         if self._is_chosen(name):
             sys.settrace(None)
             raise error
@@ -124,6 +124,7 @@ def watch_driver() -> None:
         patch(cl._cl, name, _refuse)
     for name in ("enqueue_marker", "enqueue_barrier", "wait_for_events", "enqueue_map_buffer"):
         patch(cl, name, _refuse)
+    patch(program, "_build", _refuse_build)
     for name in ("finish", "flush"):
         patch(cl.CommandQueue, name, _refuse)
     patch(cl.Buffer, "get_sub_region", _refuse)
@@ -132,6 +133,10 @@ def watch_driver() -> None:
 
 def _refuse(code: int = REFUSAL) -> Any:
     raise cl.RuntimeError(cl._cl._ErrorRecord(msg="refused by the test", code=int(code), routine="test"))
+
+
+def _refuse_build() -> Any:
+    raise program.BuildFailure("refused by the test")
 
 
 @contextlib.contextmanager

@@ -1,17 +1,22 @@
 """One model of each kind that keeps state in a way of its own, what it computes, and how it is run."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 from openvino import opset13 as ops
 
 import clinfer
 from clinfer.api.compiled_model import CompiledModel
+from clinfer.api.device_choice import choose_device
 from clinfer.base.errors import ClinferError
+from clinfer.remote.context import ClContext
 from tests.network.loop_models import running_sums
 from tests.oracle import ov
 
@@ -129,6 +134,39 @@ class InBackground(Session):
         return list(self.request.results.values())
 
 
+class InQueue(Session):
+    """Several at a time in a queue of two requests, which hands over what an earlier inference raised."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        super().__init__(compiled)
+        self._found: dict[int, list[np.ndarray]] = {}
+        self._queue = clinfer.AsyncInferQueue(compiled, 2)
+        self._queue.set_callback(partial(_note, self._found))
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        with suppress(ClinferError):
+            self._queue.wait_all()
+        self._found.clear()
+        for number in range(3):
+            self._queue.start_async(list(inputs), number)
+        self._queue.wait_all()
+        assert all(map(np.array_equal, self._found[0], self._found[1])), "two requests differ"
+        return self._found[2]
+
+
+def _note(found: dict[int, list[np.ndarray]], request: clinfer.InferRequest, number: int) -> None:
+    found[number] = [array.copy() for array in request.results.values()]
+
+
+class Repeated(Session):
+    """The same inference so often that its plan is specialised beside it, and taken over."""
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        for _ in range(6):
+            found = super().infer(inputs)
+        return found
+
+
 class OverRemote(Session):
     """Inputs and outputs in device memory that is the user's."""
 
@@ -177,10 +215,40 @@ class Kind:
     expected: Callable[[Arrays], list[np.ndarray]]
     session: type[Session] = Session
     config: dict[str, Any] = field(default_factory=dict)
+    in_own_queue: bool = False
+    is_cold: bool = False
 
     def compile(self, core: clinfer.Core, device: str) -> CompiledModel:
-        """The model on a device."""
-        return core.compile_model(self.model(), device, self.config)
+        """The model on a device, or in a queue of the user's there; without the kernels on disk if it is `is_cold`."""
+        where = _own_queue(core, device) if self.in_own_queue else device
+        with _no_kernels() if self.is_cold else nullcontext():
+            return core.compile_model(self.model(), where, self.config)
+
+
+@cache
+def _own_context(device: str) -> cl.Context:
+    return cl.Context([choose_device(device).cl_device])
+
+
+def _own_queue(core: clinfer.Core, device: str) -> ClContext:
+    return ClContext(core, cl.CommandQueue(_own_context(device)))
+
+
+@contextmanager
+def _no_kernels() -> Iterator[None]:
+    before = os.environ.get("CLINFER_CACHE")
+    os.environ["CLINFER_CACHE"] = "0"
+    try:
+        yield
+    finally:
+        os.environ.pop("CLINFER_CACHE")
+        if before is not None:
+            os.environ["CLINFER_CACHE"] = before
+
+
+def waves() -> ov.Model:
+    x = ops.parameter([-1, 16], np.float32, name="x")
+    return ov.Model([ops.sin(ops.multiply(x, np.float32(3)))], [x], "waves")
 
 
 def _rows(rng: Rng, size: int) -> list[np.ndarray]:
@@ -197,5 +265,9 @@ KINDS = {
     "remote": Kind(lambda: chain(-1), _rows, chained, OverRemote),
     "in place": Kind(lambda: chain(-1), _rows, chained, InPlace),
     "out of order": Kind(lambda: chain(-1), _rows, chained, Session, {"execution_order": "out_of_order"}),
+    "queue": Kind(lambda: chain(-1), _rows, chained, InQueue, {"NUM_STREAMS": 2}),
+    "own queue": Kind(lambda: chain(-1), _rows, chained, in_own_queue=True),
+    "specialised": Kind(lambda: chain(-1), _rows, chained, Repeated, {"SPECIALIZE_AFTER": 2}),
+    "cold": Kind(waves, _rows, lambda inputs: [np.sin(inputs[0] * 3)], is_cold=True),
     "profiled": Kind(positives, _rows, positive, Session, {"PERF_COUNT": True}),
 }
