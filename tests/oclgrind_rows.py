@@ -46,6 +46,12 @@ def _size(case: Case) -> int:
     return sum(math.prod(shape) for shape, _ in parameter_specs(case)) + constants
 
 
+def _work(case: Case) -> int:
+    """What grows with the steps that a row takes: each element of one input may meet each of another."""
+    constants = [entry.size for entry in case.inputs if isinstance(entry, np.ndarray)]
+    return math.prod(max(size, 1) for size in [*constants, *(math.prod(shape) for shape, _ in parameter_specs(case))])
+
+
 def main(part: int, parts: int) -> int:
     """Run one of so many parts; the number of its rows that gave a wrong result or an error."""
     device = next(d for d in available_devices() if "oclgrind" in d.platform_name.lower())
@@ -53,9 +59,9 @@ def main(part: int, parts: int) -> int:
     for room in ROOMS[part::parts]:
         kernels = sorted({s.name for specs in room.kernels.values() for s in specs})
         references = [kernel for kernel in kernels if kernel.endswith("_ref")]
-        cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_size)
+        cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_work)
         tailed = [(float_rows(cases), kernel, partial(tailed_model, f"{seed_of(kernel)}"),
-                   ROWS_PER_KERNEL if kernel in references else 1)
+                   ROWS_PER_KERNEL if kernel in references and FULL else 1)
                   for kernel in kernels if room.name in WHOLE or (room.name in HOSTS and kernel in references)]
         for rows, kernel, build, most in [*((cases, k, build_model, ROWS_PER_KERNEL) for k in references), *tailed]:
             done, failed = _run_kernel(engine, rows, kernel, build, most)
@@ -73,9 +79,9 @@ def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: Model
     """Run a kernel on its first rows; how many ran and failed."""
     done = failed = 0
     for case in cases:
-        if done == most or _size(case) > LARGEST:
+        if done == most:
             break
-        if not needs(case, engine):
+        if _size(case) > LARGEST or not needs(case, engine):
             continue
         print(f"row {case.name} {kernel}", flush=True)
         os.environ["CLINFER_FORCE_KERNEL"] = f"{AGAIN}={kernel}"
