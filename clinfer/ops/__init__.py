@@ -47,6 +47,7 @@ _ROOM_NAMES = (
     "reverse",
     "reverse_sequence",
     "roi_align",
+    "roll",
     "rope",
     "scatter",
     "sdpa",
