@@ -118,7 +118,8 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     - The folding of a Tile of a scalar by no numbers ends the process.
     - Convolutions of the parts of a Split become one in groups, in whatever order a Concat takes them.
     - What FloorMod, Power and a Convert to boolean give for the bounds of integers is taken for the bounds of what they
-      give, and for a constant where it is the same for both. Abs of what sizes give is taken for none.
+      give, and for a constant where it is the same for both. Abs of what sizes give is taken for none, and so is a
+      ScatterElementsUpdate that adds to them.
     """
     kind = node.get_type_name()
     if node.get_input_size() and _is_misjudged(node):
@@ -144,7 +145,7 @@ def inputs_of_movers(node: ov.Node) -> Iterable[int]:
 
 def _is_misjudged(node: ov.Node) -> bool:
     kind = node.get_type_name()
-    is_named = kind in ("Abs", "FloorMod", "Power") or (
+    is_named = kind in ("Abs", "FloorMod", "Power", "ScatterElementsUpdate") or (
         kind == "Convert" and node.get_output_element_type(0) == ov.Type.boolean)
     return is_named and node.get_input_element_type(0).is_integral()
 

@@ -335,3 +335,13 @@ def test_what_the_transformations_throw_of_another_kind(told: list[str]) -> None
         apply_moc_transformations(model.clone(), False)
     (actual,) = NodeByNode(prepare(model))([np.int64([5, -7, 1]), np.int64([0])])
     assert actual.tolist() == [5, -2, 1] and "are left out" in told[-1]
+
+
+def test_what_is_added_to_a_size_by_a_scatter() -> None:
+    """They take the sum for the size."""
+    x, places = parameter("x", [-1]), parameter("places", [-1], "i64")
+    size = op.gather(op.shape_of(x), np.array([0]), np.array(0))
+    added = opset15.scatter_elements_update(size, np.array([0]), np.array([2]), np.array(0), "sum", True)
+    counted = op.non_zero(op.not_equal(added, np.int64(1)), "i64")
+    model = ov.Model([op.result(counted), result(op.gather(added, places, np.array(0)), "y")], [x, places])
+    assert NodeByNode(prepare(model))([np.zeros(5, np.float32), np.array([0])])[1].tolist() == [7]
