@@ -17,7 +17,8 @@ import pyopencl as cl
 
 from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.helper import receive, send
-from clinfer.runtime.probes import Bench, run_probe
+from clinfer.runtime.probe_bench import Bench
+from clinfer.runtime.probes import run_probe
 from clinfer.runtime.program import BuildFailure, binary_of, compile_source
 from clinfer.runtime.trial import Outcome, Trial, TrialBench
 

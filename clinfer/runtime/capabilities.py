@@ -18,7 +18,8 @@ from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.device import DeviceInfo, shares_host_memory
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
-from clinfer.runtime.probes import PROBES, Bench, run_probe
+from clinfer.runtime.probe_bench import Bench
+from clinfer.runtime.probes import PROBES, run_probe
 from clinfer.runtime.status import driver_error
 
 _REVISION = 4

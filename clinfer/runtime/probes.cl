@@ -1,6 +1,6 @@
 // Probes: tiny kernels that show what a device really does. One section is built at a time, by -DPROBE_<NAME>;
 // without any, it is the one that every device must run.
-// Each is called `probe`, reads 64 integers `in` (probes.INPUT repeated: 3, 5, -7, 11, two packed words, 2, 40)
+// Each is called `probe`, reads 64 integers `in` (probe_bench.INPUT repeated: 3, 5, -7, 11, two packed words, 2, 40)
 // and writes up to 64 integers `out`; the host compares. Inputs come from memory so that nothing folds away.
 
 #if defined(PROBE_FP16)

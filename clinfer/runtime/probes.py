@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -17,11 +14,8 @@ import pyopencl as cl
 from clinfer.runtime import driver
 from clinfer.runtime.memory_types import HOST_VISIBLE, IN_PLACE_ALIGNMENT, NativeType
 from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
-from clinfer.runtime.program import BuildFailure, compile_source
+from clinfer.runtime.probe_bench import COUNT, POISON, Bench
 
-INPUT = (3, 5, -7, 11, 0x01020304, 0x7FFF0201, 2, 40)
-_COUNT = 64
-_POISON = 0x5A5A5A5A
 _STRUCT = struct.pack("ifqhh18i", 21, 22.0, 23, 0, 24, *range(100, 118)) + bytes(4)
 _LANGUAGE_OPTIONS = ("", "-cl-std=CL3.0", "-cl-std=CL2.0")
 _LOCAL_MEMORY_CANDIDATES = (232432, 166912, 101376, 65536, 49152)
@@ -32,52 +26,7 @@ _SUBGROUP_SIZES = (8, 16, 32, 64)
 _SUBGROUP_FAMILIES = ("khr_shuffle", "intel_shuffle", "intel_block_read")
 
 
-@dataclass(frozen=True)
-class Bench:
-    """A context of the device under test."""
-
-    context: cl.Context
-    device: cl.Device
-
-    def build(self, section: str, options: str = "") -> cl.Kernel:
-        """The kernel of one section of `probes.cl`; BuildFailure if there is none."""
-        options = f"-DPROBE_{section.upper()} {options}".strip()
-        program = compile_source(self.context, self.device, _source(), options)
-        handle, status = driver.create_kernel(program.int_ptr, "probe")
-        if not handle:
-            raise BuildFailure(f"status {status}")
-        return driver.wrap_kernel(handle)
-
-    def run(self, section: str, *, options: str = "", local_size: int = 1, argument: bytes = b"",
-            queue_properties: int = 0) -> np.ndarray | None:
-        """What one work-group wrote (poison elsewhere), or None if the kernel did not build or run."""
-        try:
-            kernel = self.build(section, options)
-            if argument:
-                kernel._set_arg_buf(2, argument)
-            return self._launch(kernel, local_size, queue_properties)
-        except (cl.Error, BuildFailure):
-            return None
-
-    def _launch(self, kernel: cl.Kernel, local_size: int, queue_properties: int) -> np.ndarray:
-        queue = cl.CommandQueue(self.context, self.device, queue_properties)
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        out = np.full(_COUNT, _POISON, np.int32)
-        inputs = cl.Buffer(self.context, flags, hostbuf=np.resize(np.array(INPUT, np.int32), _COUNT))
-        outputs = cl.Buffer(self.context, flags, hostbuf=out)
-        kernel.set_arg(0, inputs)
-        kernel.set_arg(1, outputs)
-        event = cl.enqueue_nd_range_kernel(queue, kernel, (local_size,), (local_size,))
-        cl._cl._enqueue_read_buffer(queue, outputs, out, 0, [event], True)
-        return out
-
-
 Probe = Callable[[Bench], Any]
-
-
-@cache
-def _source() -> str:
-    return resources.files(__package__).joinpath("probes.cl").read_text(encoding="utf-8")
 
 
 def _writes(section: str, *expected: int, **how: Any) -> Probe:
@@ -122,7 +71,7 @@ def _subgroups(bench: Bench) -> dict[str, Any] | None:
 
 def _subgroup_size(bench: Bench, section: str, options: str) -> int:
     """The size that every work-item saw, all of them with right results; else 0."""
-    out = bench.run(section, options=options, local_size=_COUNT)
+    out = bench.run(section, options=options, local_size=COUNT)
     return int(out[0]) if out is not None and out[0] > 1 and bool((out == out[0]).all()) else 0
 
 
@@ -144,7 +93,7 @@ def _shared_virtual_memory(bench: Bench) -> bool:
 def _works_in(bench: Bench, calls: PointerCalls, kind: NativeType) -> bool:
     """Whether kernel and copies find there what the other wrote, and the host as well, if it may look."""
     kernel, queue = bench.build("usm"), cl.CommandQueue(bench.context, bench.device)
-    given, found = np.array([20, _POISON], np.int32), np.zeros(2, np.int32)
+    given, found = np.array([20, POISON], np.int32), np.zeros(2, np.int32)
     try:
         address = calls.allocate[kind](given.nbytes)
     except driver.StatusError:
@@ -194,7 +143,7 @@ def _works_on(queue: cl.CommandQueue, kernel: cl.Kernel, buffer: cl.Buffer, seen
     """Whether a kernel reads what the host put there, and the host what the kernel did, twice over."""
     kernel.set_arg(0, buffer)
     for number in (20, 30):
-        seen[:2] = number, _POISON
+        seen[:2] = number, POISON
         cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
         queue.finish()
         if seen[:2].tolist() != [number, number + 1]:
@@ -205,7 +154,7 @@ def _works_on(queue: cl.CommandQueue, kernel: cl.Kernel, buffer: cl.Buffer, seen
 def _overlapping_parts(bench: Bench) -> bool:
     """Whether kernels can work in sub-buffers that overlap, again and again; there are drivers that crash."""
     kernel, queue = bench.build("usm"), cl.CommandQueue(bench.context, bench.device)
-    given, found = np.array([20, _POISON], np.int32), np.zeros(2, np.int32)
+    given, found = np.array([20, POISON], np.int32), np.zeros(2, np.int32)
     for turn in range(_PART_TURNS):
         whole = cl.Buffer(bench.context, cl.mem_flags.READ_WRITE, 8 * _PART_BYTES + turn * 4096)
         parts = [whole.get_sub_region(start * _PART_BYTES // 2, _PART_BYTES) for start in range(8)]
@@ -237,7 +186,7 @@ def _reads_image(bench: Bench, order: int, channels: int) -> bool:
             image = cl.create_image(bench.context, flags, cl.ImageFormat(order, kind), (2, 2), hostbuf=given)
         except cl.Error:
             return False
-        found = np.full(4, _POISON, np.int32)
+        found = np.full(4, POISON, np.int32)
         outputs = cl.Buffer(bench.context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=found)
         kernel.set_args(image, outputs)
         cl.enqueue_nd_range_kernel(queue, kernel, (4,), (4,))

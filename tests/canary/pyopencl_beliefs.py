@@ -71,7 +71,7 @@ def _programs() -> None:
 
 
 @BELIEFS.that("Kernel._set_arg_buf(index, bytes) sets a struct by value, and kernel objects take buffers by set_arg",
-              "clinfer/runtime/trial.py", "clinfer/runtime/probes.py", private=("_set_arg_buf",))
+              "clinfer/runtime/trial.py", "clinfer/runtime/probe_bench.py", private=("_set_arg_buf",))
 def _arguments() -> None:
     kernel = cl.Kernel(_program(), "scale")
     given, taken = _buffer(np.arange(4, dtype=np.int32)), _buffer(np.zeros(4, np.int32))
@@ -83,7 +83,7 @@ def _arguments() -> None:
 
 
 @BELIEFS.that("_enqueue_write_buffer and _enqueue_read_buffer take (queue, buffer, array, offset, events, blocking) by "
-              "position", "clinfer/runtime/transfers.py", "clinfer/runtime/probes.py",
+              "position", "clinfer/runtime/transfers.py", "clinfer/runtime/probes.py", "clinfer/runtime/probe_bench.py",
               private=("_enqueue_read_buffer", "_enqueue_write_buffer"))
 def _transfers() -> None:
     buffer, found = _buffer(np.zeros(4, np.int32)), np.zeros(2, np.int32)
