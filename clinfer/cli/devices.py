@@ -7,6 +7,7 @@ from typing import Any
 
 from clinfer.cli.table import print_json, print_table
 from clinfer.runtime.capabilities import Capabilities, probe_capabilities
+from clinfer.runtime.ceilings import Ceilings
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import discover
@@ -22,7 +23,7 @@ def print_devices(as_json: bool) -> None:
         print_json([_describe(device, able) for device, able in found])
     else:
         print_table("OpenCL devices", ("name", "device", "platform", "driver", "memory", "units", "found",
-                                       "capabilities"), [_row(device, able) for device, able in found])
+                                       "capabilities", "ceilings"), [_row(device, able) for device, able in found])
     asked = discover()
     for line in (*asked.failures, *missing_gpus(asked)):
         print(f"clinfer: {line}", file=sys.stderr)
@@ -41,4 +42,10 @@ def _row(device: DeviceInfo, able: Capabilities) -> tuple[str, ...]:
         abilities.append("sub-groups " + "/".join(map(str, able.subgroup_sizes)))
     return (device.name, device.full_name, device.platform_name, device.driver_version,
             f"{able.global_mem_size / 2**30:.1f} GiB", str(able.compute_units), device.found,
-            ", ".join(abilities) or "none")
+            ", ".join(abilities) or "none", _speed(able.ceilings))
+
+
+def _speed(most: Ceilings) -> str:
+    rates = {"f32": most.f32, "f16": most.f16, "tensor": most.tensor}
+    return (", ".join(f"{name} {rate:g}" for name, rate in rates.items() if rate)
+            + f" GFLOP/s, memory {most.memory:g}, cache {most.cache:g} GB/s, launch {most.launch / 1000:g} us")

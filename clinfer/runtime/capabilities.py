@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,15 @@ from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.base.trusted_folder import TrustedFolder
+from clinfer.runtime.ceilings import Ceilings, are_measured, ceilings_of
 from clinfer.runtime.device import DeviceInfo, shares_host_memory
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
 from clinfer.runtime.probe_bench import Bench
-from clinfer.runtime.probes import PROBES, run_probe
+from clinfer.runtime.probes import NEEDS, PROBES, run_probe
 from clinfer.runtime.status import driver_error
 
-_REVISION = 4
+_REVISION = 5
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -79,6 +80,8 @@ class Capabilities:
     """The most channels (2 at most) of 8 bits of images that kernels can read; 0 without images."""
     buffers_in_place: bool
     """Buffers lie where the host sees them without mapping, those over an array in that array: a CPU's do."""
+    ceilings: Ceilings
+    """How fast it is. Unlike the abilities, this differs from one time that it is measured to the next."""
 
     @property
     def usm(self) -> bool:
@@ -139,6 +142,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         integer_dot_product_option=str(dot["option"]) if dot else "",
         usm_types=tuple(map(str, answers["usm"] or ())),
         image_channels=int(answers["image_channels"] or 0),
+        ceilings=ceilings_of(answers, device.type, unit.max_compute_units),
         **flags)
 
 
@@ -157,6 +161,8 @@ def _probe_and_store(device: DeviceInfo) -> dict[str, Any]:
     if not answers["runs"]:
         raise ClinferError("the device cannot build and run a trivial kernel", where=f"device {device}",
                            hint="reinstall its OpenCL driver, or choose another device")
+    if not are_measured(answers):
+        log(1, f"How fast {device} is could not be measured: the defaults of its type hold")
     if knobs.cache_enabled():
         _store(device, answers)
     return answers
@@ -177,14 +183,13 @@ def _probe_in_helper(device: DeviceInfo) -> dict[str, Any]:
 
 def _ask(helper: Helper, answers: dict[str, Any]) -> None:
     """Add the missing answers, until a probe takes the helper down."""
-    for name in PROBES:
-        if name not in answers:
-            try:
-                answers[name] = helper.request(("probe", name), _PROBE_TIMEOUT_S)
-            except HelperFailure as failure:
-                log(1, f"Probe {name} failed: {failure}")
-                answers[name] = None
-                return
+    for name in _unanswered(answers):
+        try:
+            answers[name] = helper.request(("probe", name), _PROBE_TIMEOUT_S)
+        except HelperFailure as failure:
+            log(1, f"Probe {name} failed: {failure}")
+            answers[name] = None
+            return
 
 
 def _probe_here(device: DeviceInfo, answers: dict[str, Any]) -> None:
@@ -193,9 +198,18 @@ def _probe_here(device: DeviceInfo, answers: dict[str, Any]) -> None:
         bench = Bench(cl.Context([device.cl_device]), device.cl_device)
     except cl.Error as error:
         raise driver_error(error, "open the device", where=f"device {device}") from None
+    for name in _unanswered(answers):
+        answers[name] = run_probe(bench, name)
+
+
+def _unanswered(answers: dict[str, Any]) -> Iterator[str]:
+    """The probes to run, in order; those that need what is not there are answered with None here."""
     for name in PROBES:
         if name not in answers:
-            answers[name] = run_probe(bench, name)
+            if name in NEEDS and not answers[NEEDS[name]]:
+                answers[name] = None
+            else:
+                yield name
 
 
 def _file(device: DeviceInfo) -> tuple[TrustedFolder, str]:

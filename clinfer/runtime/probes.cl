@@ -135,6 +135,71 @@ kernel void probe(read_only image2d_t in, global int* out) {
     out[get_global_id(0)] = texel.x + 1000 * texel.y;
 }
 
+// Ceilings: how much a device does in a nanosecond. Every work-item takes `turns` turns; vectors have WIDTH lanes, and
+// CHAINS multiply-adds do not wait for one another.
+#elif defined(PROBE_RATES) || defined(PROBE_HALF_RATE)
+#define JOINED(type, width) type##width
+#define VECTOR(type, width) JOINED(type, width)
+#ifdef PROBE_HALF_RATE
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef half Number;
+typedef VECTOR(half, WIDTH) Numbers;
+#else
+typedef float Number;
+typedef VECTOR(float, WIDTH) Numbers;
+#endif
+typedef VECTOR(uint, WIDTH) Words;
+
+kernel void multiply_add(global const int* in, global Numbers* out, int turns) {
+    Numbers sums[CHAINS], scale = (Numbers)((Number)1 / (Number)in[0]), offset = (Numbers)((Number)in[1]);
+    #pragma unroll
+    for (int i = 0; i < CHAINS; ++i) sums[i] = (Numbers)((Number)(in[2] + i));
+    for (int turn = 0; turn < turns; ++turn)
+        #pragma unroll
+        for (int i = 0; i < CHAINS; ++i) sums[i] = sums[i] * scale + offset;
+    for (int i = 1; i < CHAINS; ++i) sums[0] += sums[i];
+    out[get_global_id(0)] = sums[0];
+}
+
+#ifdef PROBE_RATES
+// In a turn a group reads one of `parts` parts of `length` words, and in the next one that which is `shift` behind it.
+kernel void sum_words(global const Words* in, global Words* out, int turns, int length, int parts, int shift) {
+    Words sums[4] = {(Words)0, (Words)0, (Words)0, (Words)0};
+    int items = get_local_size(0);
+    for (int turn = 0; turn < turns; ++turn) {
+        int part = (get_group_id(0) + turn * shift) % parts;
+        global const Words* words = in + (size_t)part * length + get_local_id(0);
+        for (int at = 0; at < length; at += 4 * items)
+            #pragma unroll
+            for (int i = 0; i < 4; ++i) sums[i] += words[at + i * items];
+    }
+    out[get_global_id(0)] = sums[0] + sums[1] + sums[2] + sums[3];
+}
+
+kernel void touch(global int* out) {
+    out[get_global_id(0)] += 1;
+}
+#endif
+
+#elif defined(PROBE_TENSOR_RATE)
+// A warp multiplies [16, 16] by [16, 8] in each of CHAINS chains, halves with float sums.
+kernel void multiply_add(global const int* in, global float4* out, int turns) {
+    float sums[CHAINS][4];
+    #pragma unroll
+    for (int i = 0; i < CHAINS; ++i) sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = in[2] + i;
+    uint a = in[0], b = in[1];
+    for (int turn = 0; turn < turns; ++turn)
+        #pragma unroll
+        for (int i = 0; i < CHAINS; ++i)
+            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %4, %5}, "
+                         "{%4, %5}, {%0, %1, %2, %3};"
+                         : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3]) : "r"(a), "r"(b));
+    float4 total = (float4)(0);
+    #pragma unroll
+    for (int i = 0; i < CHAINS; ++i) total += (float4)(sums[i][0], sums[i][1], sums[i][2], sums[i][3]);
+    out[get_global_id(0)] = total;
+}
+
 #elif defined(PROBE_USM)
 kernel void probe(global int* shared) {
     shared[1] = shared[0] + 1;

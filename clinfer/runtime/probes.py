@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from clinfer.runtime import driver
+from clinfer.runtime import driver, rates
 from clinfer.runtime.memory_types import HOST_VISIBLE, IN_PLACE_ALIGNMENT, NativeType
 from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
 from clinfer.runtime.probe_bench import COUNT, POISON, Bench
@@ -217,8 +217,14 @@ PROBES: Mapping[str, Probe] = {
     "overlapping_parts": _overlapping_parts,
     "image_channels": _image_channels,
     "buffers_in_place": _buffers_in_place,
+    "rates": rates.base_rates,
+    "half_rate": rates.half_rate,
+    "tensor_rate": rates.tensor_rate,
 }
 """Every probe by name; `runs` must work on any device."""
+
+NEEDS: Mapping[str, str] = {"half_rate": "fp16", "tensor_rate": "tensor_cores"}
+"""Probes that need what another one, before them, found to work."""
 
 
 def run_probe(bench: Bench, name: str) -> Any:

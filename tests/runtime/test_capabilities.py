@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_subgroup_answers_agree(engine: Engine) -> None:
 def test_probed_once_then_read_from_disk(empty_cache: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch,
                                          ) -> None:
     first = probe_capabilities(engine.device)
-    assert first == engine.capabilities
+    assert replace(first, ceilings=engine.capabilities.ceilings) == engine.capabilities
     assert len(list(empty_cache.iterdir())) == 1
     capabilities._known.clear()
     monkeypatch.setattr(capabilities, "_probe_and_store", lambda device: pytest.fail("probed again"))
@@ -127,9 +128,10 @@ def test_a_probe_that_kills_its_process_means_no(engine: Engine, empty_cache: Pa
 
 def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: Path, overlapping: None,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the probes ends the process where buffers may not overlap."""
+    """One of the probes ends the process where buffers may not overlap. How fast the device is differs."""
     monkeypatch.setattr(helper.sys, "executable", "/does/not/exist")
-    assert probe_capabilities(engine.device) == engine.capabilities
+    found = probe_capabilities(engine.device)
+    assert replace(found, ceilings=engine.capabilities.ceilings) == engine.capabilities
 
 
 def test_a_device_that_runs_nothing_is_refused(engine: Engine, empty_cache: Path,
@@ -142,6 +144,5 @@ def test_a_device_that_runs_nothing_is_refused(engine: Engine, empty_cache: Path
 
 
 def test_a_helper_refuses_another_device(device: DeviceInfo) -> None:
-    from dataclasses import replace
     with pytest.raises(HelperFailure, match="does not see"):
         Helper(replace(device, driver_version="another"))

@@ -31,8 +31,9 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.topology import Topology
 
-_HOST_CAPABILITIES = ("global_mem_size", "max_alloc_size")
-"""What depends on the machine's memory and decides nothing in a program."""
+_HOST_CAPABILITIES = ("global_mem_size", "max_alloc_size", "ceilings")
+"""What decides nothing about whether a program is right: the machine's memory, and how fast it was when that was
+measured."""
 
 
 def made_with(engine: Engine) -> dict[str, str]:
