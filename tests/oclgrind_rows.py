@@ -22,6 +22,7 @@ from clinfer.ops.sdpa import ScaledDotProductAttention
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
+from tests.candidates import kernels_of_room
 from tests.network.running import check, network_of
 from tests.oracle import CpuPlugin, assert_close, build_model, parameter_specs
 from tests.program.attention_models import HIDDEN, attention_graph, attention_model
@@ -57,7 +58,7 @@ def main(part: int, parts: int) -> int:
     device = next(d for d in available_devices() if "oclgrind" in d.platform_name.lower())
     engine, failures, ran = Engine(device), 0, 0
     for room in ROOMS[part::parts]:
-        kernels = sorted({s.name for specs in room.kernels.values() for s in specs})
+        kernels = kernels_of_room(room.name)
         references = [kernel for kernel in kernels if kernel.endswith("_ref")]
         cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_work)
         tailed = [(float_rows(cases), kernel, partial(tailed_model, f"{seed_of(kernel)}"),
@@ -102,7 +103,7 @@ def _run_attention(engine: Engine) -> tuple[int, int]:
     """Every attention kernel on parts of tensors, written in one way or, in full, in all; how many ran and failed."""
     seed, done, failed = seed_of("attention"), 0, 0
     rng = np.random.default_rng(seed)
-    kernels = [spec.name for spec in ATTENTION]
+    kernels = [each.name for each in ATTENTION.kernels]
     for name, kernel in product(WRITTEN, kernels) if FULL else ((rng.choice(WRITTEN), name) for name in kernels):
         print(f"attention {name} {kernel}", flush=True)
         model = attention_model(name, seed, -1, -1, HIDDEN)

@@ -103,8 +103,8 @@ class Layout:
 
     @cached_property
     def count(self) -> int:
-        """Logical elements."""
-        return math.prod(self.static_shape)
+        """Logical elements; open while the shape is."""
+        return math.prod(self.shape)  # type: ignore[arg-type]
 
     @cached_property
     def byte_size(self) -> int:

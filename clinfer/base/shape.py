@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Natural
@@ -13,10 +14,19 @@ UNBOUNDED = 2**62
 
 @dataclass(frozen=True)
 class Dim:
-    """A dimension known at run time only, within [low, high] (high UNBOUNDED: no limit)."""
+    """A dimension known at run time only, within [low, high] (high UNBOUNDED: no limit).
+
+    Arithmetic with it gives `ANY`: what is computed of an open size is open.
+    """
 
     low: Natural = 0
     high: Natural = UNBOUNDED
+
+    def _open(self, other: object = None) -> Any:
+        return ANY
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _open
+    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = __ceil__ = __floor__ = _open
 
     def admits(self, size: int) -> bool:
         """Whether a run-time size lies within the bounds."""

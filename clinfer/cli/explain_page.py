@@ -9,6 +9,7 @@ from clinfer.cli.explain import Report, time_key
 from clinfer.cli.explain_tables import summary
 from clinfer.cli.graph_layout import draw_graph
 from clinfer.cli.page_file import fill_page, write_file
+from clinfer.kernels.cost import show_time
 from clinfer.kernels.jitter import kernel_source
 from clinfer.program.explanation import ExplainedNode, Explanation
 
@@ -71,8 +72,9 @@ class _Pages:
             del data[unused]
         return {**data, "id": node.primitive, "title": _title(node), "work": node.work, "joined": joined,
                 "bodies": bodies, "shape": " ".join(_short(layout) for layout in node.outputs),
-                "kernels": [{"name": k.name, "score": f"{k.score:g}", "sources": [self._source(*s) for s in k.sources]}
-                            for k in node.kernels],
+                "kernels": [{"name": kernel.name, "cost": show_time(kernel.cost),
+                             "sources": [self._source(*source) for source in kernel.sources]}
+                            for kernel in node.kernels],
                 "us": time.device_us if time else None, "host_us": time.host_us if time else None,
                 "ran": time.kernel if time else "", "ran_shapes": time.shapes if time else ()}
 

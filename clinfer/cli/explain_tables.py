@@ -9,6 +9,7 @@ from clinfer.cli.choices import Sorting
 from clinfer.cli.explain import Report, all_nodes, as_data, time_key
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.cli.usage import UsageError
+from clinfer.kernels.cost import show_time
 from clinfer.program.explanation import ExplainedNode
 
 _NAMES_SHOWN = 3
@@ -100,8 +101,8 @@ def _row(report: Report, line: _Line) -> tuple[str, ...]:
 
 def _print_reasons(report: Report) -> None:
     nodes = tuple(node for _, node in all_nodes(report.explanation))
-    print_table("kernels", ("primitive", "kernel", "score", "layout"), [
-        (name, kernel.name, f"{kernel.score:g}", " ".join(node.outputs))
+    print_table("kernels", ("primitive", "kernel", "estimate", "layout"), [
+        (name, kernel.name, show_time(kernel.cost), " ".join(node.outputs))
         for name, node in all_nodes(report.explanation) for kernel in node.kernels])
     print_table("kernels passed over", ("kernel", "reason", "how often", "primitives"),
                 _passed_over(nodes))
@@ -177,7 +178,7 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows = [("primitive", node.primitive), ("type", node.type), ("carried out as", node.work)]
     rows += [("implementation type", node.implementation_type)] if node.implementation_type else []
     rows += [("chosen for", node.why)] if node.why else []
-    rows += [("stands in", f"{kernel.name} (score {kernel.score:g}) when those before refuse the actual shapes")
+    rows += [("stands in", f"{kernel.name} ({show_time(kernel.cost)}) for the shapes that it is the fastest for")
              for kernel in node.kernels[1:]]
     rows += [("passed over", f"{kernel}: {reason}") for kernel, reason in node.rejected]
     rows += [("not of type", f"{name}: {reason}") for name, reason in node.refused_types]

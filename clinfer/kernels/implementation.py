@@ -1,31 +1,38 @@
-"""The implementation of a primitive: a kernel specification with its generated code."""
+"""The implementation of a problem: a candidate with the code that was generated for it."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage, pack_block
-from clinfer.kernels.spec import BufferRef, Dispatch, KernelParams, KernelSpec, Stage, stages_of
-from clinfer.kernels.tails import tail_operands
+from clinfer.kernels.contract import BufferRef, Candidate, Lowered, Operand, Problem, Stage, Work
+from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage, kernel_folder, pack_block
+from clinfer.kernels.tails import check_tails, tail_operands
 
 
 @dataclass(frozen=True)
 class StageImpl:
-    """One kernel function: its specification, its code and the buffers it takes, in order."""
+    """The code of one stage, the buffers that it takes, in order, and its .cl file as (package, file)."""
 
-    stage: Stage
     code: StageCode
     buffers: tuple[BufferRef, ...]
+    source: tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """All stages of a kernel for one primitive, and the parameters for which their code was generated."""
+    """The code of all stages of a candidate, and the problem for which it was generated; `is_baked`: known sizes are
+    constants in it."""
 
-    spec: KernelSpec
-    params: KernelParams
+    candidate: Candidate
+    problem: Problem
     stages: tuple[StageImpl, ...]
+    is_baked: bool = False
+
+    @property
+    def name(self) -> str:
+        """The candidate's name."""
+        return self.candidate.name
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class StageLaunch:
 
     kernel_id: str
     arguments: tuple[int, ...]
-    dispatch: Dispatch
+    work: Work
 
     @property
     def block(self) -> bytes:
@@ -42,51 +49,60 @@ class StageLaunch:
         return pack_block(self.arguments, self.kernel_id)
 
 
-def generate(spec: KernelSpec, params: KernelParams, bake: bool = False) -> Implementation:
-    """The code of every stage for these parameters (layouts may be dynamic); with `bake` every size, pitch and
-    offset that they fix is a constant in it."""
-    stages = []
-    for stage in stages_of(spec, params):
-        stage = replace(stage, bake=stage.bake or bake)
-        stages.append(stage_with_code(stage, generate_stage(stage, params), params))
-    return Implementation(spec, params, tuple(stages))
+def generate(candidate: Candidate, problem: Problem, bake: bool = False) -> Implementation:
+    """The code of every stage for a problem (whose layouts may be open); with `bake` every size, pitch and offset that
+    is known is a constant in it. What tails read must stretch to the result."""
+    check_tails(problem)
+    stages = candidate.lower(problem).stages
+    return Implementation(candidate, problem, tuple(
+        stage_with_code(stage, generate_stage(stage, problem, bake), problem) for stage in stages), bake)
 
 
-def stage_with_code(stage: Stage, code: StageCode, params: KernelParams) -> StageImpl:
-    """A stage whose code was generated for these parameters. Errors: ClinferError for the code of another stage."""
-    operands = stage.operands(params) + tail_operands(stage, params)
-    code.check_fields(operands, stage.arguments(params))
-    return StageImpl(stage, code, tuple(operand.buffer for operand in operands))
+def stage_with_code(stage: Stage, code: StageCode, problem: Problem) -> StageImpl:
+    """A stage whose code was generated for this problem. Errors: ClinferError for the code of another stage."""
+    operands = _operands(stage, problem)
+    code.check_fields(operands, stage.arguments)
+    return StageImpl(code, tuple(operand.buffer for operand in operands),
+                     (kernel_folder(stage, problem.primitive), stage.source))
 
 
-def bind(implementation: Implementation, params: KernelParams) -> tuple[StageLaunch, ...]:
-    """Arguments and work sizes of every stage for static layouts; ClinferError for too large a tensor."""
-    _check_sizes(params)
+def bind(implementation: Implementation, problem: Problem,
+         lowered: Lowered | None = None) -> tuple[StageLaunch, ...]:
+    """Arguments and work sizes of every stage for static layouts; ClinferError for too large a tensor.
+
+    `lowered`: what the candidate makes of the problem, where that is known already.
+    """
+    _check_sizes(problem)
+    check_tails(problem)
+    stages = (lowered or implementation.candidate.lower(problem)).stages
     launches = []
-    for part in implementation.stages:
+    for part, stage in zip(implementation.stages, stages, strict=True):
+        assert stage.work is not None
         try:
-            operands = part.stage.operands(params) + tail_operands(part.stage, params)
-            values = part.code.argument_values(operands, part.stage.arguments(params))
-            launches.append(StageLaunch(part.code.kernel_id, values,
-                                        _with_local_size(part.stage.dispatch(params), params)))
+            values = part.code.argument_values(_operands(stage, problem), stage.arguments)
         except ClinferError as error:
-            raise error.at(params.primitive.where) from None
+            raise error.at(problem.primitive.where) from None
+        launches.append(StageLaunch(part.code.kernel_id, values, _with_local_size(stage.work, problem)))
     return tuple(launches)
 
 
-def holds_for(implementation: Implementation, params: KernelParams) -> bool:
+def holds_for(implementation: Implementation, problem: Problem) -> bool:
     """Whether the numbers that are constants in the code are those of static layouts."""
-    for part in implementation.stages:
-        stage, built = part.stage, implementation.params
-        if not stage.bake:
-            continue
-        pairs = zip(stage.operands(built) + tail_operands(stage, built),
-                    stage.operands(params) + tail_operands(stage, params), strict=True)
+    if not implementation.is_baked:
+        return True
+    built = implementation.problem
+    for before, now in zip(implementation.candidate.lower(built).stages,
+                           implementation.candidate.lower(problem).stages, strict=True):
+        pairs = zip(_operands(before, built), _operands(now, problem), strict=True)
         if not all(_is_instance(one.view, other.view) for one, other in pairs):
             return False
-        if built.is_static and dict(stage.arguments(built)) != dict(stage.arguments(params)):
+        if built.is_static and dict(before.arguments) != dict(now.arguments):
             return False
     return True
+
+
+def _operands(stage: Stage, problem: Problem) -> tuple[Operand, ...]:
+    return stage.operands + tail_operands(stage, problem)
 
 
 def _is_instance(built: TensorView, view: TensorView) -> bool:
@@ -99,17 +115,17 @@ def _is_instance(built: TensorView, view: TensorView) -> bool:
                     for have, want, size in zip(built.pitches, view.pitches, view.sizes, strict=True)))
 
 
-def _check_sizes(params: KernelParams) -> None:
-    for layout in params.all_inputs + params.outputs:
+def _check_sizes(problem: Problem) -> None:
+    for layout in problem.all_inputs + problem.outputs:
         if layout.physical_count > LARGEST_INDEX:
-            raise ClinferError("a tensor is too large to be indexed with 32 bits", where=params.primitive.where,
+            raise ClinferError("a tensor is too large to be indexed with 32 bits", where=problem.primitive.where,
                                values={"tensor": layout, "elements": layout.physical_count},
                                hint="split the tensor along its batch")
 
 
-def _with_local_size(dispatch: Dispatch, params: KernelParams) -> Dispatch:
+def _with_local_size(work: Work, problem: Problem) -> Work:
     """On CPUs a work-item without a group is a group: a size that the driver chose would depend on the shape,
     and drivers that compile per group size (PoCL) would compile in the middle of an inference."""
-    if dispatch.local_size is not None or params.capabilities.device_type != "CPU":
-        return dispatch
-    return replace(dispatch, local_size=(1,) * len(dispatch.global_size))
+    if work.local_size is not None or not problem.runs_on_cpu:
+        return work
+    return replace(work, local_size=(1,) * len(work.global_size))

@@ -25,8 +25,9 @@ from importlib import resources
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import Constant, KernelParams, Operand, Stage, kernel_folder
+from clinfer.kernels.contract import Constant, Operand, Problem, Stage
 from clinfer.kernels.tails import tail_macros, tail_operands
+from clinfer.topology.primitive import Primitive
 
 LARGEST_INDEX = 2**31 - 1
 _DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
@@ -131,21 +132,27 @@ def common_source() -> str:
                      for name in ("types.cl", "math.cl", "subgroup.cl", "tails.cl"))
 
 
-def generate_stage(stage: Stage, params: KernelParams) -> StageCode:
-    """The source of one stage for these parameters (layouts may be dynamic)."""
+def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageCode:
+    """The source of one stage for a problem (whose layouts may be open); with `bake`, the sizes, pitches and offsets
+    that are known are constants in it, and so are the stage's arguments if all layouts are static."""
     writer = _Writer()
-    own, tails = stage.operands(params), tail_operands(stage, params)
-    for index, operand in enumerate(own + tails):
-        _write_operand(writer, index, operand, stage.bake)
-    for name, value in (*stage.constants(params).items(), *tail_macros(stage, params).items()):
+    tails = tail_operands(stage, problem)
+    for index, operand in enumerate(stage.operands + tails):
+        _write_operand(writer, index, operand, bake)
+    for name, value in (*stage.constants.items(), *tail_macros(stage, problem).items()):
         writer.define(name, literal(value))
-    bake_arguments = stage.bake and params.is_static
-    for name, argument in stage.arguments(params).items():
+    bake_arguments = bake and problem.is_static
+    for name, argument in stage.arguments.items():
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
-    body = kernel_source(kernel_folder(stage, params.primitive), stage.source)
+    body = kernel_source(kernel_folder(stage, problem.primitive), stage.source)
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
-    kernel_id = f"{stage.entry}_{identity.hexdigest()[:16]}"
+    kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"
     return StageCode(kernel_id, _assemble(kernel_id, writer, len(tails), body), tuple(writer.fields))
+
+
+def kernel_folder(stage: Stage, primitive: Primitive) -> str:
+    """The package whose folder holds the stage's .cl file."""
+    return stage.package or type(primitive).__module__.rpartition(".")[0]
 
 
 def operand_macros(operand: Operand) -> list[str]:

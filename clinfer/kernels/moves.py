@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clinfer.kernels.spec import KernelParams, Move
+from clinfer.kernels.contract import Move, Problem
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,26 @@ def shares_of(moves: Sequence[Move | None]) -> tuple[Share, ...]:
     return tuple(Share(stage, move.input, move.output, writers.count(move.output) == 1) for stage, move in found)
 
 
-def offset_within(share: Share, move: Move | None, params: KernelParams) -> int | None:
+def offset_within(share: Share, move: Move | None, problem: Problem) -> int | None:
     """Where in bytes the moved tensor starts within the other one, so that the stage has nothing to do; None where
     it must be carried out."""
-    if move is None or move.run is None or why_copied(share, move, params) is not None:
+    if move is None or move.run is None or why_copied(share, move, problem) is not None:
         return None
     source, target, _ = move.run
     return source if share.output_moves else target
 
 
-def why_copied(share: Share, move: Move | None, params: KernelParams) -> str | None:
+def why_copied(share: Share, move: Move | None, problem: Problem) -> str | None:
     """Why a stage must be carried out for static layouts, or None."""
     if move is None or move.run is None:
         return "the elements are no single run of bytes on both sides"
     source, target, nbytes = move.run
-    moved = params.outputs[share.output] if share.output_moves else params.inputs[share.input]
+    moved = problem.outputs[share.output] if share.output_moves else problem.inputs[share.input]
     own, place = (target, source) if share.output_moves else (source, target)
     if nbytes == 0:
         return "there are no elements"
     if own != 0 or nbytes != moved.byte_size:
         return "the run is not all of the tensor that would lie within the other"
-    if place and not params.capabilities.overlapping_parts:
+    if place and not problem.capabilities.overlapping_parts:
         return "the device has no buffers that overlap"
-    return None if place % params.capabilities.buffer_alignment == 0 else "no buffer of the device can start there"
+    return None if place % problem.capabilities.buffer_alignment == 0 else "no buffer of the device can start there"

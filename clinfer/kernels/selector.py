@@ -1,18 +1,28 @@
-"""The kernel selector: picks the best kernel of a table and says why every other was passed over."""
+"""The kernel selector: picks the fastest kernels of a table and says why every other was passed over.
+
+What it compares is estimated time. Where sizes are open, it asks for the times of samples, problems whose sizes may
+well come: what is the fastest for one of them by a clear margin is built too, and each shape takes what is fastest
+for it of what was built.
+"""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.kernels.spec import Formats, KernelParams, KernelSpec, stages_of
-from clinfer.kernels.tails import tail_layout, tails_refusal
+from clinfer.base.shape import Size
+from clinfer.kernels.contract import Candidate, Formats, Kernel, KernelTable, Problem
+from clinfer.kernels.cost import show_time
 
 
 @dataclass(frozen=True)
 class Forced:
-    """A demand on one primitive: output format, kernel's name and implementation type, each empty for "any"."""
+    """A demand on one primitive: output format, kernel's name and implementation type, each empty for "any".
+
+    The kernel's name is that of a candidate, or of a kernel in whichever configuration is best.
+    """
 
     format: str = ""
     kernel: str = ""
@@ -20,172 +30,255 @@ class Forced:
 
 
 ANYTHING = Forced()
-ALIKE = 1.0
-"""Kernels whose scores differ by less are alternatives of each other: the difference is the part of its time that
-the lower one takes longer, and the reorders around it decide."""
+ALIKE = 2.0
+"""Formats in which a primitive takes less than so many times what it takes in the best are alternatives: the reorders
+around it decide."""
+CLEAR_MARGIN = 1.15
+"""How many times faster than what is built already a kernel must be for some sizes to be built as well."""
+USUAL_SIZE = 64
+"""Of an axis whose size is open, where nothing better is known."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The kernels of one primitive, best first, and the formats that all of them work on.
+    """The candidates that are built for one primitive, and the formats that all of them work on.
 
-    Only the last accepts every shape that can come; those before it decide per shape (`check_shapes`).
-    `rejected` pairs the name of every other kernel with the reason. `scores`: of every kernel that supports
-    the primitive. `why`: what the first one was chosen for; `is_forced`: by a demand. `loss`: how far its score is
-    below the highest.
+    The first is the fastest for the usual sizes; of several, each shape takes the fastest that accepts it, and one of
+    them accepts every shape. `rejected` pairs the name of every other candidate with the reason. `costs`: the
+    nanoseconds of every candidate that supports the primitive and accepts likely sizes, fastest first. `why`: what the
+    first one was chosen for; `is_forced`: by a demand. `loss`: the nanoseconds by which it is slower than the fastest.
     """
 
-    specs: tuple[KernelSpec, ...]
+    candidates: tuple[Candidate, ...]
     formats: Formats
-    params: KernelParams
+    problem: Problem
     rejected: tuple[tuple[str, str], ...]
-    scores: tuple[tuple[str, float], ...] = ()
+    costs: tuple[tuple[str, float], ...] = ()
     why: str = ""
     is_forced: bool = False
-    loss: float = 0.0
+    cost: float = 0.0
 
 
-def in_formats(params: KernelParams, formats: Formats) -> KernelParams:
-    """The parameters with every tensor in the given formats (a changed format drops padding); what tails read
-    follows the output."""
-    inputs = tuple(x if x.format == f else replace(x, format=f, padding=type(x.padding)())
-                   for x, f in zip(params.inputs, formats.inputs, strict=True))
-    outputs = tuple(replace(x, format=f) for x, f in zip(params.outputs, formats.outputs, strict=True))
-    tails = tuple(tail_layout(x, outputs[0]) for x in params.tail_inputs)
-    return replace(params, inputs=inputs, outputs=outputs, tail_inputs=tails)
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a candidate: the problem in its formats, why it is refused, and its nanoseconds for each sample
+    (None: it does not accept the sample). `takes_all`: it accepts every shape that can come."""
+
+    candidate: Candidate
+    problem: Problem
+    formats: Formats
+    refusal: str | None = None
+    costs: tuple[float | None, ...] = ()
+    takes_all: bool = False
+
+    @property
+    def usual(self) -> float:
+        """The nanoseconds for the first sample that it accepts; infinite if it accepts none."""
+        return next((cost for cost in self.costs if cost is not None), float("inf"))
 
 
-Supported = tuple[float, KernelSpec, KernelParams, Formats]
-Judged = dict[tuple[int, Formats], tuple[KernelParams, str | None, float]]
-"""By place in the table and formats, the parameters in these formats, why it is refused, and its score."""
+Judged = dict[tuple[Candidate, Formats], Judgement]
 
 
-def select(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = ANYTHING) -> Selection:
-    """The best of `specs`, with those that stand in for it; ClinferError with every reason if none remains."""
-    return alternatives(specs, params, forced)[0]
+def select(table: KernelTable, problem: Problem, forced: Forced = ANYTHING,
+           samples: Sequence[Problem] = ()) -> Selection:
+    """The best of a table's kernels, with those that stand in for it; ClinferError with every reason if none
+    remains. `samples`: see `alternatives`."""
+    return alternatives(table, problem, forced, samples)[0]
 
 
-def alternatives(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced = ANYTHING,
-                 judged: Judged | None = None) -> tuple[Selection, ...]:
-    """For each choice of formats whose best kernel scores less than `ALIKE` below the best of all: that kernel, with
-    those that stand in for it; best first. ClinferError with every reason if no kernel remains.
+def alternatives(table: KernelTable, problem: Problem, forced: Forced = ANYTHING,
+                 samples: Sequence[Problem] = (), judged: Judged | None = None) -> tuple[Selection, ...]:
+    """For each choice of formats that takes less than `ALIKE` times as long as the best: its candidates; best first.
+    ClinferError with every reason if no kernel remains.
 
+    `samples`: static problems of the same primitive, the usual sizes first; by default one of `USUAL_SIZE`.
     `judged`: what was found out already with the inputs in other formats; what is new is added.
     """
     if forced.format:
-        params = _inputs_towards(params, Format.of(forced.format))
-    is_padded = any(layout.padding for layout in params.inputs)
-    supported, reasons = _judge(specs, params, forced, {} if judged is None or is_padded else judged)
-    if forced.kernel:
-        if supported[0][1].name != forced.kernel:
-            raise ClinferError(f"the forced kernel {forced.kernel!r} cannot be used", where=params.primitive.where,
-                               values={"kernels": ", ".join(s.name for s in specs), **reasons},
-                               hint="force another kernel, or none")
-        return (_chain(0, supported, params, reasons, forced),)
-    leaders: dict[Formats, int] = {}
-    for place, (score, _, _, formats) in enumerate(supported):
-        if score > supported[0][0] - ALIKE:
-            leaders.setdefault(formats, place)
-    first, *others = leaders.values()
-    return (_chain(first, supported, params, reasons, forced),
-            *(_chain(place, supported, params, reasons, forced) for place in others if _accepts_all(place, supported)))
+        problem = _inputs_towards(problem, Format.of(forced.format))
+    is_padded = any(layout.padding for layout in problem.inputs)
+    found = _judge(table, problem, forced, samples or _usual(problem), {} if judged is None or is_padded else judged)
+    groups: dict[Formats, list[Judgement]] = {}
+    for judgement in found:
+        if judgement.refusal is None:
+            groups.setdefault(judgement.formats, []).append(judgement)
+    selections = [_selection(asked, members, found, forced) for members in groups.values()
+                  if any(member.takes_all for member in members) and (asked := _asked(members, forced))]
+    if not selections:
+        raise _nothing(found, problem, forced)
+    selections.sort(key=lambda selection: selection.cost)
+    return tuple(selection for selection in selections
+                 if selection.cost < ALIKE * selections[0].cost or selection is selections[0])
 
 
-def _judge(specs: Sequence[KernelSpec], params: KernelParams, forced: Forced,
-           judged: Judged) -> tuple[list[Supported], dict[str, str]]:
-    """What supports the primitive, the forced one first, then by score; the reasons of the others."""
-    reasons: dict[str, str] = {}
-    supported: list[Supported] = []
-    for place, spec in enumerate(specs):
-        formats = spec.formats(params)
-        if (place, formats) not in judged:
-            wanted = in_formats(params, formats)
-            reason = _refusal(spec, wanted, forced)
-            judged[place, formats] = wanted, reason, float(spec.score(wanted)) if reason is None else 0.0
-        wanted, reason, score = judged[place, formats]
-        if reason is None:
-            supported.append((score, spec, wanted, formats))
-        else:
-            reasons[spec.name] = reason
-    if not supported:
-        raise ClinferError("no kernel supports this primitive", where=params.primitive.where,
-                           values={"inputs": ", ".join(map(str, params.inputs)),
-                                   "outputs": ", ".join(map(str, params.outputs)), **reasons},
-                           hint="remove the forced kernel" if forced != ANYTHING else "change what the reasons name")
-    supported.sort(key=lambda entry: (entry[1].name != forced.kernel, -entry[0]))
-    return supported, reasons
+def cheapest(candidates: Sequence[Candidate], problem: Problem) -> int:
+    """The number of the candidate that takes least time for a problem that is decided, among those that accept it;
+    -1: none does."""
+    if len(candidates) == 1 and candidates[0].accepts(problem) is None:
+        return 0
+    best, least = -1, 0.0
+    for number, candidate in enumerate(candidates):
+        if candidate.accepts(problem) is None:
+            cost = candidate.cost(problem)
+            if best < 0 or cost < least:
+                best, least = number, cost
+    return best
 
 
-def _why(score: float, scores: Sequence[tuple[str, float]], forced: Forced) -> str:
+def is_able(candidate: Candidate, wanted: Problem) -> bool:
+    """Whether a candidate can compute a problem that comes in its formats, whatever its open sizes are."""
+    return _general_refusal(candidate.kernel, wanted, ANYTHING) is None and candidate.supports(wanted) is None
+
+
+def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequence[Problem],
+           judged: Judged) -> list[Judgement]:
+    found = []
+    seen: dict[Formats, tuple[Problem, tuple[Problem, ...]]] = {}
+    for kernel in table.kernels:
+        formats = kernel.formats(problem)
+        if formats not in seen:
+            # Kernels that want the same formats share what a problem computes of its geometry.
+            wanted = problem.in_formats(formats)
+            seen[formats] = wanted, tuple(wanted if sample is problem else wanted.with_shapes(sample)
+                                          for sample in samples)
+        wanted, likely = seen[formats]
+        refusal = _general_refusal(kernel, wanted, forced)
+        for config in kernel.configs(wanted):
+            candidate = Candidate(kernel, config)
+            if (candidate, formats) not in judged:
+                judged[candidate, formats] = _judge_one(candidate, wanted, formats, refusal, likely)
+            found.append(judged[candidate, formats])
+    return found
+
+
+def _general_refusal(kernel: Kernel[Any, Any], wanted: Problem, forced: Forced) -> str | None:
+    """What keeps all configurations of a kernel from a problem in its formats."""
+    if forced.format and all(x.format.name != forced.format for x in wanted.outputs):
+        return f"output format {forced.format} is forced"
+    if any(x.element_type.is_packed for x in wanted.outputs) and not kernel.writes_packed:
+        return "4-bit outputs"
+    if any(x.format.is_image for x in wanted.inputs) and not kernel.reads_images:
+        return "reads no images"
+    if wanted.primitive.tails and not kernel.applies_tails:
+        return "applies no fused tails"
+    return kernel.targets(wanted.capabilities)
+
+
+def _judge_one(candidate: Candidate, wanted: Problem, formats: Formats, refusal: str | None,
+               likely: Sequence[Problem]) -> Judgement:
+    reason = refusal or candidate.supports(wanted)
+    if reason is None and wanted.is_decided:
+        reason = candidate.accepts(wanted)
+    if reason is not None:
+        return Judgement(candidate, wanted, formats, reason)
+    costs = tuple(_sample_cost(candidate, sample) for sample in likely)
+    return Judgement(candidate, wanted, formats, None, costs, candidate.accepts(wanted) is None)
+
+
+def _sample_cost(candidate: Candidate, sample: Problem) -> float | None:
+    if sample.is_decided and candidate.accepts(sample) is not None:
+        return None
+    return candidate.cost(sample)
+
+
+def _asked(members: Sequence[Judgement], forced: Forced) -> list[Judgement]:
+    """Those among which a demand lets choose."""
+    return [each for each in members
+            if forced.kernel in ("", each.candidate.name, each.candidate.kernel.name)]
+
+
+def _selection(asked: Sequence[Judgement], members: Sequence[Judgement], found: Sequence[Judgement],
+               forced: Forced) -> Selection:
+    """The candidates of one choice of formats, which others of its `members` stand in for where those `asked` for
+    do not accept a shape."""
+    chosen: list[Judgement] = []
+    for number in range(len(members[0].costs)):
+        ladder = _ladder(asked, number)
+        if not ladder or ladder[0] in chosen:
+            continue
+        built = [cost for judgement in chosen if (cost := judgement.costs[number]) is not None]
+        least = ladder[0].costs[number]
+        if not built or (least is not None and min(built) > CLEAR_MARGIN * least):
+            chosen += [judgement for judgement in ladder if judgement not in chosen]
+    chosen = chosen or list(asked)
+    if not any(judgement.takes_all for judgement in chosen):
+        chosen.append(min((each for each in members if each.takes_all), key=lambda each: each.usual))
+    best = chosen[0]
+    supported = sorted((each for each in found if each.usual < float("inf")), key=lambda each: each.usual)
+    reasons = tuple((each.candidate.name, each.refusal or _passed_over(each, best, members))
+                    for each in found if each not in chosen)
+    return Selection(tuple(each.candidate for each in chosen), best.formats, best.problem, reasons,
+                     tuple((each.candidate.name, each.usual) for each in supported), _why(best, supported, forced),
+                     forced != ANYTHING, best.usual)
+
+
+def _ladder(members: Sequence[Judgement], number: int) -> list[Judgement]:
+    """What to build for a sample: the fastest, and what stands in for it, up to what accepts every shape."""
+    able = [(cost, each) for each in members if (cost := each.costs[number]) is not None]
+    able.sort(key=lambda pair: pair[0])
+    last = next((place for place, (_, each) in enumerate(able) if each.takes_all), len(able) - 1)
+    return [each for _, each in able[:last + 1]]
+
+
+def _passed_over(other: Judgement, best: Judgement, members: Sequence[Judgement]) -> str:
+    if all(other is not member for member in members):
+        return f"works on other formats than {best.candidate.name}"
+    if other.usual == float("inf"):
+        return "accepts none of the sizes that are likely"
+    return f"{show_time(other.usual)} against {show_time(best.usual)} of {best.candidate.name}"
+
+
+def _why(best: Judgement, supported: Sequence[Judgement], forced: Forced) -> str:
     demand = (f"kernel {forced.kernel}" if forced.kernel else f"output format {forced.format}" if forced.format else
               f"implementation type {forced.type}" if forced.type else "")
     if demand:
         return f"{demand} is forced"
-    if len(scores) == 1:
+    if len(supported) == 1:
         return "the only kernel that supports it"
-    if score < scores[0][1]:
-        return f"its formats, at a score of {score:g}; {scores[0][0]} has {scores[0][1]:g}"
-    return f"the highest score ({score:g}) of {len(scores)} kernels that support it"
+    fastest = supported[0]
+    if best.usual > fastest.usual:
+        return (f"its formats, at {show_time(best.usual)}; {fastest.candidate.name} takes "
+                f"{show_time(fastest.usual)}")
+    return f"the least time ({show_time(best.usual)}) of {len(supported)} kernels that support it"
 
 
-def _inputs_towards(params: KernelParams, fmt: Format) -> KernelParams:
+def _nothing(found: Sequence[Judgement], problem: Problem, forced: Forced) -> ClinferError:
+    reasons = {each.candidate.name: each.refusal or "accepts some shapes only" for each in found}
+    if forced.kernel:
+        names = ", ".join(each.candidate.name for each in found)
+        return ClinferError(f"the forced kernel {forced.kernel!r} cannot be used", where=problem.primitive.where,
+                            values={"kernels": names, **reasons}, hint="force another kernel, or none")
+    if any(each.refusal is None for each in found):
+        return ClinferError("no kernel of the table accepts every shape", where=problem.primitive.where,
+                            values={"kernels": ", ".join(reasons), **reasons})
+    return ClinferError("no kernel supports this primitive", where=problem.primitive.where,
+                        values={"inputs": ", ".join(map(str, problem.inputs)),
+                                "outputs": ", ".join(map(str, problem.outputs)), **reasons},
+                        hint="remove the forced kernel" if forced != ANYTHING else "change what the reasons name")
+
+
+def _inputs_towards(problem: Problem, fmt: Format) -> Problem:
     """As if the inputs of the first output's rank came in a format already: kernels that follow them follow it."""
-    rank = params.outputs[0].rank
+    rank = problem.outputs[0].rank
     if not fmt.fits(rank):
-        raise ClinferError(f"the forced format {fmt} does not fit", where=params.primitive.where,
-                           values={"output": params.outputs[0]}, hint="force another format, or none")
-    following = [i not in params.primitive.value_inputs and x.rank == rank and i != params.primitive.weights_input
-                 for i, x in enumerate(params.inputs)]
-    formats = tuple(fmt if follows else x.format for follows, x in zip(following, params.inputs, strict=True))
-    return in_formats(params, Formats(formats, tuple(x.format for x in params.outputs)))
+        raise ClinferError(f"the forced format {fmt} does not fit", where=problem.primitive.where,
+                           values={"output": problem.outputs[0]}, hint="force another format, or none")
+    following = [i not in problem.primitive.value_inputs and x.rank == rank and i != problem.primitive.weights_input
+                 for i, x in enumerate(problem.inputs)]
+    formats = tuple(fmt if follows else x.format for follows, x in zip(following, problem.inputs, strict=True))
+    return problem.in_formats(Formats(formats, tuple(x.format for x in problem.outputs)))
 
 
-def _refusal(spec: KernelSpec, wanted: KernelParams, forced: Forced) -> str | None:
-    if forced.format and all(x.format.name != forced.format for x in wanted.outputs):
-        return f"output format {forced.format} is forced"
-    if forced.type and spec.type != forced.type:
-        return f"implementation type {forced.type} is forced"
-    if any(x.element_type.is_packed for x in wanted.outputs) and not spec.writes_packed:
-        return "4-bit outputs"
-    if any(x.format.is_image for x in wanted.inputs) and not spec.reads_images:
-        return "reads no images"
-    reason = spec.supports(wanted) or tails_refusal(wanted.primitive, stages_of(spec, wanted))
-    if reason is None and spec.check_shapes is not None and _is_decided(wanted):
-        return spec.check_shapes(wanted)
-    return reason
+def _usual(problem: Problem) -> tuple[Problem, ...]:
+    """The problem itself if it is static, else with `USUAL_SIZE` for every open size, within its bounds."""
+    if problem.is_static:
+        return (problem,)
 
+    def size(given: Size) -> int:
+        return given if isinstance(given, int) else min(max(given.low, USUAL_SIZE), given.high)
 
-def _is_decided(wanted: KernelParams) -> bool:
-    """Whether nothing about the primitive is left open, so that `check_shapes` can be asked now."""
-    return wanted.is_static and all(i in wanted.values for i in wanted.primitive.value_inputs)
-
-
-def _is_last(spec: KernelSpec, wanted: KernelParams) -> bool:
-    """Whether a kernel that is supported needs no other to stand in for it."""
-    return spec.check_shapes is None or _is_decided(wanted)
-
-
-def _accepts_all(place: int, supported: Sequence[Supported]) -> bool:
-    """Whether one of those that work on the formats of the kernel in that place accepts every shape."""
-    return any(formats == supported[place][3] and _is_last(spec, wanted) for _, spec, wanted, formats in supported)
-
-
-def _chain(place: int, supported: Sequence[Supported], params: KernelParams, refusals: Mapping[str, str],
-           forced: Forced) -> Selection:
-    """The kernel in that place, and what stands in for it where it does not decide for every shape."""
-    best_score, best, wanted, formats = supported[place]
-    chain, reasons = [best], dict(refusals)
-    for score, spec, _, other in (*supported[:place], *supported[place + 1:]):
-        if other == formats and not _is_last(chain[-1], wanted):
-            chain.append(spec)
-        elif score <= best_score and _is_last(chain[-1], wanted):
-            reasons[spec.name] = f"score {score:g} is below {best_score:g} of {best.name}"
-        else:
-            reasons[spec.name] = f"works on other formats than {best.name}"
-    if not _is_last(chain[-1], wanted):
-        raise ClinferError("no kernel of the table accepts every shape", where=params.primitive.where,
-                           values={"kernels": ", ".join(s.name for s in chain), **reasons})
-    scores = tuple((spec.name, score) for score, spec, _, _ in sorted(supported, key=lambda entry: -entry[0]))
-    loss = scores[0][1] - best_score
-    return Selection(tuple(chain), formats, wanted, tuple(reasons.items()), scores, _why(best_score, scores, forced),
-                     forced != ANYTHING, max(loss, 0.0))
+    def sized(layouts: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(layout.with_shape(tuple(map(size, layout.shape))) for layout in layouts)
+    return (replace(problem, inputs=sized(problem.inputs), outputs=sized(problem.outputs),
+                    tail_inputs=sized(problem.tail_inputs)),)

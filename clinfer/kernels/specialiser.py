@@ -17,11 +17,11 @@ from typing import Any
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
+from clinfer.kernels.contract import BufferRef, Problem
 from clinfer.kernels.implementation import Implementation, bind
 from clinfer.kernels.implementation_cache import Answer
 from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
-from clinfer.kernels.spec import BufferRef, KernelParams
-from clinfer.kernels.specialisation import Question, contestants, params_of
+from clinfer.kernels.specialisation import Question, contestants
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.trial import Contestant, Outcome, Trial, TrialLaunch
@@ -143,7 +143,7 @@ class Specialiser:
 
     @staticmethod
     def _tell(question: Question, failure: Exception) -> None:
-        log(1, f"{question.params.primitive.where} keeps its kernel, specialising it failed: {failure}")
+        log(1, f"{question.problem.primitive.where} keeps its kernel, specialising it failed: {failure}")
 
     # -- choosing -------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class Specialiser:
         candidates = contestants(question)
         if len(candidates) < 2:
             return None
-        trial = _trial(candidates, question.params, self._kernels)
+        trial = _trial(candidates, question.problem, self._kernels)
         if sum(trial.buffer_bytes) > LARGEST_TRIAL:
             return None
         number = self._kernels.verdict(_digest(trial))
@@ -224,36 +224,36 @@ def _needed(question: Question, winner: Implementation) -> list[Implementation]:
 
 def _weights(implementation: Implementation) -> Layout | None:
     """The layout in which an implementation wants the weights, if there are any."""
-    index, inputs = implementation.params.primitive.weights_input, implementation.params.inputs
+    index, inputs = implementation.problem.primitive.weights_input, implementation.problem.inputs
     return None if index is None else inputs[index]
 
 
-def _trial(candidates: Sequence[Implementation], params: KernelParams, kernels: KernelCache) -> Trial:
+def _trial(candidates: Sequence[Implementation], problem: Problem, kernels: KernelCache) -> Trial:
     """The trial of implementations on static layouts."""
     sizes: dict[tuple[BufferRef, Layout | None], int] = {}
     ways = []
     for implementation in candidates:
-        spec, own = implementation.spec, params_of(implementation.spec, params)
-        scratch = spec.scratch(own)
+        own = implementation.candidate.in_own_formats(problem)
+        lowered = implementation.candidate.lower(own)
         launches = []
-        for part, launch in zip(implementation.stages, bind(implementation, own), strict=True):
+        for part, launch in zip(implementation.stages, bind(implementation, own, lowered), strict=True):
             numbers = []
             for buffer in part.buffers:
-                layout, nbytes = _buffer(buffer, own, scratch)
+                layout, nbytes = _buffer(buffer, own, lowered.scratch)
                 sizes[buffer, layout] = max(nbytes, sizes.get((buffer, layout), 0))
                 numbers.append(list(sizes).index((buffer, layout)))
-            if 0 not in launch.dispatch.global_size:
+            if 0 not in launch.work.global_size:
                 launches.append(TrialLaunch(launch.kernel_id, tuple(numbers), launch.block,
-                                            launch.dispatch.global_size, launch.dispatch.local_size))
+                                            launch.work.global_size, launch.work.local_size))
         ways.append(Contestant(kernels.source([stage.code for stage in implementation.stages]), tuple(launches)))
     return Trial(tuple(ways), tuple(sizes.values()), BUILD_OPTIONS)
 
 
-def _buffer(buffer: BufferRef, params: KernelParams, scratch: Sequence[int]) -> tuple[Layout | None, int]:
+def _buffer(buffer: BufferRef, problem: Problem, scratch: Sequence[int]) -> tuple[Layout | None, int]:
     """The layout (of scratch: none) and the bytes of a buffer."""
     if buffer.kind == "scratch":
         return None, scratch[buffer.index]
-    layout = (params.all_inputs if buffer.kind == "input" else params.outputs)[buffer.index]
+    layout = (problem.all_inputs if buffer.kind == "input" else problem.outputs)[buffer.index]
     return layout, layout.byte_size
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import BufferRef, Operand
 from clinfer.kernels.jitter import operand_macros
-from clinfer.kernels.spec import BufferRef, Operand
 
 SIZES = (16, 16, 16, 16)
 FOLDER = Path(__file__).parent / "include"

@@ -10,8 +10,8 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from clinfer.base.errors import ClinferError
+from clinfer.kernels.contract import BufferRef
 from clinfer.kernels.implementation import Implementation, StageImpl
-from clinfer.kernels.spec import BufferRef
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.memory_pool import MemoryPool, Needs
 from clinfer.network.places import Places, Uses

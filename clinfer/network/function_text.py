@@ -71,7 +71,7 @@ def joined(items: Iterable[str]) -> str:
 
 def spell_launch(helpers: dict[str, Any], place: int, launch: StageLaunch) -> str:
     """An expression for the step of a launch; what does not depend on symbols is made now and put among `helpers`."""
-    work = launch.dispatch.global_size, launch.dispatch.local_size
+    work = launch.work.global_size, launch.work.local_size
     block = (_spell_block(helpers, launch.arguments) if symbols_in(launch.arguments)
              else _helper(helpers, "block", launch.block))
     sizes = f"work_size{spell(work)}" if symbols_in(work) else _helper(helpers, "work", work_size(*work))

@@ -189,7 +189,7 @@ class _Teller:
         return NodeRecord(
             f"{self._note.site.within}/{name}" if self._note.site.within else name, type(node.primitive).__name__,
             node.primitive.origin, shapes, values, self._shape_update(index, node, bool(shapes or values)),
-            chosen.spec.name if chosen else "", _form(node, chosen) if chosen else "", self._memory(node),
+            chosen.name if chosen else "", _form(node, chosen) if chosen else "", self._memory(node),
             self._producers(tuple(node.inputs[i] for i in node.read_on_host)), len(launched),
             len(self._note.plan.left_out(node)))
 
@@ -239,5 +239,5 @@ class _Teller:
 def _form(node: ProgramNode, implementation: Implementation) -> Literal["static", "agnostic", "specialised"]:
     if all(implementation is not own for own in node.implementations):
         return "specialised"
-    params = implementation.params
-    return "static" if all(is_static(x.shape) for x in (*params.inputs, *params.outputs)) else "agnostic"
+    problem = implementation.problem
+    return "static" if all(is_static(x.shape) for x in (*problem.inputs, *problem.outputs)) else "agnostic"

@@ -62,7 +62,7 @@ class NodeFunction:
         node, primitive = self._node, self._node.primitive
         attributes = (type(primitive), attributes_of(primitive), primitive.output_padding, tuple(
             (type(tail.primitive), attributes_of(tail.primitive), tail.operands) for tail in primitive.tails))
-        kernels = tuple((implementation.spec.name, tuple((stage.code.kernel_id, stage.code.fields)
+        kernels = tuple((implementation.name, tuple((stage.code.kernel_id, stage.code.fields)
                                                          for stage in implementation.stages))
                         for implementation in node.implementations)
         identity = (node.kind, attributes, kernels, len(node.scratch_slots),
@@ -123,7 +123,7 @@ class NodeFunction:
         launches = [spell_launch(helpers, kernel - first, launch) for kernel, launch in plan.launches]
         numbers = self._numbers(plan)
         results = f"({joined([*map(spell, numbers), f'({joined(launches)})'])})"
-        used = symbols_in((numbers, [(launch.arguments, launch.dispatch.global_size, launch.dispatch.local_size)
+        used = symbols_in((numbers, [(launch.arguments, launch.work.global_size, launch.work.local_size)
                                      for _, launch in plan.launches]))
         return make_recording(tape, used, results, helpers)
 

@@ -11,9 +11,10 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape, StaticShape, admits, is_static, show
 from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
+from clinfer.kernels.contract import Lowered, Problem
 from clinfer.kernels.implementation import StageLaunch, bind
 from clinfer.kernels.moves import offset_within
-from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.selector import cheapest
 from clinfer.kernels.tails import check_tails
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Primitive
@@ -73,7 +74,7 @@ class NodePlanner:
             outputs = self._layouts(node, found)
             if node.kind == "view":
                 return NodePlan(found, (), _bytes(outputs))
-            return self._plan_kernel(index, node, self._params(node, shapes, outputs, values))
+            return self._plan_kernel(index, node, self._problem(node, shapes, outputs, values))
         except ClinferError as error:
             raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
 
@@ -82,20 +83,21 @@ class NodePlanner:
         planned, self._planned = tuple(self._planned), []
         return planned
 
-    def params(self, index: int, shapes: tuple[StaticShape, ...], values: Values,
-               outputs: tuple[StaticShape, ...]) -> KernelParams:
-        """The parameters of a kernel node for the shapes of its inputs and outputs."""
+    def problem(self, index: int, shapes: tuple[StaticShape, ...], values: Values,
+                outputs: tuple[StaticShape, ...]) -> Problem:
+        """The problem of a kernel node for the shapes of its inputs and outputs."""
         node = self._program.nodes[index]
-        return self._params(node, shapes, self._layouts(node, outputs), values)
+        return self._problem(node, shapes, self._layouts(node, outputs), values)
 
-    def choice(self, index: int, params: KernelParams) -> int:
-        """The number of the implementation that a node's plan launches for these parameters."""
-        return _choose(self._program.nodes[index], params)
+    def choice(self, index: int, problem: Problem) -> int:
+        """The number of the implementation that a node's plan launches for a problem."""
+        return _choose(self._program.nodes[index], problem)
 
-    def _params(self, node: ProgramNode, shapes: tuple[StaticShape, ...], outputs: tuple[Layout, ...],
-                values: Values) -> KernelParams:
+    def _problem(self, node: ProgramNode, shapes: tuple[StaticShape, ...], outputs: tuple[Layout, ...],
+                 values: Values) -> Problem:
         inputs = tuple(self._program.tensors[t].layout.with_shape(s) for t, s in zip(node.inputs, shapes, strict=True))
-        return KernelParams.of(node.primitive, inputs, outputs, self._program.engine.capabilities, values)
+        return node.implementations[0].problem.of(node.primitive, inputs, outputs,
+                                                  self._program.engine.capabilities, values)
 
     def first_kernel(self, index: int) -> int:
         """The first of a node's kernels in the network's table, in which the others follow; 0 if it has none."""
@@ -137,21 +139,23 @@ class NodePlanner:
             self._rules[index] = rule
         return rule
 
-    def _plan_kernel(self, index: int, node: ProgramNode, params: KernelParams) -> NodePlan:
-        shapes, nbytes = tuple(x.static_shape for x in params.outputs), _bytes(params.outputs)
-        if all(layout.count == 0 for layout in params.outputs):
-            check_tails(params)
+    def _plan_kernel(self, index: int, node: ProgramNode, problem: Problem) -> NodePlan:
+        shapes, nbytes = tuple(x.static_shape for x in problem.outputs), _bytes(problem.outputs)
+        if all(layout.count == 0 for layout in problem.outputs):
+            check_tails(problem)
             return NodePlan(shapes, (), nbytes)
-        offsets = _offsets(node, params)
-        left_out = {shared.share.stage for shared, offset in zip(node.shares, offsets, strict=True) if offset >= 0}
-        if len(left_out) == len(node.implementations[0].stages):
-            return NodePlan(shapes, (), nbytes, offsets=offsets)
-        choice = _choose(node, params)
+        check_tails(problem)
+        choice = _choose(node, problem)
         implementation = node.implementations[choice]
+        lowered = implementation.candidate.lower(problem)
+        offsets = _offsets(node, lowered, problem)
+        left_out = {shared.share.stage for shared, offset in zip(node.shares, offsets, strict=True) if offset >= 0}
+        if len(left_out) == len(lowered.stages):
+            return NodePlan(shapes, (), nbytes, offsets=offsets)
         launches = tuple((self._kernel_index[index, choice, number], launch)
-                         for number, launch in enumerate(bind(implementation, params))
-                         if number not in left_out and 0 not in launch.dispatch.global_size)
-        return NodePlan(shapes, (), nbytes, tuple(implementation.spec.scratch(params)), launches, offsets)
+                         for number, launch in enumerate(bind(implementation, problem, lowered))
+                         if number not in left_out and 0 not in launch.work.global_size)
+        return NodePlan(shapes, (), nbytes, tuple(lowered.scratch), launches, offsets)
 
 
 def _keeping_count(rule: ShapeRule) -> ShapeRule:
@@ -159,7 +163,7 @@ def _keeping_count(rule: ShapeRule) -> ShapeRule:
     Reshape lets that pass for data without elements."""
     def checked(shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         found = rule(shapes, values)
-        if math.prod(found[0] or ()) != math.prod(shapes[0] or ()):  # type: ignore[arg-type]
+        if math.prod(found[0] or ()) != math.prod(shapes[0] or ()):
             raise ClinferError("the data does not have as many elements as its new shape", values={
                 "data": show(shapes[0]), "new shape": show(found[0])})
         return found
@@ -190,21 +194,23 @@ def _bytes(layouts: tuple[Layout, ...]) -> tuple[int, ...]:
     return tuple(layout.byte_size for layout in layouts)
 
 
-def _offsets(node: ProgramNode, params: KernelParams) -> tuple[int, ...]:
+def _offsets(node: ProgramNode, lowered: Lowered, problem: Problem) -> tuple[int, ...]:
     """Where the moved tensor of each share starts within the other one, or -1."""
     if not node.shares:
         return ()
-    moves = node.implementations[0].spec.moves(params)
-    found = (offset_within(shared.share, moves[shared.share.stage], params) for shared in node.shares)
+    found = (offset_within(shared.share, lowered.stages[shared.share.stage].move, problem) for shared in node.shares)
     return tuple(-1 if offset is None else offset for offset in found)
 
 
-def _choose(node: ProgramNode, params: KernelParams) -> int:
-    """The first implementation that accepts these static layouts."""
-    for number, implementation in enumerate(node.implementations):
-        check = implementation.spec.check_shapes
-        if check is None or check(params) is None:
-            return number
-    raise ClinferError("no kernel accepts these shapes",
-                       values={"inputs": ", ".join(map(str, params.inputs)),
-                               "kernels": ", ".join(i.spec.name for i in node.implementations)})
+def _choose(node: ProgramNode, problem: Problem) -> int:
+    """The implementation that takes these static layouts in the least time; where one is forced, the first."""
+    candidates = [implementation.candidate for implementation in node.implementations]
+    if node.is_forced:
+        number = next((i for i, each in enumerate(candidates) if each.accepts(problem) is None), -1)
+    else:
+        number = cheapest(candidates, problem)
+    if number < 0:
+        raise ClinferError("no kernel accepts these shapes",
+                           values={"inputs": ", ".join(map(str, problem.inputs)),
+                                   "kernels": ", ".join(each.name for each in candidates)})
+    return number

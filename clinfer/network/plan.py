@@ -74,7 +74,7 @@ def work_size(global_size: tuple[int, ...], local_size: tuple[int, ...] | None) 
 
 def launch_of(kernel: int, launch: StageLaunch) -> Launch:
     """The step that launches a kernel of the network's table."""
-    return Launch(kernel, launch.block, work_size(launch.dispatch.global_size, launch.dispatch.local_size))
+    return Launch(kernel, launch.block, work_size(launch.work.global_size, launch.work.local_size))
 
 
 def run_body(node: int, primitive: Primitive, values: Values) -> RunBody:

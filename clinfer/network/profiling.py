@@ -78,7 +78,7 @@ class Profiler:
         """Note a launch of a kernel of the network's table."""
         record = self._record(self._nodes[kernel])
         record.host_ns += host_ns
-        record.kernel = self._implementations[kernel].spec.name
+        record.kernel = self._implementations[kernel].name
         record.events.append(event)
 
     def profile(self, bodies: Mapping[tuple[int, int], tuple[NodeProfile, ...]]) -> tuple[NodeProfile, ...]:
@@ -139,5 +139,5 @@ def profiled_name(node: ProgramNode) -> str:
 
 def _kernel(node: ProgramNode, record: _Record) -> str:
     if node.kind == "kernel":
-        return record.kernel or node.implementations[0].spec.name
+        return record.kernel or node.implementations[0].name
     return node.implementation_type or node.kind

@@ -88,7 +88,7 @@ def same_at_present(recorded: NodePlan, plan: NodePlan) -> bool:
 
 def _told(plan: NodePlan) -> tuple[Any, ...]:
     return (plan.shapes, plan.values, plan.nbytes, plan.scratch_bytes, plan.offsets, [
-        (kernel, launch.arguments, launch.dispatch.global_size, launch.dispatch.local_size)
+        (kernel, launch.arguments, launch.work.global_size, launch.work.local_size)
         for kernel, launch in plan.launches])
 
 

@@ -15,10 +15,10 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.base.tracing import log
+from clinfer.kernels.contract import Problem
 from clinfer.kernels.implementation import Implementation, bind, holds_for
 from clinfer.kernels.implementation_cache import Answer
-from clinfer.kernels.spec import KernelParams
-from clinfer.kernels.specialisation import Question, accepts, key_of, params_of
+from clinfer.kernels.specialisation import Question, key_of
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.bindings import Bindings
 from clinfer.network.node_planner import NodePlanner
@@ -56,7 +56,7 @@ class SpecialPlans:
         wanted = self._heavy(seen.plan)
         answers = seen.answers = seen.answers or {}
         for index in wanted - answers.keys():
-            answer = self._ask(index, self._params(index, shapes, values))
+            answer = self._ask(index, self._problem(index, shapes, values))
             if answer is not None:
                 answers[index] = answer
         # Taken once, because answers settle in another thread.
@@ -64,7 +64,7 @@ class SpecialPlans:
         ready = {index: answer.faster for index, answer in settled.items()
                  if answer.faster is not None and index not in seen.used}
         if ready:
-            seen.plan = self._exchanged(seen.plan, {index: (implementation, self._params(index, shapes, values))
+            seen.plan = self._exchanged(seen.plan, {index: (implementation, self._problem(index, shapes, values))
                                                     for index, implementation in ready.items()})
             seen.used |= ready.keys()
         if wanted == settled.keys():
@@ -79,24 +79,25 @@ class SpecialPlans:
         return {index for index in nodes
                 if self._program.nodes[index].primitive.is_heavy and not self._program.nodes[index].is_forced}
 
-    def _params(self, index: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> KernelParams:
+    def _problem(self, index: int, shapes: Mapping[int, StaticShape],
+                 values: Mapping[int, np.ndarray]) -> Problem:
         node, tensors = self._program.nodes[index], self._program.tensors
 
         def shape(tensor: int) -> StaticShape:
             return shapes[tensor] if tensor in shapes else tensors[tensor].layout.static_shape
 
         known = {i: values[node.inputs[i]] for i in node.read_on_host if node.inputs[i] in values}
-        return self._nodes.params(index, tuple(map(shape, node.inputs)), known, tuple(map(shape, node.outputs)))
+        return self._nodes.problem(index, tuple(map(shape, node.inputs)), known, tuple(map(shape, node.outputs)))
 
-    def _ask(self, index: int, params: KernelParams) -> Answer | None:
+    def _ask(self, index: int, problem: Problem) -> Answer | None:
         """The answer, given or to come, to which implementation a node should have; None: ask again later."""
         node, cache = self._program.nodes[index], self._program.implementations
-        present = node.implementations[self._nodes.choice(index, params)]
+        present = node.implementations[self._nodes.choice(index, problem)]
         repack = self._repack(index)
-        key = _hashable((key_of(present, params), repack is not None), index)
+        key = _hashable((key_of(present, problem), repack is not None), index)
         answer, is_new = cache.add(key)
         if is_new and not self._specialiser.ask(
-                Question(present, params, kernels_of(node.primitive), len(node.scratch_slots), repack), answer):
+                Question(present, problem, kernels_of(node.primitive), len(node.scratch_slots), repack), answer):
             cache.forget(key)
             return None
         return answer
@@ -116,33 +117,34 @@ class SpecialPlans:
 
     def _memories(self, index: int, implementation: Implementation) -> dict[int, Memory] | None:
         """By input, the weights that an implementation wants in a format of its own; None: there is no room."""
-        tensor, position = self._weights(index), implementation.params.primitive.weights_input
+        tensor, position = self._weights(index), implementation.problem.primitive.weights_input
         if tensor < 0 or position is None:
             return {}
         found = self._program.weights.get(tensor, self._program.constant_memory[tensor],
                                           self._program.tensors[tensor].layout,
-                                          implementation.params.inputs[position])
+                                          implementation.problem.inputs[position])
         if found is None:
             return None
         return {} if found.outcome == "original" else {position: found.memory}
 
-    def _exchanged(self, plan: Plan, faster: Mapping[int, tuple[Implementation, KernelParams]]) -> Plan:
+    def _exchanged(self, plan: Plan, faster: Mapping[int, tuple[Implementation, Problem]]) -> Plan:
         """The plan with other launches for some of its nodes."""
         launches: dict[int, list[Step]] = {}
         slots = dict(plan.slot_bytes)
         for index, (implementation, given) in faster.items():
-            params = params_of(implementation.spec, given)
-            if not holds_for(implementation, params) or not accepts(implementation.spec, given):
+            candidate = implementation.candidate
+            problem = candidate.in_own_formats(given)
+            if not holds_for(implementation, problem) or candidate.accepts(problem) is not None:
                 continue
+            lowered = candidate.lower(problem)
             memories = self._memories(index, implementation)
             if memories is None:
                 continue
             kernels = self._bindings.specialised(index, implementation, memories)
             launches[index] = [launch_of(kernel, launch)
-                               for kernel, launch in zip(kernels, bind(implementation, params), strict=True)
-                               if 0 not in launch.dispatch.global_size]
-            for slot, nbytes in zip(self._program.nodes[index].scratch_slots, implementation.spec.scratch(params),
-                                    strict=False):
+                               for kernel, launch in zip(kernels, bind(implementation, problem, lowered), strict=True)
+                               if 0 not in launch.work.global_size]
+            for slot, nbytes in zip(self._program.nodes[index].scratch_slots, lowered.scratch, strict=False):
                 slots[slot] = max(nbytes, slots.get(slot, 0))
         steps: list[Step] = []
         for step in plan.steps:

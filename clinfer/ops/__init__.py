@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from clinfer.kernels.spec import KernelSpec
+from clinfer.kernels.contract import KernelTable
 from clinfer.ops.room import Converter, Room
 from clinfer.topology import Primitive
 
@@ -65,10 +65,11 @@ ROOMS: tuple[Room, ...] = tuple(import_module(f"clinfer.ops.{name}").ROOM for na
 
 CONVERTERS: dict[str, Converter] = {kind: convert for room in ROOMS for kind, convert in room.converters.items()}
 
-_KERNELS: dict[type[Primitive], tuple[KernelSpec, ...]] = {
-    cls: specs for room in ROOMS for cls, specs in room.kernels.items()}
+_KERNELS: dict[type[Primitive], KernelTable] = {
+    cls: table for room in ROOMS for cls, table in room.kernels.items()}
+_NONE = KernelTable()
 
 
-def kernels_of(primitive: Primitive) -> tuple[KernelSpec, ...]:
+def kernels_of(primitive: Primitive) -> KernelTable:
     """The kernel table of a primitive; empty for one that never launches a kernel."""
-    return _KERNELS.get(type(primitive), ())
+    return _KERNELS.get(type(primitive), _NONE)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.spec import KernelSpec
+from clinfer.kernels.contract import KernelTable
 from clinfer.topology import Primitive, SourceNode, attributes_of
 
 Converter = Callable[[SourceNode], "Primitive | Sequence[Primitive]"]
@@ -24,7 +24,7 @@ class Room:
 
     name: str
     converters: Mapping[str, Converter]
-    kernels: Mapping[type[Primitive], tuple[KernelSpec, ...]] = field(default_factory=dict)
+    kernels: Mapping[type[Primitive], KernelTable] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from clinfer.base.layout import Layout
-from clinfer.base.shape import upper_estimate
 from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation, generate
 from clinfer.program.constants import ConstantData
@@ -48,7 +46,8 @@ def _generate(graph: Graph) -> dict[str, tuple[Implementation, ...]]:
     made = {}
     for node in graph:
         if node.selection is not None and node.id not in graph.constants:
-            made[node.id] = tuple(generate(spec, node.selection.params) for spec in node.selection.specs)
+            made[node.id] = tuple(generate(candidate, node.selection.problem)
+                                  for candidate in node.selection.candidates)
     return made
 
 
@@ -260,11 +259,11 @@ class _Assembly:
             tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),
             self.segments[node.id], self.implementations.get(node.id, ()), self.scratch.get(node.id, ()),
             node.selection.rejected if node.selection else (), bodies,
-            node.selection.scores if node.selection else (), node.selection.why if node.selection else "",
+            node.selection.costs if node.selection else (), node.selection.why if node.selection else "",
             node.selection is not None and node.selection.is_forced,
             tuple(SharedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.shares),
             node.copies, useful_inputs(self.graph, node, self.segments) if node.shares else (),
-            self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node, self.context))
+            self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node))
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1
@@ -317,11 +316,4 @@ def _scratch_count(node: Node) -> int:
     """How many scratch buffers the node's kernels need at most."""
     if node.selection is None:
         return 0
-    params = node.selection.params
-    guess = replace(params, inputs=tuple(map(_static, params.inputs)), outputs=tuple(map(_static, params.outputs)),
-                    tail_inputs=tuple(map(_static, params.tail_inputs)))
-    return max((len(spec.scratch(guess)) for spec in node.selection.specs), default=0)
-
-
-def _static(layout: Layout) -> Layout:
-    return layout.with_shape(upper_estimate(layout.shape))
+    return max(len(candidate.lower(node.selection.problem).scratch) for candidate in node.selection.candidates)

@@ -4,7 +4,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clinfer.kernels.spec import kernel_folder
 from clinfer.program.history import Removal
 from clinfer.topology import attributes_of
 
@@ -14,10 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplainedKernel:
-    """A kernel that may be launched for a primitive: its score, and its `.cl` files as (package, file)."""
+    """A kernel that may be launched for a primitive: its estimated nanoseconds for the usual sizes, and its `.cl` files
+    as (package, file)."""
 
     name: str
-    score: float
+    cost: float
     sources: tuple[tuple[str, str], ...]
 
 
@@ -37,11 +37,11 @@ class ExplainedNode:
     """One primitive of a program.
 
     `layer`: the model's. `kind`: "input", "host" (computed with NumPy), "view" (its input's memory under
-    another shape), "body", or "kernel". `kernels`: those that may be launched, the first of which that
-    accepts the actual shapes is; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
+    another shape), "body", or "kernel". `kernels`: those that are built, of which each shape takes the
+    fastest that accepts it; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
     others. `bodies`: what it may run inside. `unfused`: of element-wise primitives and of those that read compressed
-    weights, (primitive that it reads, why the two were not fused). `implementation_type`: `ocl`, `cpu` (NumPy on
-    the host) or a library's name; empty for what nothing computes. `refused_types`: (type, reason) of the others.
+    weights, (primitive that it reads, why the two were not fused). `implementation_type`: `ocl` or `host` (NumPy);
+    empty for what nothing computes. `refused_types`: (type, reason) of the others.
     """
 
     primitive: str
@@ -90,8 +90,8 @@ def explain_program(program: Program) -> Explanation:
 
 
 def _node(program: Program, node: ProgramNode) -> ExplainedNode:
-    scores = dict(node.scores)
-    kernels = tuple(ExplainedKernel(i.spec.name, scores.get(i.spec.name, 0.0), _sources(node, index))
+    costs = dict(node.costs)
+    kernels = tuple(ExplainedKernel(i.name, costs.get(i.name, 0.0), _sources(node, index))
                     for index, i in enumerate(node.implementations))
     return ExplainedNode(
         node.primitive.id, type(node.primitive).__name__, node.primitive.origin, node.kind, node.segment,
@@ -110,7 +110,7 @@ def _is_plain(value: object) -> bool:
 
 def _sources(node: ProgramNode, implementation: int) -> tuple[tuple[str, str], ...]:
     stages = node.implementations[implementation].stages
-    return tuple(dict.fromkeys((kernel_folder(part.stage, node.primitive), part.stage.source) for part in stages))
+    return tuple(dict.fromkeys(part.source for part in stages))
 
 
 def _input(program: Program, index: int) -> ExplainedInput:

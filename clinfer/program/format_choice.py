@@ -1,33 +1,29 @@
 """Chooses the formats in which the nodes of a graph work, so that reorders move as little as possible.
 
-A node has *ways* to work, each on other formats. Going forward, every way gets the bytes that it costs together with
-all that comes before it: what reorders of its inputs move, and of its own bytes the part by which its kernel is slower
-than the node's best. Where several nodes read a tensor, each carries its share of what came before. Going back, every
-node takes the way that costs least, now that it is known in which formats its readers want the result. For chains
-and trees this is the least that there is.
+A node has *ways* to work, each on other formats. Going forward, every way gets the time that it costs together with
+all that comes before it: that of its kernel, and of reorders of its inputs. Where several nodes read a tensor, each
+carries its share of what came before. Going back, every node takes the way that costs least, now that it is known in
+which formats its readers want the result. For chains and trees this is the least that there is.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
+from clinfer.kernels.contract import Problem
 from clinfer.kernels.selector import Judged, Selection, alternatives
-from clinfer.kernels.spec import KernelParams
+from clinfer.ops import kernels_of
+from clinfer.ops.reorder import reorder_time
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.implementation_types import kernels_for
 from clinfer.program.sample_sizes import Sample
 from clinfer.topology import Port
 
-LAUNCH_BYTES = 50_000
-"""What a CPU moves in the time that a launch takes; only there kernels differ in the formats that they want."""
-PRODUCTS_PER_BYTE = 8
-"""Products that a CPU adds up in the time in which it moves a byte."""
-SAMPLE_SIZES = 1, 64
-"""For the first axis of inputs and for the others, where they are open."""
+SAMPLE_SIZES = ((1, 64), (1, 1), (1, 8), (1, 1000), (1000, 64))
+"""For the first axis of inputs and for the others, where they are open: the usual ones, by which formats are chosen,
+and those that kernels are built for besides."""
 
 
 @dataclass(frozen=True)
@@ -47,28 +43,40 @@ def plain(layout: Layout) -> Layout:
 def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, Way]:
     """How each node shall work, by id. Those in `launching` launch kernels; the others want plain tensors."""
     ways: dict[str, list[Way]] = {}
+    is_static = all(layout.is_static for node in graph for layout in node.layouts)
+    samples = [Sample(graph, context, *sizes) for sizes in SAMPLE_SIZES[:1 if is_static else None]]
     for node in graph:
-        ways[node.id] = (list(_ways(graph, node, context, ways)) if node.id in launching else
+        ways[node.id] = (list(_ways(graph, node, context, ways, samples)) if node.id in launching else
                          [Way(tuple(None if node.primitive.reads_shapes_only else plain(layout)
                                     for layout in graph.input_layouts(node)), node.layouts)])
     if any(len(found) > 1 for found in ways.values()):
-        return _Choice(graph, context, ways).made()
+        return _Choice(graph, context, ways, samples[0]).made()
     return {id: only for id, (only,) in ways.items()}
 
 
-def _ways(graph: Graph, node: Node, context: BuildContext, ways: Mapping[str, Sequence[Way]]) -> Iterator[Way]:
+def problem_of(graph: Graph, node: Node, context: BuildContext,
+               inputs: tuple[Layout, ...] | None = None) -> Problem:
+    """The problem of a node, with its inputs as they are, or as they are given."""
+    return kernels_of(node.primitive).problem.of(
+        node.primitive, graph.input_layouts(node) if inputs is None else inputs, node.layouts,
+        context.engine.capabilities, context.known_values(graph, node))
+
+
+def _ways(graph: Graph, node: Node, context: BuildContext, ways: Mapping[str, Sequence[Way]],
+          samples: Sequence[Sample]) -> Iterator[Way]:
     """The ways of a node that launches kernels, given those of what it reads."""
     found: dict[tuple[object, ...], Way] = {}
     judged: Judged = {}
-    table, forced = kernels_for(node.primitive, context), context.options.forced(node.id)
-    values = context.known_values(graph, node)
+    table, forced = kernels_of(node.primitive), context.options.forced(node.id)
+    likely = [sample.problem(node, problem_of(graph, node, context), node.primitive.value_inputs)
+              for sample in samples if sample.is_inferred(node)]
     for given in _givens([dict.fromkeys(way.outputs[port.index] for way in ways[port.primitive])
                           for port in node.inputs]):
-        params = KernelParams.of(node.primitive, given, node.layouts, context.engine.capabilities, values)
-        for selection in alternatives(table, params, forced, judged):
-            inputs, outputs = selection.params.all_inputs, selection.params.outputs
+        problem = problem_of(graph, node, context, given)
+        for selection in alternatives(table, problem, forced, (problem,) if problem.is_static else likely, judged):
+            inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
-            if known is None or known.selection is None or selection.loss < known.selection.loss:
+            if known is None or known.selection is None or selection.cost < known.selection.cost:
                 hidden = node.primitive.value_inputs
                 wanted = tuple(None if i in hidden else layout for i, layout in enumerate(inputs))
                 found[inputs, outputs] = Way(wanted, outputs, selection)
@@ -84,12 +92,14 @@ def _givens(offered: Sequence[Mapping[Layout, None]]) -> Iterator[tuple[Layout, 
 
 
 class _Choice:
-    """The two ways through a graph; `costs` has the bytes of each way of a node, with all before it."""
+    """The two ways through a graph; `costs` has the nanoseconds of each way of a node, with all before it."""
 
-    def __init__(self, graph: Graph, context: BuildContext, ways: Mapping[str, Sequence[Way]]) -> None:
+    def __init__(self, graph: Graph, context: BuildContext, ways: Mapping[str, Sequence[Way]],
+                 sample: Sample) -> None:
         self._graph = graph
         self._ways = ways
-        self._sample = Sample(graph, context, *SAMPLE_SIZES)
+        self._sample = sample
+        self._ceilings = context.engine.capabilities.ceilings
         self._wanted: dict[Port, dict[Layout, None]] = {}
         self._outputs_are_plain = not context.options.is_internal
         self._costs: dict[str, list[float]] = {}
@@ -99,8 +109,11 @@ class _Choice:
         """The way of each node."""
         nodes = list(self._graph)
         for node in nodes:
-            self._costs[node.id] = [self._loss(node, way) + sum(self._cost_before(port, wanted) for port, wanted in
-                                    zip(node.inputs, way.inputs, strict=True)) for way in self._ways[node.id]]
+            self._costs[node.id] = [
+                (way.selection.cost if way.selection else 0.0) + sum(
+                    self._cost_before(port, wanted) for port, wanted in dict.fromkeys(
+                        zip(node.inputs, way.inputs, strict=True)))
+                for way in self._ways[node.id]]
         if self._outputs_are_plain:
             for port in self._graph.outputs.values():
                 self._want(port, plain(self._graph.layout(port)))
@@ -116,19 +129,6 @@ class _Choice:
     def _want(self, port: Port, layout: Layout | None) -> None:
         if layout is not None:
             self._wanted.setdefault(port, {})[layout] = None
-
-    def _loss(self, node: Node, way: Way) -> float:
-        """What the slower kernels of a way cost: a part of the bytes of the node's tensors and of its products."""
-        if way.selection is None or not way.selection.loss:
-            return 0.0
-        primitive = node.primitive
-        ports = [*node.inputs, *(Port(node.id, i) for i in range(len(way.outputs)))]
-        work = float(sum(self._bytes(port, self._graph.layout(port)) for port in ports))
-        if primitive.weights_input is not None and primitive.channel_axis is not None:
-            output = self._sample.layout(Port(node.id)).static_shape
-            weights = self._sample.layout(node.inputs[primitive.weights_input])
-            work += prod(output) / max(output[primitive.channel_axis], 1) * weights.count / PRODUCTS_PER_BYTE
-        return way.selection.loss * work
 
     def _cost_before(self, port: Port, wanted: Layout | None) -> float:
         """A reader's share of what a tensor costs, and what it costs to bring it into a layout."""
@@ -147,7 +147,7 @@ class _Choice:
     def _reorder(self, port: Port, present: Layout, wanted: Layout) -> float:
         if present == wanted:
             return 0.0
-        return LAUNCH_BYTES + self._bytes(port, present) + self._bytes(port, wanted)
+        return reorder_time(self._ceilings, self._bytes(port, present) + self._bytes(port, wanted))
 
     def _bytes(self, port: Port, layout: Layout) -> int:
         key = port, layout.format, layout.padding

@@ -58,7 +58,7 @@ class Node:
     @property
     def work(self) -> str:
         """What carries it out, as far as that is decided: the host, nothing (a view), or a kernel."""
-        kernel = self.selection.specs[0].name if self.selection else ""
+        kernel = self.selection.candidates[0].name if self.selection else ""
         return "host" if self.on_host else "view" if self.is_view else kernel
 
 

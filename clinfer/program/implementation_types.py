@@ -1,70 +1,45 @@
-"""Which implementation type computes a node: `ocl` (kernels of its room), `cpu` (NumPy, on the host), or a library's.
+"""Which implementation type computes a node: `ocl` (kernels of its operation) or `host` (NumPy).
 
-Here it is decided what the host computes; among kernels, of whichever type, the selector decides. Each type that does
-not compute a node has a reason.
+Here it is decided what the host computes; among kernels, the selector decides. The type that does not compute a node
+has a reason.
 """
 from __future__ import annotations
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.kernels.spec import CPU, OCL, KernelSpec
+from clinfer.kernels.contract import HOST, OCL
 from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.topology import Primitive
 
 HOST_ELEMENTS = 1024
 _NOT_BY_NUMPY = "NumPy does not compute it"
 
 
-def kernels_for(primitive: Primitive, context: BuildContext) -> tuple[KernelSpec, ...]:
-    """The kernels of a primitive: of its room, and of the libraries that can be used on the device."""
-    rows = kernels_of(primitive)
-    for library in context.options.libraries:
-        if library.refusal(context.engine.capabilities) is None:
-            rows += library.kernels.get(type(primitive), ())
-    return rows
-
-
 def is_for_host(graph: Graph, node: Node, context: BuildContext) -> bool:
-    """Whether the type of a node is `cpu`, given those of the nodes before it; ClinferError where it cannot be what
+    """Whether the type of a node is `host`, given those of the nodes before it; ClinferError where it cannot be what
     the options demand."""
     wanted, primitive = context.options.forced(node.id).type, node.primitive
     refusal = None if primitive.can_evaluate or primitive.computed_on_host else _NOT_BY_NUMPY
-    if wanted not in ("", CPU):
+    if wanted not in ("", HOST):
         refusal = "the host computes it whenever it runs" if primitive.computed_on_host else None
     if wanted and refusal is not None:
         raise ClinferError(f"the forced implementation type {wanted!r} cannot be used", where=primitive.where,
                            values={"reason": refusal}, hint="force another type, or none")
-    return primitive.can_evaluate and (wanted == CPU or (not wanted and _cpu_refusal(graph, node) is None))
+    return primitive.can_evaluate and (wanted == HOST or (not wanted and _host_refusal(graph, node) is None))
 
 
-def refused_types(graph: Graph, node: Node, context: BuildContext) -> tuple[tuple[str, str], ...]:
+def refused_types(graph: Graph, node: Node) -> tuple[tuple[str, str], ...]:
     """The types that do not compute a node, each with the reason; nothing for a node that nothing computes."""
     by_host = node.on_host or node.primitive.computed_on_host
     if not by_host and node.selection is None:
         return ()
-    reasons = {OCL: _kernel_refusal(node, kernels_of(node.primitive))}
-    if not by_host:
-        reasons[CPU] = _cpu_refusal(graph, node) or "another type is forced"
-    for library in context.options.libraries:
-        reasons[library.name] = (library.refusal(context.engine.capabilities)
-                                 or _kernel_refusal(node, library.kernels.get(type(node.primitive), ())))
-    chosen = CPU if node.selection is None else node.selection.specs[0].type
-    return tuple((name, reason) for name, reason in reasons.items() if name != chosen)
+    if node.selection is not None:
+        return ((HOST, _host_refusal(graph, node) or "another type is forced"),)
+    return ((OCL, "the host has what it reads" if kernels_of(node.primitive) else "no kernel computes it"),)
 
 
-def _kernel_refusal(node: Node, table: tuple[KernelSpec, ...]) -> str:
-    """Why none of these kernels computes a node."""
-    if not table:
-        return "no kernel computes it"
-    if node.selection is None:
-        return "the host has what it reads"
-    reasons = dict(node.selection.rejected)
-    return "; ".join(dict.fromkeys(reasons[spec.name] for spec in table if spec.name in reasons))
-
-
-def _cpu_refusal(graph: Graph, node: Node) -> str | None:
+def _host_refusal(graph: Graph, node: Node) -> str | None:
     """Why the host leaves a node to the device unless it is told otherwise, or None."""
     if not node.primitive.can_evaluate:
         return _NOT_BY_NUMPY

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.kernels.library import Library
+from clinfer.kernels.contract import HOST, OCL
 from clinfer.kernels.selector import ANYTHING, Forced
-from clinfer.kernels.spec import CPU, OCL
 from clinfer.program.memory_dependencies import ExecutionOrder
 
 
 @dataclass(frozen=True)
 class BuildOptions:
     """`force_implementations` maps a primitive's id to (format name, kernel name) or (format name, kernel name,
-    implementation type), each may be empty. `libraries`: kernels of other implementation types.
+    implementation type), each may be empty.
 
     `skipped_passes` names passes to leave out, of `clinfer.program.passes.OPTIONAL`. `is_internal` marks a program
     that computes constants for another: its outputs keep the layouts of their producers, and nothing in it is
@@ -28,7 +27,6 @@ class BuildOptions:
     skipped_passes: frozenset[str] = frozenset()
     is_internal: bool = False
     execution_order: ExecutionOrder = "in_order"
-    libraries: tuple[Library, ...] = ()
 
     def forced(self, primitive_id: str) -> Forced:
         """The demand on the selector for one primitive; the compile option wins over the knob."""
@@ -36,7 +34,7 @@ class BuildOptions:
 
     def check(self, primitive_ids: set[str]) -> None:
         """Raise if a forced implementation names a primitive that does not exist."""
-        types = {OCL, CPU, *(library.name for library in self.libraries)}
+        types = {OCL, HOST}
         unheard = sorted({x.type for x in _forced(self.force_implementations).values()} - types - {""})
         if unheard:
             raise ClinferError("force_implementations names implementation types that do not exist",

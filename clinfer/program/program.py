@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from clinfer.base.layout import Layout
 from clinfer.base.schema import IndexOf, Natural
 from clinfer.base.shape import Shape
+from clinfer.kernels.contract import HOST, OCL
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import ImplementationCache
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.kernels.moves import Share
-from clinfer.kernels.spec import CPU
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
@@ -64,12 +64,12 @@ class SharedTensor:
 class ProgramNode:
     """One node: its tensors by index, and how it is carried out.
 
-    `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `scores`: of
-    every kernel that supports the primitive. `why`: what the first implementation was chosen for; `is_forced`:
-    by a demand, so that no other may take its place. `shares`: the copies that plans may leave out; `copies`: (stage,
-    reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows. `unfused`: those
-    that it reads and was not fused with, each with the reason. `refused_types`: implementation types that do not
-    compute it, with reasons.
+    `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `costs`: the
+    estimated nanoseconds of every kernel that supports the primitive. `why`: what the first implementation was chosen
+    for; `is_forced`: by a demand, so that no other may take its place. `shares`: the copies that plans may leave out;
+    `copies`: (stage, reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
+    `unfused`: those that it reads and was not fused with, each with the reason. `refused_types`: implementation types
+    that do not compute it, with reasons.
     """
 
     primitive: Primitive
@@ -81,7 +81,7 @@ class ProgramNode:
     scratch_slots: tuple[SlotIndex, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     bodies: tuple[Program, ...] = ()
-    scores: tuple[tuple[str, float], ...] = ()
+    costs: tuple[tuple[str, float], ...] = ()
     why: str = ""
     is_forced: bool = False
     shares: tuple[SharedTensor, ...] = ()
@@ -92,10 +92,10 @@ class ProgramNode:
 
     @property
     def implementation_type(self) -> str:
-        """`cpu`, `ocl` or a library's name; empty for what nothing computes: inputs, views and bodies."""
+        """`host` or `ocl`; empty for what nothing computes: inputs, views and bodies."""
         if self.kind in ("host", "call"):
-            return CPU
-        return self.implementations[0].spec.type if self.implementations else ""
+            return HOST
+        return OCL if self.implementations else ""
 
     @property
     def read_on_host(self) -> tuple[int, ...]:

@@ -2,16 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import NamedDim, Shape, admits, is_static, names_in, upper_estimate
+from clinfer.kernels.contract import Problem
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.size_names import SizeNames
 from clinfer.topology import Input, Port
+
+P = TypeVar("P", bound=Problem)
 
 
 class Sample:
@@ -49,6 +54,16 @@ class Sample:
         """The values of these inputs, as far as they are constants or shape arithmetic."""
         found = ((i, self._context.known_value(self._graph, node.inputs[i], self.values)) for i in inputs)
         return {i: value for i, value in found if value is not None}
+
+    def problem(self, node: Node, problem: P, read: tuple[int, ...]) -> P:
+        """A node's problem with the shapes of the sample, and the known values of the inputs `read`."""
+        inputs = tuple(layout.with_shape(self.layout(port).shape)
+                       for layout, port in zip(problem.all_inputs, node.inputs, strict=True))
+        outputs = tuple(layout.with_shape(self.layout(Port(node.id, i)).shape)
+                        for i, layout in enumerate(problem.outputs))
+        own = len(problem.inputs)
+        return replace(problem, inputs=inputs[:own], tail_inputs=inputs[own:], outputs=outputs,
+                       values=self.known_values(node, read))
 
     def _shapes(self, node: Node) -> tuple[Shape, ...]:
         declared = tuple(layout.shape for layout in node.layouts)

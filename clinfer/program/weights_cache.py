@@ -132,14 +132,14 @@ class WeightsCache:
         """Reorder, and wait: networks on other streams use the result."""
         stream = self._engine.create_stream()
         kernels = []
-        for part, launch in zip(reorder.stages, bind(reorder, reorder.params), strict=True):
+        for part, launch in zip(reorder.stages, bind(reorder, reorder.problem), strict=True):
             kernel = self._engine.create_kernel(self._kernels.program(launch.kernel_id), launch.kernel_id)
             for position, buffer in enumerate(part.buffers):
                 kernel.set_buffer(position, source if buffer.kind == "input" else target)
             if launch.block:
                 kernel.set_bytes(len(part.buffers), launch.block)
             kernels.append(kernel)
-            stream.enqueue(kernel, WorkSize(launch.dispatch.global_size, launch.dispatch.local_size))
+            stream.enqueue(kernel, WorkSize(launch.work.global_size, launch.work.local_size))
         stream.finish()
 
 

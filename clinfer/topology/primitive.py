@@ -111,7 +111,7 @@ class Primitive:
     @property
     def useful_values(self) -> tuple[int, ...]:
         """Inputs that kernels read, but whose values, where they are a few integers that the host knows anyway, may
-        spare work (`KernelSpec.moves`)."""
+        spare work (`kernels/contract.py`, `Stage.move`)."""
         return ()
 
     @property

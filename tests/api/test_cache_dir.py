@@ -242,7 +242,7 @@ def test_a_forced_kernel_is_another_model(device: DeviceInfo, folder: Path, tmp_
     monkeypatch.setenv("CLINFER_FORCE_KERNEL", f"{node}=softmax_ref")
     forced = compile_in(folder, model, device)
     assert not is_loaded(forced)
-    assert [n.implementations[0].spec.name for n in forced.program.nodes if n.kind == "kernel"] == ["softmax_ref"]
+    assert [n.implementations[0].name for n in forced.program.nodes if n.kind == "kernel"] == ["softmax_ref"]
 
 
 def test_devices_have_their_own_blobs(folder: Path, saved: Path) -> None:

@@ -15,7 +15,6 @@ from clinfer.kernels import kernel_cache
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import KernelCache
-from clinfer.kernels.spec import KernelParams
 from clinfer.ops import kernels_of
 from clinfer.ops.softmax import Softmax
 from clinfer.runtime.engine import Engine
@@ -29,8 +28,9 @@ def codes(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
     for rank in (2, 3):
         primitive = Softmax("s", ("x",), axis=1)
         layout = Layout.planar((ANY,) * rank, ElementType.of("f32"))
-        params = KernelParams(primitive, (layout,), (layout,), engine.capabilities)
-        made.append(generate(kernels_of(primitive)[-1], params).stages[0].code)
+        kernels = kernels_of(primitive)
+        problem = kernels.problem(primitive, (layout,), (layout,), engine.capabilities)
+        made.append(generate(kernels.candidates(problem)[-1], problem).stages[0].code)
     return made
 
 

@@ -13,15 +13,16 @@ from clinfer.ops.concat import Concat
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.pooling import MaxPool
-from clinfer.ops.reorder import Reorder
+from clinfer.ops.reorder import Reorder, reorder_time
 from clinfer.ops.reshape import Reshape
 from clinfer.program import format_choice
-from clinfer.program.format_choice import LAUNCH_BYTES, Way, choose_formats
+from clinfer.program.format_choice import Way, choose_formats
 from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.select_kernels import select_kernels
+from clinfer.runtime.ceilings import Ceilings
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive, Topology
 from tests.program.building import constant, context_of, given, graph_after, numbers
@@ -70,18 +71,19 @@ def test_one_reorder_serves_where_readers_differ(engine: Engine) -> None:
     assert [source for source in moved if source not in graph.constants and source not in "bc"] == ["a"]
 
 
-def _cost(graph: Graph, ways: dict[str, Way], loss: Callable[[str, Way], float]) -> float:
-    """What a choice costs: each layout that readers want of a tensor is made once."""
+def _cost(graph: Graph, ways: dict[str, Way], ceilings: Ceilings) -> float:
+    """What a choice costs in nanoseconds: each layout that readers want of a tensor is made once."""
     total, wanted = 0.0, set()
     for node in graph:
-        total += loss(node.id, ways[node.id])
+        selection = ways[node.id].selection
+        total += selection.cost if selection else 0.0
         wanted |= {(port, layout) for port, layout in zip(node.inputs, ways[node.id].inputs, strict=True)
                    if layout is not None and port.primitive not in graph.constants}
     wanted |= {(port, format_choice.plain(graph.layout(port))) for port in graph.outputs.values()}
     for port, layout in wanted:
         present = ways[port.primitive].outputs[port.index]
         if present != layout:
-            total += LAUNCH_BYTES + present.byte_size + layout.byte_size
+            total += reorder_time(ceilings, present.byte_size + layout.byte_size)
     return total
 
 
@@ -109,7 +111,7 @@ def _random_chain(rng: np.random.Generator) -> Topology:
 def test_of_chains_the_cheapest_choice_is_found(engine: Engine, rng: np.random.Generator,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     """All choices are tried one by one."""
-    monkeypatch.setattr(selector, "ALIKE", 20.0)
+    monkeypatch.setattr(selector, "ALIKE", 1e9)
     seen = 0
     for _ in range(25):
         graph = graph_after(engine, _random_chain(rng), PREPARED)
@@ -121,13 +123,10 @@ def test_of_chains_the_cheapest_choice_is_found(engine: Engine, rng: np.random.G
         if not found:
             continue
         choice, = found
-        ways = choice._ways
-
-        def loss(id: str, way: Way, graph: Graph = graph, choice: format_choice._Choice = choice) -> float:
-            return choice._loss(graph[id], way)
-        costs = [_cost(graph, dict(zip(ways, picked, strict=True)), loss)
+        ways, ceilings = choice._ways, engine.capabilities.ceilings
+        costs = [_cost(graph, dict(zip(ways, picked, strict=True)), ceilings)
                  for picked in itertools.product(*ways.values())]
-        assert _cost(graph, made, loss) == pytest.approx(min(costs))
+        assert _cost(graph, made, ceilings) == pytest.approx(min(costs))
         seen += max(costs) > min(costs)
     assert seen
 

@@ -78,7 +78,7 @@ def test_it_becomes_one_primitive(engine: Engine, root: str, square: str, rng: n
 
 
 @pytest.mark.parametrize("axis", [-1, 1])
-@pytest.mark.parametrize("kernel", [spec.name for spec in KERNELS])
+@pytest.mark.parametrize("kernel", [kernel.name for kernel in KERNELS.kernels])
 def test_every_kernel_leaves_the_mean_in(engine: Engine, kernel: str, axis: int, rng: np.random.Generator) -> None:
     model = _model(ROOTS["power"], axis=axis)
     topology = to_topology(prepare(model)).topology

@@ -9,12 +9,12 @@ from clinfer.program.options import BuildOptions
 
 
 def test_the_option_wins_over_the_knob(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLINFER_FORCE_KERNEL", "a=one,b=byxf:two,a/b=c=bfyx:,d=::cpu")
+    monkeypatch.setenv("CLINFER_FORCE_KERNEL", "a=one,b=byxf:two,a/b=c=bfyx:,d=::host")
     options = BuildOptions({"a": ("", "three")})
     assert options.forced("a") == Forced("", "three")
     assert options.forced("b") == Forced("byxf", "two")
     assert options.forced("a/b=c") == Forced("bfyx", "")
-    assert options.forced("d") == Forced("", "", "cpu")
+    assert options.forced("d") == Forced("", "", "host")
     assert options.forced("other") == ANYTHING
 
 
@@ -28,7 +28,7 @@ def test_a_wrong_knob_is_an_error(monkeypatch: pytest.MonkeyPatch, knob: str, me
 
 
 def test_unknown_types_are_named() -> None:
-    with pytest.raises(ClinferError, match=r"unknown: blas[^$]*there are cpu, ocl"):
+    with pytest.raises(ClinferError, match=r"unknown: blas[^$]*there are host, ocl"):
         BuildOptions({"a": ("", "", "blas")}).check({"a"})
 
 

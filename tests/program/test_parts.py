@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
-from clinfer.ops.matmul import CompressedMatMul, MatMul
+from clinfer.ops.matmul import MatMul
 from clinfer.ops.sdpa import KERNELS, ScaledDotProductAttention
 from clinfer.ops.transpose import Transpose
 from clinfer.program.graph import Graph
@@ -59,7 +59,7 @@ def test_attention_reads_what_the_products_wrote(engine: Engine, name: str, shap
     assert not moving and len(_of(graph, MatMul)) == MODELS[name][1]
 
 
-@pytest.mark.parametrize("kernel", [spec.name for spec in KERNELS])
+@pytest.mark.parametrize("kernel", [kernel.name for kernel in KERNELS.kernels])
 @pytest.mark.parametrize("name", MODELS)
 def test_kernels_read_parts(engine: Engine, name: str, kernel: str, rng: np.random.Generator) -> None:
     seed = int(rng.integers(2**31))
@@ -96,7 +96,8 @@ def test_products_of_compressed_weights_become_one(engine: Engine, rng: np.rando
     model = attention_model("three", int(rng.integers(2**31)), -1, -1, HIDDEN)
     assert compress_weights(model, kind, group, smallest=1) == 3
     product, = (node for node in attention_graph(engine, model) if isinstance(node.primitive, MatMul))
-    assert isinstance(product.primitive, CompressedMatMul) and product.layouts[0].shape[-1] == 3 * HIDDEN
+    assert isinstance(product.primitive, MatMul) and product.primitive.quantisation
+    assert product.layouts[0].shape[-1] == 3 * HIDDEN
     oracle = CpuPlugin(model, DYNAMIC_QUANTIZATION_GROUP_SIZE="0")
     for inputs in _inputs(rng, ((2, 5), (1, 1))):
         check(network_of(engine, prepare(model)), oracle, inputs)

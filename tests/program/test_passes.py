@@ -170,7 +170,7 @@ def test_reorders_stand_where_layouts_differ(engine: Engine) -> None:
     assert sorted(reorders.values()) == [("a", "bfyx"), ("b", "bfyx"), ("x", "byxf")]
     for node in graph:
         if node.selection:
-            wanted = [x.format for x in node.selection.params.inputs]
+            wanted = [x.format for x in node.selection.problem.inputs]
             assert [graph.layout(p).format for p in node.inputs] == wanted
     assert all(graph.layout(p).format == Format.of("bfyx") for p in graph.outputs.values())
 

@@ -9,7 +9,7 @@ import pytest
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
-from clinfer.ops import ROOMS
+from clinfer.ops import kernels_of
 from clinfer.ops.broadcast.op import Broadcast
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
@@ -71,8 +71,7 @@ HOSTS: dict[str, tuple[Shape, tuple[Primitive, ...]]] = {
 
 
 def _kernels(name: str) -> list[str]:
-    primitive = HOSTS[name][1][-1]
-    return [spec.name for room in ROOMS for spec in room.kernels.get(type(primitive), ())]
+    return [kernel.name for kernel in kernels_of(HOSTS[name][1][-1]).kernels]
 
 
 def _topology(name: str, blocked: bool, *behind: Primitive) -> Topology:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
-from clinfer.ops.matmul import CompressedMatMul
+from clinfer.ops.matmul import MatMul
 from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Port, Topology
 from tests.oracle import TOLERANCE, assert_close
@@ -62,12 +64,12 @@ class Weights:
 
 
 def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose: bool, rows: tuple[int, ...],
-           kernel: str = "", with_tail: bool = False, kind: str = "f32") -> None:
-    """Run the product for these numbers of rows in turn, of a network that leaves them open."""
+          kernel: str = "", with_tail: bool = False, kind: str = "f32") -> Program:
+    """Run the product for these numbers of rows in turn, of a network that leaves them open; its program."""
     unpacked = weights.unpacked(transpose)
     left = ElementType.of(kind)
-    product = CompressedMatMul("product", ("x", *weights.arrays), transpose_b=transpose,
-                               has_zero_point="zero_point" in weights.arrays)
+    product = MatMul("product", ("x", *weights.arrays), transpose_b=transpose,
+                     quantisation=Quantisation(2, 3 if "zero_point" in weights.arrays else None))
     primitives = [Input("x", shape=(2, ANY, len(unpacked)), element_type=left), *weights.constants(), product]
     if with_tail:
         primitives += [Input("other", shape=(2, ANY, unpacked.shape[1]), element_type=left),
@@ -83,3 +85,4 @@ def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose:
             wanted += arrays[1]
         actual, = execute(network, arrays)
         assert_close(actual.astype(np.float32), wanted.astype(np.float32), TOLERANCE[kind], f"{kernel} {count} rows")
+    return program

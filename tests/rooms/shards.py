@@ -8,10 +8,10 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
+from tests.candidates import candidates_of, kernels_of_room, reaches
 from tests.deferring import Selection
 from tests.oracle import parameter_specs
 from tests.rooms.room_runner import PADDED, Variant, needs, topology_of
@@ -23,32 +23,28 @@ WEIGHT = 1200
 """About how many variants of rows a shard holds."""
 
 
-def kernels_of_room(name: str) -> list[str]:
-    """The names of the kernels in a room's tables."""
-    room = next(r for r in ROOMS if r.name == name)
-    return sorted({spec.name for specs in room.kernels.values() for spec in specs})
-
-
 def layouts_of(case: Case) -> list[str]:
     """The formats that fit an input of the row, besides the planar one."""
     ranks = sorted({len(shape) for shape, _ in parameter_specs(case)})
     return [name for rank in ranks for name in LAYOUTS.get(rank, ())]
 
 
-def variants_of(engine: Engine, room_name: str, case: Case) -> list[Variant]:
-    """How a row is run, besides the formats that only some kernels need; GPUs compute in f16 as well."""
+def variants_of(engine: Engine, case: Case) -> list[Variant]:
+    """How a row is run, besides forced kernels and the formats that only some of them need; GPUs compute in f16 as
+    well."""
     modes = [True, False] if case.sequence else [False]
     layouts = layouts_of(case)
     variants = [Variant(dynamic) for dynamic in modes]
-    kernels = kernels_of_room(room_name)
-    variants += [Variant(modes[0], kernel) for kernel in kernels if len(kernels) > 1]
     chance = random.Random(f"{seed_of(case.name)}{case.name}")
     chosen = [*(layouts if FULL else chance.sample(layouts, min(1, len(layouts)))), PADDED]
     variants += [Variant(dynamic, "", layout) for layout in chosen for dynamic in (modes if FULL else modes[:1])]
-    if FULL:
-        variants += [Variant(dynamic, kernel, layout) for layout in chosen for kernel in kernels for dynamic in modes]
     half = engine.capabilities.fp16 and (FULL or engine.device.type == "GPU") and _computes_f32(case)
     return [*variants, *(replace(v, half=True) for v in variants)] if half else variants
+
+
+def forces_kernels(case: Case, variant: Variant) -> bool:
+    """Whether a row is run in a way with each kernel forced, too."""
+    return FULL or (not variant.layout and variant.dynamic == bool(case.sequence))
 
 
 def weight_of(room: str, case: Case) -> int:
@@ -69,21 +65,13 @@ def shards_of(rows: Iterable[Row]) -> dict[str, int]:
     return found
 
 
-def reaches(program: Program | Exception) -> set[str]:
-    """The kernels that a program runs."""
-    if isinstance(program, Exception):
-        return set()
-    return {i.spec.name for node in program.nodes for i in node.implementations}
-
-
 class Shard:
     """The programs of some rows on a device; their kernels are built in batches when the first one is run."""
 
     def __init__(self, engine: Engine, rows: Sequence[Row]) -> None:
         self._selection = Selection(engine)
         able = [(room, case) for room, case in rows if needs(case, engine)]
-        self._programs = {id(case): {variant: self.select(case, variant) for variant in variants_of(engine, room, case)}
-                          for room, case in able}
+        self._programs = {id(case): self._all_ways(engine, case) for _, case in able}
         for room in dict(able):
             self._add_formats(room, [case for name, case in able if name == room])
         self._selection.build()
@@ -99,6 +87,15 @@ class Shard:
         except Exception as error:
             return error
 
+    def _all_ways(self, engine: Engine, case: Case) -> dict[Variant, Program | Exception]:
+        programs = {variant: self.select(case, variant) for variant in variants_of(engine, case)}
+        for variant, program in tuple(programs.items()):
+            names = candidates_of(program) if forces_kernels(case, variant) else []
+            for name in names if len(names) > 1 else ():
+                forced = replace(variant, kernel=name)
+                programs[forced] = self.select(case, forced)
+        return programs
+
     def _add_formats(self, room: str, cases: Sequence[Case]) -> None:
         """Have kernels that no row of a room reached run on inputs in a format that they want."""
         reached = set().union(*(reaches(p) for case in cases for p in self._programs[id(case)].values()))
@@ -106,7 +103,8 @@ class Shard:
             for case, variant in in_formats(cases, kernel):
                 program = self.select(case, variant)
                 if kernel in reaches(program):
-                    self._programs[id(case)][variant] = program
+                    forced = (replace(variant, kernel=name) for name in candidates_of(program, kernel=kernel))
+                    self._programs[id(case)] |= {each: self.select(case, each) for each in forced}
                     break
 
 

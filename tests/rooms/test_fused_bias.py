@@ -9,19 +9,16 @@ import pytest
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.layout import Layout
-from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.network.compile import compile_topology
-from clinfer.network.network import Network
-from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
 from clinfer.ops.matmul import MatMul
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Primitive, Topology
+from tests.candidates import candidates_of
+from tests.network.running import network_of
 from tests.oracle import TOLERANCE, assert_close
-from tests.rooms.room_runner import is_unsupported
+from tests.rooms.room_runner import execute, is_unsupported
 from tests.seeds import SEED
 
 INPUTS = ("data", "weights", "bias")
@@ -59,19 +56,17 @@ CASES = {
 }
 
 
-def _run(engine: Engine, case: BiasCase, with_bias: bool, arrays: list[np.ndarray], kernel: str) -> np.ndarray:
+def _topology(case: BiasCase, arrays: list[np.ndarray]) -> Topology:
+    """The primitive with constant weights and, where there is a third array, a constant bias."""
     kind = ElementType.of(case.kind)
-    names = INPUTS if with_bias else INPUTS[:2]
-    constants = [Constant(n, value=a, element_type=kind) for n, a in zip(names[1:], arrays[1:], strict=False)]
-    topology = Topology(Input("data", shape=case.data, element_type=kind), *constants, case.make(names))
-    program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions({"node": ("", kernel)}))
-    stream = engine.create_stream()
-    network = Network(program, stream, OpenVinoShapeInference())
-    layout = Layout.planar(case.data, kind)
-    memory = engine.allocate_memory(layout)
-    stream.write(memory, layout.pack(arrays[0]), blocking=True)
-    network.set_input("data", memory, case.data, arrays[0])
-    return network.execute()["node"].to_numpy()
+    names = INPUTS[:len(arrays)]
+    constants = [Constant(n, value=a, element_type=kind) for n, a in zip(names[1:], arrays[1:], strict=True)]
+    return Topology(Input("data", shape=case.data, element_type=kind), *constants, case.make(names))
+
+
+def _run(engine: Engine, case: BiasCase, arrays: list[np.ndarray], kernel: str = "") -> np.ndarray:
+    options = BuildOptions({"node": ("", kernel)} if kernel else {})
+    return execute(network_of(engine, _topology(case, arrays), options), arrays[:1])[0]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -80,18 +75,18 @@ def test_bias_equals_an_addition(engine: Engine, name: str) -> None:
     rng = np.random.default_rng(SEED)
     dtype = ElementType.of(case.kind).storage
     data, weights = (rng.uniform(-1, 1, shape).astype(dtype) for shape in (case.data, case.weights))
-    plain = _run(engine, case, False, [data, weights], "")
+    plain = _run(engine, case, [data, weights])
     bias = rng.uniform(-9, 9, plain.shape[case.axis]).astype(dtype)
     spread = bias.reshape([-1 if axis == case.axis % plain.ndim else 1 for axis in range(plain.ndim)])
     wanted = plain.astype(np.float32) + spread
-    tried = 0
-    for spec in kernels_of(case.make(INPUTS)):
+    tried, arrays = 0, [data, weights, bias]
+    for kernel in candidates_of(network_of(engine, _topology(case, arrays)).program):
         try:
-            actual = _run(engine, case, True, [data, weights, bias], spec.name)
+            actual = _run(engine, case, arrays, kernel)
         except ClinferError as error:
             if not is_unsupported(error):
                 raise
             continue
         tried += 1
-        assert_close(actual.astype(np.float32), wanted, TOLERANCE[case.kind], f"{name} {spec.name} seed {SEED}")
+        assert_close(actual.astype(np.float32), wanted, TOLERANCE[case.kind], f"{name} {kernel} seed {SEED}")
     assert tried > 1

@@ -9,11 +9,11 @@ import pytest
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY
-from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Topology
+from tests.candidates import candidates_of
 from tests.network.running import network_of
 from tests.oracle import TOLERANCE, assert_close
 from tests.rooms.room_runner import execute, is_unsupported
@@ -69,9 +69,9 @@ def test_a_factor_equals_multiplied_data(engine: Engine, name: str) -> None:
     topology, tried = _topology(case, weights, bias), 0
     unit = np.ones((case.batch, case.data[1], *(1,) * (len(case.data) - 2)), dtype)
     plain = network_of(engine, topology, BuildOptions({"node": ("", "convolution_ref")}))
-    for spec in kernels_of(topology["node"]):
+    for kernel in candidates_of(network_of(engine, topology).program):
         try:
-            network = network_of(engine, topology, BuildOptions({"node": ("", spec.name)}))
+            network = network_of(engine, topology, BuildOptions({"node": ("", kernel)}))
         except ClinferError as error:
             if not is_unsupported(error):
                 raise
@@ -82,5 +82,5 @@ def test_a_factor_equals_multiplied_data(engine: Engine, name: str) -> None:
             data, factor = (rng.uniform(-1, 1, s).astype(dtype) for s in (shape, (batch, *unit.shape[1:])))
             wanted = execute(plain, [(data * factor).astype(dtype), unit[:batch]])[0]
             assert_close(execute(network, [data, factor])[0], wanted, TOLERANCE[case.kind],
-                         f"{name} {spec.name} seed {SEED}")
+                         f"{name} {kernel} seed {SEED}")
     assert tried > 1

@@ -14,23 +14,20 @@ import pytest
 
 from clinfer.ops import ROOMS
 from clinfer.ops.room import Case
-from clinfer.ops.shared.tensor_cores import TILES
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
+from tests.candidates import kernels_of_room, reaches
 from tests.devices import engine_of
 from tests.rooms.room_runner import Variant, check_program, is_refusal, needs
-from tests.rooms.shards import Row, Shard, in_formats, kernels_of_room, reaches, variants_of
+from tests.rooms.shards import Row, Shard, in_formats, variants_of
 
 ROWS: list[Row] = [(room.name, case) for room in ROOMS
                    for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
 # tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), compressed weights
 # (tests/rooms/test_compressed_weights.py), and tensor cores (tests/rooms/test_tensor_cores.py).
-_ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "group_norm_fsv16_if_even",
-              "group_norm_rows_if_even", "color_convert_planar_rows", "color_convert_images", "matmul_blocks_14",
-              "matmul_blocks_8", "reorder_nibbles", "sdpa_mma", "sdpa_mma_anywhere",
-              *(f"{op}_mma_{tile}" for op in ("matmul", "convolution")
-                for tile in (*(tile.name for tile in TILES), "anywhere"))}
+_ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
+              "color_convert_images", "matmul_blocks", "reorder_nibbles", "sdpa_mma", "matmul_mma", "convolution_mma"}
 
 
 @pytest.mark.parametrize("room, case", ROWS, ids=[f"{room}-{case.name}" for room, case in ROWS])
@@ -65,5 +62,5 @@ def _candidates(engine: Engine, room: str, kernel: str) -> Iterator[tuple[Case, 
         yield case, Variant(bool(case.sequence), kernel)
         yield case, Variant(bool(case.sequence))
     yield from in_formats(able, kernel)
-    for name, case in ROWS:
-        yield from ((case, variant) for variant in variants_of(engine, name, case) if not variant.kernel)
+    for _, case in ROWS:
+        yield from ((case, variant) for variant in variants_of(engine, case))

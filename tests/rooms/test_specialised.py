@@ -35,8 +35,8 @@ class Chosen:
     def ask(self, question: Question, answer: Answer) -> bool:
         found = contestants(question)
         winner = found[min(self._number, len(found) - 1)]
-        index = winner.params.primitive.weights_input
-        repack = question.repack(winner.params.inputs[index]) if question.repack and index is not None else None
+        index = winner.problem.primitive.weights_input
+        repack = question.repack(winner.problem.inputs[index]) if question.repack and index is not None else None
         self._kernels.prepare(stage.code for each in (*found, *([repack] if repack else ())) for stage in each.stages)
         answer.settle(winner)
         self.answered += 1

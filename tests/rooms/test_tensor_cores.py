@@ -9,7 +9,8 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.ops.shared import tensor_cores
+from clinfer.ops.shared.tensor_cores import TILES, Tile
+from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from tests.oracle import assert_close
@@ -26,13 +27,15 @@ def has_tensor_cores(engine: Engine) -> None:
         pytest.skip("the device has no tensor cores")
 
 
-def _network(engine: Engine, model: ov.Model) -> Network:
-    program = compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference())
+def _network(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
+    """The network of a model; `kernel` is forced for the layer named "tiled"."""
+    options = BuildOptions({"tiled": ("", kernel)} if kernel else {})
+    program = compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference(), options)
     return Network(program, engine.create_stream(), OpenVinoShapeInference())
 
 
 def _kernels(program: Program) -> set[str]:
-    return {implementation.spec.name for node in program.nodes for implementation in node.implementations}
+    return {implementation.name for node in program.nodes for implementation in node.implementations}
 
 
 def _random(rng: np.random.Generator, shape: Shape) -> np.ndarray:
@@ -46,20 +49,19 @@ def _size(rng: np.random.Generator, most: int, aligned: bool) -> int:
 
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("along_k", [False, True])
-@pytest.mark.parametrize("tile", tensor_cores.TILES, ids=lambda tile: tile.name)
-def test_products(engine: Engine, tile: tensor_cores.Tile, along_k: bool, aligned: bool, rng: np.random.Generator,
-                  monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng: np.random.Generator) -> None:
     """relu(x @ w + bias) + other, for any number of rows, in one network."""
     from openvino import opset13 as op
-    monkeypatch.setattr(tensor_cores, "best_tile", lambda *sizes: tile)
     depth, columns = _size(rng, 400, aligned), _size(rng, 300, aligned)
     weights = _random(rng, (columns, depth) if along_k else (depth, columns))
     bias, batches = _random(rng, (columns,)), int(rng.integers(1, 4))
     x = op.parameter([batches, -1, depth], ov.Type.f16)
     other = op.parameter([batches, -1, columns], ov.Type.f16)
-    product = op.add(op.matmul(x, op.constant(weights), False, along_k), op.constant(bias))
-    network = _network(engine, ov.Model([op.add(op.relu(product), other)], [x, other], "product"))
-    assert f"matmul_mma_{tile.name}" in _kernels(network.program)
+    product = op.add(op.matmul(x, op.constant(weights), False, along_k, name="tiled"), op.constant(bias))
+    model = ov.Model([op.add(op.relu(product), other)], [x, other], "product")
+    network = _network(engine, model, f"matmul_mma_{tile}")
+    assert f"matmul_mma_{tile}" in _kernels(network.program)
     right = (weights.T if along_k else weights).astype(np.float64)
     for rows in (int(rng.integers(1, 300)), 1, int(rng.integers(1, 300))):
         given = [_random(rng, (batches, rows, depth)), _random(rng, (batches, rows, columns))]
@@ -104,7 +106,7 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
         inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f16))
     attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal")
     network = _network(engine, ov.Model([attention], inputs, "attention"))
-    assert "sdpa_mma" in _kernels(network.program)
+    assert any(name.startswith("sdpa_mma") for name in _kernels(network.program))
     for batch, queries, keys in ((2, 70, 70), (1, 1, 200), (1, 129, 64), (2, 5, 3)):
         keys = queries if masked == "causal" else keys
         given = [_random(rng, (batch, 3, rows, size)) * 3
@@ -119,23 +121,22 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
                      f"{batch} x {queries} queries x {keys} keys")
 
 
-@pytest.mark.parametrize("tile", tensor_cores.TILES, ids=lambda tile: tile.name)
+@pytest.mark.parametrize("tile", TILES, ids=str)
 @pytest.mark.parametrize("filter_y, filter_x, stride, dilation", [
     (1, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 1), (1, 5, 1, 2), (1, 1, 2, 1)])
-def test_convolutions(engine: Engine, tile: tensor_cores.Tile, filter_y: int, filter_x: int, stride: int,
-                      dilation: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, stride: int, dilation: int,
+                      rng: np.random.Generator) -> None:
     """relu(conv(x) + bias) + other over pictures of any size, in one network; PyTorch's formula in NumPy."""
     from openvino import opset13 as op
-    monkeypatch.setattr(tensor_cores, "best_tile", lambda *sizes: tile)
     channels, outputs = _size(rng, 150, True), _size(rng, 150, False)
     weights, bias = _random(rng, (outputs, channels, filter_y, filter_x)), _random(rng, (1, outputs, 1, 1))
     pad = [filter_y // 2, filter_x // 2]
     x = op.parameter([-1, channels, -1, -1], ov.Type.f16)
-    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, [dilation] * 2)
+    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, [dilation] * 2, name="tiled")
     other = op.parameter([-1, outputs, -1, -1], ov.Type.f16)
     result = op.add(op.relu(op.add(convolved, op.constant(bias))), other)
-    network = _network(engine, ov.Model([result], [x, other], "convolution"))
-    assert f"convolution_mma_{tile.name}" in _kernels(network.program)
+    network = _network(engine, ov.Model([result], [x, other], "convolution"), f"convolution_mma_{tile}")
+    assert f"convolution_mma_{tile}" in _kernels(network.program)
     for batch, height, width in ((1, 9, 14), (3, 12, 11), (2, 20, 31)):
         data = _random(rng, (batch, channels, height, width))
         expected = _convolution(data, weights, stride, pad, dilation) + bias

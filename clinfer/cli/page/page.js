@@ -234,7 +234,7 @@ function overview() {
 
 function kernels(n) {
   const blocks = n.kernels.map((k, i) => h("div", { class: "kernel" + (i ? "" : " first") },
-    h("span", { class: "score" }, "score " + k.score), h("b", {}, k.name), k.name === n.ran && n.kernels.length > 1 ? [" ", h("span", { class: "badge kept" }, "ran")] : null,
+    h("span", { class: "cost" }, k.cost), h("b", {}, k.name), k.name === n.ran && n.kernels.length > 1 ? [" ", h("span", { class: "badge kept" }, "ran")] : null,
     h("p", { class: "muted" }, i ? "stands in when the one before refuses the actual shapes" : n.why),
     ...k.sources.map((key) => h("details", {}, h("summary", {}, key.split("/").slice(-1)[0]), h("pre", {}, data.sources[key])))));
   const rejected = n.rejected.length

@@ -1,153 +1,189 @@
-"""Kernels of the color_convert room."""
+"""Kernels of colour conversion."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
+from clinfer.kernels.contract import (
     BufferRef,
     Constant,
-    Dispatch,
     Formats,
-    KernelParams,
-    KernelSpec,
+    Kernel,
+    KernelTable,
+    Lowered,
     Operand,
     Stage,
+    Work,
     input_operand,
     output_operand,
 )
+from clinfer.ops.color_convert.op import ColorConvert
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.parts import in_result_order, seen_result
-from clinfer.ops.shared.reduction import cpu_only
+from clinfer.ops.shared.parts import PartsProblem, in_result_order, seen_result
+from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import index_view, static
-
-
-def _formats(params: KernelParams) -> Formats:
-    """Planes as they come, pictures planar."""
-    return Formats(tuple(x.format for x in params.inputs), (Format.planar(4),))
-
-
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    planes = tuple(input_operand(params, i) for i in range(len(params.inputs)))
-    return (*planes, output_operand(params, 0, seen_result(params)))
-
-
-def _tail_view(params: KernelParams, index: int) -> TensorView:
-    view = in_result_order(params, TensorView.of(params.tail_inputs[index]))
-    return view.broadcast(seen_result(params).sizes)
-
-
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    primitive = params.primitive
-    return {"PLANES": len(params.inputs), "IS_NV12": primitive.source == "nv12", "IS_BGR": primitive.target == "bgr",
-            "ROUNDED": not params.inputs[0].element_type.is_float}
-
-
-def _dispatch(params: KernelParams) -> Dispatch:
-    batch, height, width, _ = static(seen_result(params).sizes)
-    return local_items(batch * (height // 2) * (width // 2))
-
-
-# -- rows of 16 pixels on CPUs ----------------------------------------------------------------------
+from clinfer.runtime.capabilities import Capabilities
 
 _ROW_AXES = (0, 1, 3, 2)
 """The result [n, h, w, 3] as [n, h, 3, w]."""
-
-
-def _rows_supports(is_planar: bool) -> Callable[[KernelParams], str | None]:
-    """`is_planar`: made for outputs in which the pixels of a channel lie beside each other."""
-    def supports(params: KernelParams) -> str | None:
-        if not all(x.is_dense_planar for x in params.inputs):
-            return "made for dense planes"
-        axes = params.primitive.result_axes or (0, 1, 2, 3)
-        if axes[-1] != (2 if is_planar else 3):
-            return f"the {'pixels of a channel' if is_planar else 'channels of a pixel'} do not lie beside each other"
-        return cpu_only(params)
-    return supports
-
-
-def _is_wide(params: KernelParams) -> str | None:
-    return None if seen_result(params).sizes[2] >= 16 else "less than 16 pixels wide"  # type: ignore[operator]
-
-
-def _row_operands(params: KernelParams) -> tuple[Operand, ...]:
-    *planes, _ = _operands(params)
-    return (*planes, output_operand(params, 0, seen_result(params).permute(_ROW_AXES)))
-
-
-def _row_dispatch(params: KernelParams) -> Dispatch:
-    batch, height, *_ = static(seen_result(params).sizes)
-    return Dispatch((batch * (height // 2),))
-
-
-def _rows(name: str, is_planar: bool) -> KernelSpec:
-    def constants(params: KernelParams) -> dict[str, Constant]:
-        return {**_constants(params), "PLANAR": is_planar}
-
-    def tail_view(params: KernelParams, index: int) -> TensorView:
-        return _tail_view(params, index).permute(_ROW_AXES)
-
-    return KernelSpec(name, formats=_formats, supports=_rows_supports(is_planar), score=lambda params: 10.0,
-                      check_shapes=_is_wide, stages=(
-        Stage("color_convert_rows.cl", "color_convert_rows", _row_dispatch, _row_operands, constants, bake=False,
-              tail_view=tail_view if is_planar else None),))
-
-
-# -- images -----------------------------------------------------------------------------------------
-
+_ROW_PIXELS = 16
 MOST_PICTURES = 16
 """Of a batch of images whose size the model leaves open: each has kernel objects of its own."""
-
 _IMAGE = TensorView.dense(ElementType.of("u8"), ())
 
 
-def _why_no_images(params: KernelParams) -> str | None:
-    if not all(x.format.is_image for x in params.inputs):
-        return "made for images" if not any(x.format.is_image for x in params.inputs) else "some planes are no images"
-    if any(x.element_type.name != "u8" for x in params.inputs):
-        return "images hold u8"
-    if len(params.inputs) == 1:
-        return "an image holds one plane"
-    channels = 2 if len(params.inputs) == 2 else 1
-    if channels > params.capabilities.image_channels:
-        return f"the device has no images of {channels} channel{'s' * (channels > 1)}"
-    return None
+@dataclass(frozen=True)
+class ColorConvertProblem(PartsProblem):
+    """Planes, and pictures [n, h, w, 3] of them, whose axes may be stored in another order."""
+
+    primitive: ColorConvert
+
+    @cached_property
+    def pictures(self) -> TensorView:
+        """The result."""
+        return seen_result(self)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        batch, height, width, _ = static(self.pictures.sizes)
+        return {"batch": batch, "height": height, "width": width}
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        """From what to what."""
+        primitive = self.primitive
+        return {"PLANES": len(self.inputs), "IS_NV12": primitive.source == "nv12", "IS_BGR": primitive.target == "bgr",
+                "ROUNDED": not self.inputs[0].element_type.is_float}
+
+    @property
+    def planes(self) -> tuple[Operand, ...]:
+        """The inputs."""
+        return tuple(input_operand(self, i) for i in range(len(self.inputs)))
+
+    def tail_views(self) -> tuple[TensorView, ...]:
+        """What tails read, stretched to the pictures."""
+        return tuple(in_result_order(self, TensorView.of(x)).broadcast(self.pictures.sizes) for x in self.tail_inputs)
 
 
-def _image_stages(params: KernelParams) -> tuple[Stage, ...]:
+class Reference(Kernel[ColorConvertProblem, None]):
+    """A square of two by two pixels per work-item."""
+
+    name = "color_convert_ref"
+    applies_tails = True
+
+    def formats(self, problem: ColorConvertProblem) -> Formats:
+        """Planes as they come, pictures planar."""
+        return Formats(tuple(x.format for x in problem.inputs), (Format.planar(4),))
+
+    def lower(self, problem: ColorConvertProblem, config: None) -> Lowered:
+        batch, height, width, _ = static(problem.pictures.sizes)
+        operands = (*problem.planes, output_operand(problem, 0, problem.pictures))
+        return Lowered((Stage("color_convert_ref.cl", operands, local_items(batch * (height // 2) * (width // 2)),
+                              problem.constants, tail_views=problem.tail_views()),))
+
+
+class Rows(Reference):
+    """Rows of 16 pixels, for pictures in which the channels of a pixel lie beside each other."""
+
+    name = "color_convert_rows"
+    applies_tails = False
+    efficiency = 0.5
+    is_planar = False
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def supports(self, problem: ColorConvertProblem, config: None) -> str | None:
+        if not all(x.is_dense_planar for x in problem.inputs):
+            return "made for dense planes"
+        axes = problem.primitive.result_axes or (0, 1, 2, 3)
+        if axes[-1] != (2 if self.is_planar else 3):
+            what = "pixels of a channel" if self.is_planar else "channels of a pixel"
+            return f"the {what} do not lie beside each other"
+        return None
+
+    def accepts(self, problem: ColorConvertProblem, config: None) -> str | None:
+        width = problem.pictures.sizes[2]
+        least = width if isinstance(width, int) else width.low
+        return None if least >= _ROW_PIXELS else f"less than {_ROW_PIXELS} pixels wide"
+
+    def lower(self, problem: ColorConvertProblem, config: None) -> Lowered:
+        batch, height, *_ = static(problem.pictures.sizes)
+        operands = (*problem.planes, output_operand(problem, 0, problem.pictures.permute(_ROW_AXES)))
+        tails = tuple(view.permute(_ROW_AXES) for view in problem.tail_views()) if self.applies_tails else None
+        return Lowered((Stage("color_convert_rows.cl", operands, Work((batch * (height // 2),)),
+                              {**problem.constants, "PLANAR": self.is_planar}, tail_views=tails),))
+
+
+class PlanarRows(Rows):
+    """The same for pictures in which the pixels of a channel lie beside each other."""
+
+    name = "color_convert_planar_rows"
+    applies_tails = True
+    is_planar = True
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """For how many pictures of a batch there are launches."""
+
+    count: int
+
+    def __str__(self) -> str:
+        return ""
+
+
+class Images(Kernel[ColorConvertProblem, Pictures]):
     """A launch for each picture, which has images of its own."""
-    batch = seen_result(params).sizes[0]
-    count = max(batch if isinstance(batch, int) else min(batch.high, MOST_PICTURES), 1)
-    return tuple(_image_stage(number, count) for number in range(count))
+
+    name = "color_convert_images"
+    applies_tails = True
+    reads_images = True
+    efficiency = 0.5
+
+    def formats(self, problem: ColorConvertProblem) -> Formats:
+        return Formats(tuple(x.format for x in problem.inputs), (Format.planar(4),))
+
+    def configs(self, problem: ColorConvertProblem) -> tuple[Pictures, ...]:
+        batch = problem.pictures.sizes[0]
+        return (Pictures(max(batch if isinstance(batch, int) else min(batch.high, MOST_PICTURES), 1)),)
+
+    def supports(self, problem: ColorConvertProblem, config: Pictures) -> str | None:
+        images = [x.format.is_image for x in problem.inputs]
+        if not all(images):
+            return "some planes are no images" if any(images) else "made for images"
+        if any(x.element_type.name != "u8" for x in problem.inputs):
+            return "images hold u8"
+        if len(images) == 1:
+            return "an image holds one plane"
+        channels = 2 if len(images) == 2 else 1
+        if channels > problem.capabilities.image_channels:
+            return f"the device has no images of {channels} channel{'s' * (channels > 1)}"
+        return None
+
+    def lower(self, problem: ColorConvertProblem, config: Pictures) -> Lowered:
+        batch = problem.pictures.sizes[0]
+        if isinstance(batch, int) and batch > config.count:
+            raise ClinferError("the batch has more pictures than there are kernels for", values={
+                "pictures": batch, "at most": config.count}, hint="declare the size of the batch, or its upper bound")
+        return Lowered(tuple(_picture_stage(problem, number) for number in range(config.count)))
 
 
-def _image_stage(number: int, count: int) -> Stage:
+def _picture_stage(problem: ColorConvertProblem, number: int) -> Stage:
+    """The launch of a picture; nothing where the batch has fewer."""
     def picture(view: TensorView) -> TensorView:
         return index_view(view, (slice(number, number + 1), *(slice(None),) * 3))
 
-    def operands(params: KernelParams) -> tuple[Operand, ...]:
-        planes = tuple(Operand(f"INPUT{i}", BufferRef("input", i, number), _IMAGE) for i in range(len(params.inputs)))
-        return (*planes, output_operand(params, 0, picture(seen_result(params))))
-
-    def dispatch(params: KernelParams) -> Dispatch:
-        batch, height, width, _ = static(seen_result(params).sizes)
-        if batch > count:
-            raise ClinferError("the batch has more pictures than there are kernels for", values={
-                "pictures": batch, "at most": count}, hint="declare the size of the batch, or its upper bound")
-        return local_items((height // 2) * (width // 2)) if number < batch else Dispatch((0,))
-
-    return Stage("color_convert_images.cl", "color_convert_images", dispatch, operands, _constants, bake=False,
-                 tail_view=lambda params, index: picture(_tail_view(params, index)))
+    planes = tuple(Operand(f"INPUT{i}", BufferRef("input", i, number), _IMAGE) for i in range(len(problem.inputs)))
+    batch, height, width, _ = problem.pictures.sizes
+    is_there = not isinstance(batch, int) or number < batch
+    work = local_items(height // 2 * (width // 2)) if is_there else Work((0,))
+    return Stage("color_convert_images.cl", (*planes, output_operand(problem, 0, picture(problem.pictures))), work,
+                 problem.constants, tail_views=tuple(map(picture, problem.tail_views())))
 
 
-KERNELS = (
-    KernelSpec("color_convert_images", _image_stages, _why_no_images, formats=_formats, reads_images=True),
-    _rows("color_convert_planar_rows", is_planar=True),
-    _rows("color_convert_rows", is_planar=False),
-    KernelSpec("color_convert_ref", formats=_formats, stages=(
-        Stage("color_convert_ref.cl", "color_convert_ref", _dispatch, _operands, _constants, bake=False,
-              tail_view=_tail_view),)),
-)
+KERNELS = KernelTable((Images(), PlanarRows(), Rows(), Reference()), ColorConvertProblem)

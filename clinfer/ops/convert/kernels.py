@@ -1,86 +1,94 @@
-"""Kernels of the convert room."""
+"""Kernels of Convert."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from clinfer.base.format import Format
-from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    Constant,
-    Dispatch,
+from clinfer.kernels.contract import (
     Formats,
-    KernelParams,
-    KernelSpec,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
     Stage,
+    all_operands,
     present_formats,
+    stretched_tails,
 )
-from clinfer.kernels.tails import like_output
+from clinfer.ops.convert.op import Convert
 from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
 
-def _supports(params: KernelParams) -> str | None:
-    return "packed 4-bit outputs" if params.outputs[0].element_type.is_packed else None
+@dataclass(frozen=True)
+class ConvertProblem(Problem):
+    """The same values as another type."""
+
+    primitive: Convert
+
+    @property
+    def through(self) -> str:
+        """The type in which kernels convert. Floats become integers by way of a signed one, which wraps
+        like OpenVINO's where the output type is narrower; boolean is a comparison with 0."""
+        source, target = self.inputs[0].element_type, self.outputs[0].element_type
+        if not source.is_float or target.is_float:
+            return target.cl_compute
+        return "int" if target.bits < 32 or target.name == "i32" else "long"
 
 
-def _through(params: KernelParams) -> str:
-    """The type in which the kernel converts. Floats become integers by way of a signed one, which wraps
-    like OpenVINO's where the output type is narrower; boolean is a comparison with 0."""
-    source, target = params.inputs[0].element_type, params.outputs[0].element_type
-    if not source.is_float or target.is_float:
-        return target.cl_compute
-    return "int" if target.bits < 32 or target.name == "i32" else "long"
+class Reference(Kernel[ConvertProblem, None]):
+    """One element per work-item."""
+
+    name = "convert_ref"
+    applies_tails = True
+
+    def formats(self, problem: ConvertProblem) -> Formats:
+        return present_formats(problem)
+
+    def supports(self, problem: ConvertProblem, config: None) -> str | None:
+        return "packed 4-bit outputs" if problem.outputs[0].element_type.is_packed else None
+
+    def lower(self, problem: ConvertProblem, config: None) -> Lowered:
+        return Lowered((Stage("convert_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
+                              {"THROUGH": problem.through}, tail_views=stretched_tails(problem)),))
 
 
-def _constants(params: KernelParams) -> Mapping[str, Constant]:
-    return {"THROUGH": _through(params)}
+class Vector(Reference):
+    """Vectors along merged axes."""
+
+    name = "convert_vector"
+    efficiency = 0.8
+
+    def supports(self, problem: ConvertProblem, config: None) -> str | None:
+        if problem.inputs[0].element_type.is_packed:
+            return "packed 4-bit inputs"
+        return super().supports(problem, config) or walk.why_not(problem)
+
+    def lower(self, problem: ConvertProblem, config: None) -> Lowered:
+        through = problem.through
+        constants = {"THROUGH": through, "THROUGH4": f"{through}4", "THROUGH16": f"{through}16"}
+        return Lowered((walk.walk_stage(problem, "convert_vector.cl", constants),))
 
 
-def _dispatch(params: KernelParams) -> Dispatch:
-    return local_items(params.outputs[0].count)
+class Nibbles(Kernel[ConvertProblem, None]):
+    """Two elements of 4 bits per work-item."""
+
+    name = "convert_nibbles"
+    writes_packed = True
+
+    def formats(self, problem: ConvertProblem) -> Formats:
+        return Formats((problem.inputs[0].format,), (Format.planar(problem.outputs[0].rank),))
+
+    def supports(self, problem: ConvertProblem, config: None) -> str | None:
+        output = problem.outputs[0]
+        if not output.element_type.is_packed:
+            return "made for outputs of 4 bits"
+        return "a padded output" if output.padding else None
+
+    def lower(self, problem: ConvertProblem, config: None) -> Lowered:
+        pairs = -(-problem.outputs[0].count // 2)
+        return Lowered((Stage("convert_nibbles.cl", all_operands(problem), local_items(pairs),
+                              {"THROUGH": problem.through}),))
 
 
-# -- vectors ----------------------------------------------------------------------------------------
-
-
-def _supports_vectors(params: KernelParams) -> str | None:
-    if params.inputs[0].element_type.is_packed:
-        return "packed 4-bit inputs"
-    return _supports(params) or walk.why_not(params)
-
-
-def _vector_constants(params: KernelParams) -> Mapping[str, Constant]:
-    through = _through(params)
-    return {"THROUGH": through, "THROUGH4": f"{through}4", "THROUGH16": f"{through}16",
-            "VECTOR": walk.vector(params)}
-
-
-# -- 4-bit outputs ----------------------------------------------------------------------------------
-
-
-def _supports_nibbles(params: KernelParams) -> str | None:
-    output = params.outputs[0]
-    if not output.element_type.is_packed:
-        return "made for outputs of 4 bits"
-    return "a padded output" if output.padding else None
-
-
-def _nibbles_formats(params: KernelParams) -> Formats:
-    return Formats((params.inputs[0].format,), (Format.planar(params.outputs[0].rank),))
-
-
-def _nibbles_dispatch(params: KernelParams) -> Dispatch:
-    return local_items(-(-params.outputs[0].count // 2))
-
-
-KERNELS = (
-    KernelSpec("convert_nibbles", supports=_supports_nibbles, formats=_nibbles_formats, stages=(
-        Stage("convert_nibbles.cl", "convert_nibbles", _nibbles_dispatch,
-              constants=_constants, bake=False),), writes_packed=True),
-    KernelSpec("convert_vector", supports=_supports_vectors, score=lambda params: 10.0, formats=present_formats,
-               stages=(Stage("convert_vector.cl", "convert_vector", walk.dispatch, walk.operands, _vector_constants,
-                             walk.arguments, bake=False, tail_view=walk.tail_view),)),
-    KernelSpec("convert_ref", supports=_supports, formats=present_formats, stages=(
-        Stage("convert_ref.cl", "convert_ref", _dispatch, constants=_constants, bake=False,
-              tail_view=like_output(TensorView.of)),)),
-)
+KERNELS = KernelTable((Nibbles(), Vector(), Reference()), ConvertProblem)

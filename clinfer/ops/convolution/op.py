@@ -6,36 +6,26 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.shape_inference import Values
+from clinfer.ops.shared.convolving import AnyConvolution
 from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_windows, reach, shown
 from clinfer.topology import Port, Primitive
 
 
 @dataclass(frozen=True)
-class Convolution(Primitive):
-    """Data [B, C, spatial...] with weights [O, C, filter...], one to three spatial axes.
+class Convolution(AnyConvolution):
+    """Data [B, C, spatial...] with weights [O, C, filter...].
 
-    The attributes have one value per spatial axis. With `auto_pad` "same_upper", "same_lower" or
-    "valid" the pads follow from the shapes and `pads_begin`, `pads_end` are not read. A third input,
-    where present, is the bias [O]. With `has_factor`, the last input is a factor of the data, [B or 1, C, 1...].
+    With `auto_pad` "same_upper", "same_lower" or "valid" the pads follow from the shapes and `pads_begin`, `pads_end`
+    are not read. A third input, where present, is the bias [O]. With `has_factor`, the last input is a factor of the
+    data, [B or 1, C, 1...].
     """
 
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
-    pads_begin: tuple[int, ...] = ()
-    pads_end: tuple[int, ...] = ()
-    auto_pad: str = "explicit"
     has_factor: bool = False
     op_type: ClassVar[str] = "Convolution"
-    is_grouped: ClassVar[bool] = False
-
-    @property
-    def weights_input(self) -> int:
-        return 1
 
     @property
     def bias_input(self) -> int | None:
-        """The input that holds the bias, if there is one."""
         return 2 if self.own_input_count - self.has_factor > 2 else None
 
     @property
@@ -53,23 +43,8 @@ class Convolution(Primitive):
                        has_factor=True)
 
     @property
-    def is_heavy(self) -> bool:
-        return True
-
-    @property
-    def takes_tails(self) -> bool:
-        return True
-
-    @property
     def channel_axis(self) -> int | None:
         return 1
-
-    @property
-    def bias_axis(self) -> int | None:
-        return self.channel_axis if self.bias_input is None else None
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data, weights = shapes[:2]

@@ -1,67 +1,68 @@
-"""The kernel of the cum_sum room."""
+"""The kernel of CumSum."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
+from clinfer.base.shape import ANY
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    Constant,
-    Dispatch,
-    Formats,
-    KernelParams,
-    KernelSpec,
-    Operand,
-    Stage,
-    input_operand,
-    output_operand,
-)
+from clinfer.kernels.contract import Constant, Formats, Operand, Work, input_operand, output_operand
+from clinfer.ops.cum_sum.op import CumSum
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.views import open_view
+from clinfer.ops.shared.data_formats import data_formats
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.views import axis_last, open_view, static
 
 
-def _axis(params: KernelParams) -> int | None:
-    return params.primitive.axis_of(params.values, params.inputs[0].rank)
+@dataclass(frozen=True)
+class CumSumProblem(OnlyKernelProblem):
+    """Rows along one axis, each for one work-item."""
+
+    primitive: CumSum
+
+    @cached_property
+    def axis(self) -> int | None:
+        """The axis, counted from the front; None while it is unknown."""
+        return self.primitive.axis_of(self.values, self.inputs[0].rank)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many there are; open while sizes or the axis are."""
+        if self.axis is None:
+            return ANY  # type: ignore[return-value]
+        return prod(size for a, size in enumerate(static(self.inputs[0].shape)) if a != self.axis)
+
+    @property
+    def formats(self) -> Formats:
+        """The data as it comes unless it is blocked, the output alike."""
+        data = self.inputs[0]
+        kept = Format.planar(data.rank) if data.format.blocks else data.format
+        return data_formats(self, kept, kept)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return (input_operand(self, 0, self._axis_last(self.inputs[0])),
+                output_operand(self, 0, self._axis_last(self.outputs[0])))
+
+    def _axis_last(self, layout: Layout) -> TensorView:
+        if self.axis is None:
+            return open_view(layout.element_type, layout.rank)
+        return axis_last(TensorView.of(layout), self.axis)
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        return {"EXCLUSIVE": self.primitive.exclusive, "REVERSE": self.primitive.reverse}
+
+    @property
+    def arguments(self) -> dict[str, int]:
+        return {"rows": self.rows}
+
+    @property
+    def work(self) -> Work:
+        return local_items(self.rows)
 
 
-def _formats(params: KernelParams) -> Formats:
-    """The data as it comes unless it is blocked, the output alike."""
-    data, *others = params.inputs
-    kept = Format.planar(data.rank) if data.format.blocks else data.format
-    return Formats((kept, *(Format.planar(x.rank) for x in others)), (kept,))
-
-
-def _axis_last(params: KernelParams, layout: Layout) -> TensorView:
-    axis = _axis(params)
-    if axis is None:
-        return open_view(layout.element_type, layout.rank)
-    return TensorView.of(layout).permute((*(a for a in range(layout.rank) if a != axis), axis))
-
-
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (input_operand(params, 0, _axis_last(params, params.inputs[0])),
-            output_operand(params, 0, _axis_last(params, params.outputs[0])))
-
-
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    return {"EXCLUSIVE": params.primitive.exclusive, "REVERSE": params.primitive.reverse}
-
-
-def _rows(params: KernelParams) -> int:
-    axis = _axis(params)
-    return prod(size for a, size in enumerate(params.inputs[0].static_shape) if a != axis)
-
-
-def _dispatch(params: KernelParams) -> Dispatch:
-    return local_items(_rows(params))
-
-
-def _arguments(params: KernelParams) -> dict[str, int]:
-    return {"rows": _rows(params) if params.is_static and _axis(params) is not None else 0}
-
-
-KERNELS = (
-    KernelSpec("cum_sum_ref", (Stage("cum_sum_ref.cl", "cum_sum_ref", _dispatch, _operands, _constants, _arguments,
-                                     bake=False),), formats=_formats),
-)
+KERNELS = only_kernel("cum_sum_ref", CumSumProblem)

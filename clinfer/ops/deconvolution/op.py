@@ -6,33 +6,27 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.shape_inference import Values
 from clinfer.ops.room import by_attributes
+from clinfer.ops.shared.convolving import AnyConvolution
 from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, reach, shown
 from clinfer.topology import Primitive, SourceNode
 
 
 @dataclass(frozen=True)
-class ConvolutionBackpropData(Primitive):
-    """Data [B, C, spatial...] with weights [C, O, filter...], one to three spatial axes.
+class ConvolutionBackpropData(AnyConvolution):
+    """Data [B, C, spatial...] with weights [C, O, filter...].
 
     Element i of the data adds its products with the filter to the outputs i * stride + k * dilation - pad.
-    The attributes have one value per spatial axis; `output_extension`, OpenVINO's output_padding, makes the
-    output larger at its end.
+    `output_extension`, OpenVINO's output_padding, makes the output larger at its end.
     With `has_output_shape`, input 2 gives the spatial sizes of the output, and the pads follow from them for
     `auto_pad` "same_upper" and "same_lower"; otherwise pads other than explicit ones are 0. One more input,
     where present, is the bias [O].
     """
 
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
-    pads_begin: tuple[int, ...] = ()
-    pads_end: tuple[int, ...] = ()
-    auto_pad: str = "explicit"
     output_extension: tuple[int, ...] = ()
     has_output_shape: bool = False
     op_type: ClassVar[str] = "ConvolutionBackpropData"
-    is_grouped: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,33 +39,13 @@ class ConvolutionBackpropData(Primitive):
                                    values={"strides": self.strides, name: given})
 
     @property
-    def weights_input(self) -> int:
-        return 1
-
-    @property
     def value_inputs(self) -> tuple[int, ...]:
         return (2,) if self.has_output_shape else ()
 
     @property
     def bias_input(self) -> int | None:
-        """The input that holds the bias, if there is one."""
         first = 2 + self.has_output_shape
         return first if self.own_input_count > first else None
-
-    @property
-    def is_heavy(self) -> bool:
-        return True
-
-    @property
-    def takes_tails(self) -> bool:
-        return True
-
-    @property
-    def bias_axis(self) -> int | None:
-        return 1 if self.bias_input is None else None
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data, weights = shapes[:2]

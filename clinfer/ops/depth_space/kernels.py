@@ -1,28 +1,27 @@
-"""The kernel of the depth_space room."""
+"""The kernel of DepthToSpace and SpaceToDepth."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
-from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.ops.depth_space.op import DepthToSpace
-from clinfer.ops.shared.copying import local_items
-
-
-def _supports(params: KernelParams) -> str | None:
-    return "packed 4-bit types" if params.outputs[0].element_type.is_packed else None
+from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.ops.depth_space.op import DepthToSpace, SpaceToDepth
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
 
-def _constants(params: KernelParams) -> Mapping[str, Constant]:
-    primitive = params.primitive
-    return {"TO_SPACE": isinstance(primitive, DepthToSpace), "DEPTH_FIRST": primitive.mode == "depth_first",
-            "BLOCK": primitive.block_size}
+@dataclass(frozen=True)
+class DepthSpaceProblem(OnlyKernelProblem):
+    """Channels that become places, or places that become channels."""
+
+    primitive: DepthToSpace | SpaceToDepth
+
+    @property
+    def formats(self) -> Formats:
+        return present_formats(self)
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        return {"TO_SPACE": isinstance(self.primitive, DepthToSpace),
+                "DEPTH_FIRST": self.primitive.mode == "depth_first", "BLOCK": self.primitive.block_size}
 
 
-def _dispatch(params: KernelParams) -> Dispatch:
-    return local_items(params.outputs[0].count)
-
-
-KERNELS = (
-    KernelSpec("depth_space_ref", supports=_supports, formats=present_formats, stages=(
-        Stage("depth_space_ref.cl", "depth_space_ref", _dispatch, constants=_constants, bake=False),)),
-)
+KERNELS = only_kernel("depth_space_ref", DepthSpaceProblem)

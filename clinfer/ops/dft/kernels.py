@@ -1,61 +1,69 @@
-"""The kernel of the dft room."""
+"""The kernel of Fourier transforms."""
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    Constant,
-    Dispatch,
-    KernelParams,
-    KernelSpec,
-    Operand,
-    Stage,
-    input_operand,
-    output_operand,
-)
+from clinfer.kernels.contract import Kernel, KernelTable, Lowered, Problem, Stage, input_operand, output_operand
+from clinfer.kernels.cost import time_of
+from clinfer.ops.dft.op import FourierTransform
 from clinfer.ops.shared.copying import local_items
 
-
-def _real_rank(params: KernelParams) -> int:
-    """The rank without the axis of real and imaginary parts."""
-    return params.inputs[0].rank - (not params.primitive.reads_real)
+_FLOPS = 40
+"""Of one term of a sum: its sine and cosine, and a product of complex numbers."""
 
 
-def _axis_last(params: KernelParams, layout: Layout) -> TensorView:
-    """The view with the transformed axis last, but for that of the parts."""
-    rank, axis = _real_rank(params), params.primitive.axis
-    return TensorView.of(layout).permute((*(a for a in range(rank) if a != axis), axis, *range(rank, layout.rank)))
+@dataclass(frozen=True)
+class FourierProblem(Problem):
+    """Lines along one axis; of complex tensors the parts are the last axis."""
+
+    primitive: FourierTransform
+
+    @property
+    def real_rank(self) -> int:
+        """The rank without the axis of real and imaginary parts."""
+        return self.inputs[0].rank - (not self.primitive.reads_real)
+
+    @property
+    def items(self) -> Any:
+        """How many numbers, real or complex, the output has."""
+        return self.outputs[0].count // (1 if self.primitive.writes_real else 2)
+
+    @property
+    def length(self) -> Any:
+        """The length of the signal; open while it is unknown."""
+        return self.primitive.length(self.inputs[0].shape[self.primitive.axis], self.values)
+
+    def axis_last(self, layout: Layout) -> TensorView:
+        """The view with the transformed axis last, but for that of the parts."""
+        rank, axis = self.real_rank, self.primitive.axis
+        return TensorView.of(layout).permute((*(a for a in range(rank) if a != axis), axis,
+                                              *range(rank, layout.rank)))
 
 
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (input_operand(params, 0, _axis_last(params, params.inputs[0])),
-            output_operand(params, 0, _axis_last(params, params.outputs[0])))
+class Reference(Kernel[FourierProblem, None]):
+    """One number of the output per work-item, straight from the definition."""
+
+    name = "fourier_ref"
+    efficiency = 0.1
+
+    def cost(self, problem: FourierProblem, config: None) -> float:
+        terms = problem.items * problem.inputs[0].shape[problem.primitive.axis]
+        return time_of(problem.capabilities.ceilings, flops=terms * _FLOPS, efficiency=self.efficiency,
+                       nbytes=problem.moved_bytes)
+
+    def lower(self, problem: FourierProblem, config: None) -> Lowered:
+        primitive, last = problem.primitive, problem.real_rank - 1
+        operands = (input_operand(problem, 0, problem.axis_last(problem.inputs[0])),
+                    output_operand(problem, 0, problem.axis_last(problem.outputs[0])))
+        constants = {"NUMBER": "double" if problem.capabilities.fp64 else "float",
+                     "READS_REAL": primitive.reads_real, "WRITES_REAL": primitive.writes_real,
+                     "INVERSE": primitive.inverse, "REAL_RANK": last + 1, "INPUT_AXIS_SIZE": f"INPUT0_SIZE_{last}",
+                     "INPUT_AXIS_PITCH": f"INPUT0_PITCH_{last}"}
+        return Lowered((Stage("fourier_ref.cl", operands, local_items(problem.items), constants,
+                              {"length": problem.length, "items": problem.items}),))
 
 
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    primitive, last = params.primitive, _real_rank(params) - 1
-    number = "double" if params.capabilities.fp64 else "float"
-    return {"NUMBER": number, "READS_REAL": primitive.reads_real, "WRITES_REAL": primitive.writes_real,
-            "INVERSE": primitive.inverse, "REAL_RANK": last + 1, "INPUT_AXIS_SIZE": f"INPUT0_SIZE_{last}",
-            "INPUT_AXIS_PITCH": f"INPUT0_PITCH_{last}"}
-
-
-def _items(params: KernelParams) -> int:
-    return params.outputs[0].count // (1 if params.primitive.writes_real else 2)
-
-
-def _arguments(params: KernelParams) -> dict[str, int]:
-    if not params.is_static:
-        return {"length": 0, "items": 0}
-    length = params.primitive.length(params.inputs[0].static_shape[params.primitive.axis], params.values)
-    return {"length": length if isinstance(length, int) else 0, "items": _items(params)}
-
-
-def _each_item(params: KernelParams) -> Dispatch:
-    return local_items(_items(params))
-
-
-KERNELS = (
-    KernelSpec("fourier_ref", stages=(
-        Stage("fourier_ref.cl", "fourier_ref", _each_item, _operands, _constants, _arguments, bake=False),)),
-)
+KERNELS = KernelTable((Reference(),), FourierProblem)

@@ -15,6 +15,7 @@ from clinfer.ops.einsum.op import Einsum, read_equation
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.reshape import Reshape, Squeeze, Unsqueeze
+from clinfer.ops.shared.views import static
 from clinfer.ops.transpose import Transpose
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
@@ -139,8 +140,8 @@ class _Writer:
         port = self._transposed(term.port, term.labels, "".join(slots))
         real = [slot for slot in slots if slot]
         if any(len(slot) > 1 for slot in real):
-            sizes = [term.shape[term.labels.index(label)] for label in real[-1]]
-            pattern = [0] * (len(real) - 1) + [math.prod(sizes)]  # type: ignore[arg-type]
+            sizes = static(tuple(term.shape[term.labels.index(label)] for label in real[-1]))
+            pattern = [0] * (len(real) - 1) + [math.prod(sizes)]
             port = self._add(Reshape, (port, self._numbers(pattern)), special_zero=True)
         ones = [position for position, slot in enumerate(slots) if not slot]
         return self._add(Unsqueeze, (port, self._numbers(ones))) if ones else port

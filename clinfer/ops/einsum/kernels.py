@@ -1,34 +1,65 @@
-"""The kernel of the einsum room."""
+"""The kernel of Einsum."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import Pitch, TensorView
-from clinfer.kernels.spec import Constant, KernelParams, KernelSpec, Operand, Stage, input_operand, output_operand
+from clinfer.kernels.contract import (
+    Constant,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
+    Stage,
+    input_operand,
+    output_operand,
+)
+from clinfer.kernels.cost import time_of
+from clinfer.ops.einsum.op import Einsum
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.views import at_least_one_axis
 
-# Stands where the output has no axis: a label of size 1 that no input has.
 _NOTHING = "-"
+"""Stands where the output has no axis: a label of size 1 that no input has."""
 
 
-def _labels(params: KernelParams) -> str:
-    primitive = params.primitive
-    return (primitive.result or _NOTHING) + primitive.summed
+@dataclass(frozen=True)
+class EinsumProblem(Problem):
+    """Inputs seen over all labels: those of the output (one at least), then those that are summed."""
 
+    primitive: Einsum
 
-def _sizes(params: KernelParams) -> dict[str, Size]:
-    return {_NOTHING: 1, **params.primitive.sizes(tuple(x.shape for x in params.inputs))}
+    @property
+    def kept(self) -> str:
+        """The labels of the output."""
+        return self.primitive.result or _NOTHING
 
+    @property
+    def labels(self) -> str:
+        """All labels."""
+        return self.kept + self.primitive.summed
 
-def _over_labels(params: KernelParams, layout: Layout, term: str) -> TensorView:
-    """The view over all labels; a label that occurs twice walks along a diagonal."""
-    view, sizes, labels = TensorView.of(layout), _sizes(params), _labels(params)
-    pitches = tuple(_pitch(view, term, label, sizes[label]) for label in labels)
-    return TensorView(view.element_type, tuple(sizes[label] for label in labels), pitches, view.offset,
-                      (None,) * len(labels))
+    @cached_property
+    def label_sizes(self) -> dict[str, Size]:
+        """The size of every label."""
+        return {_NOTHING: 1, **self.primitive.sizes(tuple(x.shape for x in self.inputs))}
+
+    @property
+    def summed(self) -> Any:
+        """How many products go into one element."""
+        return math.prod(self.label_sizes[label] for label in self.primitive.summed)
+
+    def over_labels(self, layout: Layout, term: str) -> TensorView:
+        """The view over all labels; a label that occurs twice walks along a diagonal."""
+        view = TensorView.of(layout)
+        sizes = tuple(self.label_sizes[label] for label in self.labels)
+        pitches = tuple(_pitch(view, term, label, size) for label, size in zip(self.labels, sizes, strict=True))
+        return TensorView(view.element_type, sizes, pitches, view.offset, (None,) * len(sizes))
 
 
 def _pitch(view: TensorView, term: str, label: str, size: Size) -> Pitch:
@@ -43,28 +74,28 @@ def _pitch(view: TensorView, term: str, label: str, size: Size) -> Pitch:
     return total
 
 
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    inputs = tuple(input_operand(params, i, _over_labels(params, x, term))
-                   for i, (x, term) in enumerate(zip(params.inputs, params.primitive.terms, strict=True)))
-    return (*inputs, output_operand(params, 0, at_least_one_axis(TensorView.of(params.outputs[0]))))
+class Reference(Kernel[EinsumProblem, None]):
+    """One element per work-item."""
+
+    name = "einsum_ref"
+    efficiency = 0.02
+
+    def cost(self, problem: EinsumProblem, config: None) -> float:
+        products = problem.outputs[0].count * problem.summed
+        return time_of(problem.capabilities.ceilings, flops=2 * products, efficiency=self.efficiency,
+                       nbytes=problem.moved_bytes)
+
+    def lower(self, problem: EinsumProblem, config: None) -> Lowered:
+        output = problem.outputs[0]
+        inputs = tuple(input_operand(problem, i, problem.over_labels(x, term))
+                       for i, (x, term) in enumerate(zip(problem.inputs, problem.primitive.terms, strict=True)))
+        steps = [f"(c)[{axis}] = m_ % INPUT0_SIZE_{axis}; m_ /= INPUT0_SIZE_{axis};"
+                 for axis in reversed(range(len(problem.kept), len(problem.labels)))]
+        constants: dict[str, Constant] = {"INPUTS": len(inputs), "LABELS": len(problem.labels),
+                     "UNRAVEL_SUMMED(m, c)": f"do {{ int m_ = (m); {' '.join(steps)} }} while (0)"}
+        operands = (*inputs, output_operand(problem, 0, at_least_one_axis(TensorView.of(output))))
+        return Lowered((Stage("einsum_ref.cl", operands, local_items(output.count), constants,
+                              {"summed": problem.summed}),))
 
 
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    labels, kept = _labels(params), len(params.primitive.result or _NOTHING)
-    steps = [f"(c)[{axis}] = m_ % INPUT0_SIZE_{axis}; m_ /= INPUT0_SIZE_{axis};"
-             for axis in reversed(range(kept, len(labels)))]
-    return {"INPUTS": len(params.inputs), "LABELS": len(labels),
-            "UNRAVEL_SUMMED(m, c)": f"do {{ int m_ = (m); {' '.join(steps)} }} while (0)"}
-
-
-def _arguments(params: KernelParams) -> dict[str, int]:
-    if not params.is_static:
-        return {"summed": 0}
-    sizes = _sizes(params)
-    return {"summed": math.prod(sizes[label] for label in params.primitive.summed)}  # type: ignore[misc]
-
-
-KERNELS = (
-    KernelSpec("einsum_ref", (Stage("einsum_ref.cl", "einsum_ref", lambda params: local_items(params.outputs[0].count),
-                                    _operands, _constants, _arguments, bake=False),)),
-)
+KERNELS = KernelTable((Reference(),), EinsumProblem)

@@ -1,17 +1,22 @@
-"""The kernel of the eye room."""
+"""The kernel of Eye."""
 from __future__ import annotations
 
-from clinfer.kernels.spec import KernelParams, KernelSpec, Stage
-from clinfer.ops.shared.copying import local_items
+from dataclasses import dataclass
+
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+
+_LIMIT = 2**31 - 1
 
 
-def _arguments(params: KernelParams) -> dict[str, int]:
-    """The number of the diagonal; those that lie outside of every matrix are all alike."""
-    limit = 2**31 - 1
-    return {"diagonal": min(max(int(params.values[2].reshape(-1)[0]), -limit), limit) if 2 in params.values else 0}
+@dataclass(frozen=True)
+class EyeProblem(OnlyKernelProblem):
+    """Ones on a diagonal."""
+
+    @property
+    def arguments(self) -> dict[str, int]:
+        """The number of the diagonal; those that lie outside of every matrix are all alike."""
+        diagonal = int(self.values[2].reshape(-1)[0]) if 2 in self.values else 0
+        return {"diagonal": min(max(diagonal, -_LIMIT), _LIMIT)}
 
 
-KERNELS = (
-    KernelSpec("eye_ref", (Stage("eye_ref.cl", "eye_ref", lambda params: local_items(params.outputs[0].count),
-                                 arguments=_arguments, bake=False),)),
-)
+KERNELS = only_kernel("eye_ref", EyeProblem)

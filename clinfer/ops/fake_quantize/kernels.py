@@ -1,54 +1,59 @@
-"""Kernels of the fake_quantize room. They walk the tensors as the element-wise ones do."""
+"""Kernels of FakeQuantize. They walk the tensors as the element-wise ones do."""
 from __future__ import annotations
 
-from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    Constant,
-    KernelParams,
-    KernelSpec,
-    Operand,
-    Stage,
-    input_operand,
-    output_operand,
-)
-from clinfer.ops.eltwise.kernels import broadcast_formats, stretched
+from dataclasses import dataclass
+
+from clinfer.kernels.contract import Constant, Formats, Kernel, KernelTable, Lowered, Problem, Stage
+from clinfer.ops.eltwise.kernels import broadcast_formats, broadcast_operands
+from clinfer.ops.fake_quantize.op import FakeQuantize
 from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
 
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    text = params.primitive.tail_text(tuple(x.element_type for x in params.inputs))
-    assert text is not None
-    return {"QUANTIZE(T, a, b, c, d, e)": text}
+@dataclass(frozen=True)
+class FakeQuantizeProblem(Problem):
+    """Values, and bounds that stretch to them."""
+
+    primitive: FakeQuantize
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        """The operation as the kernels' text."""
+        text = self.primitive.tail_text(tuple(x.element_type for x in self.inputs))
+        assert text is not None
+        return {"QUANTIZE(T, a, b, c, d, e)": text}
 
 
-def _supports(params: KernelParams) -> str | None:
-    kinds = {x.element_type for x in params.inputs}
-    if len(kinds) > 1 or not params.inputs[0].element_type.is_float:
-        return "bounds and values must have one float type"
-    return None
+class Reference(Kernel[FakeQuantizeProblem, None]):
+    """One element per work-item."""
+
+    name = "fake_quantize_ref"
+
+    def formats(self, problem: FakeQuantizeProblem) -> Formats:
+        return broadcast_formats(problem)
+
+    def supports(self, problem: FakeQuantizeProblem, config: None) -> str | None:
+        kinds = {x.element_type for x in problem.inputs}
+        if len(kinds) > 1 or not problem.inputs[0].element_type.is_float:
+            return "bounds and values must have one float type"
+        return None
+
+    def lower(self, problem: FakeQuantizeProblem, config: None) -> Lowered:
+        return Lowered((Stage("fake_quantize_ref.cl", broadcast_operands(problem),
+                              local_items(problem.outputs[0].count), problem.constants),))
 
 
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    shape = params.outputs[0].shape
-    return (*(input_operand(params, i, stretched(TensorView.of(x), shape)) for i, x in enumerate(params.inputs)),
-            output_operand(params))
+class Vector(Reference):
+    """Vectors along merged axes."""
+
+    name = "fake_quantize_vector"
+    efficiency = 0.8
+
+    def supports(self, problem: FakeQuantizeProblem, config: None) -> str | None:
+        return super().supports(problem, config) or walk.why_not(problem)
+
+    def lower(self, problem: FakeQuantizeProblem, config: None) -> Lowered:
+        return Lowered((walk.walk_stage(problem, "fake_quantize_vector.cl", problem.constants, applies_tails=False),))
 
 
-def _supports_vectors(params: KernelParams) -> str | None:
-    return _supports(params) or walk.why_not(params)
-
-
-def _vector_constants(params: KernelParams) -> dict[str, Constant]:
-    return {**_constants(params), "VECTOR": walk.vector(params)}
-
-
-KERNELS = (
-    KernelSpec("fake_quantize_vector", supports=_supports_vectors, score=lambda params: 10.0,
-               formats=broadcast_formats, stages=(
-                   Stage("fake_quantize_vector.cl", "fake_quantize_vector", walk.dispatch, walk.operands,
-                         _vector_constants, walk.arguments, bake=False),)),
-    KernelSpec("fake_quantize_ref", supports=_supports, formats=broadcast_formats, stages=(
-        Stage("fake_quantize_ref.cl", "fake_quantize_ref", lambda params: local_items(params.outputs[0].count),
-              _operands, _constants, bake=False),)),
-)
+KERNELS = KernelTable((Vector(), Reference()), FakeQuantizeProblem)

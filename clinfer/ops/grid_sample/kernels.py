@@ -1,32 +1,57 @@
-"""The kernel of the grid_sample room."""
+"""The kernel of GridSample."""
 from __future__ import annotations
 
-from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.ops.shared.copying import LOCAL_SIZE
+from dataclasses import dataclass
+from math import ceil
+
+from clinfer.kernels.contract import (
+    Formats,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
+    Stage,
+    Work,
+    all_operands,
+    present_formats,
+)
+from clinfer.ops.grid_sample.op import GridSample
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.views import static
 
 CHANNELS = 8
 _MODES = ("bilinear", "bicubic", "nearest")
 _PADDINGS = ("zeros", "border", "reflection")
 
 
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    primitive = params.primitive
-    return {"CHANNELS": CHANNELS, "MODE": _MODES.index(primitive.mode.lower()),
-            "PADDING": _PADDINGS.index(primitive.padding_mode.lower()), "ALIGN_CORNERS": primitive.align_corners}
+@dataclass(frozen=True)
+class GridSampleProblem(Problem):
+    """Pictures, and the places at which they are sampled."""
+
+    primitive: GridSample
 
 
-def _dispatch(params: KernelParams) -> Dispatch:
-    batch, channels, height, width = params.outputs[0].static_shape
-    places = -(-batch * height * width // LOCAL_SIZE) * LOCAL_SIZE
-    return Dispatch((places, -(-channels // CHANNELS)), (LOCAL_SIZE, 1))
+class Reference(Kernel[GridSampleProblem, None]):
+    """One place per work-item, of a few channels."""
+
+    name = "grid_sample_ref"
+
+    def formats(self, problem: GridSampleProblem) -> Formats:
+        return present_formats(problem)
+
+    def supports(self, problem: GridSampleProblem, config: None) -> str | None:
+        return "computes in f32" if any(x.element_type.name == "f64" for x in problem.inputs) else None
+
+    def lower(self, problem: GridSampleProblem, config: None) -> Lowered:
+        primitive = problem.primitive
+        constants = {"CHANNELS": CHANNELS, "MODE": _MODES.index(primitive.mode.lower()),
+                     "PADDING": _PADDINGS.index(primitive.padding_mode.lower()),
+                     "ALIGN_CORNERS": primitive.align_corners}
+        batch, channels, height, width = static(problem.outputs[0].shape)
+        places = local_items(batch * height * width)
+        assert places.local_size is not None
+        work = Work((*places.global_size, ceil(channels / CHANNELS)), (*places.local_size, 1))
+        return Lowered((Stage("grid_sample_ref.cl", all_operands(problem), work, constants),))
 
 
-def _has_doubles(params: KernelParams) -> str | None:
-    kinds = {x.element_type.name for x in params.inputs}
-    return "computes in f32" if "f64" in kinds else None
-
-
-KERNELS = (
-    KernelSpec("grid_sample_ref", supports=_has_doubles, formats=present_formats, stages=(
-        Stage("grid_sample_ref.cl", "grid_sample_ref", _dispatch, constants=_constants, bake=False),)),
-)
+KERNELS = KernelTable((Reference(),), GridSampleProblem)

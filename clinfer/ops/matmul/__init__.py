@@ -1,10 +1,9 @@
 """The matrix product."""
-from clinfer.ops.matmul.kernels import COMPRESSED_KERNELS, KERNELS
-from clinfer.ops.matmul.op import CompressedMatMul, MatMul, convert_matmul
-from clinfer.ops.matmul.weights import COMPRESSED_TYPES, FLOAT_TYPES
+from clinfer.ops.matmul.kernels import KERNELS
+from clinfer.ops.matmul.op import QUANTISED_TYPES, MatMul, convert_matmul
+from clinfer.ops.matmul.problem import FLOAT_TYPES
 from clinfer.ops.room import Room
 
-ROOM = Room("matmul", converters={"MatMul": convert_matmul},
-            kernels={MatMul: KERNELS, CompressedMatMul: COMPRESSED_KERNELS})
+ROOM = Room("matmul", converters={"MatMul": convert_matmul}, kernels={MatMul: KERNELS})
 
-__all__ = ["COMPRESSED_TYPES", "FLOAT_TYPES", "ROOM", "CompressedMatMul", "MatMul"]
+__all__ = ["FLOAT_TYPES", "QUANTISED_TYPES", "ROOM", "MatMul"]

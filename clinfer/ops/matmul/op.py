@@ -4,10 +4,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.topology import Primitive, SourceNode
+
+QUANTISED_TYPES = tuple(map(ElementType.of, ("u8", "i8", "u4", "i4")))
 
 
 @dataclass(frozen=True)
@@ -15,13 +19,15 @@ class MatMul(Primitive):
     """The product of the last two axes; those before them broadcast by NumPy's rule.
 
     An input of one axis is a row on the left or a column on the right, is not transposed, and its
-    missing axis is missing in the result. A third input, where present, is a bias per column [N]; it needs
-    `has_columns`: that the right side has more than one axis.
+    missing axis is missing in the result. The last input, where there is one more, is a bias per column [N]; it needs
+    `has_columns`: that the right side has more than one axis. With a `quantisation` the right side, of two axes, is
+    stored as whole numbers of 8 or 4 bits, and scales and zero points follow it.
     """
 
     transpose_a: bool = False
     transpose_b: bool = False
     has_columns: bool = True
+    quantisation: Quantisation | None = None
     op_type: ClassVar[str] = "MatMul"
 
     @property
@@ -29,19 +35,10 @@ class MatMul(Primitive):
         return 1
 
     @property
-    def scale_input(self) -> int | None:
-        """The input that holds the scales of compressed weights, if they are compressed."""
-        return None
-
-    @property
-    def zero_point_input(self) -> int | None:
-        """The input that holds the zero points of compressed weights, if there are any."""
-        return None
-
-    @property
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
-        return 2 if self.own_input_count > 2 else None
+        place = 2 + (len(self.quantisation.inputs) if self.quantisation else 0)
+        return place if self.own_input_count > place else None
 
     @property
     def is_heavy(self) -> bool:
@@ -106,30 +103,6 @@ class MatMul(Primitive):
             raise ClinferError("the batches of a matrix product do not broadcast", where=self.where,
                                values={"left": a, "right": b})
         return low if low == high else Dim(low, high)
-
-
-@dataclass(frozen=True)
-class CompressedMatMul(MatMul):
-    """A product whose right side, of two axes, is (weights - zero point) * scale.
-
-    Inputs: left side, weights (whole numbers of 8 or 4 bits), scales, zero points if `has_zero_point`, bias if there
-    is one. Scales and zero points are [groups, N]; each group is K / groups consecutive steps of the inner axis.
-    """
-
-    has_zero_point: bool = False
-
-    @property
-    def scale_input(self) -> int | None:
-        return 2
-
-    @property
-    def zero_point_input(self) -> int | None:
-        return 3 if self.has_zero_point else None
-
-    @property
-    def bias_input(self) -> int | None:
-        place = 4 if self.has_zero_point else 3
-        return place if self.own_input_count > place else None
 
 
 def _bounds(size: Size) -> tuple[int, int]:

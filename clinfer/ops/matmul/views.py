@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Dim, Shape, Size
+from clinfer.base.shape import Shape
 from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import KernelParams
+from clinfer.ops.matmul.op import MatMul
 from clinfer.ops.shared.spatial import count
 
 LEAST_RANK = 4
@@ -35,8 +35,7 @@ class Product:
     def packed(self, columns: int) -> TensorView:
         """The right side in panels of `columns` columns: [..., panels, K * columns]."""
         *batch, depth, width = self.right.sizes
-        panels = ceil(width / columns) if isinstance(width, int) else Dim()
-        return TensorView.dense(self.right.element_type, (*batch, panels, times(depth, columns)))
+        return TensorView.dense(self.right.element_type, (*batch, ceil(width / columns), depth * columns))
 
     def packed_in_batch(self, columns: int) -> TensorView:
         """The same panels stretched to the batch of the output."""
@@ -44,50 +43,30 @@ class Product:
         return packed.broadcast((*self.batch, *packed.sizes[-2:]))
 
 
-def times(a: Size, b: Size) -> Size:
-    """The product of two sizes, dynamic if one of them is."""
-    return a * b if isinstance(a, int) and isinstance(b, int) else Dim()
+def product_of(left: Layout, right: Layout, output: Layout, primitive: MatMul, collapse: bool = False) -> Product:
+    """The views of a product; with `collapse`, all rows that meet the same right side are one matrix."""
+    return _product(left, right, output, primitive.transpose_a, primitive.transpose_b, collapse)
 
 
-def product_of(params: KernelParams, collapse: bool = False) -> Product:
-    """The views of a primitive; with `collapse`, all rows that meet the same right side are one matrix."""
-    (left, right), primitive = params.inputs[:2], params.primitive
-    return _product(left, right, params.outputs[0], primitive.transpose_a, primitive.transpose_b,
-                    collapse and _tails_collapse(params))
-
-
-def tail_view_of(params: KernelParams, index: int, collapse: bool = True) -> TensorView:
-    """What the n-th tail reads, stretched to the output of `product_of`."""
-    left, right = params.inputs[:2]
-    layout, output = params.tail_inputs[index], params.outputs[0]
+def tail_view_of(layout: Layout, left: Layout, right: Layout, output: Layout, primitive: MatMul, seen: TensorView,
+                 collapse: bool) -> TensorView:
+    """What a tail reads, stretched to the output as it is seen."""
     view = TensorView.of(layout)
     if right.rank == 1:
         view = view.insert_axes((view.rank,), pitch=1)
     if left.rank == 1:
         view = view.insert_axes((view.rank - 1,), pitch=1)
-    if collapse and _tails_collapse(params) and _can_collapse(left, right, output, params.primitive.transpose_a):
+    if collapse and _can_collapse(left, right, output, primitive.transpose_a):
         view = TensorView.dense(layout.element_type, (count(view.sizes[:-1]), view.sizes[-1]))
-    seen = product_of(params, collapse).output
     return view.insert_axes(tuple(range(seen.rank - view.rank)), pitch=1).broadcast(seen.sizes)
 
 
-def _tails_collapse(params: KernelParams) -> bool:
+def tails_collapse(tails: tuple[Layout, ...], right: Layout, output: Layout) -> bool:
     """Whether every tail input is stretched along all axes of the rows or along none."""
-    last = params.outputs[0].rank - (params.inputs[1].rank > 1)
-    rows = params.outputs[0].shape[:last]
+    last = output.rank - (right.rank > 1)
+    rows = output.shape[:last]
     return all(all(size == 1 for size in x.shape[:last]) or all(
-        (size == 1) == (whole == 1) for size, whole in zip(x.shape[:last], rows, strict=True))
-               for x in params.tail_inputs)
-
-
-def rows_of(params: KernelParams) -> Size:
-    """The rows M of the collapsed product, without making its views."""
-    left, right, output = *params.inputs[:2], *params.outputs
-    if left.rank == 1:
-        return 1
-    if _can_collapse(left, right, output, params.primitive.transpose_a) and _tails_collapse(params):
-        return count(left.shape[:-1])
-    return left.shape[-1 if params.primitive.transpose_a else -2]
+        (size == 1) == (whole == 1) for size, whole in zip(x.shape[:last], rows, strict=True)) for x in tails)
 
 
 @memo(maxsize=512)

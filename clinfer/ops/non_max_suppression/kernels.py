@@ -1,24 +1,64 @@
-"""Kernels of the non_max_suppression room."""
+"""Kernels of SelectBoxes and NonMaxSuppression."""
 from __future__ import annotations
 
 import math
 import struct
+from dataclasses import dataclass
+from typing import Any
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    Constant,
-    Dispatch,
-    KernelParams,
-    KernelSpec,
-    Operand,
+from clinfer.kernels.contract import (
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
     Stage,
+    Work,
     input_operand,
     output_operand,
     scratch_operand,
 )
+from clinfer.kernels.cost import time_of
+from clinfer.ops.non_max_suppression.op import NonMaxSuppression, SelectBoxes
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.reduction import row_lanes
+
+_F32 = ElementType.of("f32")
+_FLOPS = 32
+"""Of comparing two boxes."""
+
+
+@dataclass(frozen=True)
+class SelectProblem(Problem):
+    """Boxes and scores, and the numbers that bound what is chosen of them."""
+
+    primitive: SelectBoxes
+
+
+class Select(Kernel[SelectProblem, None]):
+    """A work-group for each list, which looks at all boxes for each that it chooses."""
+
+    name = "select_boxes_ref"
+    efficiency = 0.05
+
+    def cost(self, problem: SelectProblem, config: None) -> float:
+        looks = problem.inputs[1].count * problem.outputs[1].shape[1]
+        return time_of(problem.capabilities.ceilings, flops=looks * _FLOPS, efficiency=self.efficiency,
+                       nbytes=problem.moved_bytes, launches=2)
+
+    def lower(self, problem: SelectProblem, config: None) -> Lowered:
+        lanes, scores, primitive = row_lanes(problem), problem.inputs[1], problem.primitive
+        overlap, lowest, sigma = (primitive.number(i, problem.values) for i in (3, 4, 5))
+        select = Stage("select_boxes_ref.cl", (
+            *(input_operand(problem, i) for i in (0, 1)), *(output_operand(problem, i) for i in (1, 2, 3)),
+            scratch_operand(0, TensorView.dense(_F32, scores.shape))),
+            Work((problem.outputs[3].count * lanes,), (lanes,)),
+            {"LANES": lanes, "IS_CENTER": primitive.box_encoding == "center"},
+            {"overlap": _bits(overlap), "lowest": _bits(lowest),
+             "scale": _bits(-0.5 / sigma if sigma > 0 else 0.0)})
+        count = Stage("count_boxes.cl", tuple(output_operand(problem, i) for i in (0, 3, 4)), Work((1,), (1,)))
+        return Lowered((select, count), (scores.count * 4,))
 
 
 def _bits(value: float) -> int:
@@ -27,64 +67,27 @@ def _bits(value: float) -> int:
     return int(struct.unpack("i", struct.pack("f", with_limits))[0])
 
 
-# -- choosing ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class WriteProblem(Problem):
+    """The lists that were chosen."""
+
+    primitive: NonMaxSuppression
 
 
-def _scores_left(params: KernelParams) -> TensorView:
-    return TensorView.dense(ElementType.of("f32"), params.inputs[1].shape)
+class Write(Kernel[WriteProblem, None]):
+    """A work-item for each place of the lists, which finds its place in the result."""
+
+    name = "non_max_suppression_ref"
+    efficiency = 0.05
+
+    def lower(self, problem: WriteProblem, config: None) -> Lowered:
+        operands = (*(input_operand(problem, i) for i in (1, 2, 3, 4)),
+                    *(output_operand(problem, i) for i in (0, 1, 2)))
+        numbers: dict[str, Any] = {"classes": problem.inputs[5].shape[1], "total": problem.outputs[0].shape[0]}
+        work = local_items(max(problem.inputs[1].count, 1)) if problem.is_static else None
+        return Lowered((Stage("non_max_suppression_ref.cl", operands, work,
+                              {"SORTED": problem.primitive.sort_result_descending}, numbers),))
 
 
-def _select_operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (input_operand(params, 0), input_operand(params, 1), *(output_operand(params, i) for i in (1, 2, 3)),
-            scratch_operand(0, _scores_left(params)))
-
-
-def _select_constants(params: KernelParams) -> dict[str, Constant]:
-    return {"LANES": row_lanes(params), "IS_CENTER": params.primitive.box_encoding == "center"}
-
-
-def _select_arguments(params: KernelParams) -> dict[str, int]:
-    overlap, lowest, sigma = (params.primitive.number(i, params.values) for i in (3, 4, 5))
-    return {"overlap": _bits(overlap), "lowest": _bits(lowest), "scale": _bits(-0.5 / sigma if sigma > 0 else 0.0)}
-
-
-def _each_list(params: KernelParams) -> Dispatch:
-    lanes = row_lanes(params)
-    return Dispatch((params.outputs[3].count * lanes,), (lanes,))
-
-
-def _count_operands(params: KernelParams) -> tuple[Operand, ...]:
-    return tuple(output_operand(params, i) for i in (0, 3, 4))
-
-
-SELECT_KERNELS = (
-    KernelSpec("select_boxes_ref", scratch=lambda params: (params.inputs[1].count * 4,), stages=(
-        Stage("select_boxes_ref.cl", "select_boxes_ref", _each_list, _select_operands, _select_constants,
-              _select_arguments, bake=False),
-        Stage("count_boxes.cl", "count_boxes", lambda params: Dispatch((1,), (1,)), _count_operands, bake=False))),
-)
-
-
-# -- writing ----------------------------------------------------------------------------------------
-
-
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (*(input_operand(params, i) for i in (1, 2, 3, 4)), *(output_operand(params, i) for i in (0, 1, 2)))
-
-
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    return {"SORTED": params.primitive.sort_result_descending}
-
-
-def _arguments(params: KernelParams) -> dict[str, int]:
-    if not params.is_static:
-        return {"classes": 0, "total": 0}
-    return {"classes": params.inputs[5].static_shape[1], "total": params.outputs[0].static_shape[0]}
-
-
-KERNELS = (
-    KernelSpec("non_max_suppression_ref", stages=(
-        Stage("non_max_suppression_ref.cl", "non_max_suppression_ref",
-              lambda params: local_items(max(params.inputs[1].count, 1)), _operands, _constants, _arguments,
-              bake=False),)),
-)
+SELECT_KERNELS = KernelTable((Select(),), SelectProblem)
+KERNELS = KernelTable((Write(),), WriteProblem)

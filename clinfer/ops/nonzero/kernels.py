@@ -1,71 +1,66 @@
-"""Kernels of the nonzero room."""
+"""Kernels of CountNonZero and NonZero: work-items walk runs of elements."""
 from __future__ import annotations
 
-from clinfer.base.format import Format
-from clinfer.kernels.spec import (
+from clinfer.kernels.contract import (
     Constant,
-    Dispatch,
     Formats,
-    KernelParams,
-    KernelSpec,
-    Operand,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
     Stage,
+    Work,
+    all_operands,
     input_operand,
     output_operand,
 )
 from clinfer.ops.nonzero.op import CHUNK
 from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.formats import data_as_it_comes
 
 SCAN_GROUP = 64
 
 
-def _formats(params: KernelParams) -> Formats:
-    """The data as it comes; everything else planar."""
-    data, *others = params.inputs
-    return Formats((data.format, *(Format.planar(x.rank) for x in others)),
-                   tuple(Format.planar(x.rank) for x in params.outputs))
-
-
-def _advance(rank: int) -> str:
-    """A statement that moves coordinates to the next element in row-major order."""
+def _walk(problem: Problem) -> dict[str, Constant]:
+    """ADVANCE moves coordinates to the next element in row-major order."""
+    rank = problem.inputs[0].rank
     text = "(c)[0] += 1;" if rank else ""
     for axis in range(1, rank):
         text = f"if (++(c)[{axis}] == INPUT0_SIZE_{axis}) {{ (c)[{axis}] = 0; {text} }}"
-    return f"do {{ {text} }} while (0)"
+    return {"CHUNK": CHUNK, "ADVANCE(c)": f"do {{ {text} }} while (0)"}
 
 
-def _walk(params: KernelParams) -> dict[str, Constant]:
-    return {"CHUNK": CHUNK, "ADVANCE(c)": _advance(params.inputs[0].rank)}
+class Count(Kernel[Problem, None]):
+    """The count of each run, then the sums of those before it."""
+
+    name = "count_nonzero_ref"
+    efficiency = 0.05
+
+    def formats(self, problem: Problem) -> Formats:
+        return data_as_it_comes(problem)
+
+    def lower(self, problem: Problem, config: None) -> Lowered:
+        runs = output_operand(problem, 1)
+        count = Stage("count_nonzero_ref.cl", (input_operand(problem, 0), runs),
+                      local_items(problem.outputs[1].count), _walk(problem))
+        scan = Stage("count_nonzero_scan.cl", (output_operand(problem, 0), runs), Work((SCAN_GROUP,), (SCAN_GROUP,)),
+                     {"GROUP": SCAN_GROUP})
+        return Lowered((count, scan))
 
 
-# -- counting ---------------------------------------------------------------------------------------
+class Coordinates(Kernel[Problem, None]):
+    """The coordinates of the elements of each run."""
+
+    name = "nonzero_ref"
+    efficiency = 0.05
+
+    def formats(self, problem: Problem) -> Formats:
+        return data_as_it_comes(problem)
+
+    def lower(self, problem: Problem, config: None) -> Lowered:
+        runs = problem.inputs[2].count
+        return Lowered((Stage("nonzero_ref.cl", all_operands(problem), local_items(runs), _walk(problem)),))
 
 
-def _count_operands(params: KernelParams) -> tuple[Operand, ...]:
-    return input_operand(params, 0), output_operand(params, 1)
-
-
-def _scan_operands(params: KernelParams) -> tuple[Operand, ...]:
-    return output_operand(params, 0), output_operand(params, 1)
-
-
-def _each_chunk(params: KernelParams) -> Dispatch:
-    return local_items(params.outputs[1].count)
-
-
-COUNT_KERNELS = (
-    KernelSpec("count_nonzero_ref", formats=_formats, stages=(
-        Stage("count_nonzero_ref.cl", "count_nonzero_ref", _each_chunk, _count_operands, _walk, bake=False),
-        Stage("count_nonzero_scan.cl", "count_nonzero_scan", lambda params: Dispatch((SCAN_GROUP,), (SCAN_GROUP,)),
-              _scan_operands, lambda params: {"GROUP": SCAN_GROUP}, bake=False))),
-)
-
-
-# -- coordinates ------------------------------------------------------------------------------------
-
-
-KERNELS = (
-    KernelSpec("nonzero_ref", formats=_formats, stages=(
-        Stage("nonzero_ref.cl", "nonzero_ref", lambda params: local_items(params.inputs[2].count),
-              constants=_walk, bake=False),)),
-)
+COUNT_KERNELS = KernelTable((Count(),))
+KERNELS = KernelTable((Coordinates(),))

@@ -1,62 +1,105 @@
-"""Kernels of the pooling room."""
+"""Kernels of pooling."""
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, prod
 
-from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import Constant, Dispatch, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.kernels.tails import like_output
-from clinfer.ops.pooling.op import AvgPool, MaxPool, Pooling
+from clinfer.kernels.contract import (
+    Constant,
+    Formats,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
+    Stage,
+    Work,
+    all_operands,
+    present_formats,
+    stretched_tails,
+)
+from clinfer.ops.pooling.op import AdaptiveMaxPool, AdaptivePool, AvgPool, MaxPool, Pooling
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.reduction import LOWEST, cpu_only
+from clinfer.ops.shared.reduction import LOWEST
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
 
 _BLOCKED = ("b_fs_yx_fsv16", "b_fs_zyx_fsv16")
 _LETTERS = "ZYX"
 _RUN = 64
-
-
-def _is_max(params: KernelParams) -> bool:
-    return isinstance(params.primitive, MaxPool)
-
-
-def _pads(params: KernelParams) -> list[tuple[int, int]]:
-    """Pads per spatial axis; zeros while the layouts are dynamic."""
-    primitive: Pooling = params.primitive
-    if not params.is_static:
-        return [(0, 0)] * len(primitive.kernel)
-    return [primitive.pads(axis, size) for axis, size in enumerate(params.inputs[0].static_shape[2:])]
-
-
-def _common_constants(params: KernelParams) -> dict[str, Constant]:
-    primitive = params.primitive
-    exclude = isinstance(primitive, AvgPool) and primitive.exclude_pad and primitive.auto_pad != "valid"
-    return {"IS_MAX": _is_max(params), "EXCLUDE_PAD": exclude,
-            "LOWEST": LOWEST[params.inputs[0].element_type.cl_compute]}
-
-
-# -- one element per work-item ----------------------------------------------------------------------
-
 _LISTS = ("kernel", "stride", "dilation", "begin", "end")
 
 
-def _reference_constants(params: KernelParams) -> dict[str, Constant]:
-    axes = range(len(params.primitive.kernel))
+@dataclass(frozen=True)
+class PoolingProblem(Problem):
+    """The maximum or the mean of windows of data [B, C, spatial...]."""
+
+    primitive: Pooling
+
+    @property
+    def is_max(self) -> bool:
+        return isinstance(self.primitive, MaxPool)
+
+    @cached_property
+    def pads(self) -> list[tuple[int, int]]:
+        """Pads per spatial axis; zeros while layouts are open."""
+        if not self.is_static:
+            return [(0, 0)] * len(self.primitive.kernel)
+        return [self.primitive.pads(axis, size) for axis, size in enumerate(self.inputs[0].static_shape[2:])]
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        """What is computed of a window."""
+        primitive, kind = self.primitive, self.inputs[0].element_type
+        exclude = isinstance(primitive, AvgPool) and primitive.exclude_pad and primitive.auto_pad != "valid"
+        return {"IS_MAX": self.is_max, "EXCLUDE_PAD": exclude, "LOWEST": LOWEST[kind.cl_compute]}
+
+    @property
+    def mean(self) -> dict[str, Constant]:
+        """How a mean becomes of a sum."""
+        is_float = self.inputs[0].element_type.is_float
+        return {"MEAN(sum, count)": "((sum) / (count))" if is_float else "rint((float)(sum) / (count))"}
+
+    def mean_refusal(self) -> str | None:
+        """What keeps kernels that divide floats."""
+        return None if self.is_max or self.inputs[0].element_type.is_float else "means are made for floats"
+
+
+class _Pool(Kernel[PoolingProblem, None]):
+    """What they share."""
+
+    applies_tails = True
+
+    def formats(self, problem: PoolingProblem) -> Formats:
+        return present_formats(problem)
+
+
+class Reference(_Pool):
+    """One window per work-item."""
+
+    name = "pool_ref"
+    efficiency = 0.02
+
+    def lower(self, problem: PoolingProblem, config: None) -> Lowered:
+        return Lowered((Stage("pool_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
+                              _reference_constants(problem), _reference_arguments(problem),
+                              stretched_tails(problem)),))
+
+
+def _reference_constants(problem: PoolingProblem) -> dict[str, Constant]:
+    rank, axes, with_index = problem.inputs[0].rank, range(len(problem.primitive.kernel)), len(problem.outputs) > 1
     lists = {f"{name.upper()}S": "{" + ", ".join(f"ARG_{name.upper()}_{a}" for a in axes) + "}" for name in _LISTS}
-    sizes = "{" + ", ".join(f"INPUT0_SIZE_{a}" for a in range(params.inputs[0].rank)) + "}"
-    with_index = len(params.outputs) > 1
-    index_axis = params.primitive.axis % params.inputs[0].rank if with_index else 0
-    return {**_common_constants(params), **lists, "SIZES": sizes, "WITH_INDEX": with_index, "INDEX_AXIS": index_axis,
-            "MEAN(sum, count)": _mean(params)}
+    sizes = "{" + ", ".join(f"INPUT0_SIZE_{a}" for a in range(rank)) + "}"
+    index_axis = problem.primitive.axis % rank if with_index and isinstance(problem.primitive, MaxPool) else 0
+    return {**problem.constants, **lists, "SIZES": sizes, "WITH_INDEX": with_index, "INDEX_AXIS": index_axis,
+            **problem.mean}
 
 
-def _mean(params: KernelParams) -> str:
-    return "((sum) / (count))" if params.inputs[0].element_type.is_float else "rint((float)(sum) / (count))"
-
-
-def _reference_arguments(params: KernelParams) -> dict[str, int]:
-    primitive: Pooling = params.primitive
-    arguments = {}
-    for axis, (begin, end) in enumerate(_pads(params)):
+def _reference_arguments(problem: PoolingProblem) -> dict[str, int]:
+    primitive = problem.primitive
+    arguments: dict[str, int] = {}
+    for axis, (begin, end) in enumerate(problem.pads):
         values = primitive.kernel[axis], primitive.strides[axis], primitive.dilations[axis], begin, end
         arguments.update({f"{name}_{axis}": value for name, value in zip(_LISTS, values, strict=True)})
     return arguments
@@ -65,84 +108,114 @@ def _reference_arguments(params: KernelParams) -> dict[str, int]:
 # -- windows clipped to the data --------------------------------------------------------------------
 
 
-def _letters(params: KernelParams) -> str:
-    return _LETTERS[3 - len(params.primitive.kernel):]
+class Windows(_Pool):
+    """Work-items, in groups of `group`, compute `outputs_each` neighbours of `vector` channels."""
+
+    name = "pool_windows"
+    efficiency = 0.3
+    vector, outputs_each, group = 1, 1, 32
+
+    def supports(self, problem: PoolingProblem, config: None) -> str | None:
+        if len(problem.outputs) > 1:
+            return "positions are asked for"
+        return None if len(problem.primitive.kernel) in (2, 3) else "made for two or three spatial axes"
+
+    def lower(self, problem: PoolingProblem, config: None) -> Lowered:
+        batch, channels, *others, width = static(problem.outputs[0].shape)
+        groups = ceil(ceil(width / self.outputs_each) / self.group)
+        work = Work((groups * self.group, prod(others), batch * ceil(channels / self.vector)), (self.group, 1, 1))
+        return Lowered((_clipped_stage(problem, "pool_windows.cl", work,
+                                       {"VEC": self.vector, "OUTPUTS": self.outputs_each}),))
 
 
-def _clipped_constants(params: KernelParams) -> dict[str, Constant]:
-    primitive: Pooling = params.primitive
-    constants = {**_common_constants(params), "MEAN(sum, count)": _mean(params)}
-    for axis, letter in enumerate(_letters(params)):
-        constants[f"KERNEL_{letter}"] = primitive.kernel[axis]
-        constants[f"STRIDE_{letter}"] = primitive.strides[axis]
-        constants[f"DILATION_{letter}"] = primitive.dilations[axis]
-    return constants
+class Blocks(Windows):
+    """Windows of data in blocks of 16 channels."""
+
+    name = "pool_fsv16"
+    efficiency = 0.6
+    vector, outputs_each, group = 16, 4, 1
+
+    def supports(self, problem: PoolingProblem, config: None) -> str | None:
+        data, result = problem.inputs[0], problem.outputs[0]
+        if data.format.name not in _BLOCKED:
+            return f"data in {data.format} is not blocked by 16 channels"
+        if data.padding.both(1) or result.padding.both(1):
+            return "channels are padded"
+        return problem.mean_refusal() or super().supports(problem, config)
 
 
-def _clipped_arguments(params: KernelParams) -> dict[str, int]:
-    arguments = {}
-    for letter, (begin, end) in zip(_letters(params), _pads(params), strict=True):
-        arguments[f"begin_{letter.lower()}"] = begin
-        arguments[f"end_{letter.lower()}"] = end
-    return arguments
+class Rows(Windows):
+    """Runs of a row of planar data, for CPUs."""
+
+    name = "pool_rows"
+    efficiency = 0.4
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def supports(self, problem: PoolingProblem, config: None) -> str | None:
+        if not problem.inputs[0].format.is_planar:
+            return f"data in {problem.inputs[0].format} is not contiguous along x"
+        return problem.mean_refusal() or super().supports(problem, config)
+
+    def lower(self, problem: PoolingProblem, config: None) -> Lowered:
+        batch, channels, *others, width = static(problem.outputs[0].shape)
+        work = Work((ceil(width / _RUN), prod(others), batch * channels), (1, 1, 1))
+        return Lowered((_clipped_stage(problem, "pool_rows.cl", work, {"RUN": _RUN}),))
 
 
-def _clipped_supports(params: KernelParams) -> str | None:
-    if len(params.outputs) > 1:
-        return "positions are asked for"
-    return None if len(params.primitive.kernel) in (2, 3) else "made for two or three spatial axes"
+def _clipped_stage(problem: PoolingProblem, source: str, work: Work, shape: dict[str, Constant]) -> Stage:
+    """The stage of a kernel that reads windows.h; `shape`: what its work-items compute."""
+    primitive = problem.primitive
+    letters = _LETTERS[3 - len(primitive.kernel):]
+    constants: dict[str, Constant] = {**problem.constants, **problem.mean}
+    arguments: dict[str, int] = {}
+    for axis, (letter, (begin, end)) in enumerate(zip(letters, problem.pads, strict=True)):
+        constants |= {f"KERNEL_{letter}": primitive.kernel[axis], f"STRIDE_{letter}": primitive.strides[axis],
+                      f"DILATION_{letter}": primitive.dilations[axis]}
+        arguments |= {f"begin_{letter.lower()}": begin, f"end_{letter.lower()}": end}
+    return Stage(source, all_operands(problem), work, {**constants, **shape}, arguments, stretched_tails(problem))
 
 
-def _windows(vector: int, outputs: int, group: int) -> Stage:
-    """The stage whose work-items, in groups of `group`, compute `outputs` neighbours of `vector` channels."""
-    def constants(params: KernelParams) -> dict[str, Constant]:
-        return {**_clipped_constants(params), "VEC": vector, "OUTPUTS": outputs}
-
-    def dispatch(params: KernelParams) -> Dispatch:
-        b, f, *others, x = params.outputs[0].static_shape
-        runs = -(-x // outputs)
-        return Dispatch((-(-runs // group) * group, math.prod(others), b * -(-f // vector)), (group, 1, 1))
-    return Stage("pool_windows.cl", "pool_windows", dispatch, constants=constants, arguments=_clipped_arguments,
-                 bake=False, tail_view=like_output(TensorView.of))
+KERNELS = KernelTable((Blocks(), Rows(), Windows(), Reference()), PoolingProblem)
 
 
-def _blocked_supports(params: KernelParams) -> str | None:
-    data, result = params.inputs[0], params.outputs[0]
-    if data.format.name not in _BLOCKED:
-        return f"data in {data.format} is not blocked by 16 channels"
-    if data.padding.both(1) or result.padding.both(1):
-        return "channels are padded"
-    if not _is_max(params) and not data.element_type.is_float:
-        return "means are made for floats"
-    return _clipped_supports(params)
+# -- a given number of windows ----------------------------------------------------------------------
 
 
-def _rows_constants(params: KernelParams) -> dict[str, Constant]:
-    return {**_clipped_constants(params), "RUN": _RUN}
+@dataclass(frozen=True)
+class AdaptiveProblem(Problem):
+    """The maximum or the mean of as many windows as are asked for."""
+
+    primitive: AdaptivePool
+
+    @property
+    def is_max(self) -> bool:
+        return isinstance(self.primitive, AdaptiveMaxPool)
 
 
-def _rows_dispatch(params: KernelParams) -> Dispatch:
-    b, f, *others, x = params.outputs[0].static_shape
-    return Dispatch((-(-x // _RUN), math.prod(others), b * f), (1, 1, 1))
+class AdaptiveReference(Kernel[AdaptiveProblem, None]):
+    """One window per work-item."""
+
+    name = "adaptive_pool_ref"
+    applies_tails = True
+
+    def formats(self, problem: AdaptiveProblem) -> Formats:
+        return present_formats(problem)
+
+    def supports(self, problem: AdaptiveProblem, config: None) -> str | None:
+        is_float = problem.inputs[0].element_type.is_float
+        return None if problem.is_max or is_float else "means are made for floats"
+
+    def lower(self, problem: AdaptiveProblem, config: None) -> Lowered:
+        axes = range(problem.inputs[0].rank)
+        lists: dict[str, Constant] = {
+            f"{name}_SIZES": "{" + ", ".join(f"{name}0_SIZE_{a}" for a in axes) + "}"
+            for name in ("INPUT", "OUTPUT")}
+        constants = {**lists, "IS_MAX": problem.is_max, "WITH_INDEX": len(problem.outputs) > 1,
+                     "LOWEST": LOWEST[problem.inputs[0].element_type.cl_compute]}
+        return Lowered((Stage("adaptive_pool_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
+                              constants, tail_views=stretched_tails(problem)),))
 
 
-def _rows_supports(params: KernelParams) -> str | None:
-    if not params.inputs[0].format.is_planar:
-        return f"data in {params.inputs[0].format} is not contiguous along x"
-    if not _is_max(params) and not params.inputs[0].element_type.is_float:
-        return "means are made for floats"
-    return cpu_only(params) or _clipped_supports(params)
-
-
-KERNELS = (
-    KernelSpec("pool_fsv16", (_windows(16, 4, 1),), _blocked_supports, lambda params: 30.0, present_formats),
-    KernelSpec("pool_rows", (Stage("pool_rows.cl", "pool_rows", _rows_dispatch, constants=_rows_constants,
-                                   arguments=_clipped_arguments, bake=False,
-                                   tail_view=like_output(TensorView.of)),),
-               _rows_supports, lambda params: 20.0, present_formats),
-    KernelSpec("pool_windows", (_windows(1, 1, 32),), _clipped_supports, lambda params: 10.0, present_formats),
-    KernelSpec("pool_ref", (Stage("pool_ref.cl", "pool_ref", lambda params: local_items(params.outputs[0].count),
-                                  constants=_reference_constants, arguments=_reference_arguments, bake=False,
-                                  tail_view=like_output(TensorView.of)),),
-               formats=present_formats),
-)
+ADAPTIVE_KERNELS = KernelTable((AdaptiveReference(),), AdaptiveProblem)

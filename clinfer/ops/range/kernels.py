@@ -1,26 +1,35 @@
-"""The kernel of the range room."""
+"""The kernel of Range."""
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
-from clinfer.kernels.spec import KernelParams, KernelSpec, Operand, Stage, output_operand
-from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.view_copy import whole_bytes
-
-
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (output_operand(params, 0),)
+from clinfer.kernels.contract import Operand, output_operand
+from clinfer.ops.range.op import Range
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
 
-def _arguments(params: KernelParams) -> dict[str, int]:
-    """Start and step: the bits of a float in the low half, or of a double or long in both."""
-    start, step = (0, 0)
-    if all(i in params.values for i in params.primitive.value_inputs):
-        start, _, step = params.primitive.bounds(params.values)
-    kind = params.outputs[0].element_type
-    code = "q" if not kind.is_float else "d" if kind.name == "f64" else "fi"
-    return {f"{name}_{half}": word for name, number in (("start", start), ("step", step))
-            for half, word in zip(("low", "high"), _words(code, number), strict=True)}
+@dataclass(frozen=True)
+class RangeProblem(OnlyKernelProblem):
+    """Evenly spaced numbers."""
+
+    primitive: Range
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return (output_operand(self),)
+
+    @property
+    def arguments(self) -> dict[str, int]:
+        """Start and step: the bits of a float in the low half, or of a double or long in both."""
+        start: float = 0
+        step: float = 0
+        if all(i in self.values for i in self.primitive.value_inputs):
+            start, _, step = self.primitive.bounds(self.values)
+        kind = self.outputs[0].element_type
+        code = "q" if not kind.is_float else "d" if kind.name == "f64" else "fi"
+        return {f"{name}_{half}": word for name, number in (("start", start), ("step", step))
+                for half, word in zip(("low", "high"), _words(code, number), strict=True)}
 
 
 def _words(code: str, number: float) -> tuple[int, int]:
@@ -28,7 +37,4 @@ def _words(code: str, number: float) -> tuple[int, int]:
     return struct.unpack("<2i", raw)
 
 
-KERNELS = (
-    KernelSpec("range_ref", (Stage("range_ref.cl", "range_ref", lambda params: local_items(params.outputs[0].count),
-                                   _operands, arguments=_arguments, bake=False),), whole_bytes),
-)
+KERNELS = only_kernel("range_ref", RangeProblem)

@@ -1,19 +1,4 @@
-"""The kernel of the reshape room, for results that cannot share their input's memory (padded ones)."""
-from __future__ import annotations
+"""The kernel of Reshape, for results that cannot share their input's memory (padded ones)."""
+from clinfer.ops.shared.only_kernel import only_kernel
 
-from clinfer.kernels.spec import Dispatch, KernelParams, KernelSpec, Stage
-from clinfer.ops.shared.copying import local_items
-
-
-def _supports(params: KernelParams) -> str | None:
-    return "packed 4-bit types" if params.outputs[0].element_type.is_packed else None
-
-
-def _dispatch(params: KernelParams) -> Dispatch:
-    return local_items(params.outputs[0].count)
-
-
-KERNELS = (
-    KernelSpec("reshape_ref", supports=_supports, stages=(
-        Stage("reshape_ref.cl", "reshape_ref", _dispatch, bake=False),)),
-)
+KERNELS = only_kernel("reshape_ref")

@@ -8,11 +8,11 @@ import numpy as np
 
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import Values
-from clinfer.topology import Primitive
+from clinfer.ops.shared.views import Indexing
 
 
 @dataclass(frozen=True)
-class Reverse(Primitive):
+class Reverse(Indexing):
     """Input 0 backwards along the axes in input 1: their numbers, or with `mode` "mask" one boolean per axis."""
 
     mode: str = "index"
@@ -27,7 +27,6 @@ class Reverse(Primitive):
         return True
 
     def index_of(self, values: Values, rank: int) -> tuple[slice, ...] | None:
-        """The reversal as a NumPy index over all axes, or None while the axes are unknown."""
         if 1 not in values:
             return None
         given = values[1].reshape(-1)

@@ -1,27 +1,39 @@
-"""The kernel of the roi_align room."""
+"""The kernel of ROIAlign: one bin per work-item."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.spec import Constant, KernelParams, KernelSpec, Stage, present_formats
-from clinfer.ops.shared.copying import local_items
+from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.ops.roi_align.op import ROIAlign
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
 # Shifts of the corners before and behind the scale.
 _SHIFTS = {"asymmetric": (0.0, 0.0), "half_pixel_for_nn": (0.0, -0.5), "half_pixel": (0.5, -0.5)}
 
 
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    primitive = params.primitive
-    kind = primitive.aligned_mode.lower()
-    if kind not in _SHIFTS:
-        raise ClinferError("unknown aligned_mode", where=primitive.where,
-                           values={"aligned_mode": kind, "known": ", ".join(_SHIFTS)})
-    before, behind = _SHIFTS[kind]
-    return {"SAMPLES": primitive.sampling_ratio, "SCALE": float(primitive.spatial_scale), "SHIFT_BEFORE": before,
-            "SHIFT_BEHIND": behind, "IS_ALIGNED": kind != "asymmetric", "IS_MAX": primitive.mode.lower() == "max"}
+@dataclass(frozen=True)
+class ROIAlignProblem(OnlyKernelProblem):
+    """Pictures, and the rectangles in them."""
+
+    primitive: ROIAlign
+
+    @property
+    def formats(self) -> Formats:
+        return present_formats(self)
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        """The attributes; ClinferError for an unknown `aligned_mode`."""
+        primitive = self.primitive
+        kind = primitive.aligned_mode.lower()
+        if kind not in _SHIFTS:
+            raise ClinferError("unknown aligned_mode", where=primitive.where,
+                               values={"aligned_mode": kind, "known": ", ".join(_SHIFTS)})
+        before, behind = _SHIFTS[kind]
+        return {"SAMPLES": primitive.sampling_ratio, "SCALE": float(primitive.spatial_scale), "SHIFT_BEFORE": before,
+                "SHIFT_BEHIND": behind, "IS_ALIGNED": kind != "asymmetric",
+                "IS_MAX": primitive.mode.lower() == "max"}
 
 
-KERNELS = (
-    KernelSpec("roi_align_ref", formats=present_formats, stages=(
-        Stage("roi_align_ref.cl", "roi_align_ref", lambda params: local_items(params.outputs[0].count),
-              constants=_constants, bake=False),)),
-)
+KERNELS = only_kernel("roi_align_ref", ROIAlignProblem)

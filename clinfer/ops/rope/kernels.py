@@ -1,43 +1,45 @@
-"""The kernel of the rope room."""
+"""The kernel of RoPE."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
+from clinfer.base.shape import StaticShape
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import (
-    Constant,
-    Dispatch,
-    KernelParams,
-    KernelSpec,
-    Operand,
-    Stage,
-    input_operand,
-    output_operand,
-)
+from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
+from clinfer.ops.rope.op import RoPE
 from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.parts import seen_input, seen_result
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.parts import PartsProblem, seen_input, seen_result
 from clinfer.ops.shared.views import static
 
 
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    result = seen_result(params)
-    *rows, size = result.sizes
-    target = (*rows, params.primitive.width(size))
-    factors = (input_operand(params, i, TensorView.of(params.inputs[i]).broadcast(target)) for i in (1, 2))
-    return (input_operand(params, 0, seen_input(params, 0)), *factors, output_operand(params, 0, result))
+@dataclass(frozen=True)
+class RoPEProblem(OnlyKernelProblem, PartsProblem):
+    """Data, and factors that stretch to it; on CPUs a work-item takes a run of pairs of the last axis."""
+
+    primitive: RoPE
+
+    @property
+    def _sizes(self) -> StaticShape:
+        return static(seen_result(self).sizes)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        *rows, size = self._sizes
+        target = (*rows, self.primitive.width(size))
+        factors = (input_operand(self, i, TensorView.of(self.inputs[i]).broadcast(target)) for i in (1, 2))
+        return (input_operand(self, 0, seen_input(self, 0)), *factors, output_operand(self, 0, seen_result(self)))
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        primitive = self.primitive
+        return {**span_constants(self), "INTERLEAVED": primitive.interleaved, "PAIRED": primitive.paired,
+                "ROTATED": primitive.rotated or "OUTPUT0_SIZE_LAST"}
+
+    @property
+    def work(self) -> Work:
+        *rows, size = self._sizes
+        return span_dispatch(self, (*rows, size - (self.primitive.rotated or size) // 2))
 
 
-def _constants(params: KernelParams) -> Mapping[str, Constant]:
-    primitive = params.primitive
-    return {**span_constants(params), "INTERLEAVED": primitive.interleaved, "PAIRED": primitive.paired,
-            "ROTATED": primitive.rotated or "OUTPUT0_SIZE_LAST"}
-
-
-def _dispatch(params: KernelParams) -> Dispatch:
-    *rows, size = static(seen_result(params).sizes)
-    return span_dispatch(params, (*rows, size - (params.primitive.rotated or size) // 2))
-
-
-KERNELS = (
-    KernelSpec("rope_ref", (Stage("rope_ref.cl", "rope_ref", _dispatch, _operands, _constants, bake=False),)),
-)
+KERNELS = only_kernel("rope_ref", RoPEProblem)

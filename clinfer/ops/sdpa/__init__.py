@@ -1,6 +1,7 @@
 """ScaledDotProductAttention: the core of transformers."""
 from clinfer.ops.room import Room, by_attributes
-from clinfer.ops.sdpa.kernels import KERNELS, MOST_WIDTH
+from clinfer.ops.sdpa.kernels import KERNELS
+from clinfer.ops.sdpa.kernels.gpu import MOST_WIDTH
 from clinfer.ops.sdpa.op import ScaledDotProductAttention
 
 ROOM = Room("sdpa", converters={"ScaledDotProductAttention": by_attributes(ScaledDotProductAttention)},

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clinfer.base.shape import Size
-from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
-from clinfer.kernels.spec import Constant, Dispatch, KernelParams, Operand, Stage
-from clinfer.ops.shared.view_copy import PACKAGE, CopyOf, ViewCopy
+from clinfer.base.tensor_view import AxisBlocks, TensorView
+from clinfer.kernels.contract import Stage, Work
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.view_copy import PACKAGE, CopyKernel, CopyProblem, ViewCopy
+from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
 
 _BLOCK = 16
 _LANES = ((_BLOCK, 1),)
@@ -14,13 +16,32 @@ _CHANNELS = 1
 _RUN = 16
 
 
-def blocks_reason(copy: ViewCopy) -> str | None:
-    """Why a static copy is not one of channels between blocks of 16 lanes, or None."""
-    if any(_blocks(view) is None for view in (copy.source, copy.target)):
-        return "made for channels in blocks of 16"
-    if copy.target.rank == 5 and any(not _merges(view) for view in (copy.source, copy.target)):
-        return "made for three dense axes behind the channels"
-    return None
+class CopyBlocks(CopyKernel):
+    """Blocks of 16 lanes, shifted by what the places of the first channels in their blocks differ."""
+
+    way = "blocks"
+    efficiency = 0.15
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def supports(self, problem: CopyProblem, config: None) -> str | None:
+        fits = all(_blocks(view) is not None for copy in problem.copies for view in (copy.source, copy.target))
+        return None if fits else "made for channels in blocks of 16"
+
+    def why_not(self, copy: ViewCopy) -> str | None:
+        if copy.target.rank == 5 and not all(map(_merges, (copy.source, copy.target))):
+            return "made for three dense axes behind the channels"
+        return None
+
+    def stage(self, problem: CopyProblem, copy: ViewCopy) -> Stage:
+        source, target = _whole_blocks(copy.source), _whole_blocks(copy.target)
+        a, blocks, b, x = static(target.sizes)
+        first = _lower(copy.target) % _BLOCK
+        return Stage("copy_blocks.cl", copy.operands(source, target), Work((-(-x // _RUN), b, a * blocks), (1, 1, 1)),
+                     {"SHIFT": _lower(copy.source) % _BLOCK - first, "RUN": _RUN},
+                     {"first": first, "channels": static(copy.target.sizes)[_CHANNELS]},
+                     move=copy.move, package=PACKAGE)
 
 
 def _blocks(view: TensorView) -> AxisBlocks | None:
@@ -45,39 +66,11 @@ def _lower(view: TensorView) -> int:
 def _whole_blocks(view: TensorView) -> TensorView:
     """[a, blocks, b, x] over the blocks that the view touches; axes that the tensor does not have are of size 1."""
     view = view.insert_axes(tuple(range(2, 6 - view.rank)), pitch=1)
-    sizes: tuple[Size, ...] = view.sizes
-    pitches: tuple[Pitch, ...] = view.pitches
+    sizes, pitches = static(view.sizes), view.pitches
     if view.rank == 5:
-        outer, inner = sizes[2:4]
-        both = outer * inner if isinstance(outer, int) and isinstance(inner, int) else outer
-        sizes, pitches = (*sizes[:2], both, sizes[4]), (*pitches[:2], *pitches[3:])
+        sizes, pitches = (*sizes[:2], sizes[2] * sizes[3], sizes[4]), (*pitches[:2], *pitches[3:])
     skipped, first = divmod(_lower(view), _BLOCK)
     channels, pitch = sizes[_CHANNELS], pitches[_CHANNELS]
-    blocks = -(-(first + channels) // _BLOCK) if isinstance(channels, int) else channels
+    blocks = -(-(first + channels) // _BLOCK) if channels else 0
     offset = None if view.offset is None or pitch is None else view.offset + skipped * pitch
     return replace(view, sizes=(sizes[0], blocks, *sizes[2:]), pitches=pitches, offset=offset, blocks=(None,) * 4)
-
-
-def blocks_stage(copy_of: CopyOf, number: int) -> Stage:
-    """The stage of one copy."""
-    def operands(params: KernelParams) -> tuple[Operand, ...]:
-        copy = copy_of(params, number)
-        return copy.operands(_whole_blocks(copy.source), _whole_blocks(copy.target))
-
-    def constants(params: KernelParams) -> dict[str, Constant]:
-        copy = copy_of(params, number)
-        return {"SHIFT": _lower(copy.source) % _BLOCK - _lower(copy.target) % _BLOCK, "RUN": _RUN}
-
-    def arguments(params: KernelParams) -> dict[str, int]:
-        copy = copy_of(params, number)
-        channels = copy.target.sizes[_CHANNELS]
-        return {"first": _lower(copy.target) % _BLOCK, "channels": channels if isinstance(channels, int) else 0}
-
-    def dispatch(params: KernelParams) -> Dispatch:
-        copy = copy_of(params, number)
-        if copy.count == 0:
-            return Dispatch((0,))
-        a, blocks, b, x = _whole_blocks(copy.target).sizes
-        return Dispatch((-(-x // _RUN), b, a * blocks), (1, 1, 1))  # type: ignore[operator, arg-type]
-    return Stage("copy_blocks.cl", "copy_blocks", dispatch, operands, constants, arguments, bake=False,
-                 package=PACKAGE)

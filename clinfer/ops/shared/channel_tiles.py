@@ -1,49 +1,57 @@
 """Tiles of convolutions, in either direction, on blocks of 16 channels, for CPUs (channel_tiles.h)."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 
-from clinfer.base.shape import Size
-from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.contract import Problem
+from clinfer.kernels.cost import time_of
+from clinfer.ops.shared.convolving import Groups
 
 BLOCK = 16
-UNKNOWN_WIDTH = 60
-"""Pixels of a row for which tiles are chosen where the width is dynamic."""
 BLOCKED_DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
 """The format of data in blocks, by rank."""
+SHARE_OF_PEAK = 0.8
+"""What the best tile reaches of the peak of f32."""
 
-Tile = tuple[int, int]
-"""Pixels of a row, and blocks of output channels."""
+
+@dataclass(frozen=True)
+class Tile:
+    """Pixels of a row x blocks of output channels, and the speed of such tiles relative to the best, without waste."""
+
+    pixels: int
+    blocks: int
+    speed: float
+
+    def __str__(self) -> str:
+        return f"{self.pixels}x{self.blocks}"
+
+    def tiles(self, channels: int) -> int:
+        """Tiles of the output channels of one group."""
+        return ceil(channels / (self.blocks * BLOCK))
+
+    def flops(self, rows: int, width: int, groups: Groups, products: float) -> float:
+        """Operations that take as long as `rows` rows of that many pixels do, each pixel and channel of which adds up
+        so many products: what pixels of a row and channels of a group that do not exist waste is among them."""
+        pixels = ceil(width / self.pixels) * self.pixels
+        channels = groups.number * self.tiles(groups.outputs) * self.blocks * BLOCK
+        return 2 * rows * pixels * channels * products / self.speed
 
 
-def refusal(params: KernelParams) -> str | None:
+def time_on_peak(problem: Problem, flops: float) -> float:
+    """Nanoseconds of so many operations at the speed of the best tile."""
+    return time_of(problem.capabilities.ceilings, flops=flops, efficiency=SHARE_OF_PEAK, nbytes=problem.moved_bytes)
+
+
+def refusal(problem: Problem) -> str | None:
     """What no kernel on blocks of channels does."""
-    if params.capabilities.device_type != "CPU":
-        return "made for CPUs"
-    tensors = (*params.inputs[:2], params.outputs[0])
+    tensors = (*problem.inputs[:2], problem.outputs[0])
     if any(x.element_type.name not in ("f32", "f16", "bf16") for x in tensors):
         return "element types other than f32, f16, bf16"
-    return None if params.inputs[1].is_static else "the shape of the weights is dynamic"
+    return None if problem.inputs[1].is_static else "the shape of the weights is dynamic"
 
 
-def group_refusal(groups: int, outputs: int, inputs: int) -> str | None:
+def group_refusal(groups: Groups) -> str | None:
     """What keeps blocks of channels from belonging to one group."""
-    apart = groups != 1 and (outputs % BLOCK or inputs % BLOCK)
+    apart = groups.number != 1 and (groups.outputs % BLOCK or groups.inputs % BLOCK)
     return "groups whose channels do not fill blocks of 16" if apart else None
-
-
-def efficiency(tile: Tile, speed: float, pixels: Size, channels: int) -> float:
-    """The speed of a tile, less what it wastes on pixels of a row and channels of a group that do not exist."""
-    return speed * used(pixels, tile[0]) * used(ceil(channels / BLOCK), tile[1])
-
-
-def used(size: Size, step: int) -> float:
-    """The part of the steps covering `size` that is inside."""
-    if not isinstance(size, int):
-        return UNKNOWN_WIDTH / (UNKNOWN_WIDTH + (step - 1) / 2)
-    return size / (ceil(size / step) * step) if size else 1.0
-
-
-def tile_count(tile: Tile, channels: int) -> int:
-    """Tiles of the output channels of one group."""
-    return ceil(channels / (tile[1] * BLOCK))

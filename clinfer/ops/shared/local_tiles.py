@@ -4,8 +4,8 @@ from __future__ import annotations
 from math import ceil
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import Size
-from clinfer.kernels.spec import Dispatch
+from clinfer.kernels.contract import Work
+from clinfer.kernels.cost import time_of
 from clinfer.runtime.capabilities import Capabilities
 
 SIDE = 16
@@ -14,9 +14,8 @@ DEPTH = 16
 """Steps of the inner axis that a tile holds in local memory."""
 SPEEDS = {64: 1.0, 32: 0.6}
 """Tile sizes (rows and columns alike) with their speed on products that fill the device."""
-USUAL_TILE = 64
-GROUPS_PER_UNIT = 3
-"""Groups at once that keep a compute unit busy."""
+_ON_GPU, _ON_CPU = 0.3, 0.005
+"""The share of the peak of f32 that the best tile reaches; work-items that wait for each other are slow on CPUs."""
 
 
 def tile_refusal(tile: int, element_type: ElementType, device: Capabilities) -> str | None:
@@ -27,20 +26,14 @@ def tile_refusal(tile: int, element_type: ElementType, device: Capabilities) -> 
     return f"needs groups of {SIDE * SIDE}" if device.max_work_group_size < SIDE * SIDE else None
 
 
-def tile_dispatch(tile: int, rows: int, columns: int, batch: int) -> Dispatch:
+def tile_work(tile: int, rows: int, columns: int, batch: int) -> Work:
     """One group per tile: columns, rows, batch."""
-    return Dispatch((ceil(columns / tile) * SIDE, ceil(rows / tile) * SIDE, batch), (SIDE, SIDE, 1))
+    return Work((ceil(columns / tile) * SIDE, ceil(rows / tile) * SIDE, batch), (SIDE, SIDE, 1))
 
 
-def tile_efficiency(tile: int, rows: Size, columns: Size, batch: Size, compute_units: int) -> float:
-    """Between 0 and 1: the speed of a tile, less what it wastes on the borders of the product and on compute
-    units that get too few tiles. Where a size is dynamic, `USUAL_TILE` is best."""
-    if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(batch, int)):
-        return 1.0 if tile == USUAL_TILE else 0.5
+def tile_time(tile: int, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
+    """Nanoseconds of a static product: that of the compute unit with the most tiles; `nbytes` are moved at least."""
     groups = ceil(rows / tile) * ceil(columns / tile) * batch
-    if not groups:
-        return SPEEDS[tile]
-    useful = rows * columns * batch / (groups * tile * tile)
-    at_once = compute_units * GROUPS_PER_UNIT
-    busy = groups / (ceil(groups / at_once) * at_once)
-    return SPEEDS[tile] * useful * busy
+    flops = 2 * tile * tile * depth * ceil(groups / device.compute_units) * device.compute_units
+    efficiency = SPEEDS[tile] * (_ON_CPU if device.device_type == "CPU" else _ON_GPU)
+    return time_of(device.ceilings, flops=flops, efficiency=efficiency, nbytes=nbytes)

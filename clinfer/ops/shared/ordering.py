@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from clinfer.base.element_type import ElementType
-from clinfer.kernels.spec import Constant
+from clinfer.kernels.contract import Constant
 
 # x is the value. NaN stands above every number, -0 equals 0.
 _KEYS = {

@@ -13,7 +13,7 @@ from clinfer.base.part import Part
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.contract import Problem
 from clinfer.ops.shared.views import index_view
 from clinfer.topology import Port, Primitive
 
@@ -29,6 +29,12 @@ def part_view(part: Part, view: TensorView) -> TensorView:
         index.append(slice(start, stop) if axis in part.axes else start)
     kept = sorted(part.axes)
     return index_view(view, tuple(index)).permute(tuple(kept.index(axis) for axis in part.axes))
+
+
+def result_view(primitive: ReadsParts, view: TensorView) -> TensorView:
+    """A view with the axes of a primitive's output, with these as its result has them."""
+    axes = primitive.result_axes
+    return view.permute(tuple(axes.index(axis) for axis in range(view.rank))) if axes else view
 
 
 @dataclass(frozen=True)
@@ -76,18 +82,25 @@ class ReadsParts(Primitive, ABC):
         return part or Part.whole(rank)
 
 
-def seen_input(params: KernelParams, index: int) -> TensorView:
+@dataclass(frozen=True)
+class PartsProblem(Problem):
+    """A primitive that reads parts."""
+
+    primitive: ReadsParts
+
+
+def seen_input(problem: PartsProblem, index: int) -> TensorView:
     """What the primitive sees of an input."""
-    layout = params.inputs[index]
-    return part_view(params.primitive.part(index, layout.rank), TensorView.of(layout))
+    layout = problem.inputs[index]
+    return part_view(problem.primitive.part(index, layout.rank), TensorView.of(layout))
 
 
-def seen_result(params: KernelParams) -> TensorView:
+def seen_result(problem: PartsProblem) -> TensorView:
     """The output with its axes as the result has them."""
-    return in_result_order(params, TensorView.of(params.outputs[0]))
+    return in_result_order(problem, TensorView.of(problem.outputs[0]))
 
 
-def in_result_order(params: KernelParams, view: TensorView) -> TensorView:
+def in_result_order(problem: PartsProblem, view: TensorView) -> TensorView:
     """A view with the axes of the output, as the result has them."""
-    axes = params.primitive.result_axes
+    axes = problem.primitive.result_axes
     return view.permute(tuple(axes.index(axis) for axis in range(view.rank))) if axes else view

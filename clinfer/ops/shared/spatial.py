@@ -7,7 +7,6 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import UNBOUNDED, Dim, NamedDim, Shape, Size, show
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import KernelParams
 from clinfer.topology import Primitive
 
 LETTERS = "zyx"
@@ -23,21 +22,6 @@ def axis_arguments(**named: tuple[int, int, int]) -> dict[str, int]:
     """Kernel arguments `<name>_z`, `<name>_y`, `<name>_x`."""
     return {f"{name}_{letter}": value for name, values in named.items()
             for letter, value in zip(LETTERS, values, strict=True)}
-
-
-def strides(params: KernelParams) -> tuple[int, int, int]:
-    """The steps along z, y, x."""
-    return per_axis(params.primitive.strides, 1)
-
-
-def dilations(params: KernelParams) -> tuple[int, int, int]:
-    """The distance of filter elements along z, y, x."""
-    return per_axis(params.primitive.dilations, 1)
-
-
-def filter_sizes(params: KernelParams) -> tuple[int, int, int]:
-    """The filter along z, y, x (1 where the operation has no such axis); the weights must be static."""
-    return per_axis(params.inputs[1].static_shape[2 + params.primitive.is_grouped:], 1)
 
 
 def data_view(layout: Layout) -> TensorView:

@@ -8,20 +8,25 @@ from math import ceil
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import Constant, Dispatch, KernelParams
+from clinfer.kernels.contract import Constant, Problem, Work
+from clinfer.kernels.cost import time_of
+from clinfer.runtime.capabilities import Capabilities
 
 CHUNK = 8
 """Elements that are copied to local memory at once, where they start at a multiple of as many."""
 _F16 = ElementType.of("f16")
 
 
-def tensor_core_refusal(params: KernelParams, inputs: Iterable[int], local_bytes: int) -> str | None:
-    """What keeps a device, or inputs of these numbers, from tensor cores, with so much local memory for a group."""
-    if not params.capabilities.tensor_cores:
-        return "needs NVIDIA's tensor cores"
-    if local_bytes > params.capabilities.usable_local_mem:
+def needs_tensor_cores(device: Capabilities) -> str | None:
+    """What keeps a device from tensor cores."""
+    return None if device.tensor_cores else "needs NVIDIA's tensor cores"
+
+
+def refusal(problem: Problem, inputs: Iterable[int], local_bytes: int) -> str | None:
+    """What keeps inputs of these numbers from tensor cores, with so much local memory for a group."""
+    if local_bytes > problem.capabilities.usable_local_mem:
         return f"needs {local_bytes} bytes of local memory"
-    return None if all(params.inputs[i].element_type == _F16 for i in inputs) else "made for f16"
+    return None if all(problem.inputs[i].element_type == _F16 for i in inputs) else "made for f16"
 
 
 @dataclass(frozen=True)
@@ -36,10 +41,12 @@ class Tile:
     warps_down: int
     warps_across: int
     speed: float
+    aligned: bool = True
+    """Whether rows of the operands must start at multiples of `CHUNK`; else it is decided at run time how to copy,
+    which is slower."""
 
-    @property
-    def name(self) -> str:
-        return f"{self.rows}x{self.columns}"
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns}" if self.aligned else "anywhere"
 
     @property
     def threads(self) -> int:
@@ -49,10 +56,17 @@ class Tile:
     def local_bytes(self) -> int:
         return self.stages * (self.rows + self.columns) * self.depth * 2
 
-    def dispatch(self, rows: int, columns: int, batch: int = 1) -> Dispatch:
+    def work(self, rows: int, columns: int, batch: int = 1) -> Work:
         """One group per tile; batch."""
         tiles = ceil(rows / self.rows) * ceil(columns / self.columns)
-        return Dispatch((tiles * self.threads, batch), (self.threads, 1))
+        return Work((tiles * self.threads, batch), (self.threads, 1))
+
+    def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
+        """Nanoseconds of a product. Each compute unit works on one tile at a time, so that the time is that of the
+        unit with the most tiles; `nbytes` are moved at least."""
+        tiles = ceil(rows / self.rows) * ceil(columns / self.columns) * batch
+        flops = 2 * self.rows * self.columns * depth * ceil(tiles / device.compute_units)
+        return time_of(device.ceilings, flops=flops, peak=1000.0 * self.speed, nbytes=nbytes)
 
     def constants(self) -> dict[str, Constant]:
         """What mma_tiles.h must know."""
@@ -61,31 +75,21 @@ class Tile:
 
 
 TILES = (Tile(32, 32, 128, 3, 2, 2, 0.97), Tile(64, 64, 64, 3, 2, 2, 1.7), Tile(64, 128, 64, 3, 2, 2, 2.35),
-         Tile(128, 128, 32, 3, 2, 2, 2.5))
-ANYWHERE = TILES[1]
-"""The tile of kernels whose operands may lie anywhere: they decide at run time how to copy, which is slower."""
+         Tile(128, 128, 32, 3, 2, 2, 2.5), Tile(64, 64, 64, 3, 2, 2, 1.4, aligned=False))
 
 
 def is_aligned(view: TensorView, within: int) -> bool:
-    """Whether rows along the axis `within` of a static view lie together and start at multiples of `CHUNK`."""
+    """Whether rows along the axis `within` of a view lie together and start at multiples of `CHUNK`, whatever its open
+    sizes are."""
     starts = [view.offset, *(pitch for axis, (size, pitch) in enumerate(zip(view.sizes, view.pitches, strict=True))
                              if axis != within % view.rank and size != 1)]
     return (view.pitches[within] == 1 or view.sizes[within] == 1) and all(
         number is not None and number % CHUNK == 0 for number in starts)
 
 
-def tile_refusal(tile: Tile, aligned: bool, rows: int, columns: int, batch: int, units: int) -> str | None:
-    """Why a product of that size, with operands that are aligned or not, goes to another tile than this."""
-    if not aligned:
-        return f"rows that do not start at multiples of {CHUNK} elements"
-    best = best_tile(rows, columns, batch, units)
-    return None if best == tile else f"tiles of {best.name} take less time"
-
-
-def best_tile(rows: int, columns: int, batch: int, units: int) -> Tile:
-    """The tile of the shortest time. Each compute unit works on one tile at a time, so that the time is that of the
-    unit with the most tiles."""
-    def time(tile: Tile) -> float:
-        tiles = ceil(rows / tile.rows) * ceil(columns / tile.columns) * batch
-        return ceil(tiles / units) * tile.rows * tile.columns / tile.speed
-    return min(TILES, key=time)
+def misplaced(tile: Tile, operands: Iterable[tuple[TensorView, int]]) -> str | None:
+    """What keeps a tile from operands (each with the axis along which its rows lie) where they are; None only where
+    nothing can."""
+    if not tile.aligned or all(is_aligned(view, within) for view, within in operands):
+        return None
+    return f"rows that do not start at multiples of {CHUNK} elements"

@@ -1,15 +1,29 @@
 """Views of tensors that rooms derive: open ones, and parts cut out of others."""
 from __future__ import annotations
 
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.shape import ANY, Shape, Size, StaticShape
+from clinfer.base.shape_inference import Values
 from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
 from clinfer.ops.shared.static_shapes import cut
+from clinfer.topology import Primitive
 
 Index = tuple[slice | int | None, ...]
+
+
+@dataclass(frozen=True)
+class Indexing(Primitive, ABC):
+    """A primitive whose output is what NumPy's basic indexing selects of input 0."""
+
+    @abstractmethod
+    def index_of(self, values: Values, rank: int) -> Index | None:
+        """What is selected, over all axes, or None while a value is unknown."""
 
 
 def open_view(element_type: ElementType, rank: int) -> TensorView:
@@ -24,7 +38,7 @@ def is_static_view(view: TensorView) -> bool:
 
 
 def static(sizes: Shape) -> StaticShape:
-    """The sizes of a view whose layout is static."""
+    """The sizes of a view as numbers to calculate with; what they give is open where they are."""
     return sizes  # type: ignore[return-value]
 
 
@@ -90,6 +104,18 @@ def can_cut_blocks(layout: Layout, index: Index) -> bool:
                for axis, entry in enumerate(index) if layout.format.block_of(axis) > 1)
 
 
+def axis_last(view: TensorView, axis: int) -> TensorView:
+    """The view with one axis behind the others."""
+    return view.permute((*(a for a in range(view.rank) if a != axis), axis))
+
+
 def along_axis(rank: int, axis: int, start: int, stop: int) -> Index:
     """The index that cuts one axis to [start, stop)."""
     return tuple(slice(start, stop) if a == axis else slice(None) for a in range(rank))
+
+
+def along_axis_in_turn(rank: int, axis: int, lengths: Sequence[Size]) -> tuple[Index | None, ...]:
+    """The indices that cut one axis into parts of these lengths, one behind the other; None where a part's place is
+    unknown."""
+    places = pairwise((0, *accumulate(static(tuple(lengths)))))
+    return tuple(along_axis(rank, axis, *place) if isinstance(place[1], int) else None for place in places)

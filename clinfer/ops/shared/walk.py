@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import cast
 
@@ -18,10 +17,9 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim
 from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import Dispatch, KernelParams, Operand, input_operand, output_operand
+from clinfer.kernels.contract import Constant, Problem, Stage, Work, input_operand, output_operand
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
-from clinfer.ops.shared.memo import remember_last
 from clinfer.ops.shared.views import open_view
 
 AXES = 6
@@ -32,29 +30,21 @@ _CPU_TILE = (512, 16384)
 
 @dataclass(frozen=True)
 class Walk:
-    """The tensors (the output last) under the six axes; a tile is `rows` x `columns` of the last two."""
+    """The tensors (the output last) under the six axes, what the kernel is told of the tiles, and its work."""
 
     views: tuple[TensorView, ...]
-    rows: int
-    columns: int
-
-    @cached_property
-    def arguments(self) -> Mapping[str, int]:
-        """What the kernel is told of the tiles."""
-        *outer, height, width = cast("tuple[int, ...]", self.views[-1].sizes)
-        row_tiles, column_tiles = -(-height // self.rows), -(-width // self.columns)
-        return {"items": prod(outer) * row_tiles * column_tiles, "rows": self.rows, "columns": self.columns,
-                "row_tiles": row_tiles, "column_tiles": column_tiles}
+    arguments: Mapping[str, int]
+    work: Work | None
 
 
-def why_not(params: KernelParams) -> str | None:
+def why_not(problem: Problem) -> str | None:
     """Why the layouts cannot be walked in this way for every shape that they admit, or None."""
-    output = params.outputs[0]
+    output = problem.outputs[0]
     blocked = [axis for axis, _ in output.format.block_axes]
     if len(blocked) != len(set(blocked)):
         return "an axis with several levels of blocks"
-    read = params.all_inputs
-    if len(params.inputs) > 1 and any(isinstance(output.shape[axis], Dim) for axis in blocked):
+    read = problem.all_inputs
+    if len(problem.inputs) > 1 and any(isinstance(output.shape[axis], Dim) for axis in blocked):
         return "an axis in blocks that may be stretched"
     padded = any(x.padding for x in (*read, output))
     if output.rank + len(blocked) + padded > AXES:
@@ -75,26 +65,44 @@ def _walks_beside(layout: Layout, output: Layout) -> bool:
     return all(axis < missing or layout.shape[axis - missing] == 1 for axis in blocked)
 
 
-def vector(params: KernelParams) -> int:
+def vector(problem: Problem) -> int:
     """Elements of one vector."""
-    return _CPU_VECTOR if params.capabilities.device_type == "CPU" else _GPU_VECTOR
+    return _CPU_VECTOR if problem.runs_on_cpu else _GPU_VECTOR
 
 
-@remember_last
-def walk_of(params: KernelParams) -> Walk:
-    """The walk of static layouts."""
-    return _walk(params.all_inputs, params.outputs[0], vector(params), params.capabilities.compute_units)
+def walk_stage(problem: Problem, source: str, constants: Mapping[str, Constant], applies_tails: bool = True) -> Stage:
+    """The only stage of a kernel that walks: inputs and output under the six axes, VECTOR elements at a time."""
+    walk, own = walk_of(problem), len(problem.inputs)
+    operands = (*(input_operand(problem, i, view) for i, view in enumerate(walk.views[:own])),
+                output_operand(problem, 0, walk.views[-1]))
+    return Stage(source, operands, walk.work, {**constants, "VECTOR": vector(problem)}, walk.arguments,
+                 walk.views[own:-1] if applies_tails else None)
+
+
+def walk_of(problem: Problem) -> Walk:
+    """The walk of a problem; open while shapes are unknown."""
+    if problem.is_static:
+        return _walk(problem.all_inputs, problem.outputs[0], vector(problem), problem.capabilities.compute_units,
+                     problem.runs_on_cpu)
+    views = tuple(open_view(x.element_type, AXES) for x in (*problem.all_inputs, problem.outputs[0]))
+    return Walk(views, dict.fromkeys(("items", "rows", "columns", "row_tiles", "column_tiles"), 0), None)
 
 
 @memo(maxsize=4096)
-def _walk(inputs: tuple[Layout, ...], output: Layout, width: int, units: int) -> Walk:
+def _walk(inputs: tuple[Layout, ...], output: Layout, width: int, units: int, on_cpu: bool) -> Walk:
     joint = _joint_axes(inputs, output)
     axes = joint.axes
     if not axes or any(pitch not in (0, 1) for pitch in axes[-1].pitches) or axes[-1].pitches[-1] != 1:
         axes = (*axes, JointAxis(1, (1,) * (len(inputs) + 1), 0))
     six = (None,) * (AXES - len(axes)) + axes
     views = tuple(joint.view(i, x.element_type, six) for i, x in enumerate((*inputs, output)))
-    return Walk(views, *_tile(axes, output.physical_count, width, units))
+    rows, columns = _tile(axes, output.physical_count, width, units)
+    *outer, height, length = cast("tuple[int, ...]", views[-1].sizes)
+    row_tiles, column_tiles = -(-height // rows), -(-length // columns)
+    items = prod(outer) * row_tiles * column_tiles
+    arguments = {"items": items, "rows": rows, "columns": columns, "row_tiles": row_tiles,
+                 "column_tiles": column_tiles}
+    return Walk(views, arguments, Work((items,)) if on_cpu else local_items(items))
 
 
 def _joint_axes(inputs: tuple[Layout, ...], output: Layout) -> JointAxes:
@@ -124,35 +132,3 @@ def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tu
     if length > wanted:
         return 1, -(-wanted // width) * width
     return min(max(wanted // max(length, 1), 1), max(axes[-2].size, 1) if len(axes) > 1 else 1), max(length, 1)
-
-
-def operands(params: KernelParams) -> tuple[Operand, ...]:
-    """Inputs and output under the six axes."""
-    views = _views(params)
-    inputs = tuple(input_operand(params, i, views[i]) for i in range(len(params.inputs)))
-    return (*inputs, output_operand(params, 0, views[-1]))
-
-
-def tail_view(params: KernelParams, index: int) -> TensorView:
-    """What tails read under the six axes."""
-    return _views(params)[len(params.inputs) + index]
-
-
-def _views(params: KernelParams) -> tuple[TensorView, ...]:
-    """Every tensor, the output last, under the six axes; open views while shapes are unknown."""
-    if params.is_static:
-        return walk_of(params).views
-    return tuple(open_view(x.element_type, AXES) for x in (*params.all_inputs, params.outputs[0]))
-
-
-def arguments(params: KernelParams) -> Mapping[str, int]:
-    """The tiles."""
-    if params.is_static:
-        return walk_of(params).arguments
-    return dict.fromkeys(("items", "rows", "columns", "row_tiles", "column_tiles"), 0)
-
-
-def dispatch(params: KernelParams) -> Dispatch:
-    """One work-item per tile."""
-    items = walk_of(params).arguments["items"]
-    return Dispatch((items,)) if params.capabilities.device_type == "CPU" else local_items(items)

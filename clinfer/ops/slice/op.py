@@ -1,7 +1,7 @@
 """The slicing primitives (OpenVINO Slice-8, StridedSlice-1)."""
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,12 +12,11 @@ from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape, empty, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.static_shapes import cut
-from clinfer.ops.shared.views import Index, nearest
-from clinfer.topology import Primitive
+from clinfer.ops.shared.views import Index, Indexing, nearest
 
 
 @dataclass(frozen=True)
-class Cut(Primitive, ABC):
+class Cut(Indexing, ABC):
     """A part of input 0 that the values of all other inputs describe."""
 
     @property
@@ -74,11 +73,6 @@ class Cut(Primitive, ABC):
             return None
         start, count, step = cut(size, entry.start, entry.stop, entry.step)
         return start if step == 2 and start in (0, 1) and 2 * count == size else None
-
-    @abstractmethod
-    def index_of(self, values: Values, rank: int) -> Index | None:
-        """What is cut as a NumPy index over all axes, or None while a value is unknown."""
-
 
 @dataclass(frozen=True)
 class Slice(Cut):

@@ -1,18 +1,32 @@
-"""Kernels of the softmax room."""
+"""Kernels of Softmax and LogSoftmax."""
 from __future__ import annotations
 
-from clinfer.kernels.spec import Constant, KernelParams
-from clinfer.ops.shared.normalizing import normalizing_kernels
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clinfer.kernels.contract import Constant
+from clinfer.ops.shared.axis_kernels import AxisProblem, axis_kernels
 from clinfer.ops.shared.reduction import Axes
-from clinfer.ops.softmax.op import LogSoftmax
+from clinfer.ops.softmax.op import LogSoftmax, Softmax
 
 
-def _axes(params: KernelParams) -> Axes:
-    return (params.primitive.axis % max(params.inputs[0].rank, 1),)
+@dataclass(frozen=True)
+class SoftmaxProblem(AxisProblem):
+    """Rows along one axis, which the primitive names."""
+
+    primitive: Softmax | LogSoftmax
+
+    @cached_property
+    def axes(self) -> Axes:
+        """The axis."""
+        return (self.primitive.axis % max(self.inputs[0].rank, 1),)
+
+    @property
+    def constants(self) -> Mapping[str, Constant]:
+        """Which of the two it is."""
+        return {"IS_LOG": isinstance(self.primitive, LogSoftmax)}
 
 
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    return {"IS_LOG": isinstance(params.primitive, LogSoftmax)}
-
-
-KERNELS = normalizing_kernels("softmax", _constants, _axes)
+KERNELS = axis_kernels("softmax", SoftmaxProblem)
+"""Softmax and LogSoftmax along one axis."""

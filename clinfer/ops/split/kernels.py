@@ -1,46 +1,49 @@
-"""Kernels of the split room: one copy of a part of the input per output."""
+"""Kernels of splits: one copy of a part of the input per output."""
 from __future__ import annotations
 
-from clinfer.base.format import Format
-from clinfer.base.layout import Layout
+from dataclasses import dataclass
+from functools import cached_property
+
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.shared.copying import copy_kernels
-from clinfer.ops.shared.view_copy import ViewCopy
-from clinfer.ops.shared.views import Index, along_axis, can_cut_blocks, index_view, open_view
+from clinfer.kernels.contract import BufferRef, Formats, KernelTable, planar_formats
+from clinfer.ops.shared.block_copying import CopyBlocks
+from clinfer.ops.shared.copying import CopyReference, CopyRows
+from clinfer.ops.shared.data_formats import data_formats
+from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
+from clinfer.ops.shared.views import Index, along_axis_in_turn, can_cut_blocks, index_view, open_view
+from clinfer.ops.split.op import Split
 
 
-def _index(params: KernelParams, number: int) -> Index | None:
-    """What output `number` is of the input; None while the axis or a length is unknown."""
-    data = params.inputs[0]
-    axis = params.primitive.axis_of(params.values, data.rank)
-    if axis is None:
-        return None
-    lengths = [output.shape[axis] for output in params.outputs[:number + 1]]
-    if not all(isinstance(length, int) for length in lengths):
-        return None
-    return along_axis(data.rank, axis, sum(lengths[:-1]), sum(lengths))
+@dataclass(frozen=True)
+class SplitProblem(CopyProblem):
+    """One tensor in parts."""
+
+    primitive: Split
+
+    @property
+    def formats(self) -> Formats:
+        """The data in its present format where that can be cut, in and out; everything else planar."""
+        data = self.inputs[0]
+        present = all(i is not None and can_cut_blocks(data, i) for i in self._parts) or (
+            not data.format.blocks and self._parts[0] is not None)
+        return data_formats(self, data.format, data.format) if present else planar_formats(self)
+
+    @cached_property
+    def copies(self) -> tuple[ViewCopy, ...]:
+        data = self.inputs[0]
+        whole, unknown = TensorView.of(data), open_view(data.element_type, data.rank)
+        return tuple(ViewCopy(BufferRef("input", 0), BufferRef("output", n),
+                              unknown if part is None else index_view(whole, part), TensorView.of(result))
+                     for n, (part, result) in enumerate(zip(self._parts, self.outputs, strict=True)))
+
+    @cached_property
+    def _parts(self) -> tuple[Index | None, ...]:
+        """What each output is of the input; None while the axis or a length is unknown."""
+        rank = self.inputs[0].rank
+        axis = self.primitive.axis_of(self.values, rank)
+        if axis is None:
+            return (None,) * len(self.outputs)
+        return along_axis_in_turn(rank, axis, [output.shape[axis] for output in self.outputs])
 
 
-def _formats(params: KernelParams) -> Formats:
-    """The data in its present format where that can be cut, in and out; everything else planar."""
-    data, *others = params.inputs
-    indices = [_index(params, n) for n in range(len(params.outputs))]
-    present = all(i is not None and can_cut_blocks(data, i) for i in indices) or (
-        not data.format.blocks and indices[0] is not None)
-    kept = data.format if present else Format.planar(data.rank)
-    return Formats((kept, *(Format.planar(x.rank) for x in others)), (kept,) * len(params.outputs))
-
-
-def _copy(params: KernelParams, number: int) -> ViewCopy:
-    index = _index(params, number)
-    result = params.outputs[number]
-    source = _open(params.inputs[0]) if index is None else index_view(TensorView.of(params.inputs[0]), index)
-    return ViewCopy(BufferRef("input", 0), BufferRef("output", number), source, TensorView.of(result))
-
-
-def _open(layout: Layout) -> TensorView:
-    return open_view(layout.element_type, layout.rank)
-
-
-KERNELS = copy_kernels("split", _copy, lambda params: len(params.outputs), _formats, also="blocks")
+KERNELS = KernelTable((CopyRows("split"), CopyBlocks("split"), CopyReference("split")), SplitProblem)

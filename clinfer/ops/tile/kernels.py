@@ -1,77 +1,63 @@
-"""Kernels of the tile room."""
+"""Kernels of Tile."""
 from __future__ import annotations
 
-from clinfer.base.format import Format
+from dataclasses import dataclass, replace
+from functools import cached_property
+
 from clinfer.base.tensor_view import Pitch, TensorView
-from clinfer.kernels.spec import (
-    BufferRef,
-    Constant,
-    Formats,
-    KernelParams,
-    KernelSpec,
-    Operand,
-    Stage,
-    input_operand,
-    output_operand,
-)
-from clinfer.ops.shared.copying import copy_kernels, local_items
-from clinfer.ops.shared.view_copy import ViewCopy, raw_view
+from clinfer.kernels.contract import Formats, KernelTable, Stage, input_operand, output_operand
+from clinfer.ops.shared.copying import CopyReference, CopyRows, local_items
+from clinfer.ops.shared.data_formats import unblocked_data_formats
+from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy, raw_view
 from clinfer.ops.shared.views import open_view
+from clinfer.ops.tile.op import Tile
 
 
-def _formats(params: KernelParams) -> Formats:
-    """The data as it comes unless it is blocked; everything else planar."""
-    data, *others = params.inputs
-    kept = Format.planar(data.rank) if data.format.blocks else data.format
-    return Formats((kept, *(Format.planar(x.rank) for x in others)), (Format.planar(params.outputs[0].rank),))
-
-
-def _lifted(params: KernelParams) -> TensorView:
-    """The data with as many axes as the output."""
-    data = TensorView.of(params.inputs[0])
-    return data.insert_axes(tuple(range(params.outputs[0].rank - data.rank)), pitch=1)
-
-
-# -- repeated rows ----------------------------------------------------------------------------------
-
-
-def _copy(params: KernelParams, number: int) -> ViewCopy:
+@dataclass(frozen=True)
+class TileProblem(CopyProblem):
     """A copy in which every axis of the output is two: the repetition and the place within the data."""
-    buffers = BufferRef("input", 0), BufferRef("output", 0)
-    data, output = _lifted(params), TensorView.of(params.outputs[0])
-    if not params.is_static:
-        return ViewCopy(*buffers, open_view(data.element_type, data.rank), open_view(output.element_type, output.rank))
-    sizes: list[int] = []
-    source: list[Pitch] = []
-    target: list[Pitch] = []
-    for axis, (length, whole) in enumerate(zip(data.sizes, output.sizes, strict=True)):
-        pitch = output.pitches[axis]
-        sizes += [whole // length if length else 0, length]  # type: ignore[operator, list-item]
-        source += [0, data.pitches[axis]]
-        target += [pitch * length, pitch]  # type: ignore[operator]
-    blocks = (None,) * len(sizes)
-    return ViewCopy(*buffers, TensorView(data.element_type, tuple(sizes), tuple(source), data.offset, blocks),
-                    TensorView(output.element_type, tuple(sizes), tuple(target), output.offset, blocks))
+
+    primitive: Tile
+
+    @property
+    def formats(self) -> Formats:
+        return unblocked_data_formats(self)
+
+    @cached_property
+    def lifted(self) -> TensorView:
+        """The data with as many axes as the output."""
+        data = TensorView.of(self.inputs[0])
+        return data.insert_axes(tuple(range(self.outputs[0].rank - data.rank)), pitch=1)
+
+    @cached_property
+    def copies(self) -> tuple[ViewCopy, ...]:
+        data, output = self.lifted, TensorView.of(self.outputs[0])
+        if not self.is_static:
+            return (replace(self.copy_to_output(None), target=open_view(output.element_type, output.rank)),)
+        sizes: list[int] = []
+        source: list[Pitch] = []
+        target: list[Pitch] = []
+        for axis, (length, whole) in enumerate(zip(data.sizes, output.sizes, strict=True)):
+            pitch = output.pitches[axis]
+            sizes += [whole // length if length else 0, length]  # type: ignore[list-item]
+            source += [0, data.pitches[axis]]
+            target += [pitch * length, pitch]  # type: ignore[operator]
+        paired = replace(output, sizes=tuple(sizes), pitches=tuple(target), blocks=(None,) * len(sizes))
+        read = replace(paired, element_type=data.element_type, pitches=tuple(source), offset=data.offset)
+        return (replace(self.copy_to_output(read), target=paired),)
 
 
-_ROWS = copy_kernels("tile", _copy, lambda params: 1, _formats)[0]
+class Reference(CopyReference):
+    """One element per work-item, the place of which in the data is a remainder."""
+
+    def stage(self, problem: CopyProblem, copy: ViewCopy) -> Stage:
+        assert isinstance(problem, TileProblem)
+        rank = problem.outputs[0].rank
+        wrapped = " ".join(f"(c)[{axis}] %= INPUT0_SIZE_{axis};" for axis in range(rank))
+        operands = (input_operand(problem, 0, raw_view(problem.lifted)),
+                    output_operand(problem, 0, raw_view(TensorView.of(problem.outputs[0]))))
+        return Stage("tile_ref.cl", operands, local_items(problem.outputs[0].count),
+                     {"WRAP(c)": f"do {{ {wrapped} }} while (0)"}, move=copy.move)
 
 
-# -- one element per work-item ----------------------------------------------------------------------
-
-
-def _operands(params: KernelParams) -> tuple[Operand, ...]:
-    return (input_operand(params, 0, raw_view(_lifted(params))),
-            output_operand(params, 0, raw_view(TensorView.of(params.outputs[0]))))
-
-
-def _constants(params: KernelParams) -> dict[str, Constant]:
-    wrapped = " ".join(f"(c)[{axis}] %= INPUT0_SIZE_{axis};" for axis in range(params.outputs[0].rank))
-    return {"WRAP(c)": f"do {{ {wrapped} }} while (0)"}
-
-
-_REF = KernelSpec("tile_ref", (Stage("tile_ref.cl", "tile_ref", lambda params: local_items(params.outputs[0].count),
-                                     _operands, _constants, bake=False),), _ROWS.supports, formats=_formats,
-                  moves=_ROWS.moves)
-
-KERNELS = (_ROWS, _REF)
+KERNELS = KernelTable((CopyRows("tile"), Reference("tile")), TileProblem)

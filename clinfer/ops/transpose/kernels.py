@@ -1,29 +1,38 @@
-"""Kernels of the transpose room: copies of a permuted view."""
+"""Kernels of Transpose: copies of a permuted view."""
 from __future__ import annotations
 
-from clinfer.base.format import Format
+from dataclasses import dataclass
+from functools import cached_property
+
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.spec import BufferRef, Formats, KernelParams
-from clinfer.ops.shared.copying import copy_kernels
-from clinfer.ops.shared.view_copy import ViewCopy
-from clinfer.ops.shared.views import open_view
-from clinfer.ops.transpose.op import order_of
+from clinfer.kernels.contract import Formats, KernelTable, planar_formats
+from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyTiles
+from clinfer.ops.shared.data_formats import data_formats
+from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
+from clinfer.ops.transpose.op import Transpose, order_of
 
 
-def _formats(params: KernelParams) -> Formats:
-    """The input as it comes, if the order is known; the output planar."""
-    data, *others = params.inputs
-    known = order_of(params.values, data.rank) is not None
-    return Formats((data.format if known else Format.planar(data.rank), *(Format.planar(x.rank) for x in others)),
-                   (Format.planar(data.rank),))
+@dataclass(frozen=True)
+class TransposeProblem(CopyProblem):
+    """Axes in another order."""
+
+    primitive: Transpose
+
+    @property
+    def formats(self) -> Formats:
+        """The input as it comes, if the order is known; the output planar."""
+        data = self.inputs[0]
+        return planar_formats(self) if self._order is None else data_formats(self, data.format)
+
+    @cached_property
+    def copies(self) -> tuple[ViewCopy, ...]:
+        data, order = TensorView.of(self.inputs[0]), self._order
+        return (self.copy_to_output(None if order is None else data.permute(order)),)
+
+    @property
+    def _order(self) -> tuple[int, ...] | None:
+        return order_of(self.values, self.inputs[0].rank)
 
 
-def _copy(params: KernelParams, number: int) -> ViewCopy:
-    data, result = params.inputs[0], params.outputs[0]
-    order = order_of(params.values, data.rank)
-    source = (open_view(data.element_type, data.rank) if order is None
-              else TensorView.of(data).permute(order))
-    return ViewCopy(BufferRef("input", 0), BufferRef("output", 0), source, TensorView.of(result))
-
-
-KERNELS = copy_kernels("transpose", _copy, lambda params: 1, _formats, also="tiles", takes_tails=True)
+KERNELS = KernelTable(tuple(kernel("transpose", applies_tails=True) for kernel in (CopyRows, CopyTiles, CopyReference)),
+                      TransposeProblem)

@@ -83,7 +83,7 @@ def item_count(data: Shape | None, axis: int | None) -> Size:
     if axis is not None:
         return data[axis]
     if all(isinstance(size, int) for size in data):
-        return math.prod(data)  # type: ignore[arg-type]
+        return math.prod(data)
     return Dim(0, min(math.prod(d.high if isinstance(d, Dim) else d for d in data), UNBOUNDED))
 
 

@@ -94,9 +94,10 @@ def _check_node(program: Program, node: ProgramNode) -> None:
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
     outputs = tuple(program.tensors[i].layout for i in node.outputs)
     for implementation in node.implementations:
-        params = implementation.params
-        _demand(_is_like(params.primitive, primitive) and params.all_inputs == inputs and params.outputs == outputs,
-                "a kernel was made for other tensors", node=primitive.id, kernel=implementation.spec.name)
+        problem = implementation.problem
+        _demand(_is_like(problem.primitive, primitive) and problem.all_inputs == inputs
+                and problem.outputs == outputs,
+                "a kernel was made for other tensors", node=primitive.id, kernel=implementation.name)
         for part in implementation.stages:
             for buffer in part.buffers:
                 count = {"input": len(inputs), "output": len(outputs), "scratch": len(node.scratch_slots)}[buffer.kind]

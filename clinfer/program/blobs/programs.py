@@ -1,12 +1,12 @@
 """What a program is made of beyond plain data: the device, kernels and their binaries, constants in device memory.
 
-A kernel specification holds functions; it is written as its name in the kernel table of its primitive, and its
-stages are asked for again with the parameters of the build. So nothing of a new room has to be known here.
+A kernel holds functions; it is written as the name of its candidate in the kernel table of its primitive, and the
+problem of the build is lowered again. So nothing of a new room has to be known here.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
+from clinfer.base.schema import check_fields
 from clinfer.base.version import VERSION, code_digest
 from clinfer.kernels.implementation import Implementation, stage_with_code
 from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
-from clinfer.kernels.spec import KernelParams, stages_of
 from clinfer.ops import kernels_of
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.blobs.container import Blob, Opened, making_sense, refusal, seal
@@ -128,11 +128,19 @@ def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
 
 
 def _take_implementation(implementation: Implementation) -> Sequence[object]:
-    return implementation.spec.name, implementation.params, tuple(part.code for part in implementation.stages)
+    problem = implementation.problem
+    given = (problem.primitive, problem.inputs, problem.outputs, problem.capabilities, problem.values,
+             problem.tail_inputs)
+    return implementation.name, given, tuple(part.code for part in implementation.stages)
 
 
-def _make_implementation(name: str, params: KernelParams, codes: tuple[StageCode, ...]) -> Implementation:
-    spec = {spec.name: spec for spec in kernels_of(params.primitive)}[name]
-    stages = tuple(stage_with_code(stage, code, params)
-                   for stage, code in zip(stages_of(spec, params), codes, strict=True))
-    return Implementation(spec, params, stages)
+def _make_implementation(name: str, given: tuple[Any, ...], codes: tuple[StageCode, ...]) -> Implementation:
+    table = kernels_of(given[0])
+    check_fields(table.problem, dict(zip((f.name for f in fields(table.problem)), given, strict=True)))
+    problem = table.problem(*given)
+    candidate = next((each for each in table.candidates(problem) if each.name == name), None)
+    if candidate is None:
+        raise refusal("the compiled blob names a kernel that does not exist", {"kernel": name})
+    stages = tuple(stage_with_code(stage, code, problem)
+                   for stage, code in zip(candidate.lower(problem).stages, codes, strict=True))
+    return Implementation(candidate, problem, stages)

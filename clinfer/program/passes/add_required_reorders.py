@@ -4,7 +4,6 @@ from __future__ import annotations
 from clinfer.base.layout import Layout
 from clinfer.kernels.implementation import Implementation, generate
 from clinfer.kernels.selector import select
-from clinfer.kernels.spec import KernelParams
 from clinfer.ops import kernels_of
 from clinfer.ops.reorder import Reorder
 from clinfer.program.context import BuildContext
@@ -61,5 +60,6 @@ def _plain_outputs(graph: Graph, made: dict[tuple[Port, Layout], Port], context:
 def reorder_between(present: Layout, wanted: Layout, capabilities: Capabilities) -> Implementation:
     """What brings a tensor from one static layout into another, outside a graph."""
     primitive = Reorder("reorder", (Port("present"),), output_padding=wanted.padding, format=wanted.format.name)
-    selection = select(kernels_of(primitive), KernelParams(primitive, (present,), (wanted,), capabilities))
-    return generate(selection.specs[0], selection.params)
+    table = kernels_of(primitive)
+    selection = select(table, table.problem(primitive, (present,), (wanted,), capabilities))
+    return generate(selection.candidates[0], selection.problem)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
-from clinfer.ops.matmul import COMPRESSED_TYPES, FLOAT_TYPES
+from clinfer.ops.matmul import FLOAT_TYPES, QUANTISED_TYPES
 from clinfer.ops.reshape import Reshape
 from clinfer.ops.transpose import Transpose
 from clinfer.program.graph import Graph, Node
@@ -64,7 +64,7 @@ def _parts(graph: Graph, end: Port) -> tuple[Port, Port, Port | None] | str:
     subtract = _eltwise(graph, values, "Subtract")
     zero_point = _unwidened(graph, subtract.inputs[1]) if subtract else None
     weights = _unwidened(graph, subtract.inputs[0] if subtract else values)
-    if weights.primitive not in graph.constants or graph.element_type(weights) not in COMPRESSED_TYPES:
+    if weights.primitive not in graph.constants or graph.element_type(weights) not in QUANTISED_TYPES:
         return f"{type(graph[weights.primitive].primitive).__name__} stands before the scale"
     if zero_point is not None and zero_point.primitive not in graph.constants:
         return "the zero point is computed"
@@ -96,7 +96,7 @@ def _weights_behind(graph: Graph, end: Port) -> bool:
         port = left.pop()
         layout = graph.layout(port)
         if port.primitive in graph.constants:
-            if layout.element_type in COMPRESSED_TYPES and wanted.is_static and layout.count == wanted.count:
+            if layout.element_type in QUANTISED_TYPES and wanted.is_static and layout.count == wanted.count:
                 return True
         elif port not in seen and isinstance(graph[port.primitive].primitive, _ELEMENT_BY_ELEMENT):
             seen.add(port)
@@ -117,7 +117,7 @@ def _unwidened(graph: Graph, port: Port) -> Port:
     wider ones."""
     while (convert := _primitive(graph, port, Convert)) is not None:
         source, target = graph.element_type(convert.inputs[0]), graph.element_type(port)
-        exact = source in COMPRESSED_TYPES or (source.is_float and target.bits > source.bits)
+        exact = source in QUANTISED_TYPES or (source.is_float and target.bits > source.bits)
         if not exact or not target.is_float:
             break
         port = convert.inputs[0]

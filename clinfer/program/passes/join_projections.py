@@ -102,7 +102,7 @@ def _kind(graph: Graph, found: _Projection) -> Hashable:
 
 def _scaling(primitive: MatMul) -> tuple[Port, ...]:
     """The scales [groups, N] of compressed weights, and the zero points if there are any."""
-    return tuple(primitive.inputs[i] for i in (primitive.scale_input, primitive.zero_point_input) if i is not None)
+    return tuple(primitive.inputs[i] for i in primitive.quantisation.inputs) if primitive.quantisation else ()
 
 
 def _join(graph: Graph, group: list[_Projection], context: BuildContext) -> None:
@@ -132,7 +132,7 @@ def _join_weights(graph: Graph, group: list[_Projection], context: BuildContext)
     """The weights side by side, with scales and zero points. Floats are joined where `propagate_constants` likes."""
     first = group[0].primitive
     axis, sides = 0 if first.transpose_b else 1, [x.primitive.inputs[1] for x in group]
-    if first.scale_input is None:
+    if first.quantisation is None:
         return [_insert(graph, group[0], context, Concat(
             graph.unique_id(f"{first.id}/joined_weights"), tuple(sides), origin=first.origin, axis=axis))]
     columns = [_scaling(x.primitive) for x in group]

@@ -1,14 +1,15 @@
 """Lets matrix products read compressed weights as the model stores them."""
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
+from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import StaticShape
-from clinfer.ops.matmul import FLOAT_TYPES, CompressedMatMul, MatMul
+from clinfer.ops.matmul import FLOAT_TYPES, MatMul
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -23,8 +24,9 @@ def keep_weights_compressed(graph: Graph, context: BuildContext) -> None:
     """
     made: dict[tuple[Port, StaticShape, bool], Port] = {}
     for node in graph:
-        if type(node.primitive) is MatMul and graph.element_type(node.inputs[0]) in FLOAT_TYPES:
-            found = CompressedChain.behind(graph, node.inputs[1], 1 if node.primitive.transpose_b else 0)
+        product = node.primitive
+        if isinstance(product, MatMul) and graph.element_type(node.inputs[0]) in FLOAT_TYPES:
+            found = CompressedChain.behind(graph, node.inputs[1], 1 if product.transpose_b else 0)
             if isinstance(found, CompressedChain):
                 _replace(graph, node, found, made, context)
             elif found:
@@ -47,8 +49,8 @@ def _replace(graph: Graph, node: Node, chain: CompressedChain, made: dict[tuple[
     inputs = [primitive.inputs[0], constant(chain.weights, True), constant(chain.scale, False)]
     if chain.zero_point is not None:
         inputs.append(constant(chain.zero_point, False))
-    attributes = {f.name: getattr(primitive, f.name) for f in fields(primitive)} | {"inputs": tuple(inputs)}
-    graph.replace(node.id, CompressedMatMul(**attributes, has_zero_point=chain.zero_point is not None))
+    quantisation = Quantisation(2, None if chain.zero_point is None else 3)
+    graph.replace(node.id, replace(primitive, inputs=tuple(inputs), quantisation=quantisation))
     graph.remove_unread(primitive.inputs[1].primitive)
 
 

@@ -5,11 +5,10 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
 from clinfer.kernels.selector import Selection, select
-from clinfer.kernels.spec import KernelParams
+from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
-from clinfer.program.format_choice import choose_formats, plain
+from clinfer.program.format_choice import choose_formats, plain, problem_of
 from clinfer.program.graph import Graph, Node
-from clinfer.program.implementation_types import kernels_for
 from clinfer.topology import Input
 
 
@@ -28,21 +27,19 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
 
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
     """Select for one node that launches kernels, with its inputs as they are."""
-    params = KernelParams.of(node.primitive, graph.input_layouts(node), node.layouts, context.engine.capabilities,
-                             context.known_values(graph, node))
-    _give(node, select(kernels_for(node.primitive, context), params, context.options.forced(node.id)))
+    _give(node, select(kernels_of(node.primitive), problem_of(graph, node, context), context.options.forced(node.id)))
 
 
 def _give(node: Node, selection: Selection) -> None:
     node.selection = selection
-    node.layouts = selection.params.outputs
+    node.layouts = selection.problem.outputs
     _log(node)
 
 
 def _check_images(graph: Graph, node: Node, context: BuildContext) -> None:
     """Raise for a node that cannot read what it is given as images."""
     images = [port for port in node.inputs if graph.layout(port).format.is_image]
-    reads_images = any(spec.reads_images for spec in kernels_for(node.primitive, context))
+    reads_images = any(kernel.reads_images for kernel in kernels_of(node.primitive).kernels)
     if images and not node.primitive.reads_shapes_only and not reads_images:
         raise ClinferError("an input whose memory is images is read by what reads no images",
                            where=node.primitive.where, values={"input": ", ".join(map(str, images))},
@@ -60,7 +57,7 @@ def _launches(graph: Graph, node: Node, context: BuildContext) -> bool:
     """Whether a node launches kernels: what the device computes, but for views."""
     if not _computes(graph, node):
         return False
-    if not kernels_for(node.primitive, context):
+    if not kernels_of(node.primitive):
         raise ClinferError("no kernel computes this primitive", where=node.primitive.where,
                            hint="give its room a kernel table, see docs/add_an_op.md")
     return not node.primitive.reinterprets_input or bool(node.primitive.output_padding)
@@ -72,12 +69,12 @@ def required_inputs(graph: Graph, node: Node) -> tuple[Layout, ...]:
     if node.selection is not None:
         hidden = node.primitive.value_inputs
         return tuple(x if i in hidden else wanted
-                     for i, (x, wanted) in enumerate(zip(present, node.selection.params.all_inputs, strict=True)))
+                     for i, (x, wanted) in enumerate(zip(present, node.selection.problem.all_inputs, strict=True)))
     return tuple(plain(x) for x in present)
 
 
 def _log(node: Node) -> None:
     selection = node.selection
     assert selection is not None
-    log(3, f"{node.primitive.where}: {' | '.join(s.name for s in selection.specs)}"
+    log(3, f"{node.primitive.where}: {' | '.join(each.name for each in selection.candidates)}"
            + "".join(f"\n    not {name}: {reason}" for name, reason in selection.rejected))

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from clinfer.base.tracing import log
+from clinfer.kernels.contract import Move, Problem
 from clinfer.kernels.moves import Share, shares_of, why_copied
-from clinfer.kernels.spec import KernelParams
+from clinfer.kernels.selector import Selection
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node, SharedMemory
 from clinfer.program.sample_sizes import Sample
@@ -29,7 +30,7 @@ def share_memory(graph: Graph, context: BuildContext) -> None:
     Steps that may run out of order wait for those that use the same tensors: there, nothing lies within another.
     """
     nodes = [node for node in graph if node.selection is not None and node.id not in graph.constants
-             and not node.primitive.tails and shares_of(node.selection.specs[0].moves(node.selection.params))]
+             and not node.primitive.tails and shares_of(_moves(node.selection, node.selection.problem))]
     if not nodes or context.options.execution_order != "in_order":
         return
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
@@ -57,14 +58,14 @@ class _Candidate(NamedTuple):
 
 def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]) -> Iterator[_Candidate]:
     assert node.selection is not None
-    moves_of, params = node.selection.specs[0].moves, node.selection.params
+    selection, problem = node.selection, node.selection.problem
     read = (*node.primitive.value_inputs, *useful_inputs(graph, node, finder.segments))
-    seen = {rank: _params(node, params, sample, read) for rank, sample in enumerate(samples)
+    seen = {rank: sample.problem(node, problem, read) for rank, sample in enumerate(samples)
             if sample.is_inferred(node)}
-    moves = {rank: moves_of(params) for rank, params in seen.items()}
-    is_certain = params.is_static and all(node.inputs[i].primitive in graph.constants for i in read)
-    is_open = len(seen) < len(samples) or any(i not in params.values for params in seen.values() for i in read)
-    for asked in shares_of(moves_of(params)):
+    moves = {rank: _moves(selection, given) for rank, given in seen.items()}
+    is_certain = problem.is_static and all(node.inputs[i].primitive in graph.constants for i in read)
+    is_open = len(seen) < len(samples) or any(i not in given.values for given in seen.values() for i in read)
+    for asked in shares_of(_moves(selection, problem)):
         pair = finder.pair(node, asked)
         if isinstance(pair, str):
             node.copies = (*node.copies, (asked.stage, pair))
@@ -78,12 +79,9 @@ def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]
             node.copies = (*node.copies, (share.stage, str(why[0])))
 
 
-def _params(node: Node, params: KernelParams, sample: Sample, read: tuple[int, ...]) -> KernelParams:
-    """The node's parameters in a sample."""
-    inputs = tuple(layout.with_shape(sample.layout(port).shape)
-                   for layout, port in zip(params.inputs, node.inputs, strict=False))
-    outputs = tuple(layout.with_shape(sample.layout(Port(node.id, i)).shape) for i, layout in enumerate(params.outputs))
-    return replace(params, inputs=inputs, outputs=outputs, values=sample.known_values(node, read))
+def _moves(selection: Selection, problem: Problem) -> tuple[Move | None, ...]:
+    """What each stage moves, of which all candidates tell the same."""
+    return tuple(stage.move for stage in selection.candidates[0].lower(problem).stages)
 
 
 class _Finder:

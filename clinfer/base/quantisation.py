@@ -1,0 +1,24 @@
+"""Operands whose elements are stored as whole numbers of few bits."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clinfer.base.schema import Natural
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """An operand of a primitive stands for (stored number - zero point) * scale.
+
+    `scale`, `zero_point`: the inputs of the primitive that hold them (None: all zero points are 0). Both are
+    [groups, N], where a group is so many consecutive elements along the axis that a product adds up: one group for
+    scales per column, as many as there are groups otherwise.
+    """
+
+    scale: Natural
+    zero_point: Natural | None = None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The inputs that belong to the operand."""
+        return (self.scale,) if self.zero_point is None else (self.scale, self.zero_point)

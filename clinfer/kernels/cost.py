@@ -1,0 +1,38 @@
+"""The time that kernels take, in nanoseconds: rooflines under the ceilings of a device.
+
+The model is that of Williams, Waterman and Patterson, "Roofline: an insightful visual performance model" (2009): the
+longer of computing and moving, each at the share of its ceiling that a kernel reaches.
+"""
+from __future__ import annotations
+
+from clinfer.base.symbols import computed
+from clinfer.runtime.ceilings import Ceilings
+
+CACHED_BYTES = 8 << 20
+"""So many bytes of what a kernel moves are in a cache, because they were used just before or are used again."""
+
+
+def time_of(device: Ceilings, *, flops: float = 0.0, peak: float | None = None, efficiency: float = 1.0,
+            nbytes: float = 0.0, bandwidth: float = 1.0, launches: int = 1) -> float:
+    """Nanoseconds of `flops` operations at a share `efficiency` of `peak` (operations per nanosecond, by default those
+    of f32) and of `nbytes` moved at a share `bandwidth` of the cache's and the memory's; numbers may be symbols."""
+    computing = flops / ((device.f32 if peak is None else peak) * efficiency)
+    moving = computed(_moving, nbytes, device.cache, device.memory) / bandwidth
+    return computed(_overlapped, computing, moving) + launches * device.launch
+
+
+def _moving(nbytes: float, cache: float, memory: float) -> float:
+    return min(nbytes, CACHED_BYTES) / cache + max(nbytes - CACHED_BYTES, 0) / memory
+
+
+def _overlapped(computing: float, moving: float) -> float:
+    """The time of both at once: the shorter one is never hidden wholly."""
+    return max(computing, moving) + min(computing, moving) / 8
+
+
+def show_time(nanoseconds: float) -> str:
+    """A time as users read it: 830 ns, 4.1 us, 12 ms."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.3g} ns"

@@ -1,0 +1,16 @@
+"""The kernels of convolution."""
+from clinfer.kernels.contract import KernelTable
+from clinfer.ops.convolution.kernels.cpu import (
+    BlocksKernel,
+    BlocksToPlanarKernel,
+    DepthwiseKernel,
+    PlanarKernel,
+    PlanarToBlocksKernel,
+)
+from clinfer.ops.convolution.kernels.gpu import LocalKernel
+from clinfer.ops.convolution.kernels.nvidia import MmaKernel
+from clinfer.ops.convolution.kernels.reference import Reference
+from clinfer.ops.convolution.problem import ConvolutionProblem
+
+KERNELS = KernelTable((DepthwiseKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
+                       BlocksToPlanarKernel(), MmaKernel(), LocalKernel(), Reference()), ConvolutionProblem)

@@ -1,0 +1,227 @@
+"""Convolution on blocks of 16 channels, for CPUs: any filter, planar data of few channels, depthwise."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+from clinfer.base.format import Format
+from clinfer.kernels.contract import C, Formats, Kernel, Lowered, Stage, Work
+from clinfer.ops.convolution.problem import ConvolutionProblem
+from clinfer.ops.shared.channel_tiles import (
+    BLOCK,
+    BLOCKED_DATA,
+    Tile,
+    group_refusal,
+    refusal,
+    time_on_peak,
+)
+from clinfer.ops.shared.convolving import Groups
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.runtime.capabilities import Capabilities
+
+PANEL_PIXELS = 256
+PLANAR_PANEL_PIXELS = 12288
+FEW_CHANNELS = 8
+
+TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(8, 2, 0.96), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
+DEPTHWISE_TILES = {14: 0.3, 8: 0.28}
+"""Pixels of a depthwise tile, with the speed of such tiles relative to the best of `TILES`."""
+PLANAR_PIXELS, PLANAR_SPEED, PLANAR_POINT_SPEED = 14, 0.9, 0.65
+"""Pixels of a tile of planar data, and its speed likewise; with many channels and filters of one element."""
+EMPTY_BLOCK_SPEED = 0.75
+"""What is left of a tile's speed where most channels of the data's only block are absent, unless the filter has one
+element."""
+STORE_PRODUCTS = 24
+"""Products that a kernel adds up in the time by which storing an element apart from its channel block takes longer."""
+
+_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
+_GROUPED_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
+_PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
+_DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
+
+
+class _CpuKernel(Kernel[ConvolutionProblem, C]):
+    """What they share: from blocks, or from planar data, to blocks, or to planar output."""
+
+    applies_tails = True
+    grouped_weights: Mapping[int, str] = _GROUPED_WEIGHTS
+    weights: Mapping[int, str] = _WEIGHTS
+    from_planar = False
+    to_planar = False
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        rank, primitive = problem.inputs[0].rank, problem.primitive
+        planar, blocked = Format.planar(rank), Format.of(BLOCKED_DATA[rank])
+        weights = (self.grouped_weights if primitive.is_grouped else self.weights)[problem.inputs[1].rank]
+        bias = (Format.of("o_osv16"),) if primitive.bias_input is not None else ()
+        factor = (blocked,) if primitive.factor_input is not None else ()
+        return Formats((planar if self.from_planar else blocked, Format.of(weights), *bias, *factor),
+                       (planar if self.to_planar else blocked,))
+
+    def supports(self, problem: ConvolutionProblem, config: C) -> str | None:
+        data = [problem.inputs[i] for i in (0, problem.primitive.factor_input) if i is not None]
+        if any(x.padding.both(1) for x in (*data, problem.outputs[0])):
+            return "padded channels"
+        return refusal(problem)
+
+    def time(self, problem: ConvolutionProblem, flops: float) -> float:
+        """Nanoseconds of so many operations at the speed of the best tile, and of what planar output takes longer."""
+        lost = min(STORE_PRODUCTS / max(problem.depth, 1), 0.5) if self.to_planar else 0.0
+        return time_on_peak(problem, flops * (1 + lost))
+
+
+# -- blocks of channels -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlockConfig:
+    """`is_column`: what was one pixel wide when the program was built is computed as a row; `suffix` ends the name."""
+
+    tile: Tile
+    is_column: bool
+    suffix: str
+
+    def __str__(self) -> str:
+        return f"{self.tile}{self.suffix}"
+
+
+class BlocksKernel(_CpuKernel[BlockConfig]):
+    """From blocks to blocks."""
+
+    name = "convolution_fsv16"
+    suffix = ""
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[BlockConfig, ...]:
+        return tuple(BlockConfig(tile, problem.is_column, self.suffix) for tile in TILES)
+
+    def supports(self, problem: ConvolutionProblem, config: BlockConfig) -> str | None:
+        reason = super().supports(problem, config) or group_refusal(problem.groups)
+        too_wide = not reason and prod(_phases(config.tile, _as_row(problem, config))) > PANEL_PIXELS
+        return "a row of the filter is too wide" if too_wide else reason
+
+    def accepts(self, problem: ConvolutionProblem, config: BlockConfig) -> str | None:
+        return "made for columns" if config.is_column and not problem.is_column else None
+
+    def cost(self, problem: ConvolutionProblem, config: BlockConfig) -> float:
+        rows, width = _as_row(problem, config).flat_rows
+        is_empty = problem.groups.inputs <= FEW_CHANNELS and prod(problem.filter_sizes) > 1
+        flops = config.tile.flops(problem.batch * rows, width, problem.groups, problem.depth)
+        return self.time(problem, flops / (EMPTY_BLOCK_SPEED if is_empty else 1.0))
+
+    def lower(self, problem: ConvolutionProblem, config: BlockConfig) -> Lowered:
+        tile, problem = config.tile, _as_row(problem, config)
+        (rows, width), groups = problem.flat_rows, problem.groups
+        tiles = tile.tiles(groups.outputs)
+        phases, pixels = _phases(tile, problem)
+        constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": tile.pixels,
+                     "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS}
+        work = Work((ceil(width / tile.pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
+        arguments = {**problem.steps, "phases": phases, "phase_pixels": pixels, "tiles": tiles}
+        return Lowered((Stage("convolution_fsv16.cl", problem.flat_operands(), work, constants, arguments,
+                              problem.flat_tail_views()),))
+
+
+class BlocksToPlanarKernel(BlocksKernel):
+    """From blocks to planar data."""
+
+    suffix = "_to_planar"
+    to_planar = True
+
+
+def _as_row(problem: ConvolutionProblem, config: BlockConfig) -> ConvolutionProblem:
+    return problem.turned if config.is_column else problem
+
+
+def _phases(tile: Tile, problem: ConvolutionProblem) -> tuple[int, int]:
+    """(phases, pixels of each) of the panel for one row of a tile."""
+    step = problem.strides[2]
+    reach = (problem.filter_sizes[2] - 1) * problem.dilations[2]
+    return (step if reach else 1), tile.pixels + reach // step
+
+
+# -- planar data ------------------------------------------------------------------------------------
+
+
+class PlanarToBlocksKernel(_CpuKernel[None]):
+    """From planar data, of few channels above all, to blocks."""
+
+    name = "convolution_planar_fsv16"
+    weights = _PLANAR_WEIGHTS
+    from_planar = True
+
+    def supports(self, problem: ConvolutionProblem, config: None) -> str | None:
+        reason = super().supports(problem, config)
+        if reason:
+            return reason
+        if problem.primitive.is_grouped:
+            return "groups"
+        if problem.primitive.factor_input is not None:
+            return "a factor of the data"
+        return "the filter is too large" if _panel_pixels(problem) > PLANAR_PANEL_PIXELS else None
+
+    def cost(self, problem: ConvolutionProblem, config: None) -> float:
+        is_point = prod(problem.filter_sizes) == 1 and problem.groups.inputs > FEW_CHANNELS
+        tile = Tile(PLANAR_PIXELS, 1, PLANAR_POINT_SPEED if is_point else PLANAR_SPEED)
+        *rows, width = problem.output_sizes
+        return self.time(problem, tile.flops(problem.batch * prod(rows), width, problem.groups, problem.depth))
+
+    def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
+        *rows, width = problem.output_sizes
+        constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": PLANAR_PIXELS,
+                     "PANEL_PIXELS": _panel_pixels(problem), "STRIDE_X": problem.strides[2]}
+        work = Work((ceil(width / PLANAR_PIXELS), prod(rows), problem.batch), (1, 1, 1))
+        return Lowered((Stage("convolution_planar_fsv16.cl", problem.operands(), work, constants,
+                              {**problem.steps, "row_pixels": _row_pixels(problem)}, problem.tail_views()),))
+
+
+class PlanarKernel(PlanarToBlocksKernel):
+    """From planar data to planar data."""
+
+    name = "convolution_planar"
+    to_planar = True
+
+
+def _panel_pixels(problem: ConvolutionProblem) -> int:
+    """Pixels that one work-item reads of all channels."""
+    return problem.groups.inputs * prod(problem.filter_sizes[:2]) * _row_pixels(problem)
+
+
+def _row_pixels(problem: ConvolutionProblem) -> int:
+    """Pixels of a row of planar data that one work-item reads, in whole vectors."""
+    span = (PLANAR_PIXELS - 1) * problem.strides[2] + (problem.filter_sizes[2] - 1) * problem.dilations[2] + 1
+    return ceil(span / 16) * 16
+
+
+# -- depthwise --------------------------------------------------------------------------------------
+
+
+class DepthwiseKernel(_CpuKernel[int]):
+    """Groups of one channel each; the configuration is the pixels of a tile."""
+
+    name = "convolution_depthwise_fsv16"
+    grouped_weights = _DEPTHWISE_WEIGHTS
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
+        return tuple(DEPTHWISE_TILES)
+
+    def supports(self, problem: ConvolutionProblem, pixels: int) -> str | None:
+        reason = super().supports(problem, pixels)
+        if reason is None and (not problem.primitive.is_grouped or problem.groups[1:] != (1, 1)):
+            return "not one input and one output channel per group"
+        return reason
+
+    def cost(self, problem: ConvolutionProblem, pixels: int) -> float:
+        *rows, width = problem.output_sizes
+        tile, channels = Tile(pixels, 1, DEPTHWISE_TILES[pixels]), Groups(1, problem.groups.number, 1)
+        return self.time(problem, tile.flops(problem.batch * prod(rows), width, channels, problem.depth))
+
+    def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
+        *rows, width = problem.output_sizes
+        blocks = ceil(problem.groups.number / BLOCK)
+        work = Work((ceil(width / pixels), prod(rows), problem.batch * blocks), (1, 1, 1))
+        return Lowered((Stage("convolution_depthwise_fsv16.cl", problem.operands(), work,
+                              {**problem.constants, "TILE_PIXELS": pixels}, problem.steps, problem.tail_views()),))

@@ -1,0 +1,10 @@
+"""The kernels of matrix products."""
+from clinfer.kernels.contract import KernelTable
+from clinfer.ops.matmul.kernels.cpu import BlocksKernel, TileKernel, VectorKernel
+from clinfer.ops.matmul.kernels.gpu import LocalKernel
+from clinfer.ops.matmul.kernels.nvidia import MmaKernel
+from clinfer.ops.matmul.kernels.reference import Reference
+from clinfer.ops.matmul.problem import MatMulProblem
+
+KERNELS = KernelTable((VectorKernel(), MmaKernel(), BlocksKernel(), TileKernel(), LocalKernel(), Reference()),
+                      MatMulProblem)

@@ -1,0 +1,188 @@
+"""Matrix products for CPUs: few rows at a time, and tiles of rows x a panel of 32 columns, from a right side that is
+packed in such panels."""
+from __future__ import annotations
+
+from math import ceil, prod
+
+from clinfer.base.format import Format
+from clinfer.base.symbols import computed
+from clinfer.kernels.contract import (
+    BufferRef,
+    Formats,
+    Kernel,
+    Lowered,
+    Operand,
+    Stage,
+    Work,
+    planar_formats,
+    scratch_operand,
+)
+from clinfer.kernels.cost import time_of
+from clinfer.ops.matmul.problem import MatMulProblem
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
+
+VECTOR_COLUMNS = 64
+PANEL_COLUMNS = 32
+PACKED_ROWS = 64
+FEW_ROWS = 4
+TILES = {14: 1.0, 8: 0.97, 4: 0.8, 1: 0.25}
+"""Rows of a tile with the speed of such tiles relative to the best, without waste."""
+SPLIT = {1: 4}
+BLOCK_TILES = (14, 8)
+"""Rows of the tiles that share a decompressed block of weights."""
+MOST_TILES = 16
+BLOCK_DEPTH = 1024
+"""Of such a block: 128 KiB."""
+ITEMS_PER_UNIT = 4
+"""Work-items that keep a core busy to the end."""
+_SHARE_OF_PEAK = 0.8
+"""What the best tile reaches."""
+_PLANAR_BANDWIDTH = 0.6
+"""What is reached of memory bandwidth by reading a right side that is not packed."""
+_UNPACKING, _STORING = 12, 6
+"""Operations that decompressing an element of the weights takes, and storing it for other tiles."""
+
+
+def _panel_formats(problem: MatMulProblem) -> Formats:
+    """The right side, and what belongs to it, in panels; the bias in blocks of 16."""
+    planar = planar_formats(problem)
+    right = planar.inputs[1]
+    if not problem.right_has_batch:
+        right = Format.of("os_i_osv32" if problem.primitive.transpose_b else "ks_n_nsv32")
+    others = (Format.of("o_osv16" if index == problem.primitive.bias_input else "ks_n_nsv32")
+              for index in range(2, len(problem.inputs)))
+    return Formats((planar.inputs[0], right, *others), planar.outputs)
+
+
+class _CpuKernel(Kernel[MatMulProblem, int]):
+    """What they share; the configuration is the rows of a tile."""
+
+    applies_tails = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def formats(self, problem: MatMulProblem) -> Formats:
+        return _panel_formats(problem)
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        return problem.types_refusal()
+
+
+class VectorKernel(_CpuKernel):
+    """One row at a time, with the right side as it lies."""
+
+    name = "matmul_vector"
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return super(_CpuKernel, self).configs(problem)
+
+    def formats(self, problem: MatMulProblem) -> Formats:
+        packed, planar = _panel_formats(problem), planar_formats(problem)
+        return Formats((packed.inputs[0], planar.inputs[1], *packed.inputs[2:]), packed.outputs)
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        return super().supports(problem, tile) or ("quantised weights" if problem.primitive.quantisation else None)
+
+    def cost(self, problem: MatMulProblem, tile: int) -> float:
+        right = problem.inputs[1].byte_size
+        flops = 2 * problem.batch * problem.rows * problem.columns * problem.depth
+        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=TILES[1] * _SHARE_OF_PEAK,
+                       nbytes=problem.moved_bytes + right * (problem.rows - 1), bandwidth=_PLANAR_BANDWIDTH)
+
+    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
+        work = Work((ceil(problem.columns / VECTOR_COLUMNS), problem.rows, problem.batch), (1, 1, 1))
+        return Lowered((Stage("matmul_vector.cl", problem.in_place_operands(), work,
+                              {**problem.constants, "RIGHT_ALONG_K": problem.right_along_k},
+                              tail_views=problem.tail_views()),))
+
+
+class TileKernel(_CpuKernel):
+    """One tile per work-item. A right side with batches is packed by a stage, else it comes packed."""
+
+    name = "matmul_tile"
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        """Packing for a few rows does not pay."""
+        return tuple(tile for tile in TILES if tile > FEW_ROWS or not problem.right_has_batch)
+
+    def cost(self, problem: MatMulProblem, tile: int) -> float:
+        weights = problem.columns * problem.depth * problem.batch
+        tiles = ceil(problem.rows / tile)
+        unpacking = tiles * weights * _UNPACKING if problem.primitive.quantisation else 0
+        flops = 2 * tiles * tile * weights / TILES[tile] + unpacking
+        ceilings = problem.capabilities.ceilings
+        time = time_of(ceilings, flops=flops, efficiency=_SHARE_OF_PEAK, nbytes=problem.moved_bytes)
+        if not problem.right_has_batch:
+            return time
+        return time + time_of(ceilings, nbytes=2 * problem.inputs[1].byte_size)
+
+    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
+        work = Work((ceil(problem.rows / tile), ceil(problem.columns / PANEL_COLUMNS), problem.batch), (1, 1, 1))
+        constants = {**problem.constants, "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
+        stage = Stage("matmul_tile.cl", _panel_operands(problem), work, constants, tail_views=problem.tail_views())
+        if not problem.right_has_batch:
+            return Lowered((stage,))
+        packed = problem.collapsed.packed(PANEL_COLUMNS)
+        return Lowered((_packing(problem), stage), (packed.element_type.byte_size(prod(static(packed.sizes))),))
+
+
+def _panel_operands(problem: MatMulProblem) -> tuple[Operand, ...]:
+    product = problem.collapsed
+    return problem.operands(product.left, product.packed_in_batch(PANEL_COLUMNS), product.output,
+                            BufferRef("scratch", 0) if problem.right_has_batch else None)
+
+
+def _packing(problem: MatMulProblem) -> Stage:
+    """Brings the right side into panels."""
+    right = problem.collapsed.right
+    *batch, depth, columns = static(right.sizes)
+    work = Work((ceil(columns / PANEL_COLUMNS), ceil(depth / PACKED_ROWS), prod(batch)), (1, 1, 1))
+    operands = (Operand("INPUT1", BufferRef("input", 1), right),
+                scratch_operand(0, problem.collapsed.packed(PANEL_COLUMNS)))
+    return Stage("matmul_pack.cl", operands, work, {"RIGHT_ALONG_K": problem.right_along_k, "ROWS": PACKED_ROWS})
+
+
+class BlocksKernel(_CpuKernel):
+    """Several tiles per work-item, of compressed weights: they share what is decompressed."""
+
+    name = "matmul_blocks"
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return BLOCK_TILES
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        refusal = None if problem.primitive.quantisation else "made for quantised weights"
+        return refusal or super().supports(problem, tile)
+
+    def cost(self, problem: MatMulProblem, tile: int) -> float:
+        weights = problem.columns * problem.depth * problem.batch
+        tiles = ceil(problem.rows / tile)
+        turns = ceil(tiles / _tiles_per_item(problem, tile))
+        flops = 2 * tiles * tile * weights / TILES[tile] + turns * weights * (_UNPACKING + _STORING)
+        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=_SHARE_OF_PEAK,
+                       nbytes=problem.moved_bytes)
+
+    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
+        tiles = _tiles_per_item(problem, tile)
+        constants = {**problem.constants, "TILE_ROWS": tile, "MOST_TILES": MOST_TILES, "BLOCK_DEPTH": BLOCK_DEPTH}
+        work = Work((ceil(problem.rows / (tile * tiles)), ceil(problem.columns / PANEL_COLUMNS), problem.batch),
+                    (1, 1, 1))
+        return Lowered((Stage("matmul_blocks.cl", _panel_operands(problem), work, constants, {"tiles": tiles},
+                              problem.tail_views()),))
+
+
+def _tiles_per_item(problem: MatMulProblem, tile: int) -> int:
+    if not problem.is_static:
+        return 1
+    panels = ceil(problem.columns / PANEL_COLUMNS)
+    return computed(tiles_per_item, ceil(problem.rows / tile), panels, problem.capabilities.compute_units)
+
+
+def tiles_per_item(tiles: int, panels: int, units: int) -> int:
+    """As many of all tiles as leave enough work-items for every core, up to MOST_TILES; at least 1."""
+    panels = max(panels, 1)
+    items = max(ceil(tiles / MOST_TILES), min(tiles, ceil(ITEMS_PER_UNIT * units / panels)), 1)
+    return max(ceil(tiles / items), 1)

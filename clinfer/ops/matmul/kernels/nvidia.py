@@ -1,0 +1,41 @@
+"""Matrix products of f16 on NVIDIA's tensor cores."""
+from __future__ import annotations
+
+from clinfer.kernels.contract import Kernel, Lowered, Stage
+from clinfer.ops.matmul.problem import MatMulProblem
+from clinfer.ops.shared import tensor_cores
+from clinfer.ops.shared.tensor_cores import TILES, Tile
+from clinfer.runtime.capabilities import Capabilities
+
+
+class MmaKernel(Kernel[MatMulProblem, Tile]):
+    """One tile of the result per group, by warp-level matrix instructions."""
+
+    name = "matmul_mma"
+    applies_tails = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_tensor_cores(device)
+
+    def configs(self, problem: MatMulProblem) -> tuple[Tile, ...]:
+        return TILES
+
+    def supports(self, problem: MatMulProblem, tile: Tile) -> str | None:
+        if not problem.left_along_k:
+            return "a left side along its rows"
+        return tensor_cores.refusal(problem, (0, 1), tile.local_bytes)
+
+    def accepts(self, problem: MatMulProblem, tile: Tile) -> str | None:
+        product = problem.collapsed
+        return tensor_cores.misplaced(tile, ((product.left, -1), (product.right, -2 if problem.right_along_k else -1)))
+
+    def cost(self, problem: MatMulProblem, tile: Tile) -> float:
+        return tile.time(problem.capabilities, problem.rows, problem.columns, problem.depth, problem.batch,
+                         problem.moved_bytes)
+
+    def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
+        constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k,
+                     "ALIGNED": tile.aligned}
+        work = tile.work(problem.rows, problem.columns, problem.batch)
+        return Lowered((Stage("matmul_mma.cl", problem.in_place_operands(), work, constants,
+                              tail_views=problem.tail_views()),))

@@ -1,0 +1,117 @@
+"""Matrix products as their kernels see them: sizes, views of both sides and of the result, and compressed weights."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import BufferRef, Constant, Operand, Problem, output_operand
+from clinfer.ops.matmul.op import MatMul
+from clinfer.ops.matmul.views import Product, product_of, tail_view_of, tails_collapse
+from clinfer.ops.shared.views import static
+
+FLOAT_TYPES = tuple(map(ElementType.of, ("f32", "f16", "bf16")))
+
+
+@dataclass(frozen=True)
+class MatMulProblem(Problem):
+    """[batch, rows, depth] x [batch, depth, columns]; the sizes may be open."""
+
+    primitive: MatMul
+
+    @cached_property
+    def product(self) -> Product:
+        """The views with all axes of the batch."""
+        return product_of(self.inputs[0], self.inputs[1], self.outputs[0], self.primitive)
+
+    @cached_property
+    def collapsed(self) -> Product:
+        """The views with all rows that meet the same right side as one matrix."""
+        return product_of(self.inputs[0], self.inputs[1], self.outputs[0], self.primitive,
+                          tails_collapse(self.tail_inputs, self.inputs[1], self.outputs[0]))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"batch": self.batch, "rows": self.rows, "columns": self.columns, "depth": self.depth}
+
+    @property
+    def batch(self) -> int:
+        """How many products there are."""
+        return prod(static(self.collapsed.output.sizes[:-2]))
+
+    @property
+    def rows(self) -> int:
+        return static(self.collapsed.output.sizes)[-2]
+
+    @property
+    def columns(self) -> int:
+        return static(self.collapsed.output.sizes)[-1]
+
+    @property
+    def depth(self) -> int:
+        return static(self.collapsed.left.sizes)[-1]
+
+    @property
+    def right_has_batch(self) -> bool:
+        """Whether the right side has more than two axes."""
+        return self.inputs[1].rank != 2
+
+    @property
+    def right_along_k(self) -> bool:
+        """Whether the elements of one column of the right side lie together."""
+        return self.inputs[1].rank == 1 or self.primitive.transpose_b
+
+    @property
+    def left_along_k(self) -> bool:
+        """Whether the elements of one row of the left side lie together."""
+        return self.inputs[0].rank == 1 or not self.primitive.transpose_a
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        """What all kernels must know of the right side (`weights.h`) and the bias."""
+        return {**self._weights_constants(), "HAS_BIAS": int(self.primitive.bias_input is not None)}
+
+    def _weights_constants(self) -> dict[str, Constant]:
+        found = self.primitive.quantisation
+        if found is None:
+            return {"COMPRESSED": 0, "HAS_ZERO_POINT": 0, "GROUP_SIZE": 0, "SHARED_BYTES": 0, "LOWEST": 0}
+        weights, (groups, _) = self.inputs[1], self.inputs[found.scale].static_shape
+        depth = weights.static_shape[1 if self.primitive.transpose_b else 0]
+        return {"COMPRESSED": 1, "HAS_ZERO_POINT": int(found.zero_point is not None),
+                "GROUP_SIZE": 0 if groups == 1 else depth // groups,
+                "SHARED_BYTES": int(weights.element_type.is_packed),
+                "LOWEST": -8 if weights.element_type.name == "i4" else 0}
+
+    def operands(self, left: TensorView, right: TensorView, output: TensorView,
+                 packed: BufferRef | None = None) -> tuple[Operand, ...]:
+        """Both sides under these views, what belongs to the right one, the bias, and the output; the right side may
+        lie `packed` in another buffer than its input."""
+        found = self.primitive.quantisation
+        others = {"SCALE": found.scale if found else None, "ZERO_POINT": found.zero_point if found else None,
+                  "BIAS": self.primitive.bias_input}
+        return (Operand("INPUT0", BufferRef("input", 0), left),
+                Operand("INPUT1", packed or BufferRef("input", 1), right),
+                *(Operand(name, BufferRef("input", index), TensorView.of(self.inputs[index]))
+                  for name, index in others.items() if index is not None),
+                output_operand(self, 0, output))
+
+    def in_place_operands(self) -> tuple[Operand, ...]:
+        """Both sides as they lie in memory, all rows as one matrix."""
+        return self.operands(self.collapsed.left, self.collapsed.right_in_batch(), self.collapsed.output)
+
+    def tail_views(self, collapse: bool = True) -> tuple[TensorView, ...]:
+        """What tails read, stretched to the output of the product."""
+        left, right = self.inputs[:2]
+        collapse = collapse and tails_collapse(self.tail_inputs, right, self.outputs[0])
+        seen = (self.collapsed if collapse else self.product).output
+        return tuple(tail_view_of(layout, left, right, self.outputs[0], self.primitive, seen, collapse)
+                     for layout in self.tail_inputs)
+
+    def types_refusal(self) -> str | None:
+        """What keeps kernels from these types that compute in f32 on both sides."""
+        found = self.primitive.quantisation
+        whole = (1, found.zero_point) if found else ()
+        floats = [x for i, x in enumerate(self.inputs + self.outputs) if i not in whole]
+        return None if all(x.element_type in FLOAT_TYPES for x in floats) else "element types other than f32, f16, bf16"

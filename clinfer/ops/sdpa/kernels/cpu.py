@@ -1,0 +1,111 @@
+"""Attention for CPUs: some rows of the result per work-item, from keys that are packed."""
+from __future__ import annotations
+
+from math import ceil, prod
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import (
+    BufferRef,
+    Formats,
+    Kernel,
+    Lowered,
+    Operand,
+    Stage,
+    Work,
+    input_operand,
+    output_operand,
+    scratch_operand,
+)
+from clinfer.kernels.cost import time_of
+from clinfer.ops.sdpa.problem import KEY, QUERY, VALUE, AttentionProblem, four_axes
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
+
+_KEYS = 32
+_RESULT_REGISTERS = 24
+_MOST_ROWS = 8
+_MOST_HELD = 4
+_SHARE_OF_PEAK = 0.4
+_F32 = ElementType.of("f32")
+
+
+class TilesKernel(Kernel[AttentionProblem, None]):
+    """Keys are packed in blocks of `_KEYS`; values too, in whole vectors, where their last size is not of such."""
+
+    name = "sdpa_tiles"
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def formats(self, problem: AttentionProblem) -> Formats:
+        return problem.formats_wanted()
+
+    def supports(self, problem: AttentionProblem, config: None) -> str | None:
+        if not problem.rows_are_contiguous((KEY, VALUE)) or not problem.result_is_contiguous():
+            return "the last axis of a part does not lie last in memory"
+        if not isinstance(problem.width, int) or not 0 < problem.width <= 16 * _RESULT_REGISTERS:
+            return "the value's last size is unknown or large"
+        if any(x.element_type.name == "f64" for x in problem.inputs[:3]):
+            return "computes in f32"
+        return problem.layout_refusal()
+
+    def cost(self, problem: AttentionProblem, config: None) -> float:
+        return time_of(problem.capabilities.ceilings, flops=problem.flops, efficiency=_SHARE_OF_PEAK,
+                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2)
+
+    def lower(self, problem: AttentionProblem, config: None) -> Lowered:
+        width, = static((problem.width,))
+        vectors, tail = ceil(width / 16), width % 16
+        keys, values = _packed_keys(problem), _filled_values(problem, vectors)
+        value = Operand("VALUE", BufferRef("scratch", 1), _lifted(problem, values)) if tail else Operand(
+            "VALUE", BufferRef("input", VALUE), four_axes(problem.stretched(VALUE)))
+        operands = (input_operand(problem, QUERY, four_axes(problem.stretched(QUERY))),
+                    scratch_operand(0, _lifted(problem, keys)), value, *problem.four_extras(),
+                    output_operand(problem, 0, four_axes(problem.result)))
+        held = _held(vectors)
+        rows = min(_MOST_ROWS, _RESULT_REGISTERS // held)
+        constants = {**problem.constants, "ROWS": rows, "VECTORS": vectors, "HELD": held, "TAIL": tail, "KEYS": _KEYS}
+        tiles = Stage("sdpa_tiles.cl", operands, Work((ceil(problem.queries / rows), prod(static(problem.batch))),
+                                                      (1, 1)), constants)
+        pack = _packing(problem, KEY, 0, keys, "sdpa_pack_keys.cl", {"KEYS": _KEYS})
+        if not tail:
+            return Lowered((pack, tiles), (_bytes(keys),))
+        fill = _packing(problem, VALUE, 1, values, "sdpa_pack_values.cl", {"WIDTH": 16 * vectors})
+        return Lowered((pack, fill, tiles), (_bytes(keys), _bytes(values)))
+
+
+def _packing(problem: AttentionProblem, index: int, scratch: int, packed: TensorView, source: str,
+             constants: dict[str, int]) -> Stage:
+    """Brings keys or values into a scratch buffer."""
+    a, b, parts, _ = static(packed.sizes)
+    operands = (input_operand(problem, index, four_axes(problem.data[index])), scratch_operand(scratch, packed))
+    return Stage(source, operands, Work((parts, a * b), (1, 1)), constants)
+
+
+def _packed_keys(problem: AttentionProblem) -> TensorView:
+    """[a, b, blocks, E * KEYS] with the keys' own batch."""
+    a, b, keys, depth = static(four_axes(problem.data[KEY]).sizes)
+    return TensorView.dense(_F32, (a, b, -(-keys // _KEYS), depth * _KEYS))
+
+
+def _filled_values(problem: AttentionProblem, vectors: int) -> TensorView:
+    """[a, b, S, 16 * VECTORS] with the values' own batch."""
+    a, b, rows, _ = four_axes(problem.data[VALUE]).sizes
+    return TensorView.dense(_F32, (a, b, rows, 16 * vectors))
+
+
+def _lifted(problem: AttentionProblem, copy: TensorView) -> TensorView:
+    """A copy [a, b, ...] of keys or values, stretched to the result's batch axes as these are."""
+    shared = problem.shared_batch
+    return copy.broadcast((*(1,) * (2 - len(shared)), *shared, *copy.sizes[2:]))
+
+
+def _held(vectors: int) -> int:
+    """Vectors of a row that are held in registers at a time: a divisor of all, few enough for several rows."""
+    return max(part for part in range(1, _MOST_HELD + 1) if vectors % part == 0)
+
+
+def _bytes(view: TensorView) -> int:
+    return _F32.byte_size(prod(static(view.sizes)))

@@ -1,0 +1,69 @@
+"""Operations that have one kernel of one launch: all that it is launched with, their problem says."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clinfer.kernels.contract import (
+    Constant,
+    Formats,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Move,
+    Operand,
+    Problem,
+    Stage,
+    Work,
+    all_operands,
+    planar_formats,
+)
+from clinfer.ops.shared.copying import local_items
+
+
+@dataclass(frozen=True)
+class OnlyKernelProblem(Problem):
+    """A problem for a kernel that computes one element of output 0 per work-item, where it says nothing else."""
+
+    @property
+    def formats(self) -> Formats:
+        return planar_formats(self)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return all_operands(self)
+
+    @property
+    def constants(self) -> Mapping[str, Constant]:
+        return {}
+
+    @property
+    def arguments(self) -> Mapping[str, int]:
+        return {}
+
+    @property
+    def work(self) -> Work:
+        return local_items(self.outputs[0].count)
+
+    @property
+    def move(self) -> Move | None:
+        return None
+
+
+class OnlyKernel(Kernel[OnlyKernelProblem, None]):
+    """`<name>.cl`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def formats(self, problem: OnlyKernelProblem) -> Formats:
+        return problem.formats
+
+    def lower(self, problem: OnlyKernelProblem, config: None) -> Lowered:
+        return Lowered((Stage(f"{self.name}.cl", problem.operands, problem.work, problem.constants, problem.arguments,
+                              move=problem.move),))
+
+
+def only_kernel(name: str, problem: type[OnlyKernelProblem] = OnlyKernelProblem) -> KernelTable:
+    """The table of an operation that has one kernel of that name."""
+    return KernelTable((OnlyKernel(name),), problem)

@@ -1,0 +1,27 @@
+"""The kernels that tests force: those in a room's tables, and each configuration in which one may compute a node."""
+from __future__ import annotations
+
+from clinfer.ops import ROOMS
+from clinfer.program.program import Program
+
+
+def kernels_of_room(name: str) -> list[str]:
+    """The names of the kernels in a room's tables."""
+    room = next(room for room in ROOMS if room.name == name)
+    return sorted({kernel.name for table in room.kernels.values() for kernel in table.kernels})
+
+
+def candidates_of(program: Program | Exception, node: str = "node", kernel: str = "") -> list[str]:
+    """The names of a node's candidates, those that do not support it included: all, or those of one kernel."""
+    if isinstance(program, Exception):
+        return []
+    found = dict.fromkeys(name for each in program.nodes if each.primitive.id == node
+                          for name in (*(x.name for x in each.implementations), *dict(each.rejected)))
+    return [name for name in found if name == kernel or name.startswith(f"{kernel}_" if kernel else "")]
+
+
+def reaches(program: Program | Exception) -> set[str]:
+    """The kernels that a program runs."""
+    if isinstance(program, Exception):
+        return set()
+    return {each.candidate.kernel.name for node in program.nodes for each in node.implementations}

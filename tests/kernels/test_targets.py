@@ -1,0 +1,131 @@
+"""Which kernels are chosen on GPUs of each kind, told by their capabilities alone."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
+from clinfer.base.shape import Dim, Shape
+from clinfer.kernels.contract import Problem
+from clinfer.kernels.selector import Selection, cheapest, select
+from clinfer.ops import kernels_of
+from clinfer.ops.convolution import Convolution
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.matmul import MatMul
+from clinfer.ops.sdpa import ScaledDotProductAttention
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.runtime.ceilings import default_ceilings
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Primitive
+
+KINDS = ("amd", "arm", "intel", "nvidia")
+SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
+
+
+@pytest.fixture
+def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
+    """The capabilities of a GPU of a kind."""
+    common = replace(engine.capabilities, device_type="GPU", compute_units=64, max_work_group_size=1024, fp16=True,
+                     local_mem_size=64 << 10, usable_local_mem=64 << 10, tensor_cores=False,
+                     ceilings=default_ceilings("GPU", 64, fp16=True))
+    return {
+        "amd": replace(common, subgroup_size=64, subgroup_sizes=(64,)),
+        "arm": replace(common, compute_units=16, max_work_group_size=384, local_mem_size=0, usable_local_mem=0,
+                       subgroup_size=16, subgroup_sizes=(16,), unified_memory=True,
+                       ceilings=default_ceilings("GPU", 16, fp16=True)),
+        "intel": replace(common, subgroup_size=16, subgroup_sizes=(8, 16, 32),
+                         subgroup_builtins=("khr", "khr_shuffle", "intel_shuffle", "intel_block_read")),
+        "nvidia": replace(common, compute_units=132, local_mem_size=48 << 10, usable_local_mem=227 << 10,
+                          subgroup_size=32, subgroup_sizes=(32,), tensor_cores=True,
+                          ceilings=default_ceilings("GPU", 132, fp16=True, tensor_cores=True)),
+    }[request.param]
+
+
+def _chosen(gpu: Capabilities, primitive: Primitive, kind: str, *shapes: Shape) -> Selection:
+    """What is chosen for inputs of these shapes, all of one type."""
+    (output,) = primitive.infer_shapes(shapes, {})
+    assert output is not None
+    kinds = ElementType.of(kind)
+    table = kernels_of(primitive)
+    return select(table, table.problem(primitive, tuple(Layout.planar(shape, kinds) for shape in shapes),
+                                       (Layout.planar(output, kinds),), gpu))
+
+
+def _names(selection: Selection) -> list[str]:
+    return [candidate.name for candidate in selection.candidates]
+
+
+MATRIX = ((1, 12, 128, 64),) * 3
+EXPECTED = {
+    "one row, f16": (MatMul("p", ("x", "w")), "f16", ((1, 1024), (1024, 1024)),
+                     {"nvidia": "matmul_mma_32x32", "": "matmul_ref"}),
+    "some rows, f16": (MatMul("p", ("x", "w")), "f16", ((16, 1024), (1024, 1024)),
+                       {"nvidia": "matmul_mma_32x32", "arm": "matmul_ref", "": "matmul_local_32"}),
+    "many rows, f16": (MatMul("p", ("x", "w")), "f16", ((4096, 4096), (4096, 4096)),
+                       {"nvidia": "matmul_mma_128x128", "arm": "matmul_ref", "": "matmul_local_64"}),
+    "odd sizes, f16": (MatMul("p", ("x", "w")), "f16", ((64, 1001), (1001, 999)),
+                       {"nvidia": "matmul_mma_anywhere", "arm": "matmul_ref", "": "matmul_local_32"}),
+    "many rows, f32": (MatMul("p", ("x", "w")), "f32", ((4096, 4096), (4096, 4096)),
+                       {"arm": "matmul_ref", "": "matmul_local_64"}),
+    "attention, f16": (ScaledDotProductAttention("p", ("q", "k", "v")), "f16", MATRIX,
+                       {"nvidia": "sdpa_mma", "arm": "sdpa_ref", "": "sdpa_local"}),
+    "attention, f32": (ScaledDotProductAttention("p", ("q", "k", "v")), "f32", MATRIX,
+                       {"arm": "sdpa_ref", "": "sdpa_local"}),
+    "convolution, f16": (Convolution("p", ("x", "w"), **SQUARE), "f16", ((8, 64, 56, 56), (64, 64, 3, 3)),
+                         {"nvidia": "convolution_mma_64x64", "arm": "convolution_ref", "": "convolution_local_64"}),
+    "sum": (Eltwise("p", ("x", "y")), "f16", ((8, 64, 56, 56), (8, 64, 56, 56)), {"": "eltwise_vector"}),
+}
+
+
+@pytest.mark.parametrize("gpu", KINDS, indirect=True)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_chosen_kernels(gpu: Capabilities, request: pytest.FixtureRequest, name: str) -> None:
+    primitive, kind, shapes, expected = EXPECTED[name]
+    gpu_kind = request.node.callspec.params["gpu"]
+    assert _names(_chosen(gpu, primitive, kind, *shapes)) == [expected.get(gpu_kind, expected[""])]
+
+
+@pytest.mark.parametrize("gpu", KINDS, indirect=True)
+def test_no_gpu_gets_kernels_made_for_cpus(gpu: Capabilities) -> None:
+    for primitive, kind, shapes, _ in EXPECTED.values():
+        found = dict(_chosen(gpu, primitive, kind, *shapes).rejected)
+        assert all(reason == "made for CPUs" for name, reason in found.items()
+                   if name.startswith(("matmul_tile", "matmul_vector", "sdpa_tiles")))
+
+
+def _open_rows(capabilities: Capabilities, kind: str) -> Selection:
+    """A product with 1 to 4096 rows, and samples of some of them."""
+    primitive, element_type = MatMul("p", ("x", "w")), ElementType.of(kind)
+    table = kernels_of(primitive)
+
+    def problem(rows: int | Dim) -> Problem:
+        given = tuple(Layout.planar(shape, element_type) for shape in ((rows, 768), (768, 3072), (rows, 3072)))
+        return table.problem(primitive, given[:2], given[2:], capabilities)
+    return select(table, problem(Dim(1, 4096)), samples=[problem(rows) for rows in (64, 1, 8, 500)])
+
+
+@pytest.mark.parametrize("gpu", ["nvidia"], indirect=True)
+def test_rows_get_their_own_kernels_on_a_gpu(gpu: Capabilities) -> None:
+    selection = _open_rows(gpu, "f16")
+    assert {_for_rows(selection, rows) for rows in (1, 64)} == {"matmul_mma_32x32"}
+    assert _for_rows(selection, 4096) != "matmul_mma_32x32"
+
+
+def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine) -> None:
+    if engine.device.type != "CPU":
+        pytest.skip("made for CPUs")
+    capabilities = replace(engine.capabilities, compute_units=2, ceilings=default_ceilings("CPU", 2))
+    selection = _open_rows(capabilities, "f32")
+    assert _for_rows(selection, 1) == "matmul_tile_1"
+    assert _for_rows(selection, 8) == _for_rows(selection, 504) == "matmul_tile_8"
+    assert len(selection.candidates) <= 3, "what is hardly faster is not built"
+
+
+def _for_rows(selection: Selection, rows: int) -> str:
+    """What a plan launches for so many rows."""
+    problem = selection.problem
+    (left, right), (output,) = problem.inputs, problem.outputs
+    static = replace(problem, inputs=(left.with_shape((rows, 768)), right), outputs=(output.with_shape((rows, 3072)),))
+    return selection.candidates[cheapest(selection.candidates, static)].name
