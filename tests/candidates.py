@@ -8,7 +8,8 @@ from clinfer.program.program import Program
 def kernels_of_room(name: str) -> list[str]:
     """The names of the kernels in a room's tables."""
     room = next(room for room in ROOMS if room.name == name)
-    return sorted({kernel.name for table in room.kernels.values() for kernel in table.kernels})
+    return sorted({kernel.name for table in room.kernels.values()
+                   for kernel in getattr(table, "kernels", table)})
 
 
 def candidates_of(program: Program | Exception, node: str = "node", kernel: str = "") -> list[str]:

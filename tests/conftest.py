@@ -25,6 +25,14 @@ from tests.seeds import FULL, seed_of
 
 
 @pytest.fixture(scope="session", autouse=True)
+def without_measured_times() -> Iterator[None]:
+    """Kernels are chosen by estimates, whatever was measured on the machine; tests of tables turn them on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLINFER_TUNING", "0")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def check_every_plan() -> Iterator[None]:
     """Whatever a test runs, each of its plans is made in both ways and compared."""
     with pytest.MonkeyPatch.context() as patch:

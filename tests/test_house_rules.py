@@ -24,7 +24,7 @@ SHARED = "shared"
 LAYERS = (
     ("base",),
     ("runtime",),
-    ("topology",),
+    ("topology", "tuning"),
     ("kernels",),
     ("ops",),
     ("program",),

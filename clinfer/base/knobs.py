@@ -27,9 +27,10 @@ KNOBS = (
     Knob("CLINFER_FORCE_KERNEL", "", "comma-separated `primitive=kernel`, `primitive=format:kernel` or "
          "`primitive=format:kernel:type` choices that replace the selector's"),
     Knob("CLINFER_VALIDATE", "0", "1 reads the results of every kernel and reports the first that holds NaN"),
+    Knob("CLINFER_TUNING", "1", "0 chooses kernels by estimated times alone, without the tables of measured ones"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
-    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities, drivers); empty: the user's cache "
-         "folder"),
+    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities, drivers, measured times); empty: the "
+         "user's cache folder"),
 )
 
 
@@ -87,6 +88,11 @@ def validate() -> bool:
 def cache_enabled() -> bool:
     """Whether caches on disk are used."""
     return _switch("CLINFER_CACHE")
+
+
+def tuning_enabled() -> bool:
+    """Whether tables of measured times count."""
+    return _switch("CLINFER_TUNING")
 
 
 def cache_dir() -> Path:

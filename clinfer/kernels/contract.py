@@ -18,6 +18,7 @@ import numpy as np
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout
 from clinfer.base.tensor_view import TensorView
+from clinfer.kernels import tuned
 from clinfer.kernels.cost import time_of
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology.primitive import Primitive
@@ -89,6 +90,12 @@ class Problem:
         """The numbers on which the time depends most, by name, in a fixed order: what tuning tables are keyed by.
         Layouts must be static."""
         return {"elements": sum(x.count for x in self.outputs)}
+
+    @property
+    def flops(self) -> float:
+        """The floating-point operations that no way to compute it goes without, as far as they are known; layouts
+        must be static."""
+        return 0.0
 
     @property
     def runs_on_cpu(self) -> bool:
@@ -273,7 +280,11 @@ class Candidate:
         return self.kernel.accepts(problem, self.config)
 
     def cost(self, problem: Problem) -> float:
-        """Its estimated time in nanoseconds."""
+        """Its estimated time in nanoseconds, corrected by what was measured of it near by."""
+        return tuned.corrected(self.kernel.cost(problem, self.config), self, problem)
+
+    def estimate(self, problem: Problem) -> float:
+        """Its estimated time in nanoseconds, whatever was measured."""
         return self.kernel.cost(problem, self.config)
 
     def lower(self, problem: Problem) -> Lowered:

@@ -25,6 +25,13 @@ def _moving(nbytes: float, cache: float, memory: float) -> float:
     return min(nbytes, CACHED_BYTES) / cache + max(nbytes - CACHED_BYTES, 0) / memory
 
 
+def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = False) -> float:
+    """The nanoseconds below which no kernel gets with these operations and bytes; `is_narrow`: it may compute in a type
+    that is faster than f32."""
+    peak = max(device.f32, device.f16, device.tensor) if is_narrow else device.f32
+    return max(flops / peak, _moving(nbytes, device.cache, device.memory))
+
+
 def _overlapped(computing: float, moving: float) -> float:
     """The time of both at once: the shorter one is never hidden wholly."""
     return max(computing, moving) + min(computing, moving) / 8

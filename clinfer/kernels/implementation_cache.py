@@ -1,4 +1,5 @@
-"""The implementation cache: which specialised implementation is faster for which question, shared by networks."""
+"""The implementation cache: which specialised implementation is the faster one for which tuning task, for all networks
+of a program."""
 from __future__ import annotations
 
 import threading
@@ -10,8 +11,8 @@ from clinfer.kernels.implementation import Implementation
 CAPACITY = 4096
 
 
-class Answer:
-    """What became of a question. Once `settled`, `faster` is the implementation to use instead of the one that
+class TuningResult:
+    """What became of a tuning task. Once `settled`, `faster` is the implementation to use instead of the one that
     serves every shape; None: that one stays."""
 
     __slots__ = ("__weakref__", "faster", "settled")
@@ -21,48 +22,48 @@ class Answer:
         self.faster: Implementation | None = None
 
     def settle(self, faster: Implementation | None) -> None:
-        """Give the answer."""
+        """Give the result."""
         self.faster = faster
         self.settled = True
 
 
 class ImplementationCache:
-    """Answers by question, least recently used out first; safe for use by several threads."""
+    """Results by task, least recently used out first; safe for use by several threads."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._results: OrderedDict[Hashable, TuningResult] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable) -> Answer | None:
-        """The answer to a question, given or still to come; None: nobody asked."""
+    def find(self, key: Hashable) -> TuningResult | None:
+        """The result of a task, had or still to come; None: nobody asked for it."""
         with self._lock:
-            answer = self._answers.get(key)
-            if answer is not None:
-                self._answers.move_to_end(key)
-            return answer
+            result = self._results.get(key)
+            if result is not None:
+                self._results.move_to_end(key)
+            return result
 
-    def add(self, key: Hashable) -> tuple[Answer, bool]:
-        """The answer to a question, and whether it is new."""
+    def add(self, key: Hashable) -> tuple[TuningResult, bool]:
+        """The result of a task, and whether it is new."""
         with self._lock:
-            answer = self._answers.get(key)
-            if answer is not None:
-                return answer, False
-            answer = self._answers[key] = Answer()
-            if len(self._answers) > self.capacity:
-                self._answers.popitem(last=False)
-            return answer, True
+            result = self._results.get(key)
+            if result is not None:
+                return result, False
+            result = self._results[key] = TuningResult()
+            if len(self._results) > self.capacity:
+                self._results.popitem(last=False)
+            return result, True
 
     def forget(self, key: Hashable) -> None:
-        """Drop a question, so that it may be asked again."""
+        """Drop a task, so that it may be given again."""
         with self._lock:
-            self._answers.pop(key, None)
+            self._results.pop(key, None)
 
     def clear(self) -> None:
         """Drop everything; networks keep what they use."""
         with self._lock:
-            self._answers.clear()
+            self._results.clear()
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._answers)
+            return len(self._results)

@@ -2,7 +2,6 @@
 
 On disk, per device, driver and way of building, `batches/<digest of kernel ids>` holds one sealed program binary, and
 `index/<digest of kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
-`verdicts/<question>` holds the number of the implementation that was fastest when several were timed.
 """
 from __future__ import annotations
 
@@ -79,20 +78,6 @@ class KernelCache:
         program = self._engine.load_binary(binary)
         with self._lock:
             self._keep(batch, program, binary)
-
-    def verdict(self, question: str) -> int | None:
-        """Which contestant won when a question (a digest) was decided before; None: it was not, or not kept."""
-        if not knobs.cache_enabled():
-            return None
-        try:
-            return int(self._folder("verdicts").read(question, _LARGEST_NOTE) or b"")
-        except ValueError:
-            return None
-
-    def keep_verdict(self, question: str, winner: int) -> None:
-        """Remember on disk which contestant won."""
-        if knobs.cache_enabled():
-            self._folder("verdicts").write(question, [str(winner).encode()])
 
     # -- building -------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from clinfer.base.format import Format
 from clinfer.base.shape import Size
 from clinfer.kernels.contract import Candidate, Formats, Kernel, KernelTable, Problem
 from clinfer.kernels.cost import show_time
+from clinfer.kernels.tuned import believed, refuse_unknown, wrong_results
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def is_able(candidate: Candidate, wanted: Problem) -> bool:
 
 def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequence[Problem],
            judged: Judged) -> list[Judgement]:
+    refuse_unknown(table, problem)
     found = []
     seen: dict[Formats, tuple[Problem, tuple[Problem, ...]]] = {}
     for kernel in table.kernels:
@@ -147,7 +149,8 @@ def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequen
         for config in kernel.configs(wanted):
             candidate = Candidate(kernel, config)
             if (candidate, formats) not in judged:
-                judged[candidate, formats] = _judge_one(candidate, wanted, formats, refusal, likely)
+                reason = refusal or wrong_results(candidate, wanted, table.kernels[-1])
+                judged[candidate, formats] = _judge_one(candidate, wanted, formats, reason, likely)
             found.append(judged[candidate, formats])
     return found
 
@@ -179,7 +182,7 @@ def _judge_one(candidate: Candidate, wanted: Problem, formats: Formats, refusal:
 def _sample_cost(candidate: Candidate, sample: Problem) -> float | None:
     if sample.is_decided and candidate.accepts(sample) is not None:
         return None
-    return candidate.cost(sample)
+    return believed(candidate, sample)
 
 
 def _asked(members: Sequence[Judgement], forced: Forced) -> list[Judgement]:

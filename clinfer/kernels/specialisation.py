@@ -14,6 +14,7 @@ from clinfer.base.layout import Layout
 from clinfer.kernels.contract import Candidate, Kernel, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, generate, holds_for
 from clinfer.kernels.selector import is_able
+from clinfer.kernels.tuned import wrong_results
 from clinfer.topology.primitive import attributes_of
 
 MOST_KERNELS = 3
@@ -23,7 +24,7 @@ ALIGNMENT = 8
 
 
 @dataclass(frozen=True)
-class Question:
+class TuningTask:
     """Which implementation is fastest for these static layouts?
 
     `present`: the one that serves every shape, made for `present.problem`. `table`: the operation's kernels.
@@ -39,7 +40,7 @@ class Question:
 
 
 def key_of(present: Implementation, problem: Problem) -> object:
-    """Equal for questions that have the same answer; may be unhashable, as attributes are."""
+    """Equal for tasks that have the same result; may be unhashable, as attributes are."""
     primitive = problem.primitive
     aligned = _aligned(problem)
     return (type(primitive), attributes_of(primitive), primitive.output_padding,
@@ -69,39 +70,41 @@ def _aligned(problem: Problem) -> Problem:
                    tail_inputs=tuple(x.with_shape(at(x.static_shape)) for x in problem.tail_inputs))
 
 
-def contestants(question: Question) -> tuple[Implementation, ...]:
+def rivals(task: TuningTask) -> tuple[Implementation, ...]:
     """The present implementation, then others that may be faster, those that need no build of their own first."""
-    present = question.present
-    chosen = [each for each in _ranked(question) if each != present.candidate][:MOST_KERNELS - 1]
+    present = task.present
+    chosen = [each for each in _ranked(task) if each != present.candidate][:MOST_KERNELS - 1]
     built_for = present.problem
     others = [generate(each, each.in_own_formats(built_for)) for each in chosen]
     baked = [generate(each, each.in_own_formats(built_for), bake=True) for each in (present.candidate, *chosen)]
     found: dict[tuple[str, ...], Implementation] = {}
     for implementation in (present, *others, *baked):
-        if holds_for(implementation, implementation.candidate.in_own_formats(question.problem)):
+        if holds_for(implementation, implementation.candidate.in_own_formats(task.problem)):
             found.setdefault(tuple(stage.code.kernel_id for stage in implementation.stages), implementation)
     return tuple(found.values())
 
 
-def _ranked(question: Question) -> list[Candidate]:
+def _ranked(task: TuningTask) -> list[Candidate]:
     """What works on the tensors as they lie, each kernel in its best configuration, fastest first for these sizes."""
     def cost(candidate: Candidate) -> float:
-        return candidate.cost(candidate.in_own_formats(question.problem))
+        return candidate.cost(candidate.in_own_formats(task.problem))
     best: dict[Kernel[Any, Any], Candidate] = {}
-    able = [each for each in question.table.candidates(question.present.problem) if _serves(each, question)]
+    able = [each for each in task.table.candidates(task.present.problem) if _serves(each, task)]
     for candidate in sorted(able, key=cost):
         best.setdefault(candidate.kernel, candidate)
     return list(best.values())
 
 
-def _serves(candidate: Candidate, question: Question) -> bool:
+def _serves(candidate: Candidate, task: TuningTask) -> bool:
     """Whether a candidate can compute static layouts in their present formats, by code made for open ones."""
-    for given in (question.problem, question.present.problem):
+    if wrong_results(candidate, task.problem, task.table.kernels[-1]) is not None:
+        return False
+    for given in (task.problem, task.present.problem):
         wanted = candidate.in_own_formats(given)
-        if not _is_as_given(given, wanted, question.repack is not None) or not is_able(candidate, wanted):
+        if not _is_as_given(given, wanted, task.repack is not None) or not is_able(candidate, wanted):
             return False
-    wanted = candidate.in_own_formats(question.problem)
-    return candidate.accepts(wanted) is None and len(candidate.lower(wanted).scratch) <= question.scratch
+    wanted = candidate.in_own_formats(task.problem)
+    return candidate.accepts(wanted) is None and len(candidate.lower(wanted).scratch) <= task.scratch
 
 
 def _is_as_given(given: Problem, wanted: Problem, any_weights: bool) -> bool:

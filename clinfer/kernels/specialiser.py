@@ -1,11 +1,11 @@
 """Specialisation in the background: a thread that has kernels built and timed by a helper process.
 
 Drivers serialise builds within a process, so nothing is built here. What is faster by a clear margin is loaded and
-becomes the answer to its question; whatever goes wrong, the answer is that the present implementation stays.
+becomes the result of its tuning task; whatever goes wrong, the result is that the present implementation stays. What
+was measured is kept in the device's table of measured times.
 """
 from __future__ import annotations
 
-import hashlib
 import threading
 import weakref
 from collections import deque
@@ -17,14 +17,14 @@ from typing import Any
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
-from clinfer.kernels.contract import BufferRef, Problem
-from clinfer.kernels.implementation import Implementation, bind
-from clinfer.kernels.implementation_cache import Answer
-from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
-from clinfer.kernels.specialisation import Question, contestants
+from clinfer.kernels.implementation import Implementation
+from clinfer.kernels.implementation_cache import TuningResult
+from clinfer.kernels.kernel_cache import BUILD_OPTIONS, kernel_cache_of
+from clinfer.kernels.specialisation import TuningTask, rivals
+from clinfer.kernels.tuner import keep_result, known_result, reference_for, trial_of
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
-from clinfer.runtime.trial import Contestant, Outcome, Trial, TrialLaunch
+from clinfer.runtime.trial import TrialResult
 
 QUEUE_CAPACITY = 256
 BATCH = 12
@@ -35,19 +35,20 @@ IDLE_S = 5.0
 TIMEOUT_S = 120.0
 MOST_FAILURES = 3
 """Helpers that fail one after the other before specialisation gives up."""
-LARGEST_TRIAL = 1 << 30
+LONGEST_REFERENCE_NS = 3e9
+"""Problems for which the reference kernel, with which results are compared, is estimated to take longer are left."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A question, and where its answer goes."""
+    """A tuning task, and where its result goes."""
 
-    question: Question
-    answer: weakref.ref[Answer]
+    task: TuningTask
+    result: weakref.ref[TuningResult]
 
 
 class Specialiser:
-    """Answers questions of one engine, one batch after the other. Safe for use by several threads.
+    """Does tuning tasks of one engine, one batch after the other. Safe for use by several threads.
 
     The thread and the helper process end when nothing was asked for a while, and on `close`.
     """
@@ -63,12 +64,12 @@ class Specialiser:
         self._failures = 0
         self._closed = False
 
-    def ask(self, question: Question, answer: Answer) -> bool:
-        """Have a question answered later; False where the queue is full or closed, then it may be asked again."""
+    def give(self, task: TuningTask, result: TuningResult) -> bool:
+        """Have a task done later; False where the queue is full or closed, then it may be given again."""
         with self._changed:
             if self._closed or len(self._waiting) >= QUEUE_CAPACITY:
                 return False
-            self._waiting.append(Job(question, weakref.ref(answer)))
+            self._waiting.append(Job(task, weakref.ref(result)))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="clinfer specialiser", daemon=True)
                 self._thread.start()
@@ -76,12 +77,12 @@ class Specialiser:
             return True
 
     def wait(self, timeout: float) -> bool:
-        """Wait until everything asked so far is answered; False where that takes longer than `timeout` seconds."""
+        """Wait until everything given so far is done; False where that takes longer than `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._closed or (not self._waiting and not self._working), timeout)
 
     def close(self) -> None:
-        """End the thread and the helper, whatever they do; open questions stay unanswered. Again is harmless."""
+        """End the thread and the helper, whatever they do; open tasks stay undone. Again is harmless."""
         with self._changed:
             self._closed = True
             self._waiting.clear()
@@ -97,14 +98,14 @@ class Specialiser:
     def _work(self) -> None:
         while batch := self._take():
             try:
-                self._answer_all(batch)
+                self._do_all(batch)
             finally:
                 with self._changed:
                     self._working = 0
                     self._changed.notify_all()
 
     def _take(self) -> list[Job]:
-        """The next questions; none: the thread shall end."""
+        """The next tasks; none: the thread shall end."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._closed or self._waiting, IDLE_S) or self._closed:
                 self._thread = None
@@ -119,52 +120,55 @@ class Specialiser:
         if helper is not None:
             helper.close()
 
-    def _answer_all(self, batch: Sequence[Job]) -> None:
-        """Answer a batch; what is faster is built at once, so that it shares one program."""
+    def _do_all(self, batch: Sequence[Job]) -> None:
+        """Do a batch; what is faster is built at once, so that it shares one program."""
         faster: list[tuple[Job, Implementation]] = []
         for job in batch:
-            if job.answer() is None or self._closed:
+            if job.result() is None or self._closed:
                 continue
             if self._failures >= MOST_FAILURES:
                 _settle(job, None)
                 continue
             try:
-                winner = self._winner(job.question)
+                winner = self._winner(job.task)
             except Exception as failure:
-                self._tell(job.question, failure)
+                self._tell(job.task, failure)
                 winner = None
             if winner is None:
                 _settle(job, None)
             else:
                 faster.append((job, winner))
-        ready = self._build([each for job, winner in faster for each in _needed(job.question, winner)])
+        ready = self._build([each for job, winner in faster for each in _needed(job.task, winner)])
         for job, winner in faster:
             _settle(job, winner if ready else None)
 
     @staticmethod
-    def _tell(question: Question, failure: Exception) -> None:
-        log(1, f"{question.problem.primitive.where} keeps its kernel, specialising it failed: {failure}")
+    def _tell(task: TuningTask, failure: Exception) -> None:
+        log(1, f"{task.problem.primitive.where} keeps its kernel, specialising it failed: {failure}")
 
     # -- choosing -------------------------------------------------------------------------------
 
-    def _winner(self, question: Question) -> Implementation | None:
+    def _winner(self, task: TuningTask) -> Implementation | None:
         """The faster implementation, if there is one."""
-        candidates = contestants(question)
+        candidates = rivals(task)
         if len(candidates) < 2:
             return None
-        trial = _trial(candidates, question.problem, self._kernels)
-        if sum(trial.buffer_bytes) > LARGEST_TRIAL:
-            return None
-        number = self._kernels.verdict(_digest(trial))
-        if number is None or not 0 <= number < len(candidates):
-            outcome: Outcome | None = self._request("trial", trial)
-            if outcome is None:
-                raise ClinferError("the device has no room to time kernels")
-            for error in outcome.errors:
-                self._tell(question, HelperFailure(error))
-            number = choose(outcome)
-            self._kernels.keep_verdict(_digest(trial), number)
+        result = known_result(candidates, task.problem) or self._measured(task, candidates)
+        number = choose(result)
         return candidates[number] if number else None
+
+    def _measured(self, task: TuningTask, candidates: Sequence[Implementation]) -> TrialResult:
+        reference = reference_for(task.table, task.problem)
+        if reference.candidate.estimate(reference.problem) > LONGEST_REFERENCE_NS:
+            raise ClinferError("the reference kernel takes too long to compare results with")
+        trial = trial_of(candidates, task.problem, reference, self._kernels)
+        result: TrialResult | None = self._request("trial", trial)
+        if result is None:
+            raise ClinferError("the device has no room to time kernels")
+        for error in result.errors:
+            self._tell(task, HelperFailure(error))
+        keep_result(candidates, task.problem, result, self._device.driver_version, is_alone=False)
+        return result
 
     def _build(self, implementations: Sequence[Implementation]) -> bool:
         """Have the kernels of implementations ready, built by the helper; whether they are."""
@@ -182,7 +186,7 @@ class Specialiser:
         return True
 
     def _request(self, *message: object) -> Any:
-        """The helper's answer; a helper that fails is replaced by the next request."""
+        """What the helper answers; a helper that fails is replaced by the next request."""
         try:
             if self._helper is None:
                 self._helper = Helper(self._device, NICENESS)
@@ -199,26 +203,28 @@ class Specialiser:
         return answer
 
 
-def choose(outcome: Outcome) -> int:
-    """The number of the contestant to use: each must beat the best before it by a clear margin."""
-    best = 0
-    for number, times in enumerate(outcome.times):
-        held = outcome.times[best]
+def choose(result: TrialResult) -> int:
+    """The number of the candidate to use: each must beat the best before it by a clear margin. The first one, which
+    serves at present, need not be beaten where its results are wrong."""
+    wrong = {number for number, _ in result.wrong}
+    best = next((number for number, times in enumerate(result.times) if times), 0) if 0 in wrong else 0
+    for number, times in enumerate(result.times):
+        held = result.times[best]
         if times and held and (min(times) <= MARGIN * min(held) and median(times) <= MARGIN * median(held)):
             best = number
     return best
 
 
 def _settle(job: Job, faster: Implementation | None) -> None:
-    answer = job.answer()
-    if answer is not None:
-        answer.settle(faster)
+    result = job.result()
+    if result is not None:
+        result.settle(faster)
 
 
-def _needed(question: Question, winner: Implementation) -> list[Implementation]:
+def _needed(task: TuningTask, winner: Implementation) -> list[Implementation]:
     """The implementation, with the one that brings the weights into its format."""
-    wanted, present = _weights(winner), _weights(question.present)
-    repack = question.repack(wanted) if question.repack and wanted is not None and wanted != present else None
+    wanted, present = _weights(winner), _weights(task.present)
+    repack = task.repack(wanted) if task.repack and wanted is not None and wanted != present else None
     return [winner] if repack is None else [winner, repack]
 
 
@@ -226,39 +232,6 @@ def _weights(implementation: Implementation) -> Layout | None:
     """The layout in which an implementation wants the weights, if there are any."""
     index, inputs = implementation.problem.primitive.weights_input, implementation.problem.inputs
     return None if index is None else inputs[index]
-
-
-def _trial(candidates: Sequence[Implementation], problem: Problem, kernels: KernelCache) -> Trial:
-    """The trial of implementations on static layouts."""
-    sizes: dict[tuple[BufferRef, Layout | None], int] = {}
-    ways = []
-    for implementation in candidates:
-        own = implementation.candidate.in_own_formats(problem)
-        lowered = implementation.candidate.lower(own)
-        launches = []
-        for part, launch in zip(implementation.stages, bind(implementation, own, lowered), strict=True):
-            numbers = []
-            for buffer in part.buffers:
-                layout, nbytes = _buffer(buffer, own, lowered.scratch)
-                sizes[buffer, layout] = max(nbytes, sizes.get((buffer, layout), 0))
-                numbers.append(list(sizes).index((buffer, layout)))
-            if 0 not in launch.work.global_size:
-                launches.append(TrialLaunch(launch.kernel_id, tuple(numbers), launch.block,
-                                            launch.work.global_size, launch.work.local_size))
-        ways.append(Contestant(kernels.source([stage.code for stage in implementation.stages]), tuple(launches)))
-    return Trial(tuple(ways), tuple(sizes.values()), BUILD_OPTIONS)
-
-
-def _buffer(buffer: BufferRef, problem: Problem, scratch: Sequence[int]) -> tuple[Layout | None, int]:
-    """The layout (of scratch: none) and the bytes of a buffer."""
-    if buffer.kind == "scratch":
-        return None, scratch[buffer.index]
-    layout = (problem.all_inputs if buffer.kind == "input" else problem.outputs)[buffer.index]
-    return layout, layout.byte_size
-
-
-def _digest(trial: Trial) -> str:
-    return hashlib.sha256(repr(trial).encode()).hexdigest()[:32]
 
 
 _SPECIALISERS: weakref.WeakKeyDictionary[Engine, Specialiser] = weakref.WeakKeyDictionary()

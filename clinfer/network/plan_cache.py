@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from clinfer.kernels.implementation_cache import Answer
+from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.network.plan import Plan, PlanKey
 from clinfer.runtime.waiting import Pace
 
@@ -18,17 +18,16 @@ SegmentKey = tuple[int, PlanKey]
 
 class SeenPlan:
     """A plan that is kept, how long its work takes, and what `special_plans.py` notes of it: how often it must run
-    until it is looked at (0: never), how often then, and by node the answers to what was asked and those taken
-    over."""
+    until it is looked at (0: never), how often then, and by node the results of tuning tasks and those taken over."""
 
-    __slots__ = ("answers", "countdown", "interval", "pace", "plan", "used")
+    __slots__ = ("countdown", "interval", "pace", "plan", "results", "used")
 
     def __init__(self, plan: Plan, countdown: int) -> None:
         self.plan = plan
         self.countdown = countdown
         self.interval = FIRST_INTERVAL
         self.pace = Pace()
-        self.answers: dict[int, Answer] | None = None
+        self.results: dict[int, TuningResult] | None = None
         self.used: set[int] = set()
 
 

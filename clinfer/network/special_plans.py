@@ -1,7 +1,7 @@
 """Plans of shapes that come again and again: their launches exchanged for specialised ones once these are ready.
 
-A shape that was seen often enough has questions asked about its heavy primitives. The answers come from the
-background (`kernels/specialiser.py`); the plan is looked at again after 4, 8, 16, ... further inferences.
+A shape that was seen often enough makes tuning tasks of its heavy primitives. The results come from the background
+(`kernels/specialiser.py`); the plan is looked at again after 4, 8, 16, ... further inferences.
 """
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from clinfer.base.shape import StaticShape
 from clinfer.base.tracing import log
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.implementation import Implementation, bind, holds_for
-from clinfer.kernels.implementation_cache import Answer
-from clinfer.kernels.specialisation import Question, key_of
+from clinfer.kernels.implementation_cache import TuningResult
+from clinfer.kernels.specialisation import TuningTask, key_of
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.bindings import Bindings
 from clinfer.network.node_planner import NodePlanner
@@ -41,7 +41,7 @@ class SpecialPlans:
         self._specialiser = specialiser_of(program.engine)
 
     def look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
-        """Ask about a plan what was not asked yet, and take over what was answered since.
+        """Give the tasks of a plan that were not given yet, and take over what was found since.
 
         `shapes`, `values`: of everything that comes into the segment. What fails leaves the plan as it is.
         """
@@ -54,15 +54,15 @@ class SpecialPlans:
     def _look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
         shapes, values = {**shapes, **seen.plan.shapes}, {**values, **seen.plan.values}
         wanted = self._heavy(seen.plan)
-        answers = seen.answers = seen.answers or {}
-        for index in wanted - answers.keys():
-            answer = self._ask(index, self._problem(index, shapes, values))
-            if answer is not None:
-                answers[index] = answer
-        # Taken once, because answers settle in another thread.
-        settled = {index: answer for index, answer in answers.items() if answer.settled}
-        ready = {index: answer.faster for index, answer in settled.items()
-                 if answer.faster is not None and index not in seen.used}
+        results = seen.results = seen.results or {}
+        for index in wanted - results.keys():
+            result = self._result(index, self._problem(index, shapes, values))
+            if result is not None:
+                results[index] = result
+        # Taken once, because results settle in another thread.
+        settled = {index: result for index, result in results.items() if result.settled}
+        ready = {index: result.faster for index, result in settled.items()
+                 if result.faster is not None and index not in seen.used}
         if ready:
             seen.plan = self._exchanged(seen.plan, {index: (implementation, self._problem(index, shapes, values))
                                                     for index, implementation in ready.items()})
@@ -89,18 +89,18 @@ class SpecialPlans:
         known = {i: values[node.inputs[i]] for i in node.read_on_host if node.inputs[i] in values}
         return self._nodes.problem(index, tuple(map(shape, node.inputs)), known, tuple(map(shape, node.outputs)))
 
-    def _ask(self, index: int, problem: Problem) -> Answer | None:
-        """The answer, given or to come, to which implementation a node should have; None: ask again later."""
+    def _result(self, index: int, problem: Problem) -> TuningResult | None:
+        """The result, had or to come, of the task which implementation a node should have; None: try again later."""
         node, cache = self._program.nodes[index], self._program.implementations
         present = node.implementations[self._nodes.choice(index, problem)]
         repack = self._repack(index)
         key = _hashable((key_of(present, problem), repack is not None), index)
-        answer, is_new = cache.add(key)
-        if is_new and not self._specialiser.ask(
-                Question(present, problem, kernels_of(node.primitive), len(node.scratch_slots), repack), answer):
+        result, is_new = cache.add(key)
+        if is_new and not self._specialiser.give(
+                TuningTask(present, problem, kernels_of(node.primitive), len(node.scratch_slots), repack), result):
             cache.forget(key)
             return None
-        return answer
+        return result
 
     def _weights(self, index: int) -> int:
         """The tensor that holds a node's constant weights; -1: it has none."""

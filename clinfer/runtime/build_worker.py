@@ -2,7 +2,7 @@
 
 Reads the device's identity and its own niceness, answers None (ready) or the reason why not, then serves messages:
 ("build", source, options) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
-("trial", Trial) -> its Outcome, or None where the device had no room for it.
+("trial", Trial) -> its TrialResult, or None where the device had no room for it.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clinfer.runtime.helper import receive, send
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import run_probe
 from clinfer.runtime.program import BuildFailure, binary_of, compile_source
-from clinfer.runtime.trial import Outcome, Trial, TrialBench
+from clinfer.runtime.trial import Trial, TrialBench, TrialResult
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def _serve(device: DeviceInfo, bench: Bench, message: tuple[str, ...]) -> Any:
         return None, str(failure)
 
 
-def _try(trials: TrialBench, trial: Trial) -> Outcome | None:
+def _try(trials: TrialBench, trial: Trial) -> TrialResult | None:
     try:
         return trials.run(trial)
     except cl.Error:

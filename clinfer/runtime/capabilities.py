@@ -17,6 +17,7 @@ from clinfer.base.tracing import log
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.ceilings import Ceilings, are_measured, ceilings_of
 from clinfer.runtime.device import DeviceInfo, shares_host_memory
+from clinfer.runtime.hardware import Hardware, hardware_of
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
 from clinfer.runtime.probe_bench import Bench
@@ -82,6 +83,8 @@ class Capabilities:
     """Buffers lie where the host sees them without mapping, those over an array in that array: a CPU's do."""
     ceilings: Ceilings
     """How fast it is. Unlike the abilities, this differs from one time that it is measured to the next."""
+    hardware: Hardware
+    """What it is, under the names by which measured times are kept."""
 
     @property
     def usm(self) -> bool:
@@ -143,6 +146,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         usm_types=tuple(map(str, answers["usm"] or ())),
         image_channels=int(answers["image_channels"] or 0),
         ceilings=ceilings_of(answers, device.type, unit.max_compute_units),
+        hardware=hardware_of(device),
         **flags)
 
 

@@ -1,26 +1,52 @@
-"""Timing ways to compute the same thing against one another, in a helper process.
+"""Timing candidates for the same work against one another, in a helper process; the results of each are compared first.
 
-Buffers hold a byte pattern that is a small positive number in every float type. Rounds take the ways by turns, so
-that what disturbs the machine disturbs all of them.
+Inputs hold random numbers, the same for all candidates in whichever layouts these want them. Outputs hold a pattern
+that no result is (floats: NaN), so that what is not written is seen. A time is that of a batch of launches and one
+wait, by the host's clock: events slow down what they measure, and tell nothing true of short kernels. Rounds take the
+candidates by turns, so that what disturbs the machine disturbs all of them.
 """
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
+from math import ceil
+from time import monotonic, perf_counter_ns
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
+from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
 from clinfer.runtime import driver
 from clinfer.runtime.program import BuildFailure, compile_source
 
-PATTERN = 0x3C
+POISON = 0xFF
 MOST_ROUNDS = 15
 LEAST_ROUNDS = 5
 ROUNDS_S = 0.5
 MOST_PROGRAMS = 64
+MOST_LAUNCHES = 200
+WAITS_IN_BATCH = 20
+"""A batch takes as long as so many waits, so that the one at its end hardly counts."""
+LEAST_BATCH_NS = 200_000
+TOLERANCE = {"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 5e-2}
+"""By the type of the results, how far they may be apart, relative to the largest of them; whole numbers, which are
+rounded at the end, by one."""
+_PERIOD = 65521
+"""Random numbers come again after so many: a prime, so that they meet other axes elsewhere."""
+
+
+@dataclass(frozen=True)
+class TrialBuffer:
+    """A buffer of `nbytes`. An input holds random numbers of a `seed` in a `layout`, an output has a number under
+    which results are compared; one without a layout holds nothing."""
+
+    nbytes: int
+    layout: Layout | None = None
+    seed: int = 0
+    output: int | None = None
 
 
 @dataclass(frozen=True)
@@ -35,8 +61,8 @@ class TrialLaunch:
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """One way: the source of its kernels, and its launches in order."""
+class TrialCandidate:
+    """One candidate: the source of its kernels, and its launches in order."""
 
     source: str
     launches: tuple[TrialLaunch, ...]
@@ -44,19 +70,28 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Trial:
-    """Ways to be timed on buffers of these sizes; the first is the one to beat."""
+    """Candidates to be timed on these buffers; the first is the one to beat. `reference`: whose results are right.
+    `wait_ns`: what it takes to wait once."""
 
-    contestants: tuple[Contestant, ...]
-    buffer_bytes: tuple[int, ...]
+    candidates: tuple[TrialCandidate, ...]
+    buffers: tuple[TrialBuffer, ...]
+    reference: TrialCandidate
     options: str = ""
+    wait_ns: float = 0.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Device nanoseconds of each contestant in each round; None for one that failed, with why in `errors`."""
+class TrialResult:
+    """Nanoseconds of each candidate in each round; None for one that failed, with why in `errors`, or whose results
+    are not the reference's: `wrong` pairs its number with the difference."""
 
-    times: tuple[tuple[int, ...] | None, ...]
+    times: tuple[tuple[float, ...] | None, ...]
     errors: tuple[str, ...] = ()
+    wrong: tuple[tuple[int, str], ...] = ()
+
+
+class _Failed(Exception):
+    """What the device or its compiler said."""
 
 
 _Ready = list[tuple[Any, TrialLaunch]]
@@ -68,42 +103,45 @@ class TrialBench:
     def __init__(self, context: cl.Context, device: cl.Device) -> None:
         self._context = context
         self._device = device
-        self._queue = cl.CommandQueue(context, device, cl.command_queue_properties.PROFILING_ENABLE)
+        self._queue = cl.CommandQueue(context, device)
         self._programs: dict[tuple[str, str], cl._cl._Program] = {}
 
-    def run(self, trial: Trial) -> Outcome:
-        """Time every contestant; an error of the device where the buffers cannot be had."""
-        buffers = [self._buffer(nbytes) for nbytes in trial.buffer_bytes]
+    def run(self, trial: Trial) -> TrialResult:
+        """Compare and time every candidate; an error of the device where the buffers cannot be had. If the reference
+        fails, so does every candidate."""
+        buffers = [self._buffer(buffer) for buffer in trial.buffers]
+        try:
+            wanted = self._results(trial, self._ready(trial.reference, trial.options, buffers), buffers)
+        except _Failed as failure:
+            return TrialResult((None,) * len(trial.candidates), (f"the reference kernel: {failure}",))
         errors: list[str] = []
-        ready = [self._ready(contestant, trial.options, buffers, errors) for contestant in trial.contestants]
-        times: list[list[int]] = [[] for _ in ready]
-        for index, launches in enumerate(ready):
-            if launches is not None and self._timed(launches, errors) is None:
-                ready[index] = None
-        end = monotonic() + ROUNDS_S
-        for number in range(MOST_ROUNDS):
-            if number >= LEAST_ROUNDS and monotonic() > end:
-                break
-            for launches, spent in zip(ready, times, strict=True):
-                if launches is not None:
-                    spent.append(self._timed(launches, errors) or 0)
-        return Outcome(tuple(None if launches is None else tuple(spent)
-                             for launches, spent in zip(ready, times, strict=True)), tuple(errors))
+        wrong: list[tuple[int, str]] = []
+        ready: list[_Ready | None] = []
+        for number, candidate in enumerate(trial.candidates):
+            try:
+                launches = self._ready(candidate, trial.options, buffers)
+                difference = _difference(self._results(trial, launches, buffers), wanted)
+                if difference:
+                    wrong.append((number, difference))
+                ready.append(None if difference else launches)
+            except _Failed as failure:
+                errors.append(str(failure))
+                ready.append(None)
+        return TrialResult(self._times(ready, trial.wait_ns, errors), tuple(errors), tuple(wrong))
 
-    def _buffer(self, nbytes: int) -> cl.Buffer:
-        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
-        if nbytes:
-            cl._cl._enqueue_fill_buffer(self._queue, buffer, np.array([PATTERN], np.uint8), 0, nbytes)
+    def _buffer(self, wanted: TrialBuffer) -> cl.Buffer:
+        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(wanted.nbytes, 1))
+        if wanted.nbytes and wanted.layout is not None and wanted.output is None:
+            units = wanted.layout.pack(random_values(wanted.layout, wanted.seed))
+            cl.enqueue_copy(self._queue, buffer, np.ascontiguousarray(units))
         return buffer
 
-    def _ready(self, contestant: Contestant, options: str, buffers: Sequence[cl.Buffer],
-               errors: list[str]) -> _Ready | None:
+    def _ready(self, candidate: TrialCandidate, options: str, buffers: Sequence[cl.Buffer]) -> _Ready:
         try:
-            program = self._program(contestant.source, options)
-            return [(self._kernel(program, launch, buffers), launch) for launch in contestant.launches]
+            program = self._program(candidate.source, options)
+            return [(self._kernel(program, launch, buffers), launch) for launch in candidate.launches]
         except (BuildFailure, cl.Error) as error:
-            errors.append(str(error))
-            return None
+            raise _Failed(str(error)) from None
 
     def _program(self, source: str, options: str) -> cl._cl._Program:
         program = self._programs.pop((source, options), None) or compile_source(
@@ -125,13 +163,119 @@ class TrialBench:
             kernel._set_arg_buf(len(launch.buffers), launch.block)
         return kernel
 
-    def _timed(self, launches: _Ready, errors: list[str]) -> int | None:
-        """Nanoseconds of one run; None if it failed."""
+    def _results(self, trial: Trial, launches: _Ready, buffers: Sequence[cl.Buffer]) -> dict[int, _Result]:
+        """What one run leaves in the outputs that it writes, by number."""
+        used = {number for _, launch in launches for number in launch.buffers}
+        outputs = [(buffer, known) for number, (buffer, known) in enumerate(zip(buffers, trial.buffers, strict=True))
+                   if number in used and known.output is not None and known.nbytes]
         try:
-            events = [cl.enqueue_nd_range_kernel(self._queue, kernel, launch.global_size, launch.local_size)
-                      for kernel, launch in launches]
-            self._queue.finish()
-            return sum(event.profile.end - event.profile.start for event in events)
-        except cl.Error as error:
-            errors.append(str(error))
-            return None
+            for buffer, known in outputs:
+                cl._cl._enqueue_fill_buffer(self._queue, buffer, np.array([POISON], np.uint8), 0, known.nbytes)
+            self._time(_batch(launches, 1))
+            return {known.output: self._read(buffer, known) for buffer, known in outputs  # type: ignore[misc]
+                    if known.layout is not None}
+        except (cl.Error, driver.StatusError) as error:
+            raise _Failed(str(error)) from None
+
+    def _read(self, buffer: cl.Buffer, known: TrialBuffer) -> _Result:
+        assert known.layout is not None
+        raw = np.empty(known.nbytes, np.uint8)
+        cl.enqueue_copy(self._queue, raw, buffer)
+        return _Result(known.layout.element_type, known.layout.unpack(raw))
+
+    def _times(self, ready: list[_Ready | None], wait_ns: float,
+               errors: list[str]) -> tuple[tuple[float, ...] | None, ...]:
+        """Nanoseconds of one run of each, in each round."""
+        least = max(WAITS_IN_BATCH * wait_ns, LEAST_BATCH_NS)
+        batches: list[tuple[_Batch, int] | None] = [None] * len(ready)
+        times: list[list[float]] = [[] for _ in ready]
+        end = 0.0
+        for turn in range(MOST_ROUNDS + 1):
+            if turn == 1:
+                end = monotonic() + ROUNDS_S
+            if turn > LEAST_ROUNDS and monotonic() > end:
+                break
+            for number, launches in enumerate(ready):
+                try:
+                    if launches is None:
+                        continue
+                    if turn == 0:
+                        took = self._time(_batch(launches, 1))
+                        count = min(max(ceil(least / max(took, 1)), 1), MOST_LAUNCHES)
+                        batches[number] = _batch(launches, count), count
+                    elif (batch := batches[number]) is not None:
+                        times[number].append(self._time(batch[0]) / batch[1])
+                except (cl.Error, driver.StatusError) as error:
+                    errors.append(str(error))
+                    ready[number] = None
+        return tuple(None if launches is None else tuple(spent) for launches, spent in zip(ready, times, strict=True))
+
+    def _time(self, batch: _Batch) -> int:
+        """Nanoseconds of a batch and one wait."""
+        queue, enqueue = driver.HANDLE(self._queue.int_ptr), driver.enqueue_nd_range_kernel
+        start = perf_counter_ns()
+        for launch in batch:
+            driver.check(enqueue(queue, *launch, 0, None, None))
+        driver.check(driver.finish(queue))
+        return perf_counter_ns() - start
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Logical values of an output."""
+
+    element_type: ElementType
+    values: np.ndarray
+
+
+_Batch = list[tuple[Any, ...]]
+
+
+def _batch(launches: _Ready, count: int) -> _Batch:
+    """The arguments of the calls that launch everything so many times."""
+    calls = []
+    for kernel, launch in launches:
+        rank = len(launch.global_size)
+        local = None if launch.local_size is None else (ctypes.c_size_t * rank)(*launch.local_size)
+        calls.append((driver.HANDLE(kernel.int_ptr), rank, None, (ctypes.c_size_t * rank)(*launch.global_size), local))
+    return calls * count
+
+
+def random_values(layout: Layout, seed: int) -> np.ndarray:
+    """Random values of a layout's type and shape, small enough to be summed up in it."""
+    random, kind = np.random.default_rng(seed), layout.element_type
+    values: np.ndarray
+    if kind.is_float:
+        values = random.uniform(-1, 1, _PERIOD)
+    elif kind.name == "boolean":
+        values = random.integers(0, 2, _PERIOD)
+    else:
+        low, high = (-7, 8) if kind.name.startswith("i") else (0, 16)
+        values = random.integers(low, high, _PERIOD)
+    return np.resize(values.astype(kind.numpy), layout.static_shape)
+
+
+def _difference(found: dict[int, _Result], wanted: dict[int, _Result]) -> str:
+    """How results differ from those of the reference; empty if they are the same within the tolerance."""
+    if found.keys() != wanted.keys():
+        return f"it writes the outputs {sorted(found)} and not {sorted(wanted)}"
+    for number, result in found.items():
+        difference = _apart(result, wanted[number])
+        if difference:
+            return f"output {number}: {difference}"
+    return ""
+
+
+def _apart(found: _Result, wanted: _Result) -> str:
+    kind = wanted.element_type
+    with np.errstate(all="ignore"):
+        got, right = found.values.astype(np.float64), wanted.values.astype(np.float64)
+        finite = np.isfinite(right)
+        scale = float(np.abs(right[finite]).max(initial=0.0)) or 1.0
+        allowed = TOLERANCE[kind.name] * scale if kind.is_float else float(kind.name != "boolean")
+        same = (got == right) | (np.isnan(got) & np.isnan(right)) | (finite & (np.abs(got - right) <= allowed))
+        if same.all():
+            return ""
+        worst = float(np.nanmax(np.where(same, 0.0, np.abs(got - right)), initial=0.0))
+    return (f"{np.count_nonzero(~same)} of {same.size} elements differ, by up to {worst:.3g} at a scale of {scale:.3g}"
+            f"{', or are not numbers' if np.isnan(got[finite]).any() else ''}")

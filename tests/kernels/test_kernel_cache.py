@@ -127,22 +127,7 @@ def test_a_folder_that_others_may_write_is_not_used(engine: Engine, codes: list[
             cache = KernelCache(engine)
             cache.prepare(codes)
             engine.create_kernel(cache.program(codes[0].kernel_id), codes[0].kernel_id)
-        cache.keep_verdict("0" * 32, 1)
-        assert cache.verdict("0" * 32) is None
     assert len(caught) == 1 and not list(folder.iterdir())
-
-
-@pytest.mark.parametrize(("text", "expected"), [(b"1", 1), (b"", None), (b"one", None), (b"1" * 5000, None)])
-def test_verdicts(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes,
-                  expected: int | None) -> None:
-    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
-    cache = KernelCache(engine)
-    assert cache.verdict("a" * 32) is None
-    cache.keep_verdict("a" * 32, 7)
-    path, = _files(tmp_path, "verdicts")
-    assert cache.verdict("a" * 32) == 7
-    path.write_bytes(text)
-    assert cache.verdict("a" * 32) == expected
 
 
 def test_without_cache_nothing_is_written(engine: Engine, codes: list[StageCode], tmp_path: Path,

@@ -18,7 +18,7 @@ def background(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     """A specialiser of the test's own, with a fake helper and an empty cache on disk."""
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(specialiser_module, "Helper", FakeHelper)
-    monkeypatch.setattr(FakeHelper, "answering", staticmethod(last_wins))
+    monkeypatch.setattr(FakeHelper, "timing", staticmethod(last_wins))
     monkeypatch.setattr(FakeHelper, "trials", 0)
     monkeypatch.setattr(FakeHelper, "gate", None)
     own = Specialiser(engine)

@@ -18,26 +18,28 @@ from clinfer.program.program import Program
 from clinfer.runtime.builder import BuildJob, build_in_processes
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.trial import Outcome, Trial
+from clinfer.runtime.trial import Trial, TrialResult
 from tests.network.running import check
 from tests.oracle import CpuPlugin, ov
 
-Answering = Callable[[Trial], Outcome | None]
+Timing = Callable[[Trial], TrialResult | None]
+FAKE_NS = 20_000
 
 
-def last_wins(trial: Trial) -> Outcome:
-    """Each contestant is twice as fast as the one before it."""
-    return Outcome(tuple((1 << (len(trial.contestants) - n),) for n in range(len(trial.contestants))))
+def last_wins(trial: Trial) -> TrialResult:
+    """Each candidate is twice as fast as the one before it."""
+    count = len(trial.candidates)
+    return TrialResult(tuple((FAKE_NS << (count - n),) for n in range(count)))
 
 
-def first_wins(trial: Trial) -> Outcome:
-    return Outcome(((10, 10),) + ((10, 11),) * (len(trial.contestants) - 1))
+def first_wins(trial: Trial) -> TrialResult:
+    return TrialResult(((10 * FAKE_NS,) * 2,) + ((10 * FAKE_NS, 11 * FAKE_NS),) * (len(trial.candidates) - 1))
 
 
 class FakeHelper:
     """Stands in for a helper process: builds here, and times as told."""
 
-    answering: Answering = staticmethod(last_wins)
+    timing: Timing = staticmethod(last_wins)
     trials = 0
     gate: threading.Event | None = None
 
@@ -49,7 +51,7 @@ class FakeHelper:
             FakeHelper.trials += 1
             if FakeHelper.gate is not None:
                 assert FakeHelper.gate.wait(60)
-            return FakeHelper.answering(message[1])
+            return FakeHelper.timing(message[1])
         result, = build_in_processes(self._device, [BuildJob(*message[1:])])
         return result.binary, result.error
 

@@ -15,9 +15,10 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.journal import Page
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.trial import Outcome, Trial
+from clinfer.runtime.trial import Trial, TrialLaunch, TrialResult
 from tests.network.running import run_once
 from tests.network.specialising import (
+    FAKE_NS,
     FakeHelper,
     convolutions,
     first_wins,
@@ -46,7 +47,7 @@ def test_specialised_shapes_give_the_same(engine: Engine, rng: np.random.Generat
     for _ in range(9):
         run_all(network, oracle, shapes, rng)
     assert any(special_launches(network, plan) for plan in seen(network))
-    assert all(plan.countdown == 0 for plan in seen(network)), "all is answered, nothing is looked at any more"
+    assert all(plan.countdown == 0 for plan in seen(network)), "all is settled, nothing is looked at any more"
     assert network.plans_made == len(shapes)
 
 
@@ -79,10 +80,10 @@ def test_a_plan_changes_at_a_later_inference(engine: Engine, rng: np.random.Gene
     network, oracle = network_of(program_of(engine, model), after=6), CpuPlugin(model)
     for times in range(3):
         run_all(network, oracle, [(2, 9, 32)], rng)
-        assert seen(network)[0].answers is None, f"asked too early, in check {times} of two inferences each"
+        assert seen(network)[0].results is None, f"given too early, in check {times} of two inferences each"
     run_all(network, oracle, [(2, 9, 32)] * 12, rng)
     before = seen(network)[0].plan
-    assert seen(network)[0].answers and not all(a.settled for a in seen(network)[0].answers.values())
+    assert seen(network)[0].results and not all(a.settled for a in seen(network)[0].results.values())
     FakeHelper.gate.set()  # type: ignore[attr-defined]
     assert background.wait(120)
     assert seen(network)[0].plan is before, "nothing changes outside an inference"
@@ -92,7 +93,7 @@ def test_a_plan_changes_at_a_later_inference(engine: Engine, rng: np.random.Gene
 
 def test_what_is_not_faster_is_not_kept(engine: Engine, rng: np.random.Generator, background: Specialiser,
                                         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeHelper, "answering", staticmethod(first_wins))
+    monkeypatch.setattr(FakeHelper, "timing", staticmethod(first_wins))
     model = products(rng)
     network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
     run_all(network, oracle, [(2, 9, 32)] * 2, rng)
@@ -107,10 +108,10 @@ def test_what_is_not_faster_is_not_kept(engine: Engine, rng: np.random.Generator
     ([(100, 100), None, (90, 90)], 2), ([None, (10, 10)], 0), ([(100, 100), (90, 90), (89, 89)], 1),
     ([(100, 100), (90, 90), (80, 80)], 2), ([(100, 100)], 0)])
 def test_the_winner_is_clearly_faster(times: list[tuple[int, ...] | None], winner: int) -> None:
-    assert choose(Outcome(tuple(times))) == winner
+    assert choose(TrialResult(tuple(times))) == winner
 
 
-def test_networks_of_a_program_share_answers(engine: Engine, rng: np.random.Generator,
+def test_networks_of_a_program_share_results(engine: Engine, rng: np.random.Generator,
                                              background: Specialiser) -> None:
     model = products(rng)
     program, oracle = program_of(engine, model), CpuPlugin(model)
@@ -125,7 +126,7 @@ def test_networks_of_a_program_share_answers(engine: Engine, rng: np.random.Gene
     assert FakeHelper.trials == asked
 
 
-def test_neighbouring_rows_share_a_question(engine: Engine, rng: np.random.Generator,
+def test_neighbouring_rows_share_a_task(engine: Engine, rng: np.random.Generator,
                                             background: Specialiser) -> None:
     x = ops.parameter([-1, 40], np.float32)
     model = ov.Model([ops.matmul(x, ops.constant(rng.standard_normal((40, 64)).astype(np.float32)), False, False)], [x])
@@ -157,22 +158,22 @@ def test_profiles_name_specialised_kernels(engine: Engine, rng: np.random.Genera
     network.start_profile()
     execute(network, [rng.standard_normal((2, 9, 32)).astype(np.float32)])
     kernels = {row.primitive: row.kernel for row in network.profile() if row.status == "executed"}
-    names = {answer.faster.name for answer in seen(network)[0].answers.values() if answer.faster}  # type: ignore
+    names = {result.faster.name for result in seen(network)[0].results.values() if result.faster}  # type: ignore
     assert names and names <= set(kernels.values())
 
 
-def _vector_wins_few_rows(trial: Trial) -> Outcome:
+def _vector_wins_few_rows(trial: Trial) -> TrialResult:
     """The kernel that takes one row at a time is the fastest for up to 4 rows."""
-    last = [way.launches[-1] for way in trial.contestants]
-    return Outcome(tuple((1,) if launch.entry.startswith("matmul_vector") and launch.global_size[1] <= 4 else (10,)
-                         for launch in last))
+    def is_fast(launch: TrialLaunch) -> bool:
+        return launch.entry.startswith("matmul_vector") and launch.global_size[1] <= 4
+    return TrialResult(tuple((FAKE_NS if is_fast(way.launches[-1]) else 10 * FAKE_NS,) for way in trial.candidates))
 
 
 def test_a_kernel_that_wants_other_weights_gets_them(engine: Engine, rng: np.random.Generator, background: Specialiser,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     if engine.device.type != "CPU":
         pytest.skip("no kernel there wants the weights in another format")
-    monkeypatch.setattr(FakeHelper, "answering", staticmethod(_vector_wins_few_rows))
+    monkeypatch.setattr(FakeHelper, "timing", staticmethod(_vector_wins_few_rows))
     x = ops.parameter([-1, 40], np.float32)
     weights = ops.constant(rng.standard_normal((64, 40)).astype(np.float32))
     bias = ops.constant(rng.standard_normal((1, 64)).astype(np.float32))

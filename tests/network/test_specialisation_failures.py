@@ -17,10 +17,10 @@ from clinfer.network.special_plans import LONGEST_INTERVAL
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import HelperFailure
-from clinfer.runtime.trial import Outcome, Trial
+from clinfer.runtime.trial import Trial, TrialResult
 from tests.network.specialising import (
-    Answering,
     FakeHelper,
+    Timing,
     convolutions,
     network_of,
     products,
@@ -32,16 +32,16 @@ from tests.network.specialising import (
 from tests.oracle import CpuPlugin
 
 
-def _dies(trial: Trial) -> Outcome:
+def _dies(trial: Trial) -> TrialResult:
     raise HelperFailure("killed by the test")
 
 
-@pytest.mark.parametrize("answering", [_dies, lambda trial: None, lambda trial: Outcome(
-    ((10, 10), *(None,) * (len(trial.contestants) - 1)), ("nonsense in the source",))], ids=["dies", "no-room", "log"])
+@pytest.mark.parametrize("timing", [_dies, lambda trial: None, lambda trial: TrialResult(
+    ((10, 10), *(None,) * (len(trial.candidates) - 1)), ("nonsense in the source",))], ids=["dies", "no-room", "log"])
 def test_failures_change_nothing_and_are_told_once(engine: Engine, rng: np.random.Generator, background: Specialiser,
                                                    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
-                                                   answering: Answering) -> None:
-    monkeypatch.setattr(FakeHelper, "answering", staticmethod(answering))
+                                                   timing: Timing) -> None:
+    monkeypatch.setattr(FakeHelper, "timing", staticmethod(timing))
     model = products(rng)
     network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
     monkeypatch.setenv("CLINFER_DEBUG", "1")
@@ -75,7 +75,7 @@ def test_a_full_queue_is_asked_again(engine: Engine, rng: np.random.Generator, b
     model = products(rng)
     network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
     run_all(network, oracle, [(2, 9, 32)] * 3, rng)
-    assert not seen(network)[0].answers and seen(network)[0].countdown > 0 and not len(network.program.implementations)
+    assert not seen(network)[0].results and seen(network)[0].countdown > 0 and not len(network.program.implementations)
     monkeypatch.setattr(specialiser_module, "QUEUE_CAPACITY", 8)
     run_all(network, oracle, [(2, 9, 32)] * 4, rng)
     assert background.wait(120)
@@ -83,7 +83,7 @@ def test_a_full_queue_is_asked_again(engine: Engine, rng: np.random.Generator, b
     assert special_launches(network, seen(network)[0])
 
 
-def test_verdicts_and_kernels_are_kept_on_disk(engine: Engine, rng: np.random.Generator, background: Specialiser,
+def test_times_and_kernels_are_kept_on_disk(engine: Engine, rng: np.random.Generator, background: Specialiser,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     model = products(rng)
     oracle = CpuPlugin(model)
@@ -93,7 +93,7 @@ def test_verdicts_and_kernels_are_kept_on_disk(engine: Engine, rng: np.random.Ge
         assert background.wait(120)
         run_all(network, oracle, [(2, 9, 32)] * 4, rng)
         assert special_launches(network, seen(network)[0])
-        monkeypatch.setattr(FakeHelper, "answering", staticmethod(_dies))
+        monkeypatch.setattr(FakeHelper, "timing", staticmethod(_dies))
 
 
 def test_real_helpers_time_and_build(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,

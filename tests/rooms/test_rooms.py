@@ -27,7 +27,8 @@ ROWS: list[Row] = [(room.name, case) for room in ROOMS
 # tails that read tensors (tests/program/test_tails.py), images (tests/network/test_surfaces.py), compressed weights
 # (tests/rooms/test_compressed_weights.py), and tensor cores (tests/rooms/test_tensor_cores.py).
 _ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
-              "color_convert_images", "matmul_blocks", "reorder_nibbles", "sdpa_mma", "matmul_mma", "convolution_mma"}
+              "color_convert_images", "matmul_blocks", "reorder_nibbles", "sdpa_mma", "sdpa_mma_anywhere",
+              "matmul_mma", "convolution_mma"}
 
 
 @pytest.mark.parametrize("room, case", ROWS, ids=[f"{room}-{case.name}" for room, case in ROWS])

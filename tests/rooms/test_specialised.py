@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.kernels.implementation_cache import Answer
+from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.kernels.kernel_cache import kernel_cache_of
-from clinfer.kernels.specialisation import Question, contestants
+from clinfer.kernels.specialisation import TuningTask, rivals
 from clinfer.network import special_plans
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
@@ -25,21 +25,21 @@ SAMPLES = 3
 
 
 class Chosen:
-    """A specialiser that at once answers with the n-th contestant, or the last."""
+    """A specialiser that at once settles tasks with the n-th candidate, or the last."""
 
     def __init__(self, engine: Engine, number: int) -> None:
         self._kernels = kernel_cache_of(engine)
         self._number = number
-        self.answered = 0
+        self.settled = 0
 
-    def ask(self, question: Question, answer: Answer) -> bool:
-        found = contestants(question)
+    def give(self, task: TuningTask, result: TuningResult) -> bool:
+        found = rivals(task)
         winner = found[min(self._number, len(found) - 1)]
         index = winner.problem.primitive.weights_input
-        repack = question.repack(winner.problem.inputs[index]) if question.repack and index is not None else None
+        repack = task.repack(winner.problem.inputs[index]) if task.repack and index is not None else None
         self._kernels.prepare(stage.code for each in (*found, *([repack] if repack else ())) for stage in each.stages)
-        answer.settle(winner)
-        self.answered += 1
+        result.settle(winner)
+        self.settled += 1
         return True
 
 
@@ -53,7 +53,7 @@ def _rows() -> list[tuple[str, Case]]:
 
 
 @pytest.mark.parametrize(("room", "case"), _rows(), ids=lambda value: value if isinstance(value, str) else value.name)
-def test_every_contestant_is_right(engine: Engine, monkeypatch: pytest.MonkeyPatch, room: str, case: Case) -> None:
+def test_every_candidate_is_right(engine: Engine, monkeypatch: pytest.MonkeyPatch, room: str, case: Case) -> None:
     if not needs(case, engine):
         pytest.skip("the device lacks a type")
     topology = topology_of(case, Variant(dynamic=True))
@@ -71,5 +71,5 @@ def test_every_contestant_is_right(engine: Engine, monkeypatch: pytest.MonkeyPat
         for given in (*shapes, *shapes):
             inputs = random_inputs(case, given, rng)
             for index, (got, wanted) in enumerate(zip(execute(network, inputs), oracle(inputs), strict=True)):
-                assert_close(got, wanted, worst, f"{case.name} contestant {number} shapes {given} {index} seed {seed}")
-        assert chosen.answered, "the rooms are heavy"
+                assert_close(got, wanted, worst, f"{case.name} candidate {number} shapes {given} {index} seed {seed}")
+        assert chosen.settled, "the rooms are heavy"

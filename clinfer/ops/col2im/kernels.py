@@ -1,15 +1,15 @@
-"""The kernel of Col2Im: one pixel per work-item."""
+"""The kernel of Col2Im."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant
+from clinfer.kernels.contract import Constant, Kernel, KernelTable, Lowered, Problem, Stage, all_operands
 from clinfer.ops.col2im.op import Col2Im
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.copying import local_items
 
 
 @dataclass(frozen=True)
-class Col2ImProblem(OnlyKernelProblem):
+class Col2ImProblem(Problem):
     """Blocks that are summed up to images."""
 
     primitive: Col2Im
@@ -35,4 +35,14 @@ class Col2ImProblem(OnlyKernelProblem):
         return arguments
 
 
-KERNELS = only_kernel("col2im_ref", Col2ImProblem)
+class Reference(Kernel[Col2ImProblem, None]):
+    """One pixel per work-item."""
+
+    name = "col2im_ref"
+
+    def lower(self, problem: Col2ImProblem, config: None) -> Lowered:
+        return Lowered((Stage("col2im_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
+                              problem.constants, problem.arguments),))
+
+
+KERNELS = KernelTable((Reference(),), Col2ImProblem)

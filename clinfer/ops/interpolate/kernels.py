@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from clinfer.base.format import Format
 from clinfer.kernels.contract import (
     Constant,
     Formats,
@@ -18,7 +19,6 @@ from clinfer.kernels.contract import (
 from clinfer.ops.interpolate.op import MODES
 from clinfer.ops.interpolate.problem import InterpolateProblem
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.data_formats import data_formats
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
@@ -30,7 +30,8 @@ class _Resizing(Kernel[InterpolateProblem, None]):
     applies_tails = True
 
     def formats(self, problem: InterpolateProblem) -> Formats:
-        return data_formats(problem, problem.inputs[0].format, problem.inputs[0].format)
+        data, *others = problem.inputs
+        return Formats((data.format, *(Format.planar(x.rank) for x in others)), (data.format,))
 
 
 class Reference(_Resizing):

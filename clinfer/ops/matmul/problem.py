@@ -37,6 +37,10 @@ class MatMulProblem(Problem):
         return {"batch": self.batch, "rows": self.rows, "columns": self.columns, "depth": self.depth}
 
     @property
+    def flops(self) -> float:
+        return 2.0 * self.batch * self.rows * self.columns * self.depth
+
+    @property
     def batch(self) -> int:
         """How many products there are."""
         return prod(static(self.collapsed.output.sizes[:-2]))

@@ -1,26 +1,32 @@
-"""The kernel of ROIAlign: one bin per work-item."""
+"""The kernel of ROIAlign."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.kernels.contract import (
+    Constant,
+    Formats,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Problem,
+    Stage,
+    all_operands,
+    present_formats,
+)
 from clinfer.ops.roi_align.op import ROIAlign
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.copying import local_items
 
 # Shifts of the corners before and behind the scale.
 _SHIFTS = {"asymmetric": (0.0, 0.0), "half_pixel_for_nn": (0.0, -0.5), "half_pixel": (0.5, -0.5)}
 
 
 @dataclass(frozen=True)
-class ROIAlignProblem(OnlyKernelProblem):
+class ROIAlignProblem(Problem):
     """Pictures, and the rectangles in them."""
 
     primitive: ROIAlign
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def constants(self) -> dict[str, Constant]:
@@ -36,4 +42,17 @@ class ROIAlignProblem(OnlyKernelProblem):
                 "IS_MAX": primitive.mode.lower() == "max"}
 
 
-KERNELS = only_kernel("roi_align_ref", ROIAlignProblem)
+class Reference(Kernel[ROIAlignProblem, None]):
+    """One bin per work-item."""
+
+    name = "roi_align_ref"
+
+    def formats(self, problem: ROIAlignProblem) -> Formats:
+        return present_formats(problem)
+
+    def lower(self, problem: ROIAlignProblem, config: None) -> Lowered:
+        return Lowered((Stage("roi_align_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
+                              problem.constants),))
+
+
+KERNELS = KernelTable((Reference(),), ROIAlignProblem)

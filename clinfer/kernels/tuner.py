@@ -1,0 +1,138 @@
+"""Tuning tasks: which candidates are timed for a problem, as a trial for a helper process (`runtime/trial.py`), and
+what becomes of its result in the tables of measured times.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.tracing import warn_once
+from clinfer.kernels.contract import BufferRef, Candidate, KernelTable, Problem
+from clinfer.kernels.implementation import Implementation, bind, generate
+from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache
+from clinfer.kernels.selector import is_able
+from clinfer.kernels.tuned import config_text, subject_of, way_of, wrong_results
+from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult
+from clinfer.tuning.database import database_of, today
+from clinfer.tuning.entry import Entry
+from clinfer.tuning.table import WrongKernel
+
+LARGEST_TRIAL = 1 << 30
+"""Bytes of all buffers of a trial."""
+FAR_OFF = 30.0
+"""What is estimated to take so many times as long as the best is not timed."""
+
+
+def able_candidates(table: KernelTable, problem: Problem) -> list[Candidate]:
+    """The candidates that compute a static problem, each in its own formats, and are not known to be wrong."""
+    found = []
+    for candidate in table.candidates(problem):
+        wanted = candidate.in_own_formats(problem)
+        if (is_able(candidate, wanted) and candidate.accepts(wanted) is None
+                and wrong_results(candidate, wanted, table.kernels[-1]) is None):
+            found.append(candidate)
+    return found
+
+
+def worth_timing(table: KernelTable, problem: Problem) -> list[Candidate]:
+    """Those of the able candidates that may be the fastest, the least estimate first."""
+    times = [(candidate.estimate(candidate.in_own_formats(problem)), candidate)
+             for candidate in able_candidates(table, problem)]
+    times.sort(key=lambda pair: pair[0])
+    return [candidate for time, candidate in times if time <= FAR_OFF * times[0][0]]
+
+
+def reference_for(table: KernelTable, problem: Problem) -> Implementation:
+    """The kernel with which others are compared: the last of a table that computes the static problem."""
+    for candidate in reversed(able_candidates(table, problem)):
+        return generate(candidate, candidate.in_own_formats(problem))
+    raise ClinferError("no kernel computes it", where=problem.primitive.where)
+
+
+def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: Implementation,
+             kernels: KernelCache) -> Trial:
+    """The trial of implementations on static layouts. Errors: ClinferError where its buffers are too large."""
+    sizes: dict[tuple[BufferRef, Layout | None], int] = {}
+    parts = [_part(implementation, problem, kernels, sizes) for implementation in (*candidates, reference)]
+    if sum(sizes.values()) > LARGEST_TRIAL:
+        raise ClinferError("its buffers are too large for a trial", values={
+            "bytes": sum(sizes.values()), "most": LARGEST_TRIAL})
+    buffers = tuple(TrialBuffer(nbytes, layout, ref.index, ref.index if ref.kind == "output" else None)
+                    for (ref, layout), nbytes in sizes.items())
+    return Trial(tuple(parts[:-1]), buffers, parts[-1], BUILD_OPTIONS, problem.capabilities.ceilings.wait)
+
+
+def _part(implementation: Implementation, problem: Problem, kernels: KernelCache,
+          sizes: dict[tuple[BufferRef, Layout | None], int]) -> TrialCandidate:
+    """One candidate of a trial; the buffers that it needs are added to `sizes`."""
+    own = implementation.candidate.in_own_formats(problem)
+    lowered = implementation.candidate.lower(own)
+    launches = []
+    for part, launch in zip(implementation.stages, bind(implementation, own, lowered), strict=True):
+        numbers = []
+        for buffer in part.buffers:
+            layout, nbytes = _buffer(buffer, own, lowered.scratch)
+            sizes[buffer, layout] = max(nbytes, sizes.get((buffer, layout), 0))
+            numbers.append(list(sizes).index((buffer, layout)))
+        if 0 not in launch.work.global_size:
+            launches.append(TrialLaunch(launch.kernel_id, tuple(numbers), launch.block, launch.work.global_size,
+                                        launch.work.local_size))
+    return TrialCandidate(kernels.source([stage.code for stage in implementation.stages]), tuple(launches))
+
+
+def _buffer(buffer: BufferRef, problem: Problem, scratch: Sequence[int]) -> tuple[Layout | None, int]:
+    """The layout (of scratch: none) and the bytes of a buffer."""
+    if buffer.kind == "scratch":
+        return None, scratch[buffer.index]
+    layout = (problem.all_inputs if buffer.kind == "input" else problem.outputs)[buffer.index]
+    return layout, layout.byte_size
+
+
+def known_result(candidates: Sequence[Implementation], problem: Problem) -> TrialResult | None:
+    """The result that a trial had before, on this very device and driver; None: something was not tried."""
+    database = database_of(problem.capabilities.hardware)
+    times = []
+    for implementation in candidates:
+        own = implementation.candidate.in_own_formats(problem)
+        entry = database.own_entry(subject_of(own), own.sizes,
+                                   way_of(implementation.candidate, own, implementation.is_baked))
+        if entry is None:
+            return None
+        times.append((entry.measured,))
+    return TrialResult(tuple(times))
+
+
+def keep_result(candidates: Sequence[Implementation], problem: Problem, result: TrialResult, driver: str,
+                is_alone: bool) -> tuple[Entry, ...]:
+    """Keep a result in the device's table, and tell of kernels whose results were wrong; what was added.
+
+    Where two kernels or more have other results than the reference and none has the same, it is the reference that
+    is in doubt: nothing is kept then.
+    """
+    kernels = {candidates[number].candidate.kernel.name for number, _ in result.wrong}
+    if len(kernels) > 1 and not any(result.times):
+        warn_once(f"clinfer cannot tell which kernels of {type(problem.primitive).__name__} are right on this device: "
+                  f"{', '.join(sorted(kernels))} differ from the reference ({result.wrong[0][1]})")
+        return ()
+    entries = tuple(_entry(implementation, problem, median(times), driver, is_alone)
+                    for implementation, times in zip(candidates, result.times, strict=True) if times)
+    wrong = [_wrong(candidates[number].candidate, problem, why) for number, why in result.wrong]
+    database_of(problem.capabilities.hardware).add(entries, wrong)
+    for row in wrong:
+        name = f"{row.kernel} {row.config}".strip()
+        warn_once(f"clinfer does not use the kernel {name} of {row.operation} on {problem.capabilities.hardware.name} "
+                  f"any more, because it gives wrong results there: {row.why}")
+    return entries
+
+
+def _wrong(candidate: Candidate, problem: Problem, why: str) -> WrongKernel:
+    return WrongKernel(type(problem.primitive).__name__, candidate.kernel.name, config_text(candidate), why, today())
+
+
+def _entry(implementation: Implementation, problem: Problem, measured: float, driver: str, is_alone: bool) -> Entry:
+    own = implementation.candidate.in_own_formats(problem)
+    subject, way = subject_of(own), way_of(implementation.candidate, own, implementation.is_baked)
+    return Entry(subject.operation, subject.traits, tuple(own.sizes.items()), way.kernel, way.config, way.formats,
+                 way.is_baked, measured, implementation.candidate.estimate(own), is_alone, today(), driver)

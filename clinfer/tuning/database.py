@@ -1,0 +1,231 @@
+"""The tables that hold for a device: its own from the user's cache folder, then those that come with clinfer, from
+that of the same device over those of its architecture and of its vendor to the default.
+
+Times only ever say which of several right kernels is the fastest. A time is used as the ratio to what was estimated
+when it was measured, so that it also tells of sizes near by; see `Points`.
+"""
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from functools import lru_cache
+from importlib import resources
+
+from clinfer.base import knobs
+from clinfer.base.tracing import warn_once
+from clinfer.base.trusted_folder import TrustedFolder
+from clinfer.runtime.hardware import Hardware
+from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Way, bucket_of, distance
+from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
+
+_LARGEST_TABLE = 1 << 26
+_MOST_ENTRIES = 20_000
+
+Point = tuple[tuple[int, ...], float]
+Points = tuple[Point, ...]
+"""Sizes, and how many times longer than estimated a candidate takes there."""
+
+
+class Database:
+    """The tables of one device; safe for use by several threads.
+
+    The times that count in the choice of kernels are those that were there when it was opened: what is added is for
+    later processes, so that a plan is the same whenever it is made.
+    """
+
+    def __init__(self, hardware: Hardware, own: Table, shipped: Iterable[Table] = (),
+                 folder: TrustedFolder | None = None) -> None:
+        """`own`: of this very device and driver; `folder`: where it is kept."""
+        self._own = own
+        self._hardware = hardware
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._tables = tuple(_by_subject(table.entries) for table in (own, *shipped))
+        self._subjects = frozenset(subject for table in self._tables for subject in table)
+        self._operations = frozenset(subject.operation for subject in self._subjects)
+        self._handles: dict[tuple[Subject, Way], int] = {}
+        self._refused: set[tuple[Subject, Way]] = set()
+        self._index()
+
+    def _index(self) -> None:
+        self._found = _by_subject(self._own.entries)
+        self._wrong = {(row.operation, row.kernel, row.config): row for row in self._own.wrong}
+
+    # -- asking ---------------------------------------------------------------------------------
+
+    def knows(self, operation: str) -> bool:
+        """Whether there are times of an operation."""
+        return operation in self._operations
+
+    def why_wrong(self, operation: str, kernel: str, config: str) -> str | None:
+        """What was wrong with a candidate's results on this device; None: nothing that is known."""
+        found = self._wrong.get((operation, kernel, config))
+        return None if found is None else f"wrong results on this device, seen on {found.date}: {found.why}"
+
+    def ways(self, subject: Subject) -> set[Way]:
+        """The candidates of which there are times."""
+        return {way for table in self._tables for group in table.get(subject, {}).values() for way in group}
+
+    def entry(self, subject: Subject, sizes: Mapping[str, int], way: Way) -> Entry | None:
+        """What was measured for the bucket of these sizes, by the closest table that knows it."""
+        bucket = bucket_of(sizes)
+        groups = (table.get(subject, {}).get(bucket, {}) for table in (self._found, *self._tables[1:]))
+        return next((group[way] for group in groups if way in group), None)
+
+    def own_entry(self, subject: Subject, sizes: Mapping[str, int], way: Way) -> Entry | None:
+        """What was measured on this very device and driver for the bucket of these sizes."""
+        return self._found.get(subject, {}).get(bucket_of(sizes), {}).get(way)
+
+    def handle(self, subject: Subject, way: Way) -> int:
+        """The number by which `factor` knows a candidate; -1: there are no times of what it computes."""
+        key = subject, way
+        if subject not in self._subjects or key in self._refused:
+            return -1
+        handle = self._handles.get(key)
+        if handle is None:
+            handle = self._handles[key] = _number(self._points(subject, way))
+        return handle
+
+    def refuse(self, subject: Subject, way: Way, why: str) -> None:
+        """Use the times of a candidate no more, and say so."""
+        self._handles.pop((subject, way), None)
+        self._refused.add((subject, way))
+        warn_once(f"clinfer does not use the measured times of {way.kernel} {way.config} ({subject.operation}, "
+                  f"{subject.traits}): {why}".replace("  ", " "))
+
+    def _points(self, subject: Subject, way: Way) -> Points:
+        """Of the first table with times of a bucket. What was not measured where others were is taken to be as far
+        off its estimate as the least of them: an estimate that is too low for all of them is so for it, too."""
+        found: dict[Sizes, Point] = {}
+        for table in self._tables:
+            for bucket, group in table.get(subject, {}).items():
+                plain = [entry for entry in group.values()
+                         if not entry.is_baked and (subject, entry.way) not in self._refused]
+                if bucket in found or not plain:
+                    continue
+                least = min(entry.ratio for entry in plain)
+                own = next((entry for entry in plain if entry.way == way), None)
+                scale = 1.0 if all(entry.is_alone for entry in plain) else least
+                ratio = least if own is None else own.ratio
+                found[bucket] = tuple(size for _, size in plain[0].sizes), ratio / scale
+        return tuple(found.values())
+
+    # -- adding ---------------------------------------------------------------------------------
+
+    def add(self, entries: Iterable[Entry], wrong: Iterable[WrongKernel] = ()) -> None:
+        """Keep what was measured, in place of what was known of the same (but not what was measured beside other work
+        in place of what was measured alone); on disk too, unless caches are off."""
+        with self._lock:
+            known = {(entry.subject, entry.bucket, entry.way): entry for entry in self._own.entries}
+            for entry in entries:
+                key = entry.subject, entry.bucket, entry.way
+                if entry.is_alone or key not in known or not known[key].is_alone:
+                    # Last of all, so that what goes beyond the limit is what is oldest.
+                    known.pop(key, None)
+                    known[key] = entry
+            bad = {(row.operation, row.kernel, row.config): row for row in (*self._own.wrong, *wrong)}
+            self._own = replace(self._own, entries=tuple(known.values())[-_MOST_ENTRIES:], wrong=tuple(bad.values()))
+            self._index()
+            if self._folder is not None and knobs.cache_enabled():
+                self._folder.write(_file_name(self._hardware), [write_table(self._own)])
+
+    def exported(self) -> Table:
+        """What was measured on this device with nothing else running, for a table that comes with clinfer."""
+        return Table(self._hardware, tuple(entry for entry in self._own.entries
+                                           if entry.is_alone and not entry.is_baked))
+
+
+def today() -> str:
+    """The date that entries have."""
+    return date.today().isoformat()
+
+
+# -- ratios, as arithmetic on symbols calls for them --------------------------------------------------
+
+_NUMBERED: list[Points] = []
+
+
+def _number(points: Points) -> int:
+    _NUMBERED.append(points)
+    return len(_NUMBERED) - 1
+
+
+def factor(handle: int, *sizes: int) -> float:
+    """How many times longer than estimated the candidate of a handle takes, as the nearest measured sizes tell;
+    beyond `REACH` they tell nothing, and the less the farther they are."""
+    away, ratio = min(((distance(sizes, known), ratio) for known, ratio in _NUMBERED[handle]
+                       if len(known) == len(sizes)), default=(REACH, 1.0))
+    return float(ratio ** (1 - away / REACH)) if away < REACH else 1.0
+
+
+# -- where tables are -------------------------------------------------------------------------------
+
+
+def database_of(hardware: Hardware) -> Database:
+    """The database of a device, read once for each folder of caches."""
+    return _opened(hardware, str(knobs.cache_dir()), knobs.cache_enabled())
+
+
+def uses_times() -> bool:
+    """Whether measured times count in the choice of kernels."""
+    return knobs.tuning_enabled()
+
+
+@lru_cache(maxsize=64)
+def _opened(hardware: Hardware, folder_name: str, is_kept: bool) -> Database:
+    folder = TrustedFolder(knobs.cache_dir(), "tuning")
+    own = Table(hardware)
+    text = folder.read(_file_name(hardware), _LARGEST_TABLE) if is_kept else None
+    if text is not None:
+        found = read_table(text, str(folder.path / _file_name(hardware)))
+        own = found if found is not None and found.hardware == hardware else own
+    return Database(hardware, own, shipped_tables(hardware), folder)
+
+
+def shipped_tables(hardware: Hardware) -> tuple[Table, ...]:
+    """Those of the tables that come with clinfer that hold for a device, the closest first."""
+    ranked = [(rank, table) for table in _all_shipped() if (rank := _rank(table, hardware)) is not None]
+    return tuple(table for _, table in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _rank(table: Table, hardware: Hardware) -> int | None:
+    """How close a table's device is: 0 the same, 1 of its architecture, 2 of its vendor, 3 the default."""
+    known = table.hardware
+    if known.type != hardware.type:
+        return None
+    if known.platform == hardware.platform:
+        if known.name == hardware.name:
+            return 0
+        if known.architecture and known.architecture == hardware.architecture:
+            return 1
+        if known.vendor == hardware.vendor:
+            return 2
+    return 3 if table.is_default else None
+
+
+@lru_cache(maxsize=1)
+def _all_shipped() -> tuple[Table, ...]:
+    tables = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for file in sorted(resources.files("clinfer.tuning").joinpath("tables").iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".json"):
+                tables.append(read_table(file.read_bytes(), file.name))
+    return tuple(table for table in tables if table is not None)
+
+
+def _file_name(hardware: Hardware) -> str:
+    return hashlib.sha256(repr(hardware).encode()).hexdigest()[:32] + ".json"
+
+
+_Groups = dict[Sizes, dict[Way, Entry]]
+
+
+def _by_subject(entries: Iterable[Entry]) -> dict[Subject, _Groups]:
+    found: dict[Subject, _Groups] = {}
+    for entry in entries:
+        found.setdefault(entry.subject, {}).setdefault(entry.bucket, {})[entry.way] = entry
+    return found
