@@ -182,6 +182,39 @@ def _tell(report: Report, html: Path | None, and_print: bool, write: Callable[[R
         show(report, and_print)
 
 
+@app.command("tune")
+def tune_command(
+    model: Annotated[list[str] | None, typer.Argument(
+        metavar="[MODEL]", help="A model file that OpenVINO reads; with --kernel more sizes.")] = None,
+    device: Device = "AUTO",
+    shapes: Annotated[list[str] | None, typer.Option(
+        help="[NAME=][1,3,48,320], an input's shape. Without it, open sizes are some that are likely.")] = None,
+    precision: Precisions = None,
+    kernel: Annotated[str, typer.Option(help="Tune an operation instead of a model: matmul, convolution.")] = "",
+    sizes: Annotated[list[str] | None, typer.Option(
+        help="Of that operation: rows=1,64,512 columns=768; all combinations are timed.")] = None,
+    type: Annotated[str, typer.Option(help="The element type of that operation.")] = "f32",
+    force: Annotated[bool, typer.Option("--force", help="Time again what was timed before.")] = False,
+    export: Annotated[Path | None, typer.Option(
+        parser=_path, metavar="FILE", help="Receives what was measured on the device, as a table.")] = None,
+    json: Json = False,
+) -> None:
+    """Time kernels on this device, so that the fastest are chosen from now on.
+
+    What was timed is kept at once and not timed again, so that an interrupted run can go on.
+    """
+    from clinfer.cli.session import ModelOrder
+    from clinfer.cli.tune import TuneOrder, print_tune, run_tune
+
+    words = model or []
+    if len(words) > 1 and not kernel:
+        raise UsageError("one model is tuned at a time", values={"given": " ".join(words)})
+    order = ModelOrder(_path(words[0]), device, _text(precision)) if words and not kernel else None
+    all_sizes = (*(sizes or ()), *(words if kernel else ()))
+    print_tune(run_tune(TuneOrder(device, order, tuple(shapes or ()), kernel, all_sizes, type, force, export)),
+               as_json=json)
+
+
 @app.command()
 def knobs(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/knobs.md.")] = False,

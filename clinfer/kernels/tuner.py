@@ -4,6 +4,7 @@ what becomes of its result in the tables of measured times.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from clinfer.base.errors import ClinferError
@@ -14,6 +15,7 @@ from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache
 from clinfer.kernels.selector import is_able
 from clinfer.kernels.tuned import config_text, subject_of, way_of, wrong_results
+from clinfer.runtime.helper import Helper
 from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult
 from clinfer.tuning.database import database_of, today
 from clinfer.tuning.entry import Entry
@@ -21,6 +23,7 @@ from clinfer.tuning.table import WrongKernel
 
 LARGEST_TRIAL = 1 << 30
 """Bytes of all buffers of a trial."""
+TIMEOUT_S = 300.0
 FAR_OFF = 30.0
 """What is estimated to take so many times as long as the best is not timed."""
 
@@ -49,6 +52,46 @@ def reference_for(table: KernelTable, problem: Problem) -> Implementation:
     for candidate in reversed(able_candidates(table, problem)):
         return generate(candidate, candidate.in_own_formats(problem))
     raise ClinferError("no kernel computes it", where=problem.primitive.where)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What timing a problem told: the nanoseconds of each candidate by name, fastest first; the one that would be
+    chosen without; what went wrong."""
+
+    times: tuple[tuple[str, float], ...]
+    chosen: str
+    errors: tuple[str, ...] = ()
+
+
+def is_tuned(table: KernelTable, problem: Problem) -> bool:
+    """Whether every candidate that may be the fastest was timed on this device with nothing else running."""
+    entries = _own_entries(table, problem).values()
+    return all(entry is not None and entry.is_alone for entry in entries)
+
+
+def tune(table: KernelTable, problem: Problem, kernels: KernelCache, helper: Helper, driver: str) -> Tuned:
+    """Time what may be the fastest for a static problem and keep it. Errors: ClinferError, HelperFailure."""
+    chosen = min(able_candidates(table, problem), key=lambda each: each.cost(each.in_own_formats(problem)))
+    candidates = [generate(candidate, candidate.in_own_formats(problem)) for candidate in worth_timing(table, problem)]
+    trial = trial_of(candidates, problem, reference_for(table, problem), kernels)
+    result: TrialResult | None = helper.request(("trial", trial), TIMEOUT_S)
+    if result is None:
+        raise ClinferError("the device has no room to time kernels", where=problem.primitive.where)
+    keep_result(candidates, problem, result, driver, is_alone=True)
+    times = sorted(((each.name, median(spent)) for each, spent in zip(candidates, result.times, strict=True) if spent),
+                   key=lambda pair: pair[1])
+    wrong = (f"{candidates[number].name}: {why}" for number, why in result.wrong)
+    return Tuned(tuple(times), chosen.name, (*result.errors, *wrong))
+
+
+def _own_entries(table: KernelTable, problem: Problem) -> dict[Candidate, Entry | None]:
+    database = database_of(problem.capabilities.hardware)
+    found = {}
+    for candidate in worth_timing(table, problem):
+        own = candidate.in_own_formats(problem)
+        found[candidate] = database.own_entry(subject_of(own), own.sizes, way_of(candidate, own))
+    return found
 
 
 def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: Implementation,

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape_inference import ShapeInference
+from clinfer.kernels.contract import Problem
 from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.network import Network
 from clinfer.program.build import build_program, check_topology
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
+from clinfer.program.heavy_problems import heavy_problems
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -22,6 +24,12 @@ def compile_topology(engine: Engine, topology: Topology, shape_inference: ShapeI
                      options: BuildOptions | None = None) -> Program:
     """Build the program of a topology for a device. Errors: ClinferError, see `docs/one_request.md`."""
     return build_program(topology, _context(engine, shape_inference, options or BuildOptions()))
+
+
+def problems_to_tune(engine: Engine, topology: Topology,
+                     shape_inference: ShapeInference) -> list[tuple[str, Problem]]:
+    """(primitive's id, static problem) of what takes most of the time of a topology; builds no kernels of it."""
+    return list(heavy_problems(topology, _context(engine, shape_inference, BuildOptions())))
 
 
 def refusals(engine: Engine, topologies: Iterable[tuple[str, Topology | ClinferError]],

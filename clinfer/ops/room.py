@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.contract import KernelTable
+from clinfer.kernels.contract import KernelTable, Problem
+from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Primitive, SourceNode, attributes_of
 
+SampleProblem = Callable[[Mapping[str, int], ElementType, Capabilities], Problem]
 Converter = Callable[[SourceNode], "Primitive | Sequence[Primitive]"]
 
 
@@ -19,12 +22,15 @@ class Room:
     """One operation or one family: converters by OpenVINO type name, kernels by primitive class.
 
     A converter returns the primitive of a node, whose id is the node's, or several of which the
-    last has the node's id and the others `<id>/<part>`.
+    last has the node's id and the others `<id>/<part>`. `sample`: the problem of sizes by name (those of
+    `sample_sizes`, which has the values of the others) and of an element type, for measuring without a model.
     """
 
     name: str
     converters: Mapping[str, Converter]
     kernels: Mapping[type[Primitive], KernelTable] = field(default_factory=dict)
+    sample: SampleProblem | None = None
+    sample_sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """Convolution and GroupConvolution over one to three spatial axes."""
 from clinfer.ops.convolution.kernels import KERNELS
 from clinfer.ops.convolution.op import Convolution, GroupConvolution
+from clinfer.ops.convolution.problem import SAMPLE_SIZES, sample_problem
 from clinfer.ops.room import Room, by_attributes
 
 ROOM = Room("convolution",
             converters={cls.op_type: by_attributes(cls) for cls in (Convolution, GroupConvolution)},
-            kernels={Convolution: KERNELS, GroupConvolution: KERNELS})
+            kernels={Convolution: KERNELS, GroupConvolution: KERNELS},
+            sample=sample_problem, sample_sizes=SAMPLE_SIZES)

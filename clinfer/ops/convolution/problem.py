@@ -1,10 +1,12 @@
 """Convolution as its kernels see it."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
@@ -12,6 +14,8 @@ from clinfer.kernels.contract import BufferRef, Constant, Operand, stretched_tai
 from clinfer.ops.convolution.op import Convolution
 from clinfer.ops.shared.convolving import AnyConvolutionProblem, Groups
 from clinfer.ops.shared.spatial import data_view
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.topology import Port
 
 _FLAT_FORMATS = {"b_fs_zyx_fsv16": "b_fs_yx_fsv16", "bfzyx": "bfyx"}
 
@@ -26,6 +30,10 @@ class ConvolutionProblem(AnyConvolutionProblem):
     def groups(self) -> Groups:
         shape = self.inputs[1].static_shape
         return Groups(*shape[:3]) if self.primitive.is_grouped else Groups(1, *shape[:2])
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.batch * self.groups.number * self.groups.outputs * self.pixels * self.depth
 
     @cached_property
     def pads(self) -> tuple[int, ...]:
@@ -115,3 +123,20 @@ def _flat_view(layout: Layout) -> TensorView:
 def _turned(layout: Layout) -> Layout:
     *others, y, x = layout.shape
     return layout.with_shape((*others, x, y))
+
+
+SAMPLE_SIZES = {"batch": 1, "inputs": 64, "outputs": 64, "height": 56, "width": 56, "filter": 3, "stride": 1}
+
+
+def sample_problem(sizes: Mapping[str, int], kind: ElementType, device: Capabilities) -> ConvolutionProblem:
+    """A convolution of pictures of this height and width with a square filter, padded so that a stride of 1 keeps
+    them as large."""
+    side, stride = sizes["filter"], sizes["stride"]
+    pads = (side // 2,) * 2
+    primitive = Convolution("sample", (Port("data"), Port("weights")), strides=(stride,) * 2, dilations=(1, 1),
+                            pads_begin=pads, pads_end=pads)
+    height, width = ((sizes[name] + 2 * (side // 2) - side) // stride + 1 for name in ("height", "width"))
+    shapes = ((sizes["batch"], sizes["inputs"], sizes["height"], sizes["width"]),
+              (sizes["outputs"], sizes["inputs"], side, side), (sizes["batch"], sizes["outputs"], height, width))
+    data, weights, output = (Layout.planar(shape, kind) for shape in shapes)
+    return ConvolutionProblem(primitive, (data, weights), (output,), device)

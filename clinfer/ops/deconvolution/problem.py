@@ -22,6 +22,10 @@ class DeconvolutionProblem(AnyConvolutionProblem):
             1, *self.inputs[1].static_shape)
         return Groups(count, outputs, inputs)
 
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.batch * self.groups.number * self.groups.outputs * self.pixels * self.products
+
     @cached_property
     def pads(self) -> tuple[int, ...]:
         rank = self.inputs[0].rank - 2

@@ -1,16 +1,20 @@
 """Matrix products as their kernels see them: sizes, views of both sides and of the result, and compressed weights."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Constant, Operand, Problem, output_operand
 from clinfer.ops.matmul.op import MatMul
 from clinfer.ops.matmul.views import Product, product_of, tail_view_of, tails_collapse
 from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.topology import Port
 
 FLOAT_TYPES = tuple(map(ElementType.of, ("f32", "f16", "bf16")))
 
@@ -119,3 +123,18 @@ class MatMulProblem(Problem):
         whole = (1, found.zero_point) if found else ()
         floats = [x for i, x in enumerate(self.inputs + self.outputs) if i not in whole]
         return None if all(x.element_type in FLOAT_TYPES for x in floats) else "element types other than f32, f16, bf16"
+
+
+SAMPLE_SIZES = {"batch": 1, "rows": 64, "columns": 768, "depth": 768, "transpose_b": 0}
+"""`transpose_b`: 1 for a right side [columns, depth]. A right side has a batch where there is one of more than 1."""
+
+
+def sample_problem(sizes: Mapping[str, int], kind: ElementType, device: Capabilities) -> MatMulProblem:
+    """The product of matrices of these sizes, as models with whole weights have it."""
+    batch = (sizes["batch"],) if sizes["batch"] > 1 else ()
+    rows, columns, depth = sizes["rows"], sizes["columns"], sizes["depth"]
+    right = (columns, depth) if sizes["transpose_b"] else (depth, columns)
+    primitive = MatMul("sample", (Port("left"), Port("right")), transpose_b=bool(sizes["transpose_b"]))
+    left, right_layout, output = (Layout.planar((*batch, *shape), kind)
+                                  for shape in ((rows, depth), right, (rows, columns)))
+    return MatMulProblem(primitive, (left, right_layout), (output,), device)

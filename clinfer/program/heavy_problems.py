@@ -1,0 +1,32 @@
+"""The problems of a topology that take most of its time, for sizes that may well come."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from clinfer.kernels.contract import Problem
+from clinfer.program.context import BuildContext
+from clinfer.program.format_choice import SAMPLE_SIZES, problem_of
+from clinfer.program.graph import Graph
+from clinfer.program.options import BuildOptions
+from clinfer.program.passes import run_pipeline
+from clinfer.program.sample_sizes import Sample
+from clinfer.topology import Topology
+
+
+def heavy_problems(topology: Topology, context: BuildContext) -> Iterator[tuple[str, Problem]]:
+    """(primitive's id, static problem) of what is worth tuning, those of bodies included: as the model declares its
+    sizes, else one for each of the sample sizes for which kernels are built."""
+    graph = Graph(topology)
+    run_pipeline(graph, context)
+    is_static = all(layout.is_static for node in graph for layout in node.layouts)
+    samples = [Sample(graph, context, *sizes) for sizes in SAMPLE_SIZES[:1 if is_static else None]]
+    for node in graph:
+        for body in node.primitive.bodies:
+            yield from heavy_problems(body.topology, replace(context, options=BuildOptions(), given={}))
+        if node.selection is None or not node.primitive.is_heavy:
+            continue
+        for sample in samples:
+            problem = sample.problem(node, problem_of(graph, node, context), node.primitive.value_inputs)
+            if sample.is_inferred(node) and all(layout.count for layout in problem.outputs):
+                yield node.id, problem
