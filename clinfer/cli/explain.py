@@ -24,12 +24,20 @@ _TIMED_RUNS = 3
 @dataclass(frozen=True)
 class NodeTime:
     """Microseconds of one primitive on the device and on the host, the least of several inferences; the kernel
-    that ran, and the shapes of the outputs (empty where it did not run)."""
+    that ran, and the shapes of the outputs (empty where it did not run); what that kernel was estimated to take, and
+    the least that any takes on the device (0 where nobody can tell)."""
 
     device_us: float
     host_us: float
     kernel: str
     shapes: tuple[str, ...]
+    estimated_us: float = 0.0
+    roofline_us: float = 0.0
+
+    @property
+    def of_peak(self) -> float | None:
+        """The part of what the device could do that was reached; None: nobody can tell."""
+        return self.roofline_us / self.device_us if self.roofline_us and self.device_us else None
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,8 @@ def _measure(compiled: CompiledModel, arrays: list[np.ndarray]) -> tuple[dict[st
 
 def _node_time(rows: tuple[NodeProfile, ...]) -> NodeTime:
     return NodeTime(min(row.device_ns for row in rows) / 1e3, min(row.host_ns for row in rows) / 1e3,
-                    rows[-1].kernel, tuple(show(shape) for shape in rows[-1].shapes))
+                    rows[-1].kernel, tuple(show(shape) for shape in rows[-1].shapes),
+                    rows[-1].estimated_ns / 1e3, rows[-1].roofline_ns / 1e3)
 
 
 def time_key(node: ExplainedNode, inside: str = "") -> str:
@@ -112,5 +121,8 @@ def as_data(report: Report) -> dict[str, object]:
 
 def _time_data(report: Report, key: str) -> dict[str, object]:
     time = report.times.get(key)
-    return {"device_us": time.device_us if time else None, "host_us": time.host_us if time else None,
-            "ran": time.kernel if time else None, "ran_shapes": time.shapes if time else ()}
+    if time is None:
+        return {**dict.fromkeys(("device_us", "host_us", "estimated_us", "roofline_us", "of_peak", "ran")),
+                "ran_shapes": ()}
+    return {"device_us": time.device_us, "host_us": time.host_us, "estimated_us": time.estimated_us,
+            "roofline_us": time.roofline_us, "of_peak": time.of_peak, "ran": time.kernel, "ran_shapes": time.shapes}

@@ -56,7 +56,7 @@ def _print_primitives(report: Report, selection: Selection) -> None:
     lines = _sorted(report, selection.sorting)
     shown = lines[:selection.top]
     timed = bool(report.times)
-    columns = ("primitive", "type", "kernel", *(("us", "share") if timed else ()), "output")
+    columns = ("primitive", "type", "kernel", *(("us", "share", "of peak") if timed else ()), "output")
     print_table(_title(selection.sorting, timed), columns, [_row(report, line) for line in shown])
     if len(shown) < len(lines):
         print_line(f"{len(lines) - len(shown)} more primitives: --top {len(lines)} shows them, --all the reasons too")
@@ -95,14 +95,17 @@ def _line(report: Report, name: str, node: ExplainedNode) -> _Line:
 
 
 def _row(report: Report, line: _Line) -> tuple[str, ...]:
-    times = (f"{line.device_us:.1f}", f"{line.device_us / (report.total_us or 1.0):.1%}") if report.times else ()
+    peak = report.times[line.name].of_peak if line.name in report.times else None
+    times = (f"{line.device_us:.1f}", f"{line.device_us / (report.total_us or 1.0):.1%}",
+             "-" if peak is None else f"{peak:.0%}") if report.times else ()
     return (line.name, line.node.type, line.ran, *times, " ".join(line.shapes))
 
 
 def _print_reasons(report: Report) -> None:
     nodes = tuple(node for _, node in all_nodes(report.explanation))
-    print_table("kernels", ("primitive", "kernel", "estimate", "layout"), [
-        (name, kernel.name, show_time(kernel.cost), " ".join(node.outputs))
+    print_table("kernels", ("primitive", "kernel", "estimate", "measured", "layout"), [
+        (name, kernel.name, show_time(kernel.cost), "-" if kernel.measured is None else show_time(kernel.measured),
+         " ".join(node.outputs))
         for name, node in all_nodes(report.explanation) for kernel in node.kernels])
     print_table("kernels passed over", ("kernel", "reason", "how often", "primitives"),
                 _passed_over(nodes))
@@ -185,6 +188,9 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows += [("not fused", f"with {primitive}: {reason}") for primitive, reason in node.unfused]
     rows += [("ran", f"{time.kernel} for {' '.join(time.shapes) or 'nothing'}"),
              ("device time", f"{time.device_us:.1f} us, on the host {time.host_us:.1f} us")] if time else []
+    rows += [("estimated", show_time(time.estimated_us * 1e3)),
+             ("least time on the device", f"{show_time(time.roofline_us * 1e3)} ({time.of_peak:.0%} of peak)")
+             ] if time and time.of_peak is not None else []
     rows += [("input", f"{i.primitive}{f':{i.output}' * bool(i.output)} {i.layout}{' constant' * i.is_constant}")
              for i in node.inputs]
     rows += [("output", layout) for layout in node.outputs]

@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.kernels.implementation import Implementation
+from clinfer.kernels.tuned import problem_roofline
 from clinfer.program.history import Removal
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.event import Event
@@ -26,7 +29,8 @@ class NodeProfile:
     `device_ns`: nanoseconds from start to end of its kernels, summed. `host_ns`: nanoseconds of planning it (none
     where the plan was known) and of launching its kernels. A primitive that runs a body does not count the body's,
     which follow it. `shapes` of its outputs, empty where it did not run. `within`: the name of the model's primitive
-    in whose body it is, empty for those that are in none.
+    in whose body it is, empty for those that are in none. `estimated_ns`: what the kernel that ran was estimated to
+    take; `roofline_ns`: below what no kernel gets on the device; both 0 where no kernel ran.
     """
 
     name: str
@@ -38,6 +42,8 @@ class NodeProfile:
     host_ns: int = 0
     shapes: tuple[StaticShape, ...] = ()
     within: str = ""
+    estimated_ns: float = 0.0
+    roofline_ns: float = 0.0
 
 
 @dataclass
@@ -46,6 +52,7 @@ class _Record:
 
     host_ns: int = 0
     kernel: str = ""
+    implementation: Implementation | None = None
     events: list[Event] = field(default_factory=list)
 
 
@@ -78,7 +85,8 @@ class Profiler:
         """Note a launch of a kernel of the network's table."""
         record = self._record(self._nodes[kernel])
         record.host_ns += host_ns
-        record.kernel = self._implementations[kernel].name
+        record.implementation = self._implementations[kernel]
+        record.kernel = record.implementation.name
         record.events.append(event)
 
     def profile(self, bodies: Mapping[tuple[int, int], tuple[NodeProfile, ...]]) -> tuple[NodeProfile, ...]:
@@ -104,7 +112,26 @@ class Profiler:
             profiled_name(node), type(node.primitive).__name__, node.primitive.origin, self._status(node, record),
             IN_PLACE if self._is_in_place(node, record) else _kernel(node, record),
             sum(event.duration_ns for event in record.events), record.host_ns,
-            tuple(self._shapes[t] for t in node.outputs if t in self._shapes) if self._shapes is not None else ())
+            tuple(self._shapes[t] for t in node.outputs if t in self._shapes) if self._shapes is not None else (),
+            "", *self._expected(node, record))
+
+    def _expected(self, node: ProgramNode, record: _Record) -> tuple[float, float]:
+        """What the kernel that ran was estimated to take, and the least that any takes; 0 where nobody can tell."""
+        known, made = self._shapes, record.implementation
+        if known is None or made is None:
+            return 0.0, 0.0
+
+        def sized(layout: Layout, tensor: int) -> Layout:
+            return layout if layout.is_static or tensor not in known else layout.with_shape(known[tensor])
+        inputs = tuple(map(sized, made.problem.all_inputs, node.inputs))
+        own = len(made.problem.inputs)
+        problem = replace(made.problem, inputs=inputs[:own], tail_inputs=inputs[own:],
+                          outputs=tuple(map(sized, made.problem.outputs, node.outputs)))
+        try:
+            return made.candidate.estimate(problem), problem_roofline(problem)
+        except (ClinferError, ArithmeticError, LookupError, TypeError, ValueError):
+            # Some costs depend on values of inputs, which nobody noted.
+            return 0.0, 0.0
 
     def _is_in_place(self, node: ProgramNode, record: _Record) -> bool:
         """Whether the node ran without a launch, because it would have copied bytes to where they are."""

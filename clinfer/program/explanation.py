@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clinfer.kernels.implementation import Implementation
+from clinfer.kernels.tuned import measured
 from clinfer.program.history import Removal
 from clinfer.topology import attributes_of
 
@@ -13,12 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExplainedKernel:
-    """A kernel that may be launched for a primitive: its estimated nanoseconds for the usual sizes, and its `.cl` files
-    as (package, file)."""
+    """A kernel that may be launched for a primitive: its estimated nanoseconds for the usual sizes, its `.cl` files as
+    (package, file), and where sizes are fixed what the tables of measured times have of it."""
 
     name: str
     cost: float
     sources: tuple[tuple[str, str], ...]
+    measured: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def explain_program(program: Program) -> Explanation:
 
 def _node(program: Program, node: ProgramNode) -> ExplainedNode:
     costs = dict(node.costs)
-    kernels = tuple(ExplainedKernel(i.name, costs.get(i.name, 0.0), _sources(node, index))
+    kernels = tuple(ExplainedKernel(i.name, costs.get(i.name, 0.0), _sources(node, index), _measured(i))
                     for index, i in enumerate(node.implementations))
     return ExplainedNode(
         node.primitive.id, type(node.primitive).__name__, node.primitive.origin, node.kind, node.segment,
@@ -101,6 +104,11 @@ def _node(program: Program, node: ProgramNode) -> ExplainedNode:
         tuple((name, str(value)) for name, value in attributes_of(node.primitive) if _is_plain(value)),
         tuple(explain_program(body) for body in node.bodies), node.unfused,
         node.implementation_type, node.refused_types)
+
+
+def _measured(implementation: Implementation) -> float | None:
+    entry = measured(implementation.candidate, implementation.problem) if implementation.problem.is_static else None
+    return None if entry is None else entry.measured
 
 
 def _is_plain(value: object) -> bool:
