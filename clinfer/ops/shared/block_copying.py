@@ -20,7 +20,7 @@ class CopyBlocks(CopyKernel):
     """Blocks of 16 lanes, shifted by what the places of the first channels in their blocks differ."""
 
     way = "blocks"
-    efficiency = 0.15
+    efficiency = 0.4
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
