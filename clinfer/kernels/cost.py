@@ -12,6 +12,10 @@ CACHED_BYTES = 8 << 20
 """So many bytes of what a kernel moves are in a cache, because they were used just before or are used again."""
 
 
+REORDER_FLOPS = 12.0
+"""Operations in the time of which a reorder moves a byte on a CPU, that of finding each element's place above all."""
+
+
 def time_of(device: Ceilings, *, flops: float = 0.0, peak: float | None = None, efficiency: float = 1.0,
             nbytes: float = 0.0, bandwidth: float = 1.0, launches: int = 1) -> float:
     """Nanoseconds of `flops` operations at a share `efficiency` of `peak` (operations per nanosecond, by default those
@@ -35,6 +39,11 @@ def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = Fa
 def _overlapped(computing: float, moving: float) -> float:
     """The time of both at once: the shorter one is never hidden wholly."""
     return max(computing, moving) + min(computing, moving) / 8
+
+
+def reorder_time(device: Ceilings, nbytes: int) -> float:
+    """Nanoseconds of bringing a tensor into another layout, which reads and writes so many bytes in all."""
+    return time_of(device, flops=REORDER_FLOPS * nbytes, nbytes=nbytes)
 
 
 def show_time(nanoseconds: float) -> str:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.kernels.contract import Problem
+from clinfer.kernels.cost import reorder_time
 from clinfer.kernels.selector import Judged, Selection, alternatives
 from clinfer.ops import kernels_of
-from clinfer.ops.reorder import reorder_time
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.sample_sizes import Sample

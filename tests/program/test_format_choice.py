@@ -9,11 +9,12 @@ import pytest
 
 from clinfer.base.shape import ANY
 from clinfer.kernels import selector
+from clinfer.kernels.cost import reorder_time
 from clinfer.ops.concat import Concat
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.pooling import MaxPool
-from clinfer.ops.reorder import Reorder, reorder_time
+from clinfer.ops.reorder import Reorder
 from clinfer.ops.reshape import Reshape
 from clinfer.program import format_choice
 from clinfer.program.format_choice import Way, choose_formats

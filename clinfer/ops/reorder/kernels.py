@@ -21,16 +21,13 @@ from clinfer.kernels.contract import (
     input_operand,
     output_operand,
 )
-from clinfer.kernels.cost import time_of
+from clinfer.kernels.cost import reorder_time
 from clinfer.ops.reorder.op import Reorder
 from clinfer.ops.reorder.walk import LIMITS, TILE, blocks_between, rank_between, run_between, walk_between
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.views import static
-from clinfer.runtime.ceilings import Ceilings
 
 _LARGEST_RANK = 10
-_FLOPS_PER_BYTE = 12.0
-"""Operations in the time of which a CPU moves a byte, that of finding each element's place above all."""
 _REFERENCE_TIMES = 10.0
 """How many times longer the reference takes."""
 _CPU_BYTES = 256
@@ -65,11 +62,6 @@ class ReorderProblem(Problem):
         """One run of bytes, where both layouts hold the same elements in the same order."""
         walks = self.is_static and self.blocks is not None and self.no_walk is None
         return Move(0, 0, run_between(self.inputs[0], self.outputs[0], self.blocks or {}) if walks else None)
-
-
-def reorder_time(device: Ceilings, nbytes: int) -> float:
-    """Nanoseconds of reading and writing so many bytes in all."""
-    return time_of(device, flops=_FLOPS_PER_BYTE * nbytes, nbytes=nbytes)
 
 
 class Tiles(Kernel[ReorderProblem, None]):

@@ -230,7 +230,7 @@ class Reference(AxisKernel[OpenAxes]):
     """One work-item per result."""
 
     suffix = file = "ref"
-    efficiency = 0.02
+    efficiency = 0.1
 
     def configs(self, problem: AxisProblem) -> tuple[OpenAxes, ...]:
         return (OpenAxes(problem.axes is None),)
