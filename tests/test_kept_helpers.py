@@ -7,10 +7,11 @@ import pytest
 
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.helper import HelperFailure
+from clinfer.runtime.program import BuildJob
 from tests import kept_helpers
 from tests.kept_helpers import KeptHelper
 
-BUILD = ("build", "kernel void put(global int* x) { x[0] = 1; }", "")
+BUILD = ("build", BuildJob("kernel void put(global int* x) { x[0] = 1; }"))
 
 
 @pytest.fixture

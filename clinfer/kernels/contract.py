@@ -20,6 +20,7 @@ from clinfer.base.layout import NO_PADDING, Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels import tuned
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology.primitive import Primitive
 
@@ -180,6 +181,7 @@ class Stage:
     `tail_views`, of the stage that stores output 0: how each tail input is seen, stretched to the output's view, axis
     by axis (`include/tails.cl`). None: the stage applies no tails.
     `move`: the stage only moves elements; all kernels of an operation that share formats must tell the same.
+    `recipe`: how the code is built.
     """
 
     source: str
@@ -191,6 +193,7 @@ class Stage:
     move: Move | None = None
     entry: str = ""
     package: str = ""
+    recipe: Recipe = USUAL
 
     @property
     def function(self) -> str:

@@ -62,6 +62,9 @@ def stage_with_code(stage: Stage, code: StageCode, problem: Problem) -> StageImp
     """A stage whose code was generated for this problem. Errors: ClinferError for the code of another stage."""
     operands = _operands(stage, problem)
     code.check_fields(operands, stage.arguments)
+    if code.recipe != stage.recipe:
+        raise ClinferError("the code of a stage was built by another recipe", where=code.kernel_id,
+                           values={"recipe": code.recipe, "wanted": stage.recipe})
     return StageImpl(code, tuple(operand.buffer for operand in operands),
                      (kernel_folder(stage, problem.primitive), stage.source))
 

@@ -26,6 +26,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Operand, Problem, Stage
+from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.kernels.tails import tail_macros, tail_operands
 from clinfer.topology.primitive import Primitive
 
@@ -40,12 +41,13 @@ class StageCode:
 
     `kernel_id` is the name of the kernel function, unique by content. `fields` are the 32-bit
     integers of the argument block in order: (operand index, "size" | "pitch" | "offset", axis), or
-    (-1, argument name, 0).
+    (-1, argument name, 0). `recipe`: how the source is built.
     """
 
     kernel_id: str
     source: str
     fields: tuple[tuple[int, str, int], ...]
+    recipe: Recipe = USUAL
 
     def check_fields(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> None:
         """Raise ClinferError unless the argument block can be filled from such operands and arguments."""
@@ -145,9 +147,10 @@ def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageC
     for name, argument in stage.arguments.items():
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
     body = kernel_source(kernel_folder(stage, problem.primitive), stage.source)
-    identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body]).encode())
+    recipe = [] if stage.recipe == USUAL else [repr(stage.recipe)]
+    identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body, *recipe]).encode())
     kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"
-    return StageCode(kernel_id, _assemble(kernel_id, writer, len(tails), body), tuple(writer.fields))
+    return StageCode(kernel_id, _assemble(kernel_id, writer, len(tails), body), tuple(writer.fields), stage.recipe)
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:

@@ -2,6 +2,7 @@
 
 On disk, per device, driver and way of building, `batches/<digest of kernel ids>` holds one sealed program binary, and
 `index/<digest of kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
+`refused` holds what the driver cannot build.
 """
 from __future__ import annotations
 
@@ -16,23 +17,26 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import dump, log
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.kernels.jitter import StageCode, common_source
-from clinfer.runtime.builder import BuildJob, build_in_processes
+from clinfer.kernels.recipe import BUILD_OPTIONS, USUAL, Recipe
+from clinfer.kernels.refused_kernels import KernelBuildError, RefusedKernels
+from clinfer.runtime.builder import BuildResult, build_in_processes
 from clinfer.runtime.engine import Engine, Program
+from clinfer.runtime.program import BuildJob
 
 BATCH_KERNELS = 12
-BUILD_OPTIONS = "-cl-mad-enable"
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
 
 
 class KernelCache:
-    """The kernels of one engine; safe for use by several threads."""
+    """The kernels of one engine, `refused` those that its driver cannot build; safe for use by several threads."""
 
     def __init__(self, engine: Engine) -> None:
         # Weak, because the table of caches below must not keep engines alive.
         self._engine_ref = weakref.ref(engine)
         self._programs: dict[str, Program] = {}
         self._lock = threading.Lock()
+        self.refused = RefusedKernels(lambda: self._folder("refused"))
 
     @property
     def _engine(self) -> Engine:
@@ -46,104 +50,134 @@ class KernelCache:
         return self._programs[kernel_id]
 
     def prepare(self, codes: Iterable[StageCode]) -> None:
-        """Have every kernel ready: from memory, from disk, or built now."""
+        """Have every kernel ready: from memory, from disk, or built now. KernelBuildError for those that cannot be
+        built; the others are ready then, too."""
         with self._lock:
             wanted = {code.kernel_id: code for code in codes if code.kernel_id not in self._programs}
             _dump(wanted.values())
-            missing = [code for code in wanted.values() if not self._load(code.kernel_id)]
+            refused = {each: reason for each, code in wanted.items() if (reason := self.refusal(code))}
+            missing = [code for each, code in wanted.items() if each not in refused and not self._load(code)]
             if missing:
-                self._build(missing)
+                refused |= self._build(missing)
+        if refused:
+            raise KernelBuildError("kernels cannot be built", where=f"device {self._engine.device}", values=refused,
+                                   hint="CLINFER_DEBUG=1 prints the compiler's log, CLINFER_DEBUG=4 the source")
 
-    def adopt(self, binaries: Iterable[bytes]) -> None:
-        """Have the kernels of programs that were built earlier ready; ClinferError for a binary that is foreign."""
+    def adopt(self, binaries: Iterable[tuple[StageCode, bytes]]) -> None:
+        """Have the kernels of programs that were built earlier ready, each given with the code of one of its kernels;
+        ClinferError for a binary that is foreign."""
         with self._lock:
-            for binary in binaries:
-                program = self._engine.load_binary(binary, what="a kernel binary of a compiled blob")
+            for code, binary in binaries:
+                program = self._engine.load_binary(binary, code.recipe.load_options,
+                                                   what="a kernel binary of a compiled blob")
                 for kernel_id in program.kernel_names:
                     self._programs.setdefault(kernel_id, program)
 
     # -- kernels built elsewhere ----------------------------------------------------------------
 
-    def source(self, batch: Sequence[StageCode]) -> str:
-        """The text of a program with these kernels."""
-        return _source(self._engine, batch)
+    def refusal(self, code: StageCode) -> str | None:
+        """Why a kernel need not be tried: what its recipe requires, or what is known of it; None: it may be built."""
+        return code.recipe.refusal(self._engine.capabilities) or self.refused.reason(code.kernel_id)
+
+    def job(self, batch: Sequence[StageCode]) -> BuildJob:
+        """The building of a program with these kernels, which have one recipe."""
+        recipe = batch[0].recipe
+        return recipe.job("\n".join([device_macros(self._engine, recipe), common_source(),
+                                     *(code.source for code in batch)]))
 
     def missing(self, codes: Iterable[StageCode]) -> list[StageCode]:
         """Those of the kernels that are neither in memory nor on disk; what was on disk is loaded."""
         with self._lock:
-            return [code for code in codes if not self._load(code.kernel_id)]
+            return [code for code in codes if not self._load(code)]
 
     def keep(self, batch: Sequence[StageCode], binary: bytes) -> None:
-        """Take over a program that a helper process built of `source(batch)`; ClinferError if it is unusable."""
-        program = self._engine.load_binary(binary)
+        """Take over a program that a helper process built by `job(batch)`; ClinferError if it is unusable."""
+        program = self._engine.load_binary(binary, batch[0].recipe.load_options)
         with self._lock:
             self._keep(batch, program, binary)
 
     # -- building -------------------------------------------------------------------------------
 
-    def _build(self, codes: Sequence[StageCode]) -> None:
-        batches = _batches(codes)
+    def _build(self, codes: Sequence[StageCode]) -> dict[str, str]:
+        """Build kernels, in batches and those of failed batches one by one; why some cannot be built."""
+        batches = [batch for alike in by_recipe(codes) for batch in _batches(alike)]
         log(1, f"building {len(codes)} kernels in {len(batches)} batches")
-        jobs = [BuildJob(_source(self._engine, batch), BUILD_OPTIONS) for batch in batches]
+        jobs = [self.job(batch) for batch in batches]
         results = build_in_processes(self._engine.device, jobs, workers=self._engine.build_workers)
-        for batch, result in zip(batches, results, strict=True):
-            program = self._accepted(result.binary)
-            if program is None or result.binary is None:
-                self._build_singly(batch)
-            else:
-                self._keep(batch, program, result.binary)
+        failed = [(batch, result) for batch, result in zip(batches, results, strict=True)
+                  if not self._take(batch, result)]
+        left = [(code, result) for batch, result in failed if len(batch) == 1 or not result.is_refused
+                for code in batch]
+        apart = [code for batch, result in failed if len(batch) > 1 and result.is_refused for code in batch]
+        left += [(code, result) for code, result in zip(apart, self._build_apart(apart), strict=True)
+                 if not self._take([code], result)]
+        refused = {code.kernel_id: self._build_here(code, result) for code, result in left}
+        return {kernel_id: reason for kernel_id, reason in refused.items() if reason}
 
-    def _accepted(self, binary: bytes | None) -> Program | None:
-        """The program of a helper's binary, unless its build failed or the driver refuses what it made itself."""
-        if binary is None:
-            return None
+    def _build_apart(self, codes: Sequence[StageCode]) -> list[BuildResult]:
+        """Build kernels one by one, out of this process: one of them may crash the driver."""
+        return build_in_processes(self._engine.device, [self.job([code]) for code in codes],
+                                  workers=self._engine.build_workers, isolated=True) if codes else []
+
+    def _take(self, batch: Sequence[StageCode], result: BuildResult) -> bool:
+        """Keep the program of a build, unless that failed or the driver refuses what it made itself."""
+        if result.binary is None:
+            return False
         try:
-            return self._engine.load_binary(binary)
+            program = self._engine.load_binary(result.binary, batch[0].recipe.load_options)
         except ClinferError as error:
             log(1, f"the driver refuses the binary of a batch: {error.what}")
-            return None
+            return False
+        self._keep(batch, program, result.binary)
+        return True
 
-    def _build_singly(self, batch: Sequence[StageCode]) -> None:
-        """Build the kernels of a failed batch here, one by one, so that an error names the kernel."""
-        for code in batch:
-            try:
-                program = self._engine.build_program(_source(self._engine, [code]), BUILD_OPTIONS)
-            except ClinferError as error:
-                raise error.at(f"kernel {code.kernel_id}") from None
-            self._keep([code], program, program.binary)
+    def _build_here(self, code: StageCode, result: BuildResult) -> str | None:
+        """Build a kernel in this process where no other could be had, or made what is of no use here; why it cannot be
+        built."""
+        if result.is_refused:
+            return self.refused.add(code.kernel_id, str(result.error))
+        try:
+            program = self._engine.build(self.job([code]))
+        except ClinferError as error:
+            return self.refused.add(code.kernel_id, str(error.values.get("log", error)))
+        self._keep([code], program, program.binary)
+        return None
 
     def _keep(self, batch: Sequence[StageCode], program: Program, binary: bytes) -> None:
         for code in batch:
             self._programs[code.kernel_id] = program
         if knobs.cache_enabled():
-            self._store([code.kernel_id for code in batch], binary)
+            self._store(batch, binary)
 
     # -- disk -----------------------------------------------------------------------------------
 
-    def _folder(self, part: str) -> TrustedFolder:
-        identity = (self._engine.device.driver_key, device_macros(self._engine), BUILD_OPTIONS)
+    def _folder(self, part: str, recipe: Recipe = USUAL) -> TrustedFolder:
+        identity = (self._engine.device.driver_key, device_macros(self._engine, recipe), BUILD_OPTIONS,
+                    *([] if recipe == USUAL else [recipe]))
         return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
 
-    def _store(self, kernel_ids: Sequence[str], binary: bytes) -> None:
+    def _store(self, batch: Sequence[StageCode], binary: bytes) -> None:
+        kernel_ids, recipe = [code.kernel_id for code in batch], batch[0].recipe
         name = _digest("\n".join(sorted(kernel_ids)))
-        self._folder("batches").write(name, [binary])
-        index = self._folder("index")
+        self._folder("batches", recipe).write(name, [binary])
+        index = self._folder("index", recipe)
         for kernel_id in kernel_ids:
             index.write(_digest(kernel_id), [name.encode()])
 
-    def _load(self, kernel_id: str) -> bool:
+    def _load(self, code: StageCode) -> bool:
         """Load the batch that holds a kernel; whether the kernel is there now."""
+        kernel_id, recipe = code.kernel_id, code.recipe
         if kernel_id in self._programs:
             return True
         if not knobs.cache_enabled():
             return False
-        name = (self._folder("index").read(_digest(kernel_id), _LARGEST_NOTE) or b"").decode("latin-1")
-        batches = self._folder("batches")
+        name = (self._folder("index", recipe).read(_digest(kernel_id), _LARGEST_NOTE) or b"").decode("latin-1")
+        batches = self._folder("batches", recipe)
         content = batches.read(name, _LARGEST_BINARY)
         if content is None:
             return False
         try:
-            program = self._engine.load_binary(content)
+            program = self._engine.load_binary(content, recipe.load_options)
             names = program.kernel_names
             if kernel_id not in names:
                 raise ClinferError(f"it does not hold {kernel_id}")
@@ -172,14 +206,19 @@ def _batches(codes: Sequence[StageCode]) -> list[list[StageCode]]:
     return batches
 
 
-def _source(engine: Engine, batch: Sequence[StageCode]) -> str:
-    return "\n".join([device_macros(engine), common_source(), *(code.source for code in batch)])
+def by_recipe(codes: Iterable[StageCode]) -> list[list[StageCode]]:
+    """Kernels that may share programs."""
+    groups: dict[Recipe, list[StageCode]] = {}
+    for code in codes:
+        groups.setdefault(code.recipe, []).append(code)
+    return list(groups.values())
 
 
-def device_macros(engine: Engine) -> str:
-    """What kernels may ask about the device."""
+def device_macros(engine: Engine, recipe: Recipe = USUAL) -> str:
+    """What kernels of a recipe may ask about the device."""
     able = engine.capabilities
-    lines = [f"#define CLINFER_SUBGROUPS {int('khr' in able.subgroup_builtins)}",
+    has_subgroups = "khr" in able.subgroup_builtins and able.subgroup_option in ("", *recipe.options)
+    lines = [f"#define CLINFER_SUBGROUPS {int(has_subgroups)}",
              f"#define CLINFER_FP16 {int(able.fp16)}",
              f"#define CLINFER_PREFETCH {int(able.builtin_prefetch)}"]
     if able.fp64:

@@ -19,7 +19,8 @@ from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import TuningResult
-from clinfer.kernels.kernel_cache import BUILD_OPTIONS, kernel_cache_of
+from clinfer.kernels.jitter import StageCode
+from clinfer.kernels.kernel_cache import by_recipe, kernel_cache_of
 from clinfer.kernels.specialisation import TuningTask, rivals
 from clinfer.kernels.tuner import keep_result, known_result, reference_for, trial_of
 from clinfer.runtime.engine import Engine
@@ -140,7 +141,7 @@ class Specialiser:
                 faster.append((job, winner))
         ready = self._build([each for job, winner in faster for each in _needed(job.task, winner)])
         for job, winner in faster:
-            _settle(job, winner if ready else None)
+            _settle(job, winner if ready or self._build(_needed(job.task, winner)) else None)
 
     @staticmethod
     def _tell(task: TuningTask, failure: Exception) -> None:
@@ -150,7 +151,8 @@ class Specialiser:
 
     def _winner(self, task: TuningTask) -> Implementation | None:
         """The faster implementation, if there is one."""
-        candidates = rivals(task)
+        candidates = [each for each in rivals(task)
+                      if each is task.present or not any(map(self._kernels.refusal, _codes([each])))]
         if len(candidates) < 2:
             return None
         result = known_result(candidates, task.problem) or self._measured(task, candidates)
@@ -162,24 +164,40 @@ class Specialiser:
         if reference.candidate.estimate(reference.problem) > LONGEST_REFERENCE_NS:
             raise ClinferError("the reference kernel takes too long to compare results with")
         trial = trial_of(candidates, task.problem, reference, self._kernels)
-        result: TrialResult | None = self._request("trial", trial)
+        try:
+            result: TrialResult | None = self._request("trial", trial)
+        except HelperFailure:
+            self._refuse_unbuildable(candidates)
+            raise
         if result is None:
             raise ClinferError("the device has no room to time kernels")
         for error in result.errors:
             self._tell(task, HelperFailure(error))
+        self._refuse_unbuildable([each for each, times in zip(candidates, result.times, strict=True) if times is None])
         keep_result(candidates, task.problem, result, self._device.driver_version, is_alone=False)
         return result
 
+    def _refuse_unbuildable(self, candidates: Sequence[Implementation]) -> None:
+        """Find out of implementations that failed which of their kernels the driver cannot build."""
+        for code in self._kernels.missing(_codes(candidates)):
+            if self._closed:
+                return
+            try:
+                binary, error = self._request("build", self._kernels.job([code]))
+            except HelperFailure as failure:
+                binary, error = None, str(failure)
+            if binary is None:
+                self._kernels.refused.add(code.kernel_id, error)
+                self._kernels.refused.keep([code.kernel_id])
+
     def _build(self, implementations: Sequence[Implementation]) -> bool:
         """Have the kernels of implementations ready, built by the helper; whether they are."""
-        codes = {stage.code.kernel_id: stage.code for each in implementations for stage in each.stages}
         try:
-            missing = self._kernels.missing(codes.values())
-            if missing:
-                binary, error = self._request("build", self._kernels.source(missing), BUILD_OPTIONS)
+            for alike in by_recipe(self._kernels.missing(_codes(implementations))):
+                binary, error = self._request("build", self._kernels.job(alike))
                 if binary is None:
                     raise HelperFailure(str(error))
-                self._kernels.keep(missing, binary)
+                self._kernels.keep(alike, binary)
         except Exception as failure:
             log(1, f"specialised kernels cannot be had: {failure}")
             return False
@@ -213,6 +231,11 @@ def choose(result: TrialResult) -> int:
         if times and held and (min(times) <= MARGIN * min(held) and median(times) <= MARGIN * median(held)):
             best = number
     return best
+
+
+def _codes(implementations: Sequence[Implementation]) -> list[StageCode]:
+    """The kernels of implementations, each once."""
+    return list({stage.code.kernel_id: stage.code for each in implementations for stage in each.stages}.values())
 
 
 def _settle(job: Job, faster: Implementation | None) -> None:

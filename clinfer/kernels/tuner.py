@@ -12,7 +12,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.tracing import warn_once
 from clinfer.kernels.contract import BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
-from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache
+from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.selector import is_able
 from clinfer.kernels.tuned import config_text, subject_of, way_of, wrong_results
 from clinfer.runtime.helper import Helper
@@ -104,7 +104,7 @@ def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: 
             "bytes": sum(sizes.values()), "most": LARGEST_TRIAL})
     buffers = tuple(TrialBuffer(nbytes, layout, ref.index, ref.index if ref.kind == "output" else None)
                     for (ref, layout), nbytes in sizes.items())
-    return Trial(tuple(parts[:-1]), buffers, parts[-1], BUILD_OPTIONS, problem.capabilities.ceilings.wait)
+    return Trial(tuple(parts[:-1]), buffers, parts[-1], problem.capabilities.ceilings.wait)
 
 
 def _part(implementation: Implementation, problem: Problem, kernels: KernelCache,
@@ -112,6 +112,7 @@ def _part(implementation: Implementation, problem: Problem, kernels: KernelCache
     """One candidate of a trial; the buffers that it needs are added to `sizes`."""
     own = implementation.candidate.in_own_formats(problem)
     lowered = implementation.candidate.lower(own)
+    programs = by_recipe(stage.code for stage in implementation.stages)
     launches = []
     for part, launch in zip(implementation.stages, bind(implementation, own, lowered), strict=True):
         numbers = []
@@ -120,9 +121,10 @@ def _part(implementation: Implementation, problem: Problem, kernels: KernelCache
             sizes[buffer, layout] = max(nbytes, sizes.get((buffer, layout), 0))
             numbers.append(list(sizes).index((buffer, layout)))
         if 0 not in launch.work.global_size:
-            launches.append(TrialLaunch(launch.kernel_id, tuple(numbers), launch.block, launch.work.global_size,
-                                        launch.work.local_size))
-    return TrialCandidate(kernels.source([stage.code for stage in implementation.stages]), tuple(launches))
+            program = next(number for number, codes in enumerate(programs) if part.code in codes)
+            launches.append(TrialLaunch(program, launch.kernel_id, tuple(numbers), launch.block,
+                                        launch.work.global_size, launch.work.local_size))
+    return TrialCandidate(tuple(map(kernels.job, programs)), tuple(launches))
 
 
 def _buffer(buffer: BufferRef, problem: Problem, scratch: Sequence[int]) -> tuple[Layout | None, int]:

@@ -1,7 +1,7 @@
 """The main program of a helper process: `python -m clinfer.runtime.build_worker`.
 
 Reads the device's identity and its own niceness, answers None (ready) or the reason why not, then serves messages:
-("build", source, options) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
+("build", BuildJob) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
 ("trial", Trial) -> its TrialResult, or None where the device had no room for it.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clinfer.runtime.device import DeviceInfo, available_devices
 from clinfer.runtime.helper import receive, send
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import run_probe
-from clinfer.runtime.program import BuildFailure, binary_of, compile_source
+from clinfer.runtime.program import BuildFailure, binary_of, compile_job
 from clinfer.runtime.trial import Trial, TrialBench, TrialResult
 
 
@@ -72,11 +72,11 @@ def _find(identity: tuple[str, ...]) -> DeviceInfo:
     raise LookupError(f"it does not see {identity}")
 
 
-def _serve(device: DeviceInfo, bench: Bench, message: tuple[str, ...]) -> Any:
+def _serve(device: DeviceInfo, bench: Bench, message: tuple[Any, ...]) -> Any:
     if message[0] == "probe":
         return run_probe(bench, message[1])
     try:
-        program = compile_source(bench.context, bench.device, message[1], message[2])
+        program = compile_job(bench.context, bench.device, message[1])
         return binary_of(program, device), None
     except (BuildFailure, cl.Error) as failure:
         return None, str(failure)

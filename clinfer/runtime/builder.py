@@ -14,33 +14,33 @@ import pyopencl as cl
 
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.helper import Helper, HelperFailure
-from clinfer.runtime.program import BuildFailure, binary_of, compile_source
-
-
-@dataclass(frozen=True)
-class BuildJob:
-    """One program to build."""
-
-    source: str
-    options: str = ""
+from clinfer.runtime.program import BuildFailure, BuildJob, binary_of, compile_job
 
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A binary for `Engine.load_binary`, or the reason why there is none (the compiler's log, a crash)."""
+    """A binary for `Engine.load_binary`, or the reason why there is none (the compiler's log, a crash); `was_tried`:
+    False where no helper process could be started."""
 
     binary: bytes | None
     error: str | None = None
+    was_tried: bool = True
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the driver was asked and made nothing."""
+        return self.binary is None and self.was_tried
 
 
-def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0,
-                       timeout: float = 300.0) -> list[BuildResult]:
+def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0, timeout: float = 300.0,
+                       isolated: bool = False) -> list[BuildResult]:
     """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
-    others are built all the same. A single job is built in this process. An interrupt ends the processes.
+    others are built all the same. A single job is built in this process, unless it is to be `isolated` or rewrites
+    what the driver made. An interrupt ends the processes.
     """
-    if len(jobs) == 1:
+    if len(jobs) == 1 and not isolated and not jobs[0].rewrites:
         return [_build_here(device, jobs[0])]
     results: list[BuildResult | None] = [None] * len(jobs)
     pending = iter(enumerate(jobs))
@@ -81,7 +81,10 @@ class _Line:
     def build(self, job: BuildJob) -> BuildResult:
         try:
             helper = self._helper = self._helper or Helper(self._device)
-            return BuildResult(*helper.request(("build", job.source, job.options), self._timeout))
+        except HelperFailure as failure:
+            return BuildResult(None, f"the build on {self._device} failed: {failure}", was_tried=False)
+        try:
+            return BuildResult(*helper.request(("build", job), self._timeout))
         except HelperFailure as failure:
             self.close()
             return BuildResult(None, f"the build on {self._device} failed: {failure}")
@@ -95,7 +98,7 @@ class _Line:
 def _build_here(device: DeviceInfo, job: BuildJob) -> BuildResult:
     try:
         context = cl.Context([device.cl_device])
-        program = compile_source(context, device.cl_device, job.source, job.options)
+        program = compile_job(context, device.cl_device, job)
         return BuildResult(binary_of(program, device))
     except (BuildFailure, cl.Error) as failure:
         return BuildResult(None, str(failure))

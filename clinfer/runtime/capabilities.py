@@ -60,12 +60,11 @@ class Capabilities:
     subgroup_builtins: tuple[str, ...]
     """Of khr (reduce, broadcast), khr_shuffle, intel_shuffle, intel_block_read."""
     subgroup_option: str
-    """Build option that kernels with sub-groups need."""
+    """Build option that kernels with sub-groups need: `kernels.recipe.with_sub_groups`."""
     struct_argument: bool
     builtin_prefetch: bool
     integer_dot_product: bool
-    integer_dot_product_option: str
-    """Build option that kernels with `dot` on char4 need."""
+    """`dot` on char4, in OpenCL C of some version."""
     int64_atomics: bool
     tensor_cores: bool
     """NVIDIA's warp-level matrix instructions and asynchronous copies, as inline PTX."""
@@ -120,10 +119,10 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     unit = device.cl_device
     subgroups = answers["subgroups"] or {"natural": 0, "required": [], "builtins": [], "option": ""}
     natural = int(subgroups["natural"])
-    dot = answers["integer_dot_product"]
     flags = {name: bool(answers[name]) for name in (
-        "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "int64_atomics", "tensor_cores",
-        "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
+        "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
+        "int64_atomics", "tensor_cores", "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts",
+        "buffers_in_place")}
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),
@@ -141,8 +140,6 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         subgroup_sizes=tuple(sorted({*map(int, subgroups["required"]), natural} - {0})),
         subgroup_builtins=tuple(map(str, subgroups["builtins"])),
         subgroup_option=str(subgroups["option"]),
-        integer_dot_product=bool(dot),
-        integer_dot_product_option=str(dot["option"]) if dot else "",
         usm_types=tuple(map(str, answers["usm"] or ())),
         image_channels=int(answers["image_channels"] or 0),
         ceilings=ceilings_of(answers, device.type, unit.max_compute_units),

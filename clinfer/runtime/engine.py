@@ -24,7 +24,7 @@ from clinfer.runtime.memory_types import (
     choose_allocation_type,
 )
 from clinfer.runtime.pointers import PointerCalls, Pointers, svm_calls, usm_calls
-from clinfer.runtime.program import BuildFailure, Program
+from clinfer.runtime.program import BuildFailure, BuildJob, Program
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.stream import Stream
 
@@ -152,11 +152,15 @@ class Engine:
 
     def build_program(self, source: str, options: str = "", what: str = "") -> Program:
         """Build OpenCL C; `what` names the kernels in errors (default: those the source spells out)."""
+        return self.build(BuildJob(source, options), what)
+
+    def build(self, job: BuildJob, what: str = "") -> Program:
+        """Do a build job; `what` as for `build_program`."""
         try:
-            built = programs.compile_source(self.cl_context, self.device.cl_device, source, options)
+            built = programs.compile_job(self.cl_context, self.device.cl_device, job)
         except BuildFailure as failure:
-            names = what or ", ".join(programs.entry_names(source)) or "a program"
-            raise programs.build_error(self.device, str(failure), names, options) from None
+            names = what or ", ".join(programs.entry_names(job.source)) or "a program"
+            raise programs.build_error(self.device, str(failure), names, job.options) from None
         return Program(built, self.device)
 
     def load_binary(self, binary: bytes, options: str = "", what: str = "a program's binary") -> Program:

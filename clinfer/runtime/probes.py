@@ -37,12 +37,9 @@ def _writes(section: str, *expected: int, **how: Any) -> Probe:
     return probe
 
 
-def _integer_dot_product(bench: Bench) -> dict[str, str] | None:
-    """The build option that the packed dot product needs, or None without it."""
-    for option in _LANGUAGE_OPTIONS:
-        if _writes("integer_dot_product", 135, 138, options=option)(bench):
-            return {"option": option}
-    return None
+def _integer_dot_product(bench: Bench) -> bool:
+    """Whether there is the packed dot product in one of the languages."""
+    return any(_writes("integer_dot_product", 135, 138, options=option)(bench) for option in _LANGUAGE_OPTIONS)
 
 
 def _usable_local_memory(bench: Bench) -> int:

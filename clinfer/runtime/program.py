@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from functools import partial
 
 import pyopencl as cl
@@ -24,6 +25,46 @@ _ENTRY = re.compile(r"\b(?:__)?kernel\b[^;{]*?\bvoid\s+(\w+)\s*\(", re.DOTALL)
 
 class BuildFailure(Exception):
     """Why a program did not build: the compiler's log, or what is wrong with a binary."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A change of a driver's binary that is text: each match of `pattern`, a regular expression of `re`, becomes
+    `replacement`. A binary without one is another than was thought of, and no program."""
+
+    pattern: str
+    replacement: str
+
+
+@dataclass(frozen=True)
+class BuildJob:
+    """One program to build; with `rewrites`, a second time of the changed binary."""
+
+    source: str
+    options: str = ""
+    rewrites: tuple[Rewrite, ...] = ()
+
+
+def compile_job(context: cl.Context, device: cl.Device, job: BuildJob) -> cl._cl._Program:
+    """Build one program; `BuildFailure` with the compiler's log, or with the rewrite that found nothing."""
+    program = compile_source(context, device, job.source, job.options)
+    if not job.rewrites:
+        return program
+    try:
+        rewritten = cl._cl._Program(context, [device], [_rewritten(_raw_binary(program, device), job.rewrites)])
+    except cl.Error as error:
+        raise BuildFailure(f"the driver refuses the rewritten binary: {error}") from None
+    return _build(rewritten, device, job.options)
+
+
+def _rewritten(binary: bytes, rewrites: tuple[Rewrite, ...]) -> bytes:
+    # Every byte is a character of Latin-1, so that what no rewrite touches stays as it is.
+    text = binary.decode("latin-1")
+    for rewrite in rewrites:
+        text, count = re.subn(rewrite.pattern, rewrite.replacement, text)
+        if not count:
+            raise BuildFailure(f"the driver's binary has nothing that matches {rewrite.pattern!r}")
+    return text.encode("latin-1")
 
 
 # pyopencl's own Program would read and write a cache on disk and warn about every remark of the compiler.
@@ -76,8 +117,12 @@ def _build_log(program: cl._cl._Program, device: cl.Device) -> str:
 
 def binary_of(program: cl._cl._Program, device: DeviceInfo) -> bytes:
     """The sealed binary of a built program."""
-    place = program.get_info(cl.program_info.DEVICES).index(device.cl_device)
-    return seal(bytes(program.get_info(cl.program_info.BINARIES)[place]), device)
+    return seal(_raw_binary(program, device.cl_device), device)
+
+
+def _raw_binary(program: cl._cl._Program, device: cl.Device) -> bytes:
+    place = program.get_info(cl.program_info.DEVICES).index(device)
+    return bytes(program.get_info(cl.program_info.BINARIES)[place])
 
 
 def entry_names(source: str) -> list[str]:

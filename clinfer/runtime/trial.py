@@ -20,7 +20,7 @@ import pyopencl as cl
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.runtime import driver
-from clinfer.runtime.program import BuildFailure, compile_source
+from clinfer.runtime.program import BuildFailure, BuildJob, compile_job
 
 POISON = 0xFF
 MOST_ROUNDS = 15
@@ -51,8 +51,10 @@ class TrialBuffer:
 
 @dataclass(frozen=True)
 class TrialLaunch:
-    """A launch: the kernel, the numbers of its buffers, its argument block (empty: none) and work sizes."""
+    """A launch: the number of its program, the kernel, the numbers of its buffers, its argument block (empty: none)
+    and work sizes."""
 
+    program: int
     entry: str
     buffers: tuple[int, ...]
     block: bytes
@@ -62,9 +64,9 @@ class TrialLaunch:
 
 @dataclass(frozen=True)
 class TrialCandidate:
-    """One candidate: the source of its kernels, and its launches in order."""
+    """One candidate: the programs that hold its kernels, and its launches in order."""
 
-    source: str
+    programs: tuple[BuildJob, ...]
     launches: tuple[TrialLaunch, ...]
 
 
@@ -76,7 +78,6 @@ class Trial:
     candidates: tuple[TrialCandidate, ...]
     buffers: tuple[TrialBuffer, ...]
     reference: TrialCandidate
-    options: str = ""
     wait_ns: float = 0.0
 
 
@@ -104,14 +105,14 @@ class TrialBench:
         self._context = context
         self._device = device
         self._queue = cl.CommandQueue(context, device)
-        self._programs: dict[tuple[str, str], cl._cl._Program] = {}
+        self._programs: dict[BuildJob, cl._cl._Program] = {}
 
     def run(self, trial: Trial) -> TrialResult:
         """Compare and time every candidate; an error of the device where the buffers cannot be had. If the reference
         fails, so does every candidate."""
         buffers = [self._buffer(buffer) for buffer in trial.buffers]
         try:
-            wanted = self._results(trial, self._ready(trial.reference, trial.options, buffers), buffers)
+            wanted = self._results(trial, self._ready(trial.reference, buffers), buffers)
         except _Failed as failure:
             return TrialResult((None,) * len(trial.candidates), (f"the reference kernel: {failure}",))
         errors: list[str] = []
@@ -119,7 +120,7 @@ class TrialBench:
         ready: list[_Ready | None] = []
         for number, candidate in enumerate(trial.candidates):
             try:
-                launches = self._ready(candidate, trial.options, buffers)
+                launches = self._ready(candidate, buffers)
                 difference = _difference(self._results(trial, launches, buffers), wanted)
                 if difference:
                     wrong.append((number, difference))
@@ -136,17 +137,16 @@ class TrialBench:
             cl.enqueue_copy(self._queue, buffer, np.ascontiguousarray(units))
         return buffer
 
-    def _ready(self, candidate: TrialCandidate, options: str, buffers: Sequence[cl.Buffer]) -> _Ready:
+    def _ready(self, candidate: TrialCandidate, buffers: Sequence[cl.Buffer]) -> _Ready:
         try:
-            program = self._program(candidate.source, options)
-            return [(self._kernel(program, launch, buffers), launch) for launch in candidate.launches]
+            programs = [self._program(job) for job in candidate.programs]
+            return [(self._kernel(programs[launch.program], launch, buffers), launch) for launch in candidate.launches]
         except (BuildFailure, cl.Error) as error:
             raise _Failed(str(error)) from None
 
-    def _program(self, source: str, options: str) -> cl._cl._Program:
-        program = self._programs.pop((source, options), None) or compile_source(
-            self._context, self._device, source, options)
-        self._programs[source, options] = program
+    def _program(self, job: BuildJob) -> cl._cl._Program:
+        program = self._programs.pop(job, None) or compile_job(self._context, self._device, job)
+        self._programs[job] = program
         if len(self._programs) > MOST_PROGRAMS:
             self._programs.pop(next(iter(self._programs)))
         return program

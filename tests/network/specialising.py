@@ -15,7 +15,7 @@ from clinfer.network.network import Network
 from clinfer.network.plan import Launch
 from clinfer.network.plan_cache import SeenPlan
 from clinfer.program.program import Program
-from clinfer.runtime.builder import BuildJob, build_in_processes
+from clinfer.runtime.builder import build_in_processes
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import Trial, TrialResult
@@ -52,7 +52,7 @@ class FakeHelper:
             if FakeHelper.gate is not None:
                 assert FakeHelper.gate.wait(60)
             return FakeHelper.timing(message[1])
-        result, = build_in_processes(self._device, [BuildJob(*message[1:])])
+        result, = build_in_processes(self._device, [message[1]])
         return result.binary, result.error
 
     def close(self) -> None:

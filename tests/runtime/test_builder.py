@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from clinfer.runtime import builder
-from clinfer.runtime.builder import BuildJob, build_in_processes
+from clinfer.runtime.builder import build_in_processes
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
+from clinfer.runtime.program import BuildJob
 from clinfer.runtime.stream import Stream
+from tests.runtime.fragile import use_fragile_workers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,32 +61,10 @@ def test_a_failing_build_gives_its_log(engine: Engine, stream: Stream, others: i
     assert [value_of(engine, stream, r.binary) for r in results if r.binary] == [5, 6][:others]
 
 
-def fragile_worker(folder: Path, action: str) -> None:
-    """A module that takes the worker's place and does `action` on jobs whose options say so."""
-    (folder / "fragile_worker.py").write_text(textwrap.dedent(f"""
-        import ctypes, os, sys, time
-        from clinfer.runtime import build_worker
-        real = build_worker._serve
-        def serve(device, bench, message):
-            if "MISBEHAVE" in message[-1]:
-                {action}
-            return real(device, bench, message)
-        build_worker._serve = serve
-        build_worker.main()
-        """))
-
-
 @pytest.fixture
 def misbehaving(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Helper processes that do what the parameter says."""
-    fragile_worker(tmp_path, request.param)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    start = subprocess.Popen
-
-    def popen(command: list[str], **options: object) -> subprocess.Popen[bytes]:
-        return start([*command[:-1], "fragile_worker"], **options)
-
-    monkeypatch.setattr("clinfer.runtime.helper.subprocess.Popen", popen)
+    use_fragile_workers(monkeypatch, tmp_path, request.param)
 
 
 def with_one_bad() -> list[BuildJob]:
@@ -161,7 +141,7 @@ def test_a_closed_helper_is_gone(device: DeviceInfo) -> None:
     with Helper(device) as helper:
         pid = helper._process.pid
         start = time.perf_counter()
-        binary, error = helper.request(("build", job(1).source, job(1).options), 60)
+        binary, error = helper.request(("build", job(1)), 60)
         print(f"{device}: a build in a running helper took {(time.perf_counter() - start) * 1e3:.0f} ms")
         assert binary and error is None
     assert not _is_alive(pid)

@@ -28,6 +28,7 @@ from clinfer.kernels.contract import (
     stretched_tails,
 )
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.recipe import USUAL, with_sub_groups
 from clinfer.ops.group_norm.op import GroupNormalization
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.data_formats import data_formats
@@ -133,11 +134,14 @@ class _TwoStages(Reference):
         statistics = scratch_operand(0, TensorView.dense(kind, (2, batch, channels)))
         data = input_operand(problem, 0, _flat(problem.inputs[0]))
         layout = self.name.removeprefix("group_norm_")
+        recipe = with_sub_groups(problem.capabilities) if "LANES" in constants else USUAL
         return Lowered(
-            (Stage(f"group_norm_statistics_{layout}.cl", (data, statistics), first, {**problem.constants, **constants}),
+            (Stage(f"group_norm_statistics_{layout}.cl", (data, statistics), first, {**problem.constants, **constants},
+                   recipe=recipe),
              Stage(f"{self.name}.cl", (data, input_operand(problem, 1), input_operand(problem, 2), statistics,
                                        output_operand(problem, 0, _flat(problem.outputs[0]))),
-                   second, {**problem.constants, **constants}, tail_views=stretched_tails(problem, _flat))),
+                   second, {**problem.constants, **constants}, tail_views=stretched_tails(problem, _flat),
+                   recipe=recipe)),
             (kind.byte_size(2 * batch * channels),))
 
 

@@ -31,6 +31,7 @@ from clinfer.kernels.contract import (
     output_operand,
 )
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.recipe import USUAL, with_sub_groups
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
 from clinfer.ops.shared.reduction import Axes, normalized_axes, row_lanes, rows_constants, serial_time
@@ -136,7 +137,8 @@ class _Arranged(AxisKernel[None]):
         work, constants = self.work(problem, static(data.sizes))
         return Lowered((Stage(self.source, (input_operand(problem, 0, data), output_operand(problem, 0, result)),
                               work, {**problem.constants, **constants},
-                              {"n": problem.counts[0]} if problem.counts_elements else {}, tuple(tails)),))
+                              {"n": problem.counts[0]} if problem.counts_elements else {}, tuple(tails),
+                              recipe=with_sub_groups(problem.capabilities) if "LANES" in constants else USUAL),))
 
     def _views(self, problem: AxisProblem) -> tuple[TensorView, ...]:
         """Input 0, output 0 and what tails read; open views while shapes or axes are unknown."""

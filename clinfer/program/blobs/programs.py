@@ -18,7 +18,8 @@ from clinfer.base.schema import check_fields
 from clinfer.base.version import VERSION, code_digest
 from clinfer.kernels.implementation import Implementation, stage_with_code
 from clinfer.kernels.jitter import StageCode
-from clinfer.kernels.kernel_cache import BUILD_OPTIONS, KernelCache, kernel_cache_of
+from clinfer.kernels.kernel_cache import KernelCache, kernel_cache_of
+from clinfer.kernels.recipe import BUILD_OPTIONS
 from clinfer.ops import kernels_of
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.blobs.container import Blob, Opened, making_sense, refusal, seal
@@ -75,7 +76,8 @@ def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[st
     binaries, program, extra = loaded
     with making_sense():
         check_program(program)
-        program.kernels.adopt(binaries)
+        codes = _codes(program)
+        program.kernels.adopt([(codes[kernel_id], binary) for kernel_id, binary in binaries])
         _check_kernels(program)
     return program, extra
 
@@ -87,17 +89,18 @@ def _implementations(program: Program) -> Iterator[Implementation]:
             yield from _implementations(body)
 
 
-def _kernel_ids(program: Program) -> list[str]:
-    return list(dict.fromkeys(s.code.kernel_id for i in _implementations(program) for s in i.stages))
+def _codes(program: Program) -> dict[str, StageCode]:
+    return {s.code.kernel_id: s.code for i in _implementations(program) for s in i.stages}
 
 
-def _binaries(program: Program) -> list[bytes]:
-    built = {id(p): p for p in map(program.kernels.program, _kernel_ids(program))}
-    return [p.binary for p in built.values()]
+def _binaries(program: Program) -> list[tuple[str, bytes]]:
+    """The binary of each built program, with the id of one of its kernels."""
+    built = {id(held): (each, held) for each in _codes(program) for held in [program.kernels.program(each)]}
+    return [(kernel_id, held.binary) for kernel_id, held in built.values()]
 
 
 def _check_kernels(program: Program) -> None:
-    for kernel_id in _kernel_ids(program):
+    for kernel_id in _codes(program):
         try:
             program.kernels.program(kernel_id)
         except KeyError:
