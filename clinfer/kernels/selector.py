@@ -6,8 +6,9 @@ for it of what was built.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from clinfer.base.errors import ClinferError
@@ -36,6 +37,7 @@ ALIKE = 2.0
 around it decide."""
 CLEAR_MARGIN = 1.15
 """How many times faster than what is built already a kernel must be for some sizes to be built as well."""
+NONE_REFUSED: Mapping[str, str] = MappingProxyType({})
 USUAL_SIZE = 64
 """Of an axis whose size is open, where nothing better is known."""
 
@@ -82,24 +84,27 @@ Judged = dict[tuple[Candidate, Formats], Judgement]
 
 
 def select(table: KernelTable, problem: Problem, forced: Forced = ANYTHING,
-           samples: Sequence[Problem] = ()) -> Selection:
+           samples: Sequence[Problem] = (), refused: Mapping[str, str] = NONE_REFUSED) -> Selection:
     """The best of a table's kernels, with those that stand in for it; ClinferError with every reason if none
-    remains. `samples`: see `alternatives`."""
-    return alternatives(table, problem, forced, samples)[0]
+    remains. `samples`, `refused`: see `alternatives`."""
+    return alternatives(table, problem, forced, samples, refused=refused)[0]
 
 
 def alternatives(table: KernelTable, problem: Problem, forced: Forced = ANYTHING,
-                 samples: Sequence[Problem] = (), judged: Judged | None = None) -> tuple[Selection, ...]:
+                 samples: Sequence[Problem] = (), judged: Judged | None = None,
+                 refused: Mapping[str, str] = NONE_REFUSED) -> tuple[Selection, ...]:
     """For each choice of formats that takes less than `ALIKE` times as long as the best: its candidates; best first.
     ClinferError with every reason if no kernel remains.
 
     `samples`: static problems of the same primitive, the usual sizes first; by default one of `USUAL_SIZE`.
-    `judged`: what was found out already with the inputs in other formats; what is new is added.
+    `judged`: what was found out already with the inputs in other formats; what is new is added. `refused`: why
+    candidates of these names are out of the question.
     """
     if forced.format:
         problem = _inputs_towards(problem, Format.of(forced.format))
     is_padded = any(layout.padding for layout in problem.inputs)
-    found = _judge(table, problem, forced, samples or _usual(problem), {} if judged is None or is_padded else judged)
+    found = _judge(table, problem, forced, samples or _usual(problem), {} if judged is None or is_padded else judged,
+                   refused)
     groups: dict[Formats, list[Judgement]] = {}
     for judgement in found:
         if judgement.refusal is None:
@@ -133,7 +138,7 @@ def is_able(candidate: Candidate, wanted: Problem) -> bool:
 
 
 def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequence[Problem],
-           judged: Judged) -> list[Judgement]:
+           judged: Judged, refused: Mapping[str, str]) -> list[Judgement]:
     refuse_unknown(table, problem)
     found = []
     seen: dict[Formats, tuple[Problem, tuple[Problem, ...]]] = {}
@@ -149,7 +154,8 @@ def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequen
         for config in kernel.configs(wanted):
             candidate = Candidate(kernel, config)
             if (candidate, formats) not in judged:
-                reason = refusal or wrong_results(candidate, wanted, table.kernels[-1])
+                reason = (refusal or refused.get(candidate.name)
+                          or wrong_results(candidate, wanted, table.kernels[-1]))
                 judged[candidate, formats] = _judge_one(candidate, wanted, formats, reason, likely)
             found.append(judged[candidate, formats])
     return found

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation, generate
+from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -19,6 +21,7 @@ from clinfer.program.memory_dependencies import (
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
 from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, SharedTensor, Storage, Tensor
+from clinfer.program.refusals import Refusals
 from clinfer.program.schedule import assign_segments, order_nodes, useful_inputs, value_ports
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
@@ -26,11 +29,28 @@ from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
 def build_program(topology: Topology, context: BuildContext) -> Program:
     """The program of a topology; ClinferError if it cannot run on the device."""
+    refused = Refusals(context.kernels.refused)
+    while True:
+        graph, implementations = _selected(topology, context, refused)
+        try:
+            context.kernels.prepare(s.code for parts in implementations.values() for i in parts for s in i.stages)
+        except KernelBuildError as error:
+            refused.add(error, graph, implementations)
+        else:
+            refused.keep(graph, context.engine.device)
+            return _Assembly(graph, context, implementations).program()
+
+
+def _selected(topology: Topology, context: BuildContext,
+              refused: Refusals) -> tuple[Graph, dict[str, tuple[Implementation, ...]]]:
+    """The graph after all passes, without what the driver was found to refuse, and the code of its nodes."""
     graph = Graph(topology)
-    run_pipeline(graph, context)
-    implementations = _generate(graph)
-    context.kernels.prepare(s.code for parts in implementations.values() for i in parts for s in i.stages)
-    return _Assembly(graph, context, implementations).program()
+    try:
+        run_pipeline(graph, replace(context, refused=refused.by_node))
+        return graph, _generate(graph)
+    except ClinferError:
+        refused.forget()
+        raise
 
 
 def check_topology(topology: Topology, context: BuildContext) -> None:

@@ -16,6 +16,7 @@ from clinfer.base.shape import Shape, show
 from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
 from clinfer.base.tracing import log
 from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.selector import NONE_REFUSED
 from clinfer.program.confirmed_shapes import confirmed
 from clinfer.program.constants import ConstantData
 from clinfer.program.graph import Graph, Node
@@ -33,7 +34,7 @@ class BuildContext:
 
     `execute_constants` computes all outputs of a topology without inputs on the device, by an
     internal network. `stream` moves constants. `given`: contents of the topology's constants, by id, that are
-    there already; they are shared, not copied.
+    there already; they are shared, not copied. `refused`: by node, why candidates for it are out of the question.
     """
 
     engine: Engine
@@ -43,6 +44,11 @@ class BuildContext:
     options: BuildOptions
     execute_constants: Callable[[Topology, BuildContext], dict[str, ConstantData]]
     given: Mapping[str, ConstantData] = field(default_factory=dict)
+    refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def refused_kernels(self, node: str) -> Mapping[str, str]:
+        """The names of candidates that a node cannot have, with the reasons."""
+        return self.refused.get(node, NONE_REFUSED)
 
     def known_value(self, graph: Graph, port: Port, found: Mapping[Port, np.ndarray] = NOTHING) -> np.ndarray | None:
         """A tensor's value, if it is a constant or among those `found` otherwise."""

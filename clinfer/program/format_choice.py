@@ -73,7 +73,8 @@ def _ways(graph: Graph, node: Node, context: BuildContext, ways: Mapping[str, Se
     for given in _givens([dict.fromkeys(way.outputs[port.index] for way in ways[port.primitive])
                           for port in node.inputs]):
         problem = problem_of(graph, node, context, given)
-        for selection in alternatives(table, problem, forced, (problem,) if problem.is_static else likely, judged):
+        for selection in alternatives(table, problem, forced, (problem,) if problem.is_static else likely, judged,
+                                      context.refused_kernels(node.id)):
             inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
             if known is None or known.selection is None or selection.cost < known.selection.cost:

@@ -14,14 +14,16 @@ from clinfer.kernels import specialiser as specialiser_module
 from clinfer.kernels.specialiser import MOST_FAILURES, Specialiser
 from clinfer.network import special_plans
 from clinfer.network.special_plans import LONGEST_INTERVAL
+from clinfer.ops.matmul import MatMul
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import HelperFailure
-from clinfer.runtime.trial import Trial, TrialResult
+from clinfer.runtime.trial import Trial, TrialCandidate, TrialResult
 from tests.network.specialising import (
     FakeHelper,
     Timing,
     convolutions,
+    last_wins,
     network_of,
     products,
     program_of,
@@ -30,6 +32,7 @@ from tests.network.specialising import (
     special_launches,
 )
 from tests.oracle import CpuPlugin
+from tests.program.refusing import NONSENSE, add_source, add_twin
 
 
 def _dies(trial: Trial) -> TrialResult:
@@ -54,6 +57,34 @@ def test_failures_change_nothing_and_are_told_once(engine: Engine, rng: np.rando
     assert seen(network)[0].plan is plan and seen(network)[0].countdown == 0
     assert "keeps its kernel" not in capfd.readouterr().err
     assert FakeHelper.trials <= MOST_FAILURES + 1
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["crash", "log"])
+def test_kernels_that_cannot_be_built_are_left_out_of_later_trials(
+        engine: Engine, rng: np.random.Generator, background: Specialiser, monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path, dies: bool) -> None:
+    def is_broken(way: TrialCandidate) -> bool:
+        return any(mark in job.source for job in way.programs)
+
+    def answer(trial: Trial) -> TrialResult:
+        broken.append(sum(map(is_broken, trial.candidates)))
+        if dies and broken[-1]:
+            raise HelperFailure("killed by the compiler")
+        times = last_wins(trial).times
+        return TrialResult(tuple(None if is_broken(way) else time
+                             for way, time in zip(trial.candidates, times, strict=True)), ("refused",))
+    broken: list[int] = []
+    mark = f"nonsense_{dies}"
+    model = products(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    add_source(monkeypatch, tmp_path, "broken.cl", NONSENSE.replace("nonsense", mark))
+    add_twin(monkeypatch, MatMul, "matmul_broken", source="broken.cl")
+    monkeypatch.setattr(FakeHelper, "timing", staticmethod(answer))
+    for shape in ((2, 9, 32), (2, 40, 32)):
+        run_all(network, oracle, [shape] * 2, rng)
+        assert background.wait(120)
+        run_all(network, oracle, [shape] * 4, rng)
+    assert broken[0] and not broken[-1] and special_launches(network, seen(network)[-1])
 
 
 def test_a_build_that_fails_changes_nothing(engine: Engine, rng: np.random.Generator, background: Specialiser,

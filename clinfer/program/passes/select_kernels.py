@@ -27,7 +27,8 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
 
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
     """Select for one node that launches kernels, with its inputs as they are."""
-    _give(node, select(kernels_of(node.primitive), problem_of(graph, node, context), context.options.forced(node.id)))
+    _give(node, select(kernels_of(node.primitive), problem_of(graph, node, context), context.options.forced(node.id),
+                       refused=context.refused_kernels(node.id)))
 
 
 def _give(node: Node, selection: Selection) -> None:
