@@ -19,8 +19,8 @@ from clinfer.base.shape import StaticShape
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
-from clinfer.network.arrangement import Arranger
 from clinfer.network.compile import compile_topology
+from clinfer.network.memory_planner import MemoryPlanner
 from clinfer.network.node_planner import NodePlanner
 from clinfer.program.program import Program
 from clinfer.runtime.device import find_device
@@ -64,10 +64,10 @@ class Planned:
             slots[program.nodes[index].scratch_slots[number]] = nbytes
             alive[index] += nbytes
         unit = capabilities.buffer_alignment
-        arranger = Arranger(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
+        memory_planner = MemoryPlanner(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
                             capabilities.overlapping_parts)
         rounded = {slot: -(-max(nbytes, 1) // unit) * unit for slot, nbytes in slots.items()}
-        found = arranger.arrange(rounded, [], {}, may_add=True)
+        found = memory_planner.plan_memory(rounded, [], {}, may_add=True)
         assert found is not None
         return Peak(found.nbytes, max(alive))
 

@@ -4,7 +4,7 @@ For each model and each pass that can be left out, and for all of them together,
 inference in one process. Bytes: what the launched primitives read and write, each tensor once per primitive. Times
 are the least of all rounds, without transfers. Ratios are without over with: above 1 the pass gains. Compile
 times mean something once all kernels are in the cache, in a second run.
-Usage: python -m bench.passes [resnet50 minilm] [--passes fuse_eltwise_tails] [--device CPU] [--precision f32]
+Usage: python -m bench.passes [resnet50 minilm] [--passes fuse_eltwise] [--device CPU] [--precision f32]
 """
 from __future__ import annotations
 

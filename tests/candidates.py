@@ -1,14 +1,15 @@
-"""The kernels that tests force: those in a room's tables, and each configuration in which one may compute a node."""
+"""The kernels that tests force: those in an operation's tables, and each configuration in which one may compute a
+node."""
 from __future__ import annotations
 
-from clinfer.ops import ROOMS
+from clinfer.ops import OPERATIONS
 from clinfer.program.program import Program
 
 
-def kernels_of_room(name: str) -> list[str]:
-    """The names of the kernels in a room's tables."""
-    room = next(room for room in ROOMS if room.name == name)
-    return sorted({kernel.name for table in room.kernels.values()
+def candidates_of_op(name: str) -> list[str]:
+    """The names of the kernels in an operation's tables."""
+    op = next(op for op in OPERATIONS if op.name == name)
+    return sorted({kernel.name for table in op.kernels.values()
                    for kernel in getattr(table, "kernels", table)})
 
 

@@ -15,29 +15,29 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
-from clinfer.ops import ROOMS
-from clinfer.ops.room import Case
+from clinfer.ops import OPERATIONS
+from clinfer.ops.operation import Case
 from clinfer.ops.sdpa import KERNELS as ATTENTION
 from clinfer.ops.sdpa import ScaledDotProductAttention
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
-from tests.candidates import kernels_of_room
+from tests.candidates import candidates_of_op
 from tests.network.running import check, network_of
+from tests.ops.case_runner import ModelOf, Variant, execute, is_unsupported, needs, run_case
+from tests.ops.compressed import Weights
+from tests.ops.compressed import check as check_compressed
+from tests.ops.epilogues import AGAIN, HOSTS, float_rows, fused_model
 from tests.oracle import CpuPlugin, assert_close, build_model, parameter_specs
 from tests.program.attention_models import HIDDEN, attention_graph, attention_model
 from tests.program.rope_models import FORMS, rope_inputs, rope_model, rope_result
-from tests.rooms.compressed import Weights
-from tests.rooms.compressed import check as check_compressed
-from tests.rooms.room_runner import ModelOf, Variant, execute, is_unsupported, needs, run_case
-from tests.rooms.tails import AGAIN, HOSTS, float_rows, tailed_model
 from tests.seeds import FULL, SEED, seed_of
 
 LARGEST = 1500
 ROWS_PER_KERNEL = 4 if FULL else 2
 WHOLE = ("broadcast", "convert", "gather", "group_norm", "interpolate", "mvn", "normalize_l2", "pooling",
          "reduce", "softmax", "transpose")
-"""Rooms of which every kernel is run with tails. (Oclgrind lacks what others are compiled to.)"""
+"""Operations of which every kernel is run with fused operations. (Oclgrind lacks what others are compiled to.)"""
 WRITTEN = ("three", "by_hand", "cut", "grouped")
 """Ways of writing attention: causal, with a mask, out of parts, and with heads in groups."""
 
@@ -57,14 +57,15 @@ def main(part: int, parts: int) -> int:
     """Run one of so many parts; the number of its rows that gave a wrong result or an error."""
     device = next(d for d in available_devices() if "oclgrind" in d.platform_name.lower())
     engine, failures, ran = Engine(device), 0, 0
-    for room in ROOMS[part::parts]:
-        kernels = kernels_of_room(room.name)
+    for op in OPERATIONS[part::parts]:
+        kernels = candidates_of_op(op.name)
         references = [kernel for kernel in kernels if kernel.endswith("_ref")]
-        cases = sorted(import_module(f"clinfer.ops.{room.name}.cases").CASES, key=_work)
-        tailed = [(float_rows(cases), kernel, partial(tailed_model, f"{seed_of(kernel)}"),
+        cases = sorted(import_module(f"clinfer.ops.{op.name}.cases").CASES, key=_work)
+        with_epilogue = [(float_rows(cases), kernel, partial(fused_model, f"{seed_of(kernel)}"),
                    ROWS_PER_KERNEL if kernel in references and FULL else 1)
-                  for kernel in kernels if room.name in WHOLE or (room.name in HOSTS and kernel in references)]
-        for rows, kernel, build, most in [*((cases, k, build_model, ROWS_PER_KERNEL) for k in references), *tailed]:
+                  for kernel in kernels if op.name in WHOLE or (op.name in HOSTS and kernel in references)]
+        plain = ((cases, kernel, build_model, ROWS_PER_KERNEL) for kernel in references)
+        for rows, kernel, build, most in [*plain, *with_epilogue]:
             done, failed = _run_kernel(engine, rows, kernel, build, most)
             ran, failures = ran + done, failures + failed
     os.environ["CLINFER_FORCE_KERNEL"] = ""
@@ -151,7 +152,7 @@ def _run_compressed(engine: Engine) -> tuple[int, int]:
             print(f"compressed {kind} {kernel}", flush=True)
             weights = Weights.random(rng, kind, (18, 35), 3, True, zero_point=zero_point, bias=True)
             try:
-                check_compressed(engine, rng, weights, True, (1, 3, 15), kernel, with_tail=True)
+                check_compressed(engine, rng, weights, True, (1, 3, 15), kernel, with_epilogue=True)
                 done += 1
             except (ClinferError, AssertionError) as error:
                 failed += 1

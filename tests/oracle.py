@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 from tests.answers import digest_of_model, kept_answers, key_of
 
 _CORE = ov.Core()

@@ -12,9 +12,9 @@ import pytest
 
 from tests.seeds import seed_of
 
-APART = ("test_oclgrind.py", "conformance/test_conformance.py", "rooms/test_rooms.py", "models/", "sequences/")
+APART = ("test_oclgrind.py", "conformance/test_conformance.py", "ops/test_cases.py", "models/", "sequences/")
 """Files whose tests take long and need not stay together."""
-ORDER = (*APART, "fuzz/", "faults/", "canary/", "test_package.py", "rooms/", "program/", "network/", "remote/")
+ORDER = (*APART, "fuzz/", "faults/", "canary/", "test_package.py", "ops/", "program/", "network/", "remote/")
 """What begins first, in this order, before all else."""
 WHOLE = ("runtime/",)
 """Tests of drivers, which all devices run in full."""

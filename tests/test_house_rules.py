@@ -17,7 +17,7 @@ from clinfer.base.knobs import page as knobs_page
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "clinfer"
-ROOMS = PACKAGE / "ops"
+OPERATIONS = PACKAGE / "ops"
 SHARED = "shared"
 
 # Who stands higher may import who stands lower; those in one row do not know each other.
@@ -107,8 +107,8 @@ def layer_of(path: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
-def room_names() -> list[str]:
-    folders = (p for p in ROOMS.iterdir() if p.is_dir() and any(p.glob("*.py")) and is_ours(p))
+def operation_names() -> list[str]:
+    folders = (p for p in OPERATIONS.iterdir() if p.is_dir() and any(p.glob("*.py")) and is_ours(p))
     return sorted(p.name for p in folders if p.name != SHARED)
 
 
@@ -162,37 +162,37 @@ def test_libraries_have_owners(library: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_rooms_are_known_only_to_rooms_and_passes() -> None:
-    rooms = {*room_names(), SHARED}
+def test_cases_are_known_only_to_operations_and_passes() -> None:
+    ops = {*operation_names(), SHARED}
     wrong = []
     for path in python_files(PACKAGE):
-        if path.is_relative_to(ROOMS) or path.is_relative_to(PACKAGE / "program" / "passes"):
+        if path.is_relative_to(OPERATIONS) or path.is_relative_to(PACKAGE / "program" / "passes"):
             continue
         for module, line in imported(path):
             parts = module.split(".")
-            if parts[:2] == ["clinfer", "ops"] and len(parts) > 2 and parts[2] in rooms:
+            if parts[:2] == ["clinfer", "ops"] and len(parts) > 2 and parts[2] in ops:
                 wrong.append(f"{place(path, line)} imports {module}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_room_has_its_primitive_and_its_cases() -> None:
-    rooms = room_names()
-    wanted = [ROOMS / room / file for room in rooms for file in ("op.py", "cases.py")]
+def test_every_operation_has_its_primitive_and_its_cases() -> None:
+    ops = operation_names()
+    wanted = [OPERATIONS / op / file for op in ops for file in ("op.py", "cases.py")]
     missing = [place(path) for path in wanted if not path.exists()]
     assert not missing, f"missing: {missing}"
 
 
-def test_only_rooms_and_what_they_share_stand_in_ops() -> None:
+def test_only_operations_and_what_they_share_stand_in_ops() -> None:
     loose = [place(p) for p in files(".py", ".cl", ".h")
-             if p.parent == ROOMS and p.name not in ("__init__.py", "room.py")]
-    assert not loose, f"belongs into a room, or into {SHARED}/ if several rooms use it: {loose}"
+             if p.parent == OPERATIONS and p.name not in ("__init__.py", "operation.py")]
+    assert not loose, f"belongs into an operation, or into {SHARED}/ if several operations use it: {loose}"
     wrong = [
         f"{place(path, line)} imports {module}"
-        for path in python_files(ROOMS / SHARED)
+        for path in python_files(OPERATIONS / SHARED)
         for module, line in imported(path)
-        if module.split(".")[:2] == ["clinfer", "ops"] and module.split(".")[2:3] not in ([], [SHARED], ["room"])
+        if module.split(".")[:2] == ["clinfer", "ops"] and module.split(".")[2:3] not in ([], [SHARED], ["operation"])
     ]
-    assert not wrong, "what rooms share knows no room:\n" + "\n".join(wrong)
+    assert not wrong, "what operations share knows no room:\n" + "\n".join(wrong)
 
 
 def test_kernel_sources_are_as_narrow_as_python() -> None:
@@ -201,13 +201,13 @@ def test_kernel_sources_are_as_narrow_as_python() -> None:
     assert not wide, "\n".join(wide)
 
 
-def test_kernels_include_headers_of_their_own_room_or_shared_ones() -> None:
-    """A header lies beside the files that include it; where they are in several rooms, in `shared/`."""
-    users: dict[Path, set[str]] = {path: set() for path in files(".h") if path.is_relative_to(ROOMS)}
+def test_kernels_include_headers_of_their_own_operation_or_shared_ones() -> None:
+    """A header lies beside the files that include it; where they are in several operations, in `shared/`."""
+    users: dict[Path, set[str]] = {path: set() for path in files(".h") if path.is_relative_to(OPERATIONS)}
     wrong = []
-    for path in (p for p in files(".cl", ".h") if p.is_relative_to(ROOMS)):
+    for path in (p for p in files(".cl", ".h") if p.is_relative_to(OPERATIONS)):
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
-            header = (ROOMS if name.startswith(f"{SHARED}/") else path.parent) / name
+            header = (OPERATIONS if name.startswith(f"{SHARED}/") else path.parent) / name
             if header in users:
                 users[header].add(place(path))
             elif name != "clinfer.cl":
@@ -216,8 +216,8 @@ def test_kernels_include_headers_of_their_own_room_or_shared_ones() -> None:
     alone = [place(header) for header, places in users.items() if len(places) < 2]
     assert not alone, f"included by fewer than two files: {alone}"
     shared = {header: places for header, places in users.items() if header.parent.name == SHARED}
-    one_room = [place(h) for h, places in shared.items() if len({Path(p).parent for p in places}) < 2]
-    assert not one_room, f"belongs into the one room that uses it: {one_room}"
+    one_operation = [place(h) for h, places in shared.items() if len({Path(p).parent for p in places}) < 2]
+    assert not one_operation, f"belongs into the one operation that uses it: {one_operation}"
 
 
 def test_files_stay_small() -> None:

@@ -9,14 +9,14 @@ import pytest
 from openvino import opset13 as op
 
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.ops import ROOMS
-from clinfer.ops.room import Case
+from clinfer.ops import OPERATIONS
+from clinfer.ops.operation import Case
 from tests.frontend.models import Rng, convolution_model, if_model, normal, parameter, result
 from tests.network.loop_models import doubling, floats, run_length, run_length_model, running_sums, scalar
 from tests.node_by_node import IN_NUMPY, NodeByNode, NodeError
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, random_inputs
 
-ROWS = [case for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES
+ROWS = [case for op in OPERATIONS for case in import_module(f"clinfer.ops.{op.name}.cases").CASES
         if case.op in {*IN_NUMPY, "Convert", "ShapeOf"}]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rooms.shards import WEIGHT, shards_of, weight_of
-from tests.rooms.test_rooms import ROWS
+from tests.ops.shards import WEIGHT, shards_of, weight_of
+from tests.ops.test_cases import ROWS
 from tests.scheduling import device_of, group, place_of, split_part, stays_with
 
 pytest_plugins = ["pytester"]
@@ -90,13 +90,13 @@ def test_what_takes_long_begins_first_and_groups_are_whole(items: list[pytest.It
     assert sum(one != other for one, other in pairwise(changes)) == len(set(changes)) - 1
 
 
-def test_shards_are_whole_rooms_of_about_one_weight() -> None:
+def test_shards_are_whole_operations_of_about_one_weight() -> None:
     shards = shards_of(ROWS)
-    assert set(shards) == {room for room, _ in ROWS}
+    assert set(shards) == {op for op, _ in ROWS}
     assert shards == shards_of(random.sample(ROWS, len(ROWS)))
     weights: dict[int, int] = {}
-    rooms: dict[str, int] = {}
-    for room, case in ROWS:
-        weights[shards[room]] = weights.get(shards[room], 0) + weight_of(room, case)
-        rooms[room] = rooms.get(room, 0) + weight_of(room, case)
-    assert max(weights.values()) <= max(1.3 * WEIGHT, *rooms.values())
+    ops: dict[str, int] = {}
+    for op, case in ROWS:
+        weights[shards[op]] = weights.get(shards[op], 0) + weight_of(op, case)
+        ops[op] = ops.get(op, 0) + weight_of(op, case)
+    assert max(weights.values()) <= max(1.3 * WEIGHT, *ops.values())

@@ -10,7 +10,7 @@ from clinfer.api.input_slot import describe_given
 from clinfer.api.request_tensors import RequestTensors
 from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
 from clinfer.base.turns import Token
-from clinfer.network.journal import EMPTY_PAGE
+from clinfer.network.execution_log import EMPTY_PAGE
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile
 from clinfer.remote.claims import Use, check_apart, claim

@@ -1,4 +1,4 @@
-"""What a tape knows of the integers on it: their form, and bounds."""
+"""What a trace knows of the integers on it: their form, and bounds."""
 from __future__ import annotations
 
 from dataclasses import dataclass

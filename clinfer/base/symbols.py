@@ -1,12 +1,12 @@
 """Symbols: numbers that remember how they were computed.
 
-Code that runs on symbols in place of plain numbers leaves behind, on a tape (`base/tape.py`), the straight line of
+Code that runs on symbols in place of plain numbers leaves behind, on a trace (`base/trace.py`), the straight line of
 arithmetic that leads from its inputs to its results, and a guard for each comparison that decided its way. Wherever
 all guards hold, the same lines give the same results without the code.
 
 A symbol carries the number that it stands for at present. It says of itself that it is an `int` (or `float`) to
 `isinstance`, and is none: what reads a plain number behind Python's back (an index, a range, an array of numbers,
-a hash) gets the present number, and the tape a guard that it is that one (a *pin*).
+a hash) gets the present number, and the trace a guard that it is that one (a *pin*).
 """
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ import numpy as np
 
 if TYPE_CHECKING:
     from clinfer.base.forms import Form
-    from clinfer.base.tape import Tape
+    from clinfer.base.trace import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class Symbol:
-    """A number known by its name on a tape; `form` is what the tape knows of an integer's expression."""
+    """A number known by its name on a trace; `form` is what the trace knows of an integer's expression."""
 
-    __slots__ = ("form", "name", "tape", "value")
+    __slots__ = ("form", "name", "trace", "value")
 
-    def __init__(self, tape: Tape, name: str, value: int | float, form: Form | None) -> None:
-        self.tape = tape
+    def __init__(self, trace: Trace, name: str, value: int | float, form: Form | None) -> None:
+        self.trace = trace
         self.name = name
         self.value = value
         self.form = form
@@ -45,21 +45,21 @@ class Symbol:
     def __index__(self) -> int:
         if self.form is None:
             raise TypeError("a float is no index")
-        return int(self.tape.pin(self))
+        return int(self.trace.guard_value(self))
 
     def __int__(self) -> int:
-        return int(self.tape.pin(self))
+        return int(self.trace.guard_value(self))
 
     def __float__(self) -> float:
-        return float(self.tape.pin(self))
+        return float(self.trace.guard_value(self))
 
     def __hash__(self) -> int:
-        return hash(self.tape.pin(self))
+        return hash(self.trace.guard_value(self))
 
     def __bool__(self) -> bool:
-        return self.tape.compare("!=", self, 0)
+        return self.trace.compare("!=", self, 0)
 
-    # What divides twice is one line: a tape keeps equal expressions once.
+    # What divides twice is one line: a trace keeps equal expressions once.
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return operator.floordiv(self, other), operator.mod(self, other)
 
@@ -73,7 +73,7 @@ class Symbol:
         return format(self.value, spec)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a symbol lives in the recording that made it")
+        raise TypeError("a symbol lives in the trace that made it")
 
 
 def is_symbol(number: object) -> bool:
@@ -87,12 +87,12 @@ def plain(number: Any) -> Any:
 
 
 def computed(function: Callable[..., R], *numbers: Any) -> R:
-    """function(*numbers); of symbols it becomes one line of the recording.
+    """function(*numbers); of symbols it becomes one line of the trace.
 
     For what takes plain numbers only (NumPy's scalars, `struct`): a pure function of a module, which gives a number.
     """
     symbol = next(filter(is_symbol, numbers), None)
-    return function(*numbers) if symbol is None else symbol.tape.apply(function, numbers)
+    return function(*numbers) if symbol is None else symbol.trace.apply(function, numbers)
 
 
 def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -109,13 +109,13 @@ def _is_plain(number: object) -> bool:
 # -- memories -----------------------------------------------------------------------------------------
 
 
-class _Recording(threading.local):
+class _Tracing(threading.local):
     """Whether this thread records; then `memo` remembers nothing."""
 
     is_on = False
 
 
-RECORDING = _Recording()
+TRACING = _Tracing()
 
 
 def memo(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -125,7 +125,7 @@ def memo(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(function)
         def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(*args, **kwargs) if RECORDING.is_on else cached(*args, **kwargs)  # type: ignore[arg-type]
+            return function(*args, **kwargs) if TRACING.is_on else cached(*args, **kwargs)  # type: ignore[arg-type]
         return remembered
     return decorate
 
@@ -145,23 +145,23 @@ def _number(operand: Any) -> Any:
 def _binary(sign: str) -> tuple[Callable[[Symbol, Any], Any], Callable[[Symbol, Any], Any]]:
     def forward(self: Symbol, other: Any) -> Any:
         number = _number(other)
-        return NotImplemented if number is None else self.tape.calculate(sign, self, number)
+        return NotImplemented if number is None else self.trace.calculate(sign, self, number)
 
     def backward(self: Symbol, other: Any) -> Any:
         number = _number(other)
-        return NotImplemented if number is None else self.tape.calculate(sign, number, self)
+        return NotImplemented if number is None else self.trace.calculate(sign, number, self)
     return forward, backward
 
 
 def _comparison(sign: str) -> Callable[[Symbol, object], Any]:
     def compare(self: Symbol, other: object) -> Any:
         number = _number(other)
-        return NotImplemented if number is None else self.tape.compare(sign, self, number)
+        return NotImplemented if number is None else self.trace.compare(sign, self, number)
     return compare
 
 
 def _single(name: str) -> Callable[[Symbol], Any]:
-    return lambda self: self.tape.calculate_alone(name, self)
+    return lambda self: self.trace.calculate_alone(name, self)
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -30,7 +30,7 @@ from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.kernels.tuned import subject_of
 from clinfer.kernels.tuner import Tuned, is_tuned, tune
 from clinfer.network.compile import problems_to_tune
-from clinfer.ops import ROOMS, kernels_of
+from clinfer.ops import OPERATIONS, kernels_of
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
@@ -144,21 +144,21 @@ def _of_model(model: ov.Model, shapes: dict[int, StaticShape], engine: Engine,
 
 
 def _of_operation(order: TuneOrder, engine: Engine) -> Iterator[tuple[str, Problem]]:
-    rooms = {room.name: room for room in ROOMS if room.sample is not None}
-    room = rooms.get(order.kernel)
-    if room is None or room.sample is None:
+    ops = {op.name: op for op in OPERATIONS if op.sample is not None}
+    op = ops.get(order.kernel)
+    if op is None or op.sample is None:
         raise UsageError("this operation cannot be tuned without a model", values={"--kernel": order.kernel},
-                         hint=f"one of {', '.join(rooms)}")
+                         hint=f"one of {', '.join(ops)}")
     given = dict(_sizes(entry) for entry in order.sizes)
-    unknown = sorted(set(given) - set(room.sample_sizes))
+    unknown = sorted(set(given) - set(op.sample_sizes))
     if unknown:
         raise UsageError("the operation has no such size", values={"--sizes": ", ".join(unknown)},
-                         hint=f"it has {', '.join(room.sample_sizes)}")
+                         hint=f"it has {', '.join(op.sample_sizes)}")
     with told_as_usage():
         kind = ElementType.of(order.type)
-    values = {name: given.get(name, (usual,)) for name, usual in room.sample_sizes.items()}
+    values = {name: given.get(name, (usual,)) for name, usual in op.sample_sizes.items()}
     for numbers in itertools.islice(itertools.product(*values.values()), _MOST_PROBLEMS):
-        yield order.kernel, room.sample(dict(zip(values, numbers, strict=True)), kind, engine.capabilities)
+        yield order.kernel, op.sample(dict(zip(values, numbers, strict=True)), kind, engine.capabilities)
 
 
 def _sizes(entry: str) -> tuple[str, tuple[int, ...]]:

@@ -11,7 +11,7 @@ from clinfer.base.element_type import ALL_TYPES
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
-from clinfer.ops.room import Converter
+from clinfer.ops.operation import Converter
 
 _STRUCTURE = ("Constant", "Parameter", "Result")
 _REPLACED = ("ConvertPromoteTypes",)

@@ -1,4 +1,4 @@
-"""From OpenVINO's model to a topology: every operation goes through the converter of its room."""
+"""From OpenVINO's model to a topology: every operation goes through the converter of its operation."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from clinfer.frontend.conversions import (
 from clinfer.frontend.memory_types import is_surface
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
-from clinfer.ops.room import Converter
+from clinfer.ops.operation import Converter
 from clinfer.topology import Constant, Input, Port, Primitive, SourceBody, SourceNode, Topology
 
 _STRUCTURE = {"Parameter", "Constant", "Result"}

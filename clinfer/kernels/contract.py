@@ -47,7 +47,7 @@ class Problem:
 
     `values` holds what is known of the primitive's `value_inputs`: all of them once layouts are static, only the
     constants while the program is built; for moves also of its `useful_values`. `inputs` are the primitive's own;
-    `tail_inputs` those of its tails, which have output 0's rank and sizes that are output 0's or 1.
+    `fused_inputs` those of its fused operations, which have output 0's rank and sizes that are output 0's or 1.
     """
 
     primitive: Primitive
@@ -55,24 +55,24 @@ class Problem:
     outputs: tuple[Layout, ...]
     capabilities: Capabilities
     values: Mapping[int, np.ndarray] = field(default_factory=dict)
-    tail_inputs: tuple[Layout, ...] = ()
+    fused_inputs: tuple[Layout, ...] = ()
 
     @classmethod
     def of(cls, primitive: Primitive, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...],
            capabilities: Capabilities, values: Mapping[int, np.ndarray]) -> Self:
-        """The problem of a primitive with all its inputs, those of its tails included."""
+        """The problem of a primitive with all its inputs, those of its fused operations included."""
         own = primitive.own_input_count
         return cls(primitive, inputs[:own], outputs, capabilities, values, inputs[own:])
 
     @property
     def all_inputs(self) -> tuple[Layout, ...]:
         """The layouts of all the primitive's inputs, in its order."""
-        return self.inputs + self.tail_inputs
+        return self.inputs + self.fused_inputs
 
     @cached_property
     def is_static(self) -> bool:
         """Whether every layout is static."""
-        return all(layout.is_static for layout in self.inputs + self.outputs + self.tail_inputs)
+        return all(layout.is_static for layout in self.inputs + self.outputs + self.fused_inputs)
 
     @cached_property
     def is_decided(self) -> bool:
@@ -104,24 +104,24 @@ class Problem:
         return self.capabilities.device_type == "CPU"
 
     def in_formats(self, formats: Formats) -> Self:
-        """The problem with every tensor in the given formats (a changed format drops padding); what tails read
-        follows the output."""
+        """The problem with every tensor in the given formats (a changed format drops padding); what fused operations
+        read follows the output."""
         inputs = tuple(x if x.format == f else replace(x, format=f, padding=NO_PADDING)
                        for x, f in zip(self.inputs, formats.inputs, strict=True))
         outputs = tuple(replace(x, format=f) for x, f in zip(self.outputs, formats.outputs, strict=True))
-        tails = tuple(tail_layout(x, outputs[0]) for x in self.tail_inputs)
-        return replace(self, inputs=inputs, outputs=outputs, tail_inputs=tails)
+        fused_ops = tuple(fused_layout(x, outputs[0]) for x in self.fused_inputs)
+        return replace(self, inputs=inputs, outputs=outputs, fused_inputs=fused_ops)
 
     def with_shapes(self, other: Problem) -> Self:
         """The problem with the shapes and values of another one of the same primitive."""
         def shaped(own: tuple[Layout, ...], others: tuple[Layout, ...]) -> tuple[Layout, ...]:
             return tuple(x.with_shape(y.shape) for x, y in zip(own, others, strict=True))
         return replace(self, inputs=shaped(self.inputs, other.inputs), outputs=shaped(self.outputs, other.outputs),
-                       tail_inputs=shaped(self.tail_inputs, other.tail_inputs), values=other.values)
+                       fused_inputs=shaped(self.fused_inputs, other.fused_inputs), values=other.values)
 
 
-def tail_layout(layout: Layout, output: Layout) -> Layout:
-    """How a tail input must lie: like the output where it does not stretch along blocked axes, else planar."""
+def fused_layout(layout: Layout, output: Layout) -> Layout:
+    """How a fused input must lie: like the output where it does not stretch along blocked axes, else planar."""
     follows = all((layout.shape[axis] == 1) == (output.shape[axis] == 1) for axis, _ in output.format.block_axes)
     return replace(layout, format=output.format if follows else Format.planar(layout.rank), padding=NO_PADDING)
 
@@ -178,8 +178,8 @@ class Stage:
     ARG_<NAME>, and so do the sizes, pitches and offsets of operands: one build serves every shape. `work` and the
     arguments are looked at only where layouts are static; before, they may be open.
 
-    `tail_views`, of the stage that stores output 0: how each tail input is seen, stretched to the output's view, axis
-    by axis (`include/tails.cl`). None: the stage applies no tails.
+    `epilogue_views`, of the stage that stores output 0: how each fused input is seen, stretched to the output's view,
+    axis by axis (`include/epilogue.cl`). None: the stage applies no fused operations.
     `move`: the stage only moves elements; all kernels of an operation that share formats must tell the same.
     `recipe`: how the code is built.
     """
@@ -189,7 +189,7 @@ class Stage:
     work: Work | None
     constants: Mapping[str, Constant] = field(default_factory=dict)
     arguments: Mapping[str, int] = field(default_factory=dict)
-    tail_views: tuple[TensorView, ...] | None = None
+    epilogue_views: tuple[TensorView, ...] | None = None
     move: Move | None = None
     entry: str = ""
     package: str = ""
@@ -215,13 +215,13 @@ class Lowered:
 class Kernel(ABC, Generic[P, C]):
     """One way to compute the problems of an operation.
 
-    `name` tells it apart in its operation's table. `applies_tails`: it computes the primitive's tails.
+    `name` tells it apart in its operation's table. `has_epilogue`: it computes the primitive's fused operations.
     `writes_packed`: it is made for outputs of which two elements share a byte, `reads_images`: for inputs that are
     images (`IMAGE_2D`); others are never asked about such problems.
     """
 
     name: str
-    applies_tails: bool = False
+    has_epilogue: bool = False
     writes_packed: bool = False
     reads_images: bool = False
     efficiency: float = 0.1
@@ -339,11 +339,11 @@ def all_operands(problem: Problem) -> tuple[Operand, ...]:
     return inputs + tuple(output_operand(problem, i) for i in range(len(problem.outputs)))
 
 
-def stretched_tails(problem: Problem,
+def stretched_epilogue(problem: Problem,
                     view: Callable[[Layout], TensorView] = TensorView.of) -> tuple[TensorView, ...]:
-    """The `tail_views` of a stage that sees the output through `view`, in which axes are moved and put in only."""
+    """The `epilogue_views` of a stage that sees the output through `view`, in which axes are moved and put in only."""
     sizes = view(problem.outputs[0]).sizes
-    return tuple(view(layout).broadcast(sizes) for layout in problem.tail_inputs)
+    return tuple(view(layout).broadcast(sizes) for layout in problem.fused_inputs)
 
 
 def planar_formats(problem: Problem) -> Formats:

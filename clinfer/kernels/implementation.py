@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from clinfer.base.errors import ClinferError
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Candidate, Lowered, Operand, Problem, Stage, Work
+from clinfer.kernels.epilogue import check_epilogue, epilogue_operands
 from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage, kernel_folder, pack_block
-from clinfer.kernels.tails import check_tails, tail_operands
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class StageLaunch:
 
 def generate(candidate: Candidate, problem: Problem, bake: bool = False) -> Implementation:
     """The code of every stage for a problem (whose layouts may be open); with `bake` every size, pitch and offset that
-    is known is a constant in it. What tails read must stretch to the result."""
-    check_tails(problem)
+    is known is a constant in it. What fused operations read must stretch to the result."""
+    check_epilogue(problem)
     stages = candidate.lower(problem).stages
     return Implementation(candidate, problem, tuple(
         stage_with_code(stage, generate_stage(stage, problem, bake), problem) for stage in stages), bake)
@@ -76,7 +76,7 @@ def bind(implementation: Implementation, problem: Problem,
     `lowered`: what the candidate makes of the problem, where that is known already.
     """
     _check_sizes(problem)
-    check_tails(problem)
+    check_epilogue(problem)
     stages = (lowered or implementation.candidate.lower(problem)).stages
     launches = []
     for part, stage in zip(implementation.stages, stages, strict=True):
@@ -105,7 +105,7 @@ def holds_for(implementation: Implementation, problem: Problem) -> bool:
 
 
 def _operands(stage: Stage, problem: Problem) -> tuple[Operand, ...]:
-    return stage.operands + tail_operands(stage, problem)
+    return stage.operands + epilogue_operands(stage, problem)
 
 
 def _is_instance(built: TensorView, view: TensorView) -> bool:

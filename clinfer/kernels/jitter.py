@@ -26,8 +26,8 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Operand, Problem, Stage
+from clinfer.kernels.epilogue import epilogue_macros, epilogue_operands
 from clinfer.kernels.recipe import USUAL, Recipe
-from clinfer.kernels.tails import tail_macros, tail_operands
 from clinfer.topology.primitive import Primitive
 
 LARGEST_INDEX = 2**31 - 1
@@ -131,17 +131,17 @@ def kernel_source(package: str, name: str) -> str:
 def common_source() -> str:
     """The headers of `include/`, which precede the kernels of a batch once."""
     return "\n".join(read_source("clinfer.kernels", f"include/{name}")
-                     for name in ("types.cl", "math.cl", "subgroup.cl", "tails.cl"))
+                     for name in ("types.cl", "math.cl", "subgroup.cl", "epilogue.cl"))
 
 
 def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageCode:
     """The source of one stage for a problem (whose layouts may be open); with `bake`, the sizes, pitches and offsets
     that are known are constants in it, and so are the stage's arguments if all layouts are static."""
     writer = _Writer()
-    tails = tail_operands(stage, problem)
-    for index, operand in enumerate(stage.operands + tails):
+    fused_ops = epilogue_operands(stage, problem)
+    for index, operand in enumerate(stage.operands + fused_ops):
         _write_operand(writer, index, operand, bake)
-    for name, value in (*stage.constants.items(), *tail_macros(stage, problem).items()):
+    for name, value in (*stage.constants.items(), *epilogue_macros(stage, problem).items()):
         writer.define(name, literal(value))
     bake_arguments = bake and problem.is_static
     for name, argument in stage.arguments.items():
@@ -150,7 +150,7 @@ def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageC
     recipe = [] if stage.recipe == USUAL else [repr(stage.recipe)]
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body, *recipe]).encode())
     kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"
-    return StageCode(kernel_id, _assemble(kernel_id, writer, len(tails), body), tuple(writer.fields), stage.recipe)
+    return StageCode(kernel_id, _assemble(kernel_id, writer, len(fused_ops), body), tuple(writer.fields), stage.recipe)
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:
@@ -178,10 +178,10 @@ def literal(value: Constant) -> str:
     return str(value)
 
 
-def _assemble(kernel_id: str, writer: _Writer, tails: int, body: str) -> str:
+def _assemble(kernel_id: str, writer: _Writer, fused_ops: int, body: str) -> str:
     lines = ["#define CLINFER_JIT", f"#define KERNEL_ID {kernel_id}", *writer.lines]
-    declared = "".join(f", const global TAIL{n}_TYPE* restrict tail{n}" for n in range(tails))
-    passed = "".join(f", tail{n}" for n in range(tails))
+    declared = "".join(f", const global FUSED{n}_TYPE* restrict fused{n}" for n in range(fused_ops))
+    passed = "".join(f", fused{n}" for n in range(fused_ops))
     if writer.names:
         fields = " ".join(f"int {name};" for name in writer.names)
         lines.append(f"typedef struct {{ {fields} }} {kernel_id}_args;")

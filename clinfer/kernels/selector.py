@@ -169,8 +169,8 @@ def _general_refusal(kernel: Kernel[Any, Any], wanted: Problem, forced: Forced) 
         return "4-bit outputs"
     if any(x.format.is_image for x in wanted.inputs) and not kernel.reads_images:
         return "reads no images"
-    if wanted.primitive.tails and not kernel.applies_tails:
-        return "applies no fused tails"
+    if wanted.primitive.fused_ops and not kernel.has_epilogue:
+        return "applies no fused operations"
     return kernel.targets(wanted.capabilities)
 
 
@@ -290,4 +290,4 @@ def _usual(problem: Problem) -> tuple[Problem, ...]:
     def sized(layouts: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(layout.with_shape(tuple(map(size, layout.shape))) for layout in layouts)
     return (replace(problem, inputs=sized(problem.inputs), outputs=sized(problem.outputs),
-                    tail_inputs=sized(problem.tail_inputs)),)
+                    fused_inputs=sized(problem.fused_inputs)),)

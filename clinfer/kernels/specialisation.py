@@ -44,14 +44,16 @@ def key_of(present: Implementation, problem: Problem) -> object:
     primitive = problem.primitive
     aligned = _aligned(problem)
     return (type(primitive), attributes_of(primitive), primitive.output_padding,
-            tuple((type(tail.primitive), attributes_of(tail.primitive), tail.operands) for tail in primitive.tails),
+            tuple((type(fused.primitive), attributes_of(fused.primitive), fused.operands)
+                  for fused in primitive.fused_ops),
             present.name, tuple(stage.code.kernel_id for stage in present.stages), present.problem.all_inputs,
             aligned.all_inputs, aligned.outputs,
             tuple((index, value.dtype.str, value.shape, value.tobytes()) for index, value in problem.values.items()))
 
 
 def _aligned(problem: Problem) -> Problem:
-    """The parameters with the size along the aligned axis rounded up; what tails read with it, unless it is 1."""
+    """The parameters with the size along the aligned axis rounded up; what fused operations read with it, unless it is
+    1."""
     axis = problem.primitive.aligned_axis
     if axis is None or problem.inputs[0].rank < -axis or problem.outputs[0].rank < -axis:
         return problem
@@ -67,7 +69,7 @@ def _aligned(problem: Problem) -> Problem:
     data, *others = problem.inputs
     return replace(problem, inputs=(data.with_shape(at(data.static_shape)), *others),
                    outputs=tuple(x.with_shape(at(x.static_shape)) for x in problem.outputs),
-                   tail_inputs=tuple(x.with_shape(at(x.static_shape)) for x in problem.tail_inputs))
+                   fused_inputs=tuple(x.with_shape(at(x.static_shape)) for x in problem.fused_inputs))
 
 
 def rivals(task: TuningTask) -> tuple[Implementation, ...]:

@@ -17,8 +17,8 @@ OPERANDS = {
     "standalone_more.cl": ("INPUT4", "OUTPUT2", "OUTPUT3", "OUTPUT4"),
 }
 _FRAME = {"standalone.cl": ["#define CLINFER_JIT", "#define KERNEL_ID standalone", "#define ARGS", "#define PASS_ARGS",
-                            "#define HAS_TAILS 0", "#define TAIL_CHAIN(T, result, FETCH, at)",
-                            "#define TAILS_EACH(DO, x)"]}
+                            "#define HAS_EPILOGUE 0", "#define EPILOGUE(T, result, FETCH, at)",
+                            "#define FUSED_EACH(DO, x)"]}
 
 
 def standalone_source(name: str) -> str:

@@ -1,7 +1,7 @@
 """What tables of measured times (`clinfer/tuning/`) say of candidates: the one place where the two meet.
 
 A time overrules an estimate and nothing else. It is found by what a problem is, as a text that holds for all sizes and
-devices (`subject_of`), by the candidate (`way_of`) and by `Problem.sizes`.
+devices (`subject_of`), by the candidate (`variant_of`) and by `Problem.sizes`.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clinfer.base.symbols import computed
 from clinfer.kernels.cost import roofline, show_time
 from clinfer.topology.primitive import attributes_of
 from clinfer.tuning.database import Database, database_of, factor, uses_times
-from clinfer.tuning.entry import Entry, Subject, Way
+from clinfer.tuning.entry import Entry, Subject, Variant
 
 if TYPE_CHECKING:
     from clinfer.kernels.contract import Candidate, Kernel, KernelTable, Problem
@@ -30,11 +30,11 @@ def subject_of(problem: Problem) -> Subject:
     return Subject(type(primitive).__name__, f"{_types(problem.inputs)} > {_types(problem.outputs)}{attributes}")
 
 
-def way_of(candidate: Candidate, problem: Problem, is_baked: bool = False) -> Way:
+def variant_of(candidate: Candidate, problem: Problem, is_baked: bool = False) -> Variant:
     """How a candidate computes a problem that is in its formats."""
     layouts = problem.inputs + problem.outputs
     formats = "" if all(x.format.is_planar for x in layouts) else " ".join(x.format.name for x in layouts)
-    return Way(candidate.kernel.name, config_text(candidate), formats, is_baked)
+    return Variant(candidate.kernel.name, config_text(candidate), formats, is_baked)
 
 
 def config_text(candidate: Candidate) -> str:
@@ -48,7 +48,7 @@ def corrected(estimate: float, candidate: Candidate, problem: Problem) -> float:
     database = _database(problem)
     if database is None or not database.knows(type(problem.primitive).__name__):
         return estimate
-    handle = database.handle(subject_of(problem), way_of(candidate, problem))
+    handle = database.handle(subject_of(problem), variant_of(candidate, problem))
     return estimate if handle < 0 else estimate * computed(factor, handle, *problem.sizes.values())
 
 
@@ -60,7 +60,7 @@ def believed(candidate: Candidate, sample: Problem) -> float:
     if cost < estimate and cost < FASTEST * cached_roofline(sample):
         database = _database(sample)
         assert database is not None
-        database.refuse(subject_of(sample), way_of(candidate, sample),
+        database.refuse(subject_of(sample), variant_of(candidate, sample),
                         f"they amount to {show_time(cost)}, and the device takes {show_time(cached_roofline(sample))}")
         return estimate
     return cost
@@ -71,7 +71,7 @@ def measured(candidate: Candidate, problem: Problem) -> Entry | None:
     database = _database(problem)
     if database is None or not database.knows(type(problem.primitive).__name__):
         return None
-    return database.entry(subject_of(problem), problem.sizes, way_of(candidate, problem))
+    return database.entry(subject_of(problem), problem.sizes, variant_of(candidate, problem))
 
 
 def wrong_results(candidate: Candidate, problem: Problem, reference: Kernel[Any, Any]) -> str | None:
@@ -92,9 +92,10 @@ def refuse_unknown(table: KernelTable, problem: Problem) -> None:
     names = {kernel.name for kernel in table.kernels}
     known = {(candidate.kernel.name, config_text(candidate)) for candidate in table.candidates(problem)}
     subject = subject_of(problem)
-    for way in sorted(database.ways(subject)):
-        if way[:2] not in known:
-            database.refuse(subject, way, f"there is no such {'configuration' if way.kernel in names else 'kernel'}")
+    for variant in sorted(database.variants(subject)):
+        if variant[:2] not in known:
+            what = "configuration" if variant.kernel in names else "kernel"
+            database.refuse(subject, variant, f"there is no such {what}")
 
 
 def problem_roofline(problem: Problem) -> float:

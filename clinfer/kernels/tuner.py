@@ -14,7 +14,7 @@ from clinfer.kernels.contract import BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.selector import is_able
-from clinfer.kernels.tuned import config_text, subject_of, way_of, wrong_results
+from clinfer.kernels.tuned import config_text, subject_of, variant_of, wrong_results
 from clinfer.runtime.helper import Helper
 from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult
 from clinfer.tuning.database import database_of, today
@@ -90,7 +90,7 @@ def _own_entries(table: KernelTable, problem: Problem) -> dict[Candidate, Entry 
     found = {}
     for candidate in worth_timing(table, problem):
         own = candidate.in_own_formats(problem)
-        found[candidate] = database.own_entry(subject_of(own), own.sizes, way_of(candidate, own))
+        found[candidate] = database.own_entry(subject_of(own), own.sizes, variant_of(candidate, own))
     return found
 
 
@@ -142,7 +142,7 @@ def known_result(candidates: Sequence[Implementation], problem: Problem) -> Tria
     for implementation in candidates:
         own = implementation.candidate.in_own_formats(problem)
         entry = database.own_entry(subject_of(own), own.sizes,
-                                   way_of(implementation.candidate, own, implementation.is_baked))
+                                   variant_of(implementation.candidate, own, implementation.is_baked))
         if entry is None:
             return None
         times.append((entry.measured,))
@@ -178,6 +178,7 @@ def _wrong(candidate: Candidate, problem: Problem, why: str) -> WrongKernel:
 
 def _entry(implementation: Implementation, problem: Problem, measured: float, driver: str, is_alone: bool) -> Entry:
     own = implementation.candidate.in_own_formats(problem)
-    subject, way = subject_of(own), way_of(implementation.candidate, own, implementation.is_baked)
-    return Entry(subject.operation, subject.traits, tuple(own.sizes.items()), way.kernel, way.config, way.formats,
-                 way.is_baked, measured, implementation.candidate.estimate(own), is_alone, today(), driver)
+    subject, variant = subject_of(own), variant_of(implementation.candidate, own, implementation.is_baked)
+    return Entry(subject.operation, subject.traits, tuple(own.sizes.items()), variant.kernel, variant.config,
+                 variant.formats, variant.is_baked, measured, implementation.candidate.estimate(own), is_alone,
+                 today(), driver)

@@ -1,7 +1,7 @@
 """Kernel objects of a network and the memory that is set as their arguments.
 
 Every kernel argument belongs to one tensor's memory or to one slot. When that memory is replaced,
-and only then, the arguments that use it are set again. Tensors that may lie within others are kept by `Places`.
+and only then, the arguments that use it are set again. Tensors that may lie within others are kept by `Aliases`.
 """
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from types import MappingProxyType
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import BufferRef
 from clinfer.kernels.implementation import Implementation, StageImpl
+from clinfer.network.aliases import Aliases, Uses
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.memory_pool import MemoryPool, Needs
-from clinfer.network.places import Places, Uses
 from clinfer.network.plan import Launch, Place
 from clinfer.network.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
@@ -47,7 +47,7 @@ class Bindings:
         self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
         self._memories: dict[int, Memory] = {}
         self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
-        self._places = Places(program)
+        self._places = Aliases(program)
         for index, node in enumerate(program.nodes):
             self._create_kernels(index, node)
         for tensor, memory in program.constant_memory.items():

@@ -1,4 +1,4 @@
-"""The text of a node's function, made of a tape and the launches recorded with it.
+"""The text of a node's function, made of a trace and the launches recorded with it.
 
 Functions of equal text share their code; what differs are the defaults of the parameters behind the arguments.
 """
@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from clinfer.base.symbols import is_symbol
-from clinfer.base.tape import Tape, spell, symbols_in
+from clinfer.base.trace import Trace, spell, symbols_in
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.network.plan import Launch, work_size
 
@@ -28,7 +28,7 @@ class KernelOffset:
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class CompiledTrace:
     """The code of a node's function, and what it reads by name. `is_shareable`: it calls nothing of one node."""
 
     code: CodeType
@@ -42,15 +42,15 @@ class Recording:
         return FunctionType(self.code, {}, argdefs=(otherwise, *values))
 
 
-def make_recording(tape: Tape, used: Iterable[str], results: str, helpers: Mapping[str, Any]) -> Recording:
-    """Of a tape's free symbols the function that gives `results`, an expression of the symbols `used`."""
-    names = ", ".join(tape.names)
-    known = {**_ALWAYS, **tape.helpers, **helpers}
-    body = [*tape.lines(used, f"return otherwise({names})"), f"return {results}"]
-    text = "\n".join([f"def planned({', '.join([*tape.names, 'otherwise', *known])}):", "    try:",
+def compile_trace(trace: Trace, used: Iterable[str], results: str, helpers: Mapping[str, Any]) -> CompiledTrace:
+    """Of a trace's free symbols the function that gives `results`, an expression of the symbols `used`."""
+    names = ", ".join(trace.names)
+    known = {**_ALWAYS, **trace.helpers, **helpers}
+    body = [*trace.lines(used, f"return otherwise({names})"), f"return {results}"]
+    text = "\n".join([f"def planned({', '.join([*trace.names, 'otherwise', *known])}):", "    try:",
                       *(f"        {line}" for line in body),
                       "    except failures:", f"        return otherwise({names})"])
-    return Recording(_code(text), known, not tape.has_calls)
+    return CompiledTrace(_code(text), known, not trace.has_calls)
 
 
 @lru_cache(maxsize=4096)

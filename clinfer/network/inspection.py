@@ -51,5 +51,5 @@ def check_outputs(program: Program, stream: Stream, bindings: Bindings, node: Pr
 
 def _fused(node: ProgramNode) -> dict[str, str]:
     """What else the node computes, for messages."""
-    tails = ", ".join(tail.primitive.where for tail in node.primitive.tails)
-    return {"fused into it": tails} if tails else {}
+    fused_ops = ", ".join(fused.primitive.where for fused in node.primitive.fused_ops)
+    return {"fused into it": fused_ops} if fused_ops else {}

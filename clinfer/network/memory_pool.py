@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
-from clinfer.network.arrangement import Arrangement, Arranger, Place
+from clinfer.network.memory_planner import MemoryPlan, MemoryPlanner, Place
 from clinfer.network.preallocation import Preallocation
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
@@ -33,7 +33,7 @@ class MemoryPool:
         self._preallocation = preallocation
         self._unit = capabilities.buffer_alignment
         self._may_overlap = capabilities.overlapping_parts
-        self._arranger = Arranger(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
+        self._memory_planner = MemoryPlanner(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
                                   self._may_overlap)
         self._history: deque[Needs] = deque(maxlen=3 * len(program.segments))
         self._most_needed = 0
@@ -70,7 +70,7 @@ class MemoryPool:
         if is_enough and not mends:
             return {}
         had = [max(nbytes, 0) for nbytes in self._capacity]
-        return {slot: had[slot] for slot in self._rearrange(needs, held, mends, is_enough)}
+        return {slot: had[slot] for slot in self._plan_again(needs, held, mends, is_enough)}
 
     def release(self) -> None:
         """Give everything back."""
@@ -78,7 +78,7 @@ class MemoryPool:
         self._history.clear()
         self._most_needed = 0
 
-    def _rearrange(self, needs: Needs, held: Collection[int], mends: bool, is_enough: bool) -> list[int]:
+    def _plan_again(self, needs: Needs, held: Collection[int], mends: bool, is_enough: bool) -> list[int]:
         """Arrange the slots anew, in the chunks that are there if they fit and nothing `mends` them; those that lie
         elsewhere now."""
         sizes = dict(needs)
@@ -94,19 +94,19 @@ class MemoryPool:
             return []
         present = [chunk.capacity for chunk in self._chunks]
         for tried in (wanted, exact) if not mends else ():
-            found = self._arranger.arrange(tried, present, fixed, may_add=False)
-            if found is not None and (tried is wanted or held or not self._has_room_for(wanted, exact)):
+            found = self._memory_planner.plan_memory(tried, present, fixed, may_add=False)
+            if found is not None and (tried is wanted or held or not self._has_operation_for(wanted, exact)):
                 return self._move(found, tried)
         return self._grow(exact, ahead, wanted, fixed)
 
-    def _has_room_for(self, wanted: _Sizes, exact: _Sizes) -> bool:
+    def _has_operation_for(self, wanted: _Sizes, exact: _Sizes) -> bool:
         """Whether the pool may grow so that slots keep sizes that they once needed, and need not move again."""
         self._most_needed = max(self._most_needed, self._fresh(exact))
         return self._fresh(wanted) <= _SPARE * self._most_needed
 
     def _fresh(self, sizes: _Sizes) -> int:
         """The bytes of a pool that is made for slots of these sizes."""
-        found = self._arranger.arrange(sizes, (), {}, may_add=True)
+        found = self._memory_planner.plan_memory(sizes, (), {}, may_add=True)
         return 0 if found is None else found.nbytes
 
     def _ahead(self, nbytes: int, sizes: list[int]) -> int:
@@ -121,8 +121,8 @@ class MemoryPool:
         fixed = self._keep(fixed)
         chunks = [chunk.capacity for chunk in self._chunks]
 
-        def arranged(sizes: _Sizes) -> tuple[Arrangement, _Sizes]:
-            found = self._arranger.arrange(sizes, chunks, fixed, may_add=True)
+        def arranged(sizes: _Sizes) -> tuple[MemoryPlan, _Sizes]:
+            found = self._memory_planner.plan_memory(sizes, chunks, fixed, may_add=True)
             assert found is not None
             return found, sizes
 
@@ -152,11 +152,11 @@ class MemoryPool:
         self.is_split = False
         return dict(self._places)
 
-    def _add_chunks(self, arrangement: Arrangement, sizes: _Sizes) -> None:
+    def _add_chunks(self, memory_plan: MemoryPlan, sizes: _Sizes) -> None:
         there = len(self._chunks)
         try:
-            for number, nbytes in enumerate(arrangement.chunks[there:], there):
-                slots = [slot for slot, (chunk, _) in arrangement.places.items() if chunk == number]
+            for number, nbytes in enumerate(memory_plan.chunks[there:], there):
+                slots = [slot for slot, (chunk, _) in memory_plan.places.items() if chunk == number]
                 self._chunks.append(self._program.engine.allocate_bytes(nbytes, self._name(slots, sizes)))
         except ClinferError:
             while len(self._chunks) > there:
@@ -176,11 +176,11 @@ class MemoryPool:
         if self._may_overlap:
             part.release()
 
-    def _move(self, arrangement: Arrangement, sizes: _Sizes) -> list[int]:
+    def _move(self, memory_plan: MemoryPlan, sizes: _Sizes) -> list[int]:
         """Make the slots' memories; those that are others now."""
         moved = []
         for slot, nbytes in sizes.items():
-            place, part = arrangement.places[slot], self._parts.get(slot)
+            place, part = memory_plan.places[slot], self._parts.get(slot)
             if part is not None and self._places[slot] == place and self._capacity[slot] == nbytes:
                 continue
             if part is not None:

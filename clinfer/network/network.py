@@ -14,7 +14,7 @@ from clinfer.base.shape_inference import ShapeInference
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
-from clinfer.network.journal import Journal, Note, Page, Site, Within, log_record
+from clinfer.network.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.known import Known
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.memory_pool import MemoryPool
@@ -55,7 +55,7 @@ class Network:
         self._specialise_after = specialise_after
         self._preallocation = preallocation
         self._within = within
-        self._journal = Journal() if within is None else within.journal
+        self._execution_log = ExecutionLog() if within is None else within.execution_log
         self._given: dict[str, Given] = {}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         self.plans_made = 0
@@ -92,11 +92,11 @@ class Network:
     def _make_body(self) -> Callable[[Program, str], Network]:
         """Makes a body's network; it refers to this one by nothing, since a cycle would keep device memory for a
         while."""
-        stream, inference, journal, site = self.stream, self._shape_inference, self._journal, self._site
+        stream, inference, execution_log, site = self.stream, self._shape_inference, self._execution_log, self._site
         profiling, parametric, after, ahead = (self._profiling, self._parametric, self._specialise_after,
                                                self._preallocation)
         return lambda body, below: Network(body, stream, inference, profiling, parametric, after,
-                                           Within(journal, site.below(below)), ahead)
+                                           Within(execution_log, site.below(below)), ahead)
 
     # -- inputs and outputs ---------------------------------------------------------------------
 
@@ -178,8 +178,8 @@ class Network:
     def _execute(self, dependencies: Sequence[Event], proceed: Callable[[], None] | None) -> dict[str, NetworkOutput]:
         if dependencies:
             self.stream.barrier(dependencies)
-        if self._journal.notes and self._within is None:
-            self._journal.clear()
+        if self._execution_log.notes and self._within is None:
+            self._execution_log.clear()
         known, self._known = self._take_inputs(), None
         self._runner.begin(proceed)
         try:
@@ -192,8 +192,8 @@ class Network:
         self._known = known
         if self._profiler is not None:
             self._profiler.add_execution(known.shapes)
-        if self._journal.notes and self._within is None:
-            log_record(self._journal.page())
+        if self._execution_log.notes and self._within is None:
+            log_record(self._execution_log.page())
         outputs = {name: self._runner.output(info.tensor, known) for name, info in self.program.outputs.items()}
         return {name: self._delivered(name, output) for name, output in outputs.items()}
 
@@ -275,7 +275,7 @@ class Network:
             self._current[number] = None
             if plan not in self._fitted or not has_outputs:
                 grown += self._fit_slots(number, plan, own)
-            self._journal.add(Note(
+            self._execution_log.add(Note(
                 self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
                 None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
             self._replays[number] = resolve(plan, self._bindings.ready)
@@ -319,12 +319,12 @@ class Network:
     @property
     def page(self) -> Page:
         """The notes of the last execution: what it did besides repeating what it knew."""
-        return self._journal.page()
+        return self._execution_log.page()
 
     @property
     def last_record(self) -> ExecutionRecord:
         """What the last execution did besides repeating what it knew; empty if nothing."""
-        return self._journal.page().tell()
+        return self._execution_log.page().tell()
 
     def memory_picture(self) -> MemoryPicture | None:
         """What lay where in the last execution, while its memory is still there; None if there was none."""

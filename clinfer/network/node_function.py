@@ -2,8 +2,8 @@
 
 The planner of nodes runs once on symbols (`base/symbols.py`); the arithmetic that it leaves behind becomes a Python
 function. Comparisons that decided its way become guards, and where one fails, the next older function is asked, at
-last the planner itself, whose way is recorded in turn. A recording is used only if it tells what the planner made
-of the same plain numbers. Nodes that are alike share their recordings, and so do the networks of a program.
+last the planner itself, whose way is recorded in turn. A trace is used only if it tells what the planner made
+of the same plain numbers. Nodes that are alike share their traces, and so do the networks of a program.
 """
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from collections.abc import Callable
 from typing import Any
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.symbols import RECORDING
-from clinfer.base.tape import Tape, spell, symbols_in
+from clinfer.base.symbols import TRACING
+from clinfer.base.trace import Trace, spell, symbols_in
 from clinfer.base.tracing import log
-from clinfer.network.function_text import Recording, joined, make_recording, spell_launch
+from clinfer.network.function_text import CompiledTrace, compile_trace, joined, spell_launch
 from clinfer.network.node_arguments import NodeArguments, is_small
 from clinfer.network.node_planner import NodePlan, NodePlanner
 from clinfer.network.plan import launch_of
-from clinfer.network.recorder import Recorder, same_at_present
+from clinfer.network.tracer import Tracer, same_at_present
 from clinfer.program.program import Program
 from clinfer.topology import attributes_of
 
-MOST_RECORDINGS = 12
+MOST_TRACES = 12
 """Of one node; a node that needs more decides in too many ways to be worth it."""
 
 
@@ -43,12 +43,12 @@ class NodeFunction:
         self._outputs = [program.tensors[t].layout for t in node.outputs]
         self._inputs = [program.tensors[t].layout for t in node.inputs]
         small = node.kind != "host" or all(map(is_small, self._outputs))
-        self._left = MOST_RECORDINGS if small and not arguments.has_arrays else 0
-        self._shared: list[Recording] = program.recordings.setdefault(self._identity(), []) if self._left else []
+        self._left = MOST_TRACES if small and not arguments.has_arrays else 0
+        self._shared: list[CompiledTrace] = program.traces.setdefault(self._identity(), []) if self._left else []
         self._taken = 0
 
     def _plan(self, *given: Any) -> tuple[Any, ...]:
-        """What to do where no recording holds."""
+        """What to do where no trace holds."""
         if self._take_shared():
             return self.call(*given)
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
@@ -61,12 +61,12 @@ class NodeFunction:
         """Equal for nodes whose plans differ in nothing but the numbers of their kernels; hashable."""
         node, primitive = self._node, self._node.primitive
         attributes = (type(primitive), attributes_of(primitive), primitive.output_padding, tuple(
-            (type(tail.primitive), attributes_of(tail.primitive), tail.operands) for tail in primitive.tails))
+            (type(fused.primitive), attributes_of(fused.primitive), fused.operands) for fused in primitive.fused_ops))
         kernels = tuple((implementation.name, tuple((stage.code.kernel_id, stage.code.fields)
                                                          for stage in implementation.stages))
                         for implementation in node.implementations)
         identity = (node.kind, attributes, kernels, len(node.scratch_slots),
-                    tuple(shared.share for shared in node.shares), tuple(self._inputs),
+                    tuple(shared.share for shared in node.aliases), tuple(self._inputs),
                     tuple(self._outputs), self._arguments.identity())
         try:
             hash(identity)
@@ -75,7 +75,7 @@ class NodeFunction:
         return identity
 
     def _take_shared(self) -> bool:
-        """Put the recordings of other nodes before what there is; whether there were any."""
+        """Put the traces of other nodes before what there is; whether there were any."""
         new = self._shared[self._taken:][:self._left]
         for shared in new:
             self._put_first(shared)
@@ -83,41 +83,42 @@ class NodeFunction:
         self._left -= len(new)
         return bool(new)
 
-    def _put_first(self, recorded: Recording) -> None:
+    def _put_first(self, recorded: CompiledTrace) -> None:
         self.call = recorded.function(self._planner.first_kernel(self._index), self.call)
 
     def _record(self, given: tuple[int, ...], plan: NodePlan) -> None:
-        """Put a recording of this plan before what there is, if one can be made."""
-        tape = Tape()
-        recorded = self._recorded(tape, given)
-        if self._node.kind == "host" and (recorded is None or tape.pins or not same_at_present(recorded, plan)):
-            tape = Tape()
-            recorded = self._recorded(tape, given, by_call=True)
+        """Put a trace of this plan before what there is, if one can be made."""
+        trace = Trace()
+        recorded = self._traced(trace, given)
+        if self._node.kind == "host" and (
+                recorded is None or trace.value_guards or not same_at_present(recorded, plan)):
+            trace = Trace()
+            recorded = self._traced(trace, given, by_call=True)
         if recorded is None or not same_at_present(recorded, plan):
             log(5, f"{self._node.primitive.where}: a plan is not recorded")
             return
-        made = self._made(tape, recorded)
+        made = self._made(trace, recorded)
         self._put_first(made)
         if made.is_shareable:
             self._shared.append(made)
             self._taken += 1
 
-    def _recorded(self, tape: Tape, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
+    def _traced(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""
-        recorder, outer = Recorder(tape, self._node, self._inputs, self._outputs), RECORDING.is_on
+        tracer, outer = Tracer(trace, self._node, self._inputs, self._outputs), TRACING.is_on
         try:
-            RECORDING.is_on = True
-            shapes, values = self._arguments.fill(tuple(tape.free(number) for number in given))
-            return self._planner.plan(self._index, shapes, values, recorder.infer,
-                                      recorder.evaluate if by_call else recorder.evaluate_symbols)
+            TRACING.is_on = True
+            shapes, values = self._arguments.fill(tuple(trace.free(number) for number in given))
+            return self._planner.plan(self._index, shapes, values, tracer.infer,
+                                      tracer.evaluate if by_call else tracer.evaluate_symbols)
         except (ClinferError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError,
                 ValueError) as error:
             log(5, f"{self._node.primitive.where} cannot be planned with symbols: {error}")
             return None
         finally:
-            RECORDING.is_on = outer
+            TRACING.is_on = outer
 
-    def _made(self, tape: Tape, plan: NodePlan) -> Recording:
+    def _made(self, trace: Trace, plan: NodePlan) -> CompiledTrace:
         helpers: dict[str, Any] = {}
         first = self._planner.first_kernel(self._index)
         launches = [spell_launch(helpers, kernel - first, launch) for kernel, launch in plan.launches]
@@ -125,7 +126,7 @@ class NodeFunction:
         results = f"({joined([*map(spell, numbers), f'({joined(launches)})'])})"
         used = symbols_in((numbers, [(launch.arguments, launch.work.global_size, launch.work.local_size)
                                      for _, launch in plan.launches]))
-        return make_recording(tape, used, results, helpers)
+        return compile_trace(trace, used, results, helpers)
 
     def _numbers(self, plan: NodePlan) -> tuple[Any, ...]:
         """What the function gives besides the launches."""
@@ -134,5 +135,5 @@ class NodeFunction:
         elements = [item for value, layout in zip(plan.values, self._outputs, strict=False)
                     for item in (value.reshape(-1).tolist() if is_small(layout) else (value,))]
         missing = len(self._node.scratch_slots) - len(plan.scratch_bytes)
-        offsets = plan.offsets or (-1,) * len(self._node.shares)
+        offsets = plan.offsets or (-1,) * len(self._node.aliases)
         return (*sizes, *elements, *plan.nbytes, *plan.scratch_bytes, *(0,) * missing, *offsets)

@@ -11,11 +11,11 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape, StaticShape, admits, is_static, show
 from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
+from clinfer.kernels.aliasing import offset_within
 from clinfer.kernels.contract import Lowered, Problem
+from clinfer.kernels.epilogue import check_epilogue
 from clinfer.kernels.implementation import StageLaunch, bind
-from clinfer.kernels.moves import offset_within
 from clinfer.kernels.selector import cheapest
-from clinfer.kernels.tails import check_tails
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Primitive
 
@@ -142,14 +142,14 @@ class NodePlanner:
     def _plan_kernel(self, index: int, node: ProgramNode, problem: Problem) -> NodePlan:
         shapes, nbytes = tuple(x.static_shape for x in problem.outputs), _bytes(problem.outputs)
         if all(layout.count == 0 for layout in problem.outputs):
-            check_tails(problem)
+            check_epilogue(problem)
             return NodePlan(shapes, (), nbytes)
-        check_tails(problem)
+        check_epilogue(problem)
         choice = _choose(node, problem)
         implementation = node.implementations[choice]
         lowered = implementation.candidate.lower(problem)
         offsets = _offsets(node, lowered, problem)
-        left_out = {shared.share.stage for shared, offset in zip(node.shares, offsets, strict=True) if offset >= 0}
+        left_out = {shared.share.stage for shared, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
         if len(left_out) == len(lowered.stages):
             return NodePlan(shapes, (), nbytes, offsets=offsets)
         launches = tuple((self._kernel_index[index, choice, number], launch)
@@ -196,9 +196,9 @@ def _bytes(layouts: tuple[Layout, ...]) -> tuple[int, ...]:
 
 def _offsets(node: ProgramNode, lowered: Lowered, problem: Problem) -> tuple[int, ...]:
     """Where the moved tensor of each share starts within the other one, or -1."""
-    if not node.shares:
+    if not node.aliases:
         return ()
-    found = (offset_within(shared.share, lowered.stages[shared.share.stage].move, problem) for shared in node.shares)
+    found = (offset_within(shared.share, lowered.stages[shared.share.stage].move, problem) for shared in node.aliases)
     return tuple(-1 if offset is None else offset for offset in found)
 
 

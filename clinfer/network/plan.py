@@ -10,8 +10,8 @@ import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import Values
+from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.implementation import StageLaunch
-from clinfer.kernels.moves import Share
 from clinfer.program.program import ProgramNode, Segment
 from clinfer.runtime.stream import WorkSize
 from clinfer.topology import Primitive
@@ -97,7 +97,7 @@ class Plan:
     `shapes` and `values`: what is known of every tensor that the segment makes (shapes of outputs of
     bodies and of host calls are missing: they are known after the run). `slot_bytes` and `output_bytes`:
     the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
-    were planned one by one; what recordings gave of the others cost next to nothing. `waits`: for each step the
+    were planned one by one; what traces gave of the others cost next to nothing. `waits`: for each step the
     numbers of the steps that it waits for, where they may run out of order; else empty. `places`: the tensors that
     lie within others, by the indices of tensors that own memory; `left_out` tells what it spares.
     """
@@ -111,7 +111,7 @@ class Plan:
     waits: tuple[tuple[int, ...], ...] = ()
     places: tuple[Place, ...] = ()
 
-    def left_out(self, node: ProgramNode) -> tuple[Share, ...]:
+    def left_out(self, node: ProgramNode) -> tuple[Alias, ...]:
         """The stages of a node that have nothing to do, because their tensors lie in one another's memory."""
         placed = {place.moved for place in self.places}
-        return tuple(shared.share for shared in node.shares if shared.moved in placed)
+        return tuple(shared.share for shared in node.aliases if shared.moved in placed)

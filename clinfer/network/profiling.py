@@ -125,7 +125,7 @@ class Profiler:
             return layout if layout.is_static or tensor not in known else layout.with_shape(known[tensor])
         inputs = tuple(map(sized, made.problem.all_inputs, node.inputs))
         own = len(made.problem.inputs)
-        problem = replace(made.problem, inputs=inputs[:own], tail_inputs=inputs[own:],
+        problem = replace(made.problem, inputs=inputs[:own], fused_inputs=inputs[own:],
                           outputs=tuple(map(sized, made.problem.outputs, node.outputs)))
         try:
             return made.candidate.estimate(problem), problem_roofline(problem)
@@ -135,7 +135,7 @@ class Profiler:
 
     def _is_in_place(self, node: ProgramNode, record: _Record) -> bool:
         """Whether the node ran without a launch, because it would have copied bytes to where they are."""
-        return bool(node.shares) and self._shapes is not None and not record.events
+        return bool(node.aliases) and self._shapes is not None and not record.events
 
     def _status(self, node: ProgramNode, record: _Record) -> Status:
         if node.kind == "view" or self._is_in_place(node, record):

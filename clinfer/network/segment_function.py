@@ -18,7 +18,7 @@ from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Nu
 from clinfer.network.node_function import NodeFunction
 from clinfer.network.node_planner import NodePlanner
 from clinfer.network.plan import CallHost, Place, Plan, Upload, fetches, run_body
-from clinfer.program.program import Program, ProgramNode, SharedTensor
+from clinfer.program.program import AliasedTensor, Program, ProgramNode
 
 SegmentFunction = Callable[[Mapping[int, StaticShape], Values], Plan]
 _Names = tuple[int | str, ...]
@@ -52,7 +52,7 @@ class _Writer:
         self._steps: list[str] = []
         self._needs: dict[int, list[int | str]] = {}
         self._scratch: dict[int, list[int | str]] = {}
-        self._places: list[SharedTensor] = []
+        self._places: list[AliasedTensor] = []
 
     def function(self) -> SegmentFunction:
         """The finished function."""
@@ -160,8 +160,8 @@ class _Writer:
         for number, slot in enumerate(node.scratch_slots):
             self._scratch.setdefault(slot, []).append(f"b{index}_{number}")
             yield f"b{index}_{number}"
-        self._places += node.shares
-        yield from (f"o{shared.moved}" for shared in node.shares)
+        self._places += node.aliases
+        yield from (f"o{shared.moved}" for shared in node.aliases)
 
     def _write_uploads(self, node: ProgramNode) -> None:
         for tensor in node.outputs:

@@ -1,13 +1,13 @@
-"""The rooms: one operation or one family each. This list is all that the rest of the house sees."""
+"""The operations: one operation or one family each. This list is all that the rest of the house sees."""
 from __future__ import annotations
 
 from importlib import import_module
 
 from clinfer.kernels.contract import KernelTable
-from clinfer.ops.room import Converter, Room
+from clinfer.ops.operation import Converter, Operation
 from clinfer.topology import Primitive
 
-_ROOM_NAMES = (
+_NAMES = (
     "batch_norm",
     "broadcast",
     "col2im",
@@ -61,12 +61,12 @@ _ROOM_NAMES = (
     "unique",
 )
 
-ROOMS: tuple[Room, ...] = tuple(import_module(f"clinfer.ops.{name}").ROOM for name in _ROOM_NAMES)
+OPERATIONS: tuple[Operation, ...] = tuple(import_module(f"clinfer.ops.{name}").OPERATION for name in _NAMES)
 
-CONVERTERS: dict[str, Converter] = {kind: convert for room in ROOMS for kind, convert in room.converters.items()}
+CONVERTERS: dict[str, Converter] = {kind: convert for op in OPERATIONS for kind, convert in op.converters.items()}
 
 _KERNELS: dict[type[Primitive], KernelTable] = {
-    cls: table for room in ROOMS for cls, table in room.kernels.items()}
+    cls: table for op in OPERATIONS for cls, table in op.kernels.items()}
 _NONE = KernelTable()
 
 

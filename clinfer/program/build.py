@@ -20,7 +20,7 @@ from clinfer.program.memory_dependencies import (
 )
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
-from clinfer.program.program import NodeKind, OutputInfo, Program, ProgramNode, Segment, SharedTensor, Storage, Tensor
+from clinfer.program.program import AliasedTensor, NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
 from clinfer.program.refusals import Refusals
 from clinfer.program.schedule import assign_segments, order_nodes, useful_inputs, value_ports
 from clinfer.runtime.memory import Memory
@@ -216,12 +216,12 @@ class _Assembly:
         Where another segment's plan decides, or the memory is no slot, the tensor lives that long in every plan.
         """
         longer = {root: _Home(home.made, set(home.touched), home.storage) for root, home in self.homes.items()}
-        shares = [(self.index[s.moved], self.index[s.within], self.segments[node.id])
-                  for node in self.order for s in node.shares]
+        aliases = [(self.index[s.moved], self.index[s.within], self.segments[node.id])
+                  for node in self.order for s in node.aliases]
         changed = True
         while changed:
             changed = False
-            for moved, within, segment in shares:
+            for moved, within, segment in aliases:
                 by_plan = (self.homes[within].storage == "slot"
                            and self.segments[self.ports[within].primitive] == segment)
                 for home in (longer[within],) if by_plan else (longer[within], self.homes[within]):
@@ -229,7 +229,7 @@ class _Assembly:
                         home.touched |= longer[moved].touched
                         home.made = min(home.made, longer[moved].made)
                         changed = True
-        holders = {within for _, within, _ in shares}
+        holders = {within for _, within, _ in aliases}
         return {root: home for root, home in longer.items()
                 if root in holders and home.storage == "slot" and home.touched != self.homes[root].touched}
 
@@ -281,8 +281,8 @@ class _Assembly:
             node.selection.rejected if node.selection else (), bodies,
             node.selection.costs if node.selection else (), node.selection.why if node.selection else "",
             node.selection is not None and node.selection.is_forced,
-            tuple(SharedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.shares),
-            node.copies, useful_inputs(self.graph, node, self.segments) if node.shares else (),
+            tuple(AliasedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.aliases),
+            node.copies, useful_inputs(self.graph, node, self.segments) if node.aliases else (),
             self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node))
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:

@@ -71,7 +71,7 @@ class BuildContext:
     def as_part(self, graph: Graph, port: Port) -> Part | None:
         """A tensor as a part of input 0 of what makes it; None: it is none, or not for certain."""
         node = graph[port.primitive]
-        if not node.inputs or node.primitive.output_padding or node.primitive.tails:
+        if not node.inputs or node.primitive.output_padding or node.primitive.fused_ops:
             return None
         known = {index: self.known_value(graph, read) for index, read in enumerate(node.inputs) if index}
         values = {index: value for index, value in known.items() if value is not None}

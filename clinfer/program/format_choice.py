@@ -27,7 +27,7 @@ and those that kernels are built for besides."""
 
 
 @dataclass(frozen=True)
-class Way:
+class LayoutCandidate:
     """How a node may work: on these layouts, with these kernels. None: any layout; no kernel."""
 
     inputs: tuple[Layout | None, ...]
@@ -40,18 +40,18 @@ def plain(layout: Layout) -> Layout:
     return replace(layout, format=Format.planar(layout.rank), padding=NO_PADDING)
 
 
-def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, Way]:
+def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, LayoutCandidate]:
     """How each node shall work, by id. Those in `launching` launch kernels; the others want plain tensors."""
-    ways: dict[str, list[Way]] = {}
+    candidates: dict[str, list[LayoutCandidate]] = {}
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
     samples = [Sample(graph, context, *sizes) for sizes in SAMPLE_SIZES[:1 if is_static else None]]
     for node in graph:
-        ways[node.id] = (list(_ways(graph, node, context, ways, samples)) if node.id in launching else
-                         [Way(tuple(None if node.primitive.reads_shapes_only else plain(layout)
+        candidates[node.id] = (list(_candidates(graph, node, context, candidates, samples)) if node.id in launching else
+                         [LayoutCandidate(tuple(None if node.primitive.reads_shapes_only else plain(layout)
                                     for layout in graph.input_layouts(node)), node.layouts)])
-    if any(len(found) > 1 for found in ways.values()):
-        return _Choice(graph, context, ways, samples[0]).made()
-    return {id: only for id, (only,) in ways.items()}
+    if any(len(found) > 1 for found in candidates.values()):
+        return _Choice(graph, context, candidates, samples[0]).made()
+    return {id: only for id, (only,) in candidates.items()}
 
 
 def problem_of(graph: Graph, node: Node, context: BuildContext,
@@ -62,15 +62,15 @@ def problem_of(graph: Graph, node: Node, context: BuildContext,
         context.engine.capabilities, context.known_values(graph, node))
 
 
-def _ways(graph: Graph, node: Node, context: BuildContext, ways: Mapping[str, Sequence[Way]],
-          samples: Sequence[Sample]) -> Iterator[Way]:
+def _candidates(graph: Graph, node: Node, context: BuildContext, candidates: Mapping[str, Sequence[LayoutCandidate]],
+          samples: Sequence[Sample]) -> Iterator[LayoutCandidate]:
     """The ways of a node that launches kernels, given those of what it reads."""
-    found: dict[tuple[object, ...], Way] = {}
+    found: dict[tuple[object, ...], LayoutCandidate] = {}
     judged: Judged = {}
     table, forced = kernels_of(node.primitive), context.options.forced(node.id)
     likely = [sample.problem(node, problem_of(graph, node, context), node.primitive.value_inputs)
               for sample in samples if sample.is_inferred(node)]
-    for given in _givens([dict.fromkeys(way.outputs[port.index] for way in ways[port.primitive])
+    for given in _givens([dict.fromkeys(candidate.outputs[port.index] for candidate in candidates[port.primitive])
                           for port in node.inputs]):
         problem = problem_of(graph, node, context, given)
         for selection in alternatives(table, problem, forced, (problem,) if problem.is_static else likely, judged,
@@ -80,7 +80,7 @@ def _ways(graph: Graph, node: Node, context: BuildContext, ways: Mapping[str, Se
             if known is None or known.selection is None or selection.cost < known.selection.cost:
                 hidden = node.primitive.value_inputs
                 wanted = tuple(None if i in hidden else layout for i, layout in enumerate(inputs))
-                found[inputs, outputs] = Way(wanted, outputs, selection)
+                found[inputs, outputs] = LayoutCandidate(wanted, outputs, selection)
     yield from found.values()
 
 
@@ -95,10 +95,10 @@ def _givens(offered: Sequence[Mapping[Layout, None]]) -> Iterator[tuple[Layout, 
 class _Choice:
     """The two ways through a graph; `costs` has the nanoseconds of each way of a node, with all before it."""
 
-    def __init__(self, graph: Graph, context: BuildContext, ways: Mapping[str, Sequence[Way]],
+    def __init__(self, graph: Graph, context: BuildContext, candidates: Mapping[str, Sequence[LayoutCandidate]],
                  sample: Sample) -> None:
         self._graph = graph
-        self._ways = ways
+        self._candidates = candidates
         self._sample = sample
         self._ceilings = context.engine.capabilities.ceilings
         self._wanted: dict[Port, dict[Layout, None]] = {}
@@ -106,24 +106,24 @@ class _Choice:
         self._costs: dict[str, list[float]] = {}
         self._sizes: dict[tuple[Port, Format, Padding], int] = {}
 
-    def made(self) -> dict[str, Way]:
+    def made(self) -> dict[str, LayoutCandidate]:
         """The way of each node."""
         nodes = list(self._graph)
         for node in nodes:
             self._costs[node.id] = [
-                (way.selection.cost if way.selection else 0.0) + sum(
+                (candidate.selection.cost if candidate.selection else 0.0) + sum(
                     self._cost_before(port, wanted) for port, wanted in dict.fromkeys(
-                        zip(node.inputs, way.inputs, strict=True)))
-                for way in self._ways[node.id]]
+                        zip(node.inputs, candidate.inputs, strict=True)))
+                for candidate in self._candidates[node.id]]
         if self._outputs_are_plain:
             for port in self._graph.outputs.values():
                 self._want(port, plain(self._graph.layout(port)))
         chosen = {}
         for node in reversed(nodes):
-            totals = [cost + self._cost_behind(node, way)
-                      for cost, way in zip(self._costs[node.id], self._ways[node.id], strict=True)]
-            chosen[node.id] = way = self._ways[node.id][totals.index(min(totals))]
-            for port, wanted in zip(node.inputs, way.inputs, strict=True):
+            totals = [cost + self._cost_behind(node, candidate)
+                      for cost, candidate in zip(self._costs[node.id], self._candidates[node.id], strict=True)]
+            chosen[node.id] = candidate = self._candidates[node.id][totals.index(min(totals))]
+            for port, wanted in zip(node.inputs, candidate.inputs, strict=True):
                 self._want(port, wanted)
         return chosen
 
@@ -137,12 +137,12 @@ class _Choice:
         if maker.id in self._graph.constants or wanted is None:
             return 0.0
         share = max(len(self._graph.users(maker.id)), 1)
-        return min(cost / share + self._reorder(port, way.outputs[port.index], wanted)
-                   for cost, way in zip(self._costs[maker.id], self._ways[maker.id], strict=True))
+        return min(cost / share + self._reorder(port, candidate.outputs[port.index], wanted)
+                   for cost, candidate in zip(self._costs[maker.id], self._candidates[maker.id], strict=True))
 
-    def _cost_behind(self, node: Node, way: Way) -> float:
+    def _cost_behind(self, node: Node, candidate: LayoutCandidate) -> float:
         """What reorders for the readers of a node cost; each layout is made once."""
-        return sum(self._reorder(Port(node.id, index), layout, wanted) for index, layout in enumerate(way.outputs)
+        return sum(self._reorder(Port(node.id, index), layout, wanted) for index, layout in enumerate(candidate.outputs)
                    for wanted in self._wanted.get(Port(node.id, index), ()))
 
     def _reorder(self, port: Port, present: Layout, wanted: Layout) -> float:

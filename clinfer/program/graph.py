@@ -11,7 +11,7 @@ from typing import NamedTuple
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.kernels.moves import Share
+from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.selector import Selection
 from clinfer.program.constants import ConstantData
 from clinfer.program.history import History
@@ -19,12 +19,12 @@ from clinfer.program.order import Order
 from clinfer.topology import Port, Primitive, Topology
 
 
-class SharedMemory(NamedTuple):
+class AliasedBuffer(NamedTuple):
     """A stage of a node that is left out where tensor `moved` lies within tensor `within` (ports that own memory):
     in some plans, or (`is_certain`) in all.
     """
 
-    share: Share
+    share: Alias
     moved: Port
     within: Port
     is_certain: bool
@@ -35,7 +35,7 @@ class Node:
     """One primitive of the graph with what the passes have found out about it so far.
 
     `layouts`: one per output (shapes may be dynamic). `on_host`: computed with NumPy, never by the
-    device. `is_view`: its output is input 0's memory. `selection`: its kernels. `shares`: which of its copies
+    device. `is_view`: its output is input 0's memory. `selection`: its kernels. `aliases`: which of its copies
     need not be made; `copies`: (stage, reason) of those that always are.
     """
 
@@ -44,7 +44,7 @@ class Node:
     on_host: bool = False
     is_view: bool = False
     selection: Selection | None = None
-    shares: tuple[SharedMemory, ...] = ()
+    aliases: tuple[AliasedBuffer, ...] = ()
     copies: tuple[tuple[int, str], ...] = ()
 
     @property

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from clinfer.base.layout import Layout
 from clinfer.base.schema import IndexOf, Natural
 from clinfer.base.shape import Shape
+from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.contract import HOST, OCL
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import ImplementationCache
 from clinfer.kernels.kernel_cache import KernelCache
-from clinfer.kernels.moves import Share
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
@@ -52,10 +52,10 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class SharedTensor:
+class AliasedTensor:
     """A stage of a node that is left out by plans in which the moved tensor lies within another (both by index)."""
 
-    share: Share
+    share: Alias
     moved: TensorIndex
     within: TensorIndex
 
@@ -66,7 +66,7 @@ class ProgramNode:
 
     `scratch_slots`: the slots of scratch buffers. `rejected`: kernels passed over, with reasons. `costs`: the
     estimated nanoseconds of every kernel that supports the primitive. `why`: what the first implementation was chosen
-    for; `is_forced`: by a demand, so that no other may take its place. `shares`: the copies that plans may leave out;
+    for; `is_forced`: by a demand, so that no other may take its place. `aliases`: the copies that plans may leave out;
     `copies`: (stage, reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
     `unfused`: those that it reads and was not fused with, each with the reason. `refused_types`: implementation types
     that do not compute it, with reasons.
@@ -84,7 +84,7 @@ class ProgramNode:
     costs: tuple[tuple[str, float], ...] = ()
     why: str = ""
     is_forced: bool = False
-    shares: tuple[SharedTensor, ...] = ()
+    aliases: tuple[AliasedTensor, ...] = ()
     copies: tuple[tuple[Natural, str], ...] = ()
     useful: tuple[Natural, ...] = ()
     unfused: tuple[tuple[str, str], ...] = ()
@@ -141,7 +141,7 @@ class Program:
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
     `long_homes`: for tensors in which others may lie the tensor that stands for their memory in plans where others
-    do. Three memories of its networks: `recordings`, what they recorded of planning nodes, `implementations`, which
+    do. Three memories of its networks: `traces`, what they recorded of planning nodes, `implementations`, which
     specialised ones are faster for which shapes, and `weights`, which these want in other formats.
     """
 
@@ -160,7 +160,7 @@ class Program:
     execution_order: ExecutionOrder = "in_order"
     removed: tuple[Removal, ...] = ()
     long_homes: Mapping[TensorIndex, TensorIndex] = field(default_factory=dict)
-    recordings: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
+    traces: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
     implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
     weights: WeightsCache = field(init=False, repr=False)
 

@@ -62,7 +62,7 @@ class Sample:
         outputs = tuple(layout.with_shape(self.layout(Port(node.id, i)).shape)
                         for i, layout in enumerate(problem.outputs))
         own = len(problem.inputs)
-        return replace(problem, inputs=inputs[:own], tail_inputs=inputs[own:], outputs=outputs,
+        return replace(problem, inputs=inputs[:own], fused_inputs=inputs[own:], outputs=outputs,
                        values=self.known_values(node, read))
 
     def _shapes(self, node: Node) -> tuple[Shape, ...]:

@@ -97,7 +97,7 @@ class WeightsCache:
             if reorder is None:
                 entry = self._entries[tensor, wanted] = _Entry(original, 0)
                 return Weights(entry.lend(wanted), "reinterpreted")
-            memory = self._room(wanted.byte_size)
+            memory = self._operation(wanted.byte_size)
             if memory is None:
                 return None
             self._run(reorder, original, memory)
@@ -113,7 +113,7 @@ class WeightsCache:
         for key in [key for key, entry in self._entries.items() if key[0] == tensor and not entry.lent]:
             del self._entries[key]
 
-    def _room(self, nbytes: int) -> Memory | None:
+    def _operation(self, nbytes: int) -> Memory | None:
         """Memory of that size: that of evicted weights if it is large enough, else new."""
         owned = self.owned_bytes
         idle = [key for key, entry in self._entries.items() if entry.owned and not entry.lent]

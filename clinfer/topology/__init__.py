@@ -1,8 +1,22 @@
 """What was asked: primitives and their connections."""
 from clinfer.topology.loop_ports import Joining, LoopPorts, Slicing
-from clinfer.topology.primitive import Before, Port, Primitive, Tail, attributes_of
+from clinfer.topology.primitive import Before, FusedOp, Port, Primitive, attributes_of
 from clinfer.topology.source import SourceBody, SourceNode
 from clinfer.topology.topology import Constant, Input, Topology, input_layout
 
-__all__ = ["Before", "Constant", "Input", "Joining", "LoopPorts", "Port", "Primitive", "Slicing", "SourceBody",
-           "SourceNode", "Tail", "Topology", "attributes_of", "input_layout"]
+__all__ = [
+           "Before",
+           "Constant",
+           "FusedOp",
+           "Input",
+           "Joining",
+           "LoopPorts",
+           "Port",
+           "Primitive",
+           "Slicing",
+           "SourceBody",
+           "SourceNode",
+           "Topology",
+           "attributes_of",
+           "input_layout",
+]

@@ -35,13 +35,13 @@ class Port:
 
 @dataclass(frozen=True)
 class Before:
-    """The host's result as it was before its n-th tail."""
+    """The host's result as it was before its n-th fused operation."""
 
-    tail: int
+    fused: int
 
 
 @dataclass(frozen=True)
-class Tail:
+class FusedOp:
     """A primitive whose work another one, its host, does on each element of its result before it stores it.
 
     `operands`: what it reads, in its order; None is the host's result so far, `Before` an earlier one, a number an
@@ -57,13 +57,14 @@ class Tail:
         return tuple(operand for operand in self.operands if isinstance(operand, int))
 
     def output_type(self, results: Sequence[ElementType], types: Sequence[ElementType]) -> ElementType:
-        """Of the results before each tail so far, and of the host's inputs."""
+        """Of the results before each fused operation so far, and of the host's inputs."""
         kind, = self.primitive.output_types(self.types(results, types))
         return kind
 
     def types(self, results: Sequence[ElementType], types: Sequence[ElementType]) -> tuple[ElementType, ...]:
-        """The types of the operands, given those of the results before each tail so far, and of the host's inputs."""
-        return tuple(results[-1] if x is None else results[x.tail] if isinstance(x, Before) else types[x]
+        """The types of the operands, given those of the results before each fused operation so far, and of the host's
+        inputs."""
+        return tuple(results[-1] if x is None else results[x.fused] if isinstance(x, Before) else types[x]
                      for x in self.operands)
 
 
@@ -72,7 +73,7 @@ class Primitive:
     """One operation: an id, the ports it reads, the padding of its outputs, and its attributes.
 
     Subclasses add one field per attribute, under OpenVINO's attribute names, and override the
-    traits below where they differ. `origin` is the name of the model's layer. `tails` are applied to
+    traits below where they differ. `origin` is the name of the model's layer. `fused_ops` are applied to
     output 0, in order; what they read stands behind the primitive's own inputs.
     """
 
@@ -80,7 +81,7 @@ class Primitive:
     inputs: tuple[Port, ...] = ()
     output_padding: Padding = NO_PADDING
     origin: str = ""
-    tails: tuple[Tail, ...] = ()
+    fused_ops: tuple[FusedOp, ...] = ()
 
     op_type: ClassVar[str] = ""
     opset: ClassVar[str] = "opset1"
@@ -168,20 +169,22 @@ class Primitive:
         return None
 
     @property
-    def takes_tails(self) -> bool:
-        """Whether its kernels can apply tails before they store output 0, the only one."""
+    def takes_fused_ops(self) -> bool:
+        """Whether its kernels can apply fused operations before they store output 0, the only one."""
         return False
 
     @property
-    def tails_stretch(self) -> bool:
-        """Whether its kernels stretch its own inputs to the output's shape, so that what tails read may enlarge it.
+    def fused_ops_stretch(self) -> bool:
+        """Whether its kernels stretch its own inputs to the output's shape, so that what fused operations read may
+        enlarge it.
 
-        Its shape rule is then given the shapes of what tails read as well.
+        Its shape rule is then given the shapes of what fused operations read as well.
         """
         return False
 
-    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
-        """The primitive as an OpenCL C expression of its inputs, which have these types; None: it is no tail.
+    def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
+        """The primitive as an OpenCL C expression of its inputs, which have these types; None: it is no fused
+        operation.
 
         The inputs are called a, b, c, d, e. They and the result are all of type T, a float or a vector of floats.
         """
@@ -231,22 +234,22 @@ class Primitive:
 
     @cached_property
     def own_input_count(self) -> int:
-        """How many inputs the primitive has without its tails."""
-        return len(self.inputs) - len({i for tail in self.tails for i in tail.inputs_read})
+        """How many inputs the primitive has without its fused operations."""
+        return len(self.inputs) - len({i for fused in self.fused_ops for i in fused.inputs_read})
 
     @property
     def shape_input_count(self) -> int:
         """How many of the first inputs the shape rule is given."""
-        return len(self.inputs) if self.tails_stretch else self.own_input_count
+        return len(self.inputs) if self.fused_ops_stretch else self.own_input_count
 
     def stored_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
-        """The element type of each output behind the tails."""
-        if not self.tails:
+        """The element type of each output behind the fused operations."""
+        if not self.fused_ops:
             return self.output_types(input_types)
         first, *others = self.output_types(input_types[:self.own_input_count])
         results = [first]
-        for tail in self.tails:
-            results.append(tail.output_type(results, input_types))
+        for fused in self.fused_ops:
+            results.append(fused.output_type(results, input_types))
         return (results[-1], *others)
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:

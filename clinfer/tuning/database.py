@@ -19,7 +19,7 @@ from clinfer.base import knobs
 from clinfer.base.tracing import warn_once
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.hardware import Hardware
-from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Way, bucket_of, distance
+from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Variant, bucket_of, distance
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
 _LARGEST_TABLE = 1 << 26
@@ -47,8 +47,8 @@ class Database:
         self._tables = tuple(_by_subject(table.entries) for table in (own, *shipped))
         self._subjects = frozenset(subject for table in self._tables for subject in table)
         self._operations = frozenset(subject.operation for subject in self._subjects)
-        self._handles: dict[tuple[Subject, Way], int] = {}
-        self._refused: set[tuple[Subject, Way]] = set()
+        self._handles: dict[tuple[Subject, Variant], int] = {}
+        self._refused: set[tuple[Subject, Variant]] = set()
         self._index()
 
     def _index(self) -> None:
@@ -66,49 +66,49 @@ class Database:
         found = self._wrong.get((operation, kernel, config))
         return None if found is None else f"wrong results on this device, seen on {found.date}: {found.why}"
 
-    def ways(self, subject: Subject) -> set[Way]:
+    def variants(self, subject: Subject) -> set[Variant]:
         """The candidates of which there are times."""
-        return {way for table in self._tables for group in table.get(subject, {}).values() for way in group}
+        return {variant for table in self._tables for group in table.get(subject, {}).values() for variant in group}
 
-    def entry(self, subject: Subject, sizes: Mapping[str, int], way: Way) -> Entry | None:
+    def entry(self, subject: Subject, sizes: Mapping[str, int], variant: Variant) -> Entry | None:
         """What was measured for the bucket of these sizes, by the closest table that knows it."""
         bucket = bucket_of(sizes)
         groups = (table.get(subject, {}).get(bucket, {}) for table in (self._found, *self._tables[1:]))
-        return next((group[way] for group in groups if way in group), None)
+        return next((group[variant] for group in groups if variant in group), None)
 
-    def own_entry(self, subject: Subject, sizes: Mapping[str, int], way: Way) -> Entry | None:
+    def own_entry(self, subject: Subject, sizes: Mapping[str, int], variant: Variant) -> Entry | None:
         """What was measured on this very device and driver for the bucket of these sizes."""
-        return self._found.get(subject, {}).get(bucket_of(sizes), {}).get(way)
+        return self._found.get(subject, {}).get(bucket_of(sizes), {}).get(variant)
 
-    def handle(self, subject: Subject, way: Way) -> int:
+    def handle(self, subject: Subject, variant: Variant) -> int:
         """The number by which `factor` knows a candidate; -1: there are no times of what it computes."""
-        key = subject, way
+        key = subject, variant
         if subject not in self._subjects or key in self._refused:
             return -1
         handle = self._handles.get(key)
         if handle is None:
-            handle = self._handles[key] = _number(self._points(subject, way))
+            handle = self._handles[key] = _number(self._points(subject, variant))
         return handle
 
-    def refuse(self, subject: Subject, way: Way, why: str) -> None:
+    def refuse(self, subject: Subject, variant: Variant, why: str) -> None:
         """Use the times of a candidate no more, and say so."""
-        self._handles.pop((subject, way), None)
-        self._refused.add((subject, way))
-        warn_once(f"clinfer does not use the measured times of {way.kernel} {way.config} ({subject.operation}, "
+        self._handles.pop((subject, variant), None)
+        self._refused.add((subject, variant))
+        warn_once(f"clinfer does not use the measured times of {variant.kernel} {variant.config} ({subject.operation}, "
                   f"{subject.traits}): {why}".replace("  ", " "))
 
-    def _points(self, subject: Subject, way: Way) -> Points:
+    def _points(self, subject: Subject, variant: Variant) -> Points:
         """Of the first table with times of a bucket. What was not measured where others were is taken to be as far
         off its estimate as the least of them: an estimate that is too low for all of them is so for it, too."""
         found: dict[Sizes, Point] = {}
         for table in self._tables:
             for bucket, group in table.get(subject, {}).items():
                 plain = [entry for entry in group.values()
-                         if not entry.is_baked and (subject, entry.way) not in self._refused]
+                         if not entry.is_baked and (subject, entry.variant) not in self._refused]
                 if bucket in found or not plain:
                     continue
                 least = min(entry.ratio for entry in plain)
-                own = next((entry for entry in plain if entry.way == way), None)
+                own = next((entry for entry in plain if entry.variant == variant), None)
                 scale = 1.0 if all(entry.is_alone for entry in plain) else least
                 ratio = least if own is None else own.ratio
                 found[bucket] = tuple(size for _, size in plain[0].sizes), ratio / scale
@@ -120,9 +120,9 @@ class Database:
         """Keep what was measured, in place of what was known of the same (but not what was measured beside other work
         in place of what was measured alone); on disk too, unless caches are off."""
         with self._lock:
-            known = {(entry.subject, entry.bucket, entry.way): entry for entry in self._own.entries}
+            known = {(entry.subject, entry.bucket, entry.variant): entry for entry in self._own.entries}
             for entry in entries:
-                key = entry.subject, entry.bucket, entry.way
+                key = entry.subject, entry.bucket, entry.variant
                 if entry.is_alone or key not in known or not known[key].is_alone:
                     # Last of all, so that what goes beyond the limit is what is oldest.
                     known.pop(key, None)
@@ -221,11 +221,11 @@ def _file_name(hardware: Hardware) -> str:
     return hashlib.sha256(repr(hardware).encode()).hexdigest()[:32] + ".json"
 
 
-_Groups = dict[Sizes, dict[Way, Entry]]
+_Groups = dict[Sizes, dict[Variant, Entry]]
 
 
 def _by_subject(entries: Iterable[Entry]) -> dict[Subject, _Groups]:
     found: dict[Subject, _Groups] = {}
     for entry in entries:
-        found.setdefault(entry.subject, {}).setdefault(entry.bucket, {})[entry.way] = entry
+        found.setdefault(entry.subject, {}).setdefault(entry.bucket, {})[entry.variant] = entry
     return found

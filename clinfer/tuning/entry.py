@@ -29,7 +29,7 @@ class Subject(NamedTuple):
     traits: str
 
 
-class Way(NamedTuple):
+class Variant(NamedTuple):
     """How it is computed: the kernel, its configuration, the formats of its tensors (empty: all planar), and whether
     the sizes that the model fixes were constants in the source."""
 
@@ -66,9 +66,9 @@ class Entry:
         return Subject(self.operation, self.traits)
 
     @property
-    def way(self) -> Way:
+    def variant(self) -> Variant:
         """How it was computed."""
-        return Way(self.kernel, self.config, self.formats, self.is_baked)
+        return Variant(self.kernel, self.config, self.formats, self.is_baked)
 
     @property
     def bucket(self) -> Sizes:
@@ -110,7 +110,7 @@ def _check(entry: Entry) -> None:
             raise ValueError(f"no time: {name} = {time}")
     if not 1 / _LARGEST_RATIO <= entry.ratio <= _LARGEST_RATIO:
         raise ValueError(f"{entry.measured:g} ns measured, {entry.estimated:g} ns estimated")
-    if not entry.kernel or any(len(text) > _LONGEST_TEXT for text in (*entry.way[:3], *entry.subject)):
+    if not entry.kernel or any(len(text) > _LONGEST_TEXT for text in (*entry.variant[:3], *entry.subject)):
         raise ValueError("its texts have no sensible length")
 
 

@@ -43,7 +43,7 @@ def write_table(table: Table) -> bytes:
     """A table as the text of a file: one entry a line, in a fixed order."""
     head = {"version": VERSION, "hardware": asdict(table.hardware), "is_default": table.is_default}
     lines = [json.dumps(head)[:-1]]
-    ordered = sorted(table.entries, key=lambda entry: (entry.subject, entry.sizes, entry.way))
+    ordered = sorted(table.entries, key=lambda entry: (entry.subject, entry.sizes, entry.variant))
     for name, rows in (("wrong", [asdict(row) for row in table.wrong]),
                        ("entries", [entry.as_data() for entry in ordered])):
         lines += [f', "{name}": [', ",\n".join(json.dumps(row, allow_nan=False) for row in rows), "]"]

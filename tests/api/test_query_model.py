@@ -16,7 +16,7 @@ from tests.api.profiled import branching_model
 
 
 class Unknown(ov.Op):
-    """An operation that no room has."""
+    """An operation that no operation has."""
 
     def __init__(self, inputs: list[ov.Output] | None = None) -> None:
         super().__init__(self)
@@ -65,7 +65,7 @@ def named(node: ov.Node, name: str = "middle") -> ov.Node:
     return node
 
 
-def test_an_operation_without_a_room(core: Core, device: DeviceInfo) -> None:
+def test_an_operation_without_a_operation(core: Core, device: DeviceInfo) -> None:
     model = chain(lambda node: named(Unknown([node.output(0)])))
     assert unsupported(core, model, device) == {"middle"}
     with pytest.raises(ClinferError, match="middle"):
@@ -85,7 +85,7 @@ def test_constants_and_inputs_follow_their_readers(core: Core, device: DeviceInf
     assert unsupported(core, model, device) == {"taken", "strange", "lonely", "foreign", "raw"}
 
 
-def test_what_folds_away_needs_no_room(core: Core, device: DeviceInfo) -> None:
+def test_what_folds_away_needs_no_operation(core: Core, device: DeviceInfo) -> None:
     op = ov.opset13
     model = chain(lambda node: op.add(node, op.cosh(op.constant(np.ones((2, 6), np.float32)), name="folded"),
                                       name="middle"))

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clinfer.base.symbols import RECORDING, array_of, computed, is_symbol, memo, plain
-from clinfer.base.tape import Tape, spell, symbols_in
+from clinfer.base.symbols import TRACING, array_of, computed, is_symbol, memo, plain
+from clinfer.base.trace import Trace, spell, symbols_in
 
 MISSED = "missed"
 
 
-def recorded(function: Callable[..., Any], *given: int) -> tuple[Callable[..., Any], Tape]:
-    """The recording of a function at these arguments, which gives MISSED where it does not hold; and its tape."""
-    tape = Tape()
-    result = function(*[tape.free(number) for number in given])
-    names = ", ".join(tape.names)
-    lines = [*tape.lines(symbols_in(result), f"return {MISSED!r}"), f"return {spell(result)}"]
-    space = dict(tape.helpers)
+def recorded(function: Callable[..., Any], *given: int) -> tuple[Callable[..., Any], Trace]:
+    """The trace of a function at these arguments, which gives MISSED where it does not hold; and its trace."""
+    trace = Trace()
+    result = function(*[trace.free(number) for number in given])
+    names = ", ".join(trace.names)
+    lines = [*trace.lines(symbols_in(result), f"return {MISSED!r}"), f"return {spell(result)}"]
+    space = dict(trace.helpers)
     exec("\n".join([f"def made({names}):", *(f"    {line}" for line in lines)]), space)
-    return space["made"], tape
+    return space["made"], trace
 
 
 def random_program(rng: np.random.Generator, inputs: int, length: int = 14) -> Callable[..., tuple[Any, ...]]:
@@ -67,7 +67,7 @@ def test_recordings_of_random_programs(rng: np.random.Generator) -> None:
             if found != MISSED:
                 held += 1
                 assert found == program(*given), given
-    assert held > 500, "recordings must hold for some other arguments"
+    assert held > 500, "traces must hold for some other arguments"
 
 
 def test_a_recording_holds_where_it_was_made(rng: np.random.Generator) -> None:
@@ -95,14 +95,14 @@ def test_equal_expressions_are_one_and_bounds_spare_guards() -> None:
         assert -(-a // 1) is a and (a * b * 384 * 32 + 7) // 8 == b * 1536 * a
         assert a * b != 0 and a >= 0 and a != 1 and a + b > 3 and (a * 3) % 3 == 0
         return (a * b,)
-    made, tape = recorded(sizes, 5, 6)
-    assert tape.lines(("v",), "miss") == ["if not (a0 > 1 and a1 > 1): miss"] and tape.pins == 0
+    made, trace = recorded(sizes, 5, 6)
+    assert trace.lines(("v",), "miss") == ["if not (a0 > 1 and a1 > 1): miss"] and trace.value_guards == 0
     assert made(2, 2) == (4,) and made(1, 2) == made(2, 0) == MISSED
 
 
 def test_names_that_were_found_equal_are_one() -> None:
-    made, tape = recorded(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
-    assert sum("==" in line for line in tape.lines((), "miss")) == 1
+    made, trace = recorded(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
+    assert sum("==" in line for line in trace.lines((), "miss")) == 1
     assert made(7, 7) == (21, True, 21) and made(7, 8) == MISSED
 
 
@@ -113,19 +113,19 @@ def test_what_reads_a_plain_number_pins_it(read: Callable[[Any], Any]) -> None:
     def program(n: Any) -> tuple[Any, ...]:
         read(n)
         return (n + 1,)
-    made, tape = recorded(program, 5)
-    assert tape.pins and made(5) == (6,) and made(6) == MISSED
+    made, trace = recorded(program, 5)
+    assert trace.value_guards and made(5) == (6,) and made(6) == MISSED
 
 
 def test_symbols_among_other_things() -> None:
-    tape = Tape()
-    n = tape.free(5)
+    trace = Trace()
+    n = trace.free(5)
     assert is_symbol(n) and isinstance(n, int) and not isinstance(n, float) and plain(n) == 5 and f"{n}" == "5"
     assert n != "5" and (n == None) is False and n not in ("a", None)  # noqa: E711
     numbers = array_of((n, 2), (2,), np.dtype(np.int64))
     assert numbers.dtype == object and is_symbol(numbers.prod()) and is_symbol(np.int64(3) * n)
     assert array_of((5, 2), (2, 1), np.dtype(np.int32)).dtype == np.int32
-    assert tape.pins == 0
+    assert trace.value_guards == 0
 
 
 def _half(number: int) -> float:
@@ -133,8 +133,8 @@ def _half(number: int) -> float:
 
 
 def test_functions_of_plain_numbers() -> None:
-    made, tape = recorded(lambda a: (computed(_half, a), computed(_half, 7), computed(_half, a * 2) > 3.0), 5)
-    assert made(5) == (2.5, 3.5, True) and made(8) == (4.0, 3.5, True) and made(3) == MISSED and tape.pins == 0
+    made, trace = recorded(lambda a: (computed(_half, a), computed(_half, 7), computed(_half, a * 2) > 3.0), 5)
+    assert made(5) == (2.5, 3.5, True) and made(8) == (4.0, 3.5, True) and made(3) == MISSED and trace.value_guards == 0
 
 
 def test_zero_and_one_are_recorded_as_such() -> None:
@@ -152,8 +152,8 @@ def test_nothing_is_remembered_while_recording(monkeypatch: pytest.MonkeyPatch) 
 
     assert twice(3) == twice(3) == 6 and len(calls) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(RECORDING, "is_on", True)
+        patch.setattr(TRACING, "is_on", True)
         assert twice(3) == twice(3) == 6 and len(calls) == 3
-        symbol = Tape().free(3)
+        symbol = Trace().free(3)
         assert is_symbol(twice(symbol))
     assert twice(3) == 6 and len(calls) == 4

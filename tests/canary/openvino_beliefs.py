@@ -83,7 +83,7 @@ def _memory_type() -> None:
     assert found is not None and found.get("value") == "GPU_SURFACE"
 
 
-@BELIEFS.that("get_attributes spells names and values as the converters of the rooms expect (exclude-pad with a "
+@BELIEFS.that("get_attributes spells names and values as the converters of the operations expect (exclude-pad with a "
               "hyphen, auto_pad in small letters, modes of MVN in capitals)", "clinfer/ops/",
               "clinfer/frontend/reader.py", "clinfer/frontend/shape_inference.py")
 def _attribute_spellings() -> None:

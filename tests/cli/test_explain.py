@@ -62,7 +62,7 @@ def test_every_layer_has_a_fate(report: Report) -> None:
     assert set(layers) == {"x", "conv", "shift", "relu", "mean"}
     assert layers["conv"] == LayerFate("conv", "Convolution", "kept", "conv", "")
     assert layers["shift"] == LayerFate("shift", "Add", "fused", "conv", "fuse_bias")
-    assert layers["relu"] == LayerFate("relu", "Relu", "fused", "conv", "fuse_eltwise_tails")
+    assert layers["relu"] == LayerFate("relu", "Relu", "fused", "conv", "fuse_eltwise")
     removed = {r.primitive: r for r in report.explanation.removed}
     assert removed["shift"].by == "fuse_bias" and removed["shift"].into == "conv"
 

@@ -67,7 +67,7 @@ def test_every_primitive_is_a_node_and_nothing_complains(report: Report, page: P
 
 
 @needs_browser
-def test_a_click_shows_details(report: Report, page: Page) -> None:
+def test_a_click_shows_defused_operations(report: Report, page: Page) -> None:
     for node in report.explanation.nodes:
         page.evaluate(f"choose({_script_text(node.primitive)}, true)")
         page.evaluate("state.chosen = null; state.tab = 'overview'; showPanel()")

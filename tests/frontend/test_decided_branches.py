@@ -10,8 +10,8 @@ from openvino import opset13 as ops
 from clinfer.frontend.transformations import prepare
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.oracle import ov
-from tests.rooms.room_runner import execute
 
 Branch = Callable[[ov.Node], ov.Node]
 

@@ -13,7 +13,7 @@ from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.base.shape import ANY, Dim
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import SourceModel, to_topology
-from clinfer.ops.room import Converter
+from clinfer.ops.operation import Converter
 from clinfer.topology import Constant, Input, Port, Primitive, SourceNode
 from tests.frontend.models import Rng, convolution_model, if_model, normal, parameter, result
 
@@ -52,7 +52,7 @@ class KeepAll(dict[str, Converter]):
 
     @staticmethod
     def _refuse(node: SourceNode) -> Primitive:
-        raise ClinferError("this room wants something else", values={"attributes": node.attributes})
+        raise ClinferError("this operation wants something else", values={"attributes": node.attributes})
 
 
 def read(model: ov.Model, **options: Any) -> SourceModel:
@@ -276,7 +276,7 @@ def test_unsupported_operations_in_loops_are_named_too() -> None:
 
 
 def test_an_error_of_a_converter_names_the_layer(rng: Rng) -> None:
-    with pytest.raises(ClinferError, match="this room wants something else") as caught:
+    with pytest.raises(ClinferError, match="this operation wants something else") as caught:
         read(if_model(rng), refused=("Relu",))
     assert caught.value.where.startswith("body 0 of layer 'choice' (If) > layer 'Relu_")
 

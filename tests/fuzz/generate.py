@@ -20,8 +20,8 @@ def generate(seed: int, report: Callable[[str], None] = lambda text: None) -> Ca
     style = list(STYLES)[int(rng.integers(len(STYLES)))]
     draft = Draft(rng, int(rng.integers(2, 5)))
     _start(draft, style)
-    shares = STYLES[style]
-    names, weights = list(shares), np.array(list(shares.values())) / sum(shares.values())
+    aliases = STYLES[style]
+    names, weights = list(aliases), np.array(list(aliases.values())) / sum(aliases.values())
     wanted = draft.integer(2, 10)
     for _ in range(6 * wanted):
         make = draft.one(GROUPS[names[int(rng.choice(len(names), p=weights))]])

@@ -13,7 +13,7 @@ from clinfer.ops.reorder import Reorder
 from clinfer.ops.reshape import Reshape
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Topology
-from tests.rooms.room_runner import execute
+from tests.ops.case_runner import execute
 
 
 def test_padded_result(engine: Engine, rng: np.random.Generator) -> None:

@@ -30,7 +30,7 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.softmax import Softmax
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.engine import Engine
-from clinfer.topology.primitive import Tail
+from clinfer.topology.primitive import FusedOp
 
 BFYX, BYXF, YXFB = Format.of("bfyx"), Format.of("byxf"), Format.of("yxfb")
 
@@ -47,7 +47,7 @@ class Fake(Kernel[Problem, Any]):
     refusal: str | None = None
     device: str | None = None
     tiles: tuple[int | None, ...] = (None,)
-    applies_tails: bool = False
+    has_epilogue: bool = False
     writes_packed: bool = False
     reads_images: bool = False
     asked: list[int] = field(default_factory=list, compare=False)
@@ -110,11 +110,11 @@ def test_the_least_time_wins_and_the_others_say_why(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize(("attribute", "refusal"), [
-    ("applies_tails", "applies no fused tails"), ("writes_packed", "4-bit outputs"),
+    ("has_epilogue", "applies no fused operations"), ("writes_packed", "4-bit outputs"),
     ("reads_images", "reads no images")])
 def test_what_only_some_kernels_are_made_for(engine: Engine, attribute: str, refusal: str) -> None:
-    plain, tails = problem_of(engine), (Tail(Eltwise("r", ("s",), mode="Relu"), (None,)),)
-    problem = {"applies_tails": replace(plain, primitive=replace(plain.primitive, tails=tails)),
+    plain, fused_ops = problem_of(engine), (FusedOp(Eltwise("r", ("s",), mode="Relu"), (None,)),)
+    problem = {"has_epilogue": replace(plain, primitive=replace(plain.primitive, fused_ops=fused_ops)),
                "writes_packed": problem_of(engine, kind="u4"), "reads_images": plain}[attribute]
     fmt = IMAGE_2D if attribute == "reads_images" else BFYX
     able = Fake("able", 9000, fmt, **{attribute: True})  # type: ignore[arg-type]

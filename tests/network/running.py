@@ -13,8 +13,8 @@ from clinfer.network.record import ExecutionRecord
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology
+from tests.ops.case_runner import execute, give
 from tests.oracle import CpuPlugin, assert_close, ov
-from tests.rooms.room_runner import execute, give
 
 
 def network_of(engine: Engine, what: ov.Model | Topology, options: BuildOptions | None = None) -> Network:

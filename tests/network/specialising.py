@@ -60,7 +60,7 @@ class FakeHelper:
 
 
 def products(rng: np.random.Generator) -> ov.Model:
-    """Matrix products with constant weights, one of them behind a tail, and a softmax."""
+    """Matrix products with constant weights, one of them behind a fused operation, and a softmax."""
     x = ops.parameter([-1, -1, 32], np.float32)
     first = ops.relu(ops.matmul(x, ops.constant(rng.standard_normal((32, 48)).astype(np.float32)), False, False))
     second = ops.matmul(first, ops.constant(rng.standard_normal((32, 48)).astype(np.float32) / 7), False, True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clinfer.frontend.transformations import prepare
-from clinfer.network.arrangement import Arranger
+from clinfer.network.memory_planner import MemoryPlanner
 from clinfer.runtime import memory as memories
 from clinfer.runtime.engine import Engine
 from tests.models.zoo import EVERYWHERE
@@ -43,8 +43,8 @@ def test_loops_over_shapes(apart: Engine, rng: np.random.Generator) -> None:
 
 
 def test_slots_share_chunks_only_where_none_of_them_must_be_apart() -> None:
-    arranger = Arranger([{1}, {0, 2}, {1}, {4}, {3}], 5, 2**40, may_overlap=False)
-    found = arranger.arrange({0: 100, 1: 80, 2: 90, 3: 70, 4: 10}, (), {}, may_add=True)
+    memory_planner = MemoryPlanner([{1}, {0, 2}, {1}, {4}, {3}], 5, 2**40, may_overlap=False)
+    found = memory_planner.plan_memory({0: 100, 1: 80, 2: 90, 3: 70, 4: 10}, (), {}, may_add=True)
     assert found is not None and {offset for _, offset in found.places.values()} == {0}
     chunk = {slot: number for slot, (number, _) in found.places.items()}
     assert chunk[0] == chunk[2] != chunk[1] and chunk[3] != chunk[4]

@@ -8,8 +8,8 @@ from openvino import opset13 as ops
 from clinfer.base.errors import ClinferError
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import execute
 
 
 def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -10,8 +10,8 @@ from openvino import opset13 as ops
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import always, loop_of
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.oracle import assert_close, ov
-from tests.rooms.room_runner import execute
 
 DENSITIES = (0.4, 0.0, 1.0, 0.02, 0.0, 0.4)
 

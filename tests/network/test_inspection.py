@@ -8,8 +8,8 @@ from openvino import opset13 as ops
 from clinfer.base.errors import ClinferError
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import execute
 
 
 def test_nan_is_found_where_it_arises(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from clinfer.frontend.reader import to_topology
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import TRUE, Condition, Rng, doubling, floats, scalar
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.oracle import assert_close, ov
-from tests.rooms.room_runner import execute
 
 
 @pytest.mark.parametrize("condition_of", [None, lambda held, new: held])

@@ -25,8 +25,8 @@ from tests.network.loop_models import (
     scalar,
 )
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, assert_close, ov
-from tests.rooms.room_runner import execute
 
 
 def _body_network(network: Network) -> Network:

@@ -12,10 +12,10 @@ from clinfer.base.layout import Layout
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.ledger import Share
+from clinfer.runtime.ledger import Alias
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import execute
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def _looping_model() -> ov.Model:
 def test_all_but_constants_is_given_back(own_engine: Engine, rng: np.random.Generator,
                                          model: Callable[[], ov.Model]) -> None:
     network, oracle = network_of(own_engine, model()), CpuPlugin(model())
-    constants, tail = own_engine.ledger.current, (4, 8) if model is _branching_model else (8,)
+    constants, fused = own_engine.ledger.current, (4, 8) if model is _branching_model else (8,)
     for rows in (5, 40, 5):
-        inputs = [_floats(rng, rows, *tail)]
+        inputs = [_floats(rng, rows, *fused)]
         check(network, oracle, inputs)
         assert own_engine.ledger.current > constants
         network.release_memory()
@@ -124,12 +124,12 @@ def test_running_out_of_memory_leaves_the_network_usable(
         model: Callable[[], ov.Model]) -> None:
     what = model()
     network, oracle = network_of(own_engine, what), CpuPlugin(what)
-    tail = (4,) if len(what.input(0).partial_shape) == 2 else (5, 8)
+    fused = (4,) if len(what.input(0).partial_shape) == 2 else (5, 8)
     name = next(iter(network.program.inputs))
-    small = _floats(rng, 6, *tail)
+    small = _floats(rng, 6, *fused)
     for allowed in range(6):
         check(network, oracle, [small])
-        large = Layout.planar((3000, *tail), network.program.inputs[name].element_type)
+        large = Layout.planar((3000, *fused), network.program.inputs[name].element_type)
         network.set_input(name, own_engine.allocate_memory(large, zero=True), large.static_shape)
         with monkeypatch.context() as patch:
             _allow(patch, own_engine, allowed)
@@ -146,7 +146,7 @@ def _allow(patch: pytest.MonkeyPatch, engine: Engine, count: int) -> None:
     """Let the engine make that many allocations and no more."""
     reserve, left = engine.ledger.reserve, [count]
 
-    def limited(nbytes: int, what: str, allocation_type: str) -> Share:
+    def limited(nbytes: int, what: str, allocation_type: str) -> Alias:
         if not left[0]:
             raise ClinferError("no more memory")
         left[0] -= 1

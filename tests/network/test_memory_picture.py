@@ -10,8 +10,8 @@ from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from tests.frontend.models import if_model
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.oracle import ov
-from tests.rooms.room_runner import execute
 
 
 def _tensor(first: int, last: int, nbytes: int, block: int, offset: int) -> PicturedTensor:

@@ -13,9 +13,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
-from clinfer.network.arrangement import Arrangement, Arranger
 from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.compile import compile_topology
+from clinfer.network.memory_planner import MemoryPlan, MemoryPlanner
 from clinfer.network.memory_pool import MemoryPool
 from clinfer.network.preallocation import AHEAD, EXACT, Preallocation
 from clinfer.program.memory_dependencies import Buffer, in_order_dependencies
@@ -28,13 +28,13 @@ from tests.program.building import given
 UNIT = 128
 
 
-def _apart(arrangement: Arrangement, sizes: Mapping[int, int], arranger: Arranger) -> None:
+def _apart(memory_plan: MemoryPlan, sizes: Mapping[int, int], memory_planner: MemoryPlanner) -> None:
     for one, other in itertools.permutations(sizes, 2):
-        if other in arranger.dependencies[one] and arrangement.places[one][0] == arrangement.places[other][0]:
-            a, b = arrangement.places[one][1], arrangement.places[other][1]
+        if other in memory_planner.dependencies[one] and memory_plan.places[one][0] == memory_plan.places[other][0]:
+            a, b = memory_plan.places[one][1], memory_plan.places[other][1]
             assert a + sizes[one] <= b or b + sizes[other] <= a
-    for slot, (chunk, offset) in arrangement.places.items():
-        assert 0 <= offset <= offset + sizes[slot] <= arrangement.chunks[chunk]
+    for slot, (chunk, offset) in memory_plan.places.items():
+        assert 0 <= offset <= offset + sizes[slot] <= memory_plan.chunks[chunk]
 
 
 def _random_slots(rng: np.random.Generator, count: int) -> tuple[list[Buffer], dict[int, int]]:
@@ -50,27 +50,28 @@ def _bound(buffers: list[Buffer], sizes: Mapping[int, int]) -> int:
 def test_slots_that_depend_on_each_other_lie_apart(rng: np.random.Generator) -> None:
     for _ in range(20):
         buffers, sizes = _random_slots(rng, 60)
-        arranger = Arranger(in_order_dependencies(buffers), 40, 2**40)
-        found = arranger.arrange(sizes, [], {}, may_add=True)
+        memory_planner = MemoryPlanner(in_order_dependencies(buffers), 40, 2**40)
+        found = memory_planner.plan_memory(sizes, [], {}, may_add=True)
         assert found is not None and len(found.chunks) == 1
-        _apart(found, sizes, arranger)
+        _apart(found, sizes, memory_planner)
         assert found.nbytes <= 1.35 * _bound(buffers, sizes)
 
 
 def test_slots_in_chunks_of_limited_size_and_around_fixed_ones(rng: np.random.Generator) -> None:
     for _ in range(20):
         buffers, sizes = _random_slots(rng, 60)
-        arranger = Arranger(in_order_dependencies(buffers), 60, max(sizes.values()))
-        first = arranger.arrange(sizes, [], {}, may_add=True)
-        assert first is not None and max(first.chunks) <= arranger.limit
-        _apart(first, sizes, arranger)
+        memory_planner = MemoryPlanner(in_order_dependencies(buffers), 60, max(sizes.values()))
+        first = memory_planner.plan_memory(sizes, [], {}, may_add=True)
+        assert first is not None and max(first.chunks) <= memory_planner.limit
+        _apart(first, sizes, memory_planner)
         fixed = {slot: first.places[slot] for slot in range(0, 60, 7)}
         larger = {slot: size if slot in fixed else size + UNIT for slot, size in sizes.items()}
-        second = Arranger(arranger.dependencies, 60, 2**40).arrange(larger, first.chunks, fixed, may_add=True)
+        second = MemoryPlanner(memory_planner.dependencies, 60, 2**40).plan_memory(
+            larger, first.chunks, fixed, may_add=True)
         assert second is not None and second.chunks[:len(first.chunks)] == first.chunks
         assert all(second.places[slot] == place for slot, place in fixed.items())
-        _apart(second, larger, arranger)
-        assert arranger.arrange(larger, [UNIT], {}, may_add=False) is None
+        _apart(second, larger, memory_planner)
+        assert memory_planner.plan_memory(larger, [UNIT], {}, may_add=False) is None
 
 
 def _chain(engine: Engine, count: int) -> Program:
@@ -114,7 +115,7 @@ def test_held_slots_keep_their_contents(own_engine: Engine, rng: np.random.Gener
     assert not pool.is_split and len(pool._chunks) == 1 and pool.holds([(0, 1000), (1, 1000), (2, 100_000)])
 
 
-def test_room_ahead_of_need_is_no_reason_to_fail(own_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operation_ahead_of_need_is_no_reason_to_fail(own_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = MemoryPool(_chain(own_engine, 1), Preallocation(ratio=3.0))
     buffer = GrowingBuffer(own_engine, "a buffer", Preallocation(ratio=3.0))
     pool.fit([(0, 1000)], ())

@@ -10,8 +10,8 @@ from clinfer.base.errors import ClinferError
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.oracle import ov
-from tests.rooms.room_runner import execute
 
 
 def _axes(*values: int) -> np.ndarray:

@@ -20,8 +20,8 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.stream import Stream, WorkSize
 from tests.models.zoo import EVERYWHERE
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.oracle import ov
-from tests.rooms.room_runner import execute
 
 Waits = Sequence[Sequence[int]]
 _OUT_OF_ORDER = BuildOptions(execution_order="out_of_order")
@@ -135,7 +135,7 @@ def test_a_missing_wait_is_found(engine: Engine, rng: np.random.Generator) -> No
 
 def test_memory_shared_as_for_an_in_order_queue_is_found(engine: Engine, rng: np.random.Generator) -> None:
     inputs = _x(rng)
-    in_order = network_of(engine, _branches(), BuildOptions(skipped_passes=frozenset({"share_memory"}))).program
+    in_order = network_of(engine, _branches(), BuildOptions(skipped_passes=frozenset({"alias_buffers"}))).program
     program = _program(engine, _branches())
     assert sum(map(len, program.dependencies)) > sum(map(len, in_order.dependencies))
     network, stream = _shuffled(replace(program, dependencies=in_order.dependencies), lambda waits: range(len(waits)))

@@ -11,7 +11,7 @@ from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.network import journal
+from clinfer.network import execution_log
 from clinfer.network.network import Network
 from clinfer.network.record import NOTHING, ExecutionRecord, NodeRecord
 from clinfer.runtime.engine import Engine
@@ -148,7 +148,7 @@ def test_plans_made_node_by_node_tell_the_same(engine: Engine, rule: str) -> Non
         assert recorded == by_nodes
 
 
-def test_a_tail_s_input_counts_as_its_host_s(engine: Engine) -> None:
+def test_a_fused_operation_s_input_counts_as_its_host_s(engine: Engine) -> None:
     network = network_of(engine, _tail())
     for rows in (4, 9):
         product = _node(run_once(network, _rows(rows)), "product")
@@ -193,7 +193,7 @@ def test_bodies_tell_by_their_path(engine: Engine) -> None:
 
 
 def test_a_loop_whose_runs_all_differ(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "MOST_NOTES", 4)
+    monkeypatch.setattr(execution_log, "MOST_NOTES", 4)
     number, state = ops.parameter([], np.int64), ops.parameter([-1], np.float32)
     longer = ops.concat([state, np.ones(1, np.float32)], 0)
     body = ov.Model([ops.constant(np.array(True)), longer], [number, state])

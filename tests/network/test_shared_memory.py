@@ -15,12 +15,12 @@ from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from tests.network.running import check, network_of, run_once
+from tests.ops.case_runner import POISON, execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import POISON, execute
 
-SHARED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise_tails"}))
-COPIED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise_tails", "share_memory"}))
-"""What applies tails does not only move: without them, what moves stands alone."""
+SHARED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise"}))
+COPIED = BuildOptions(skipped_passes=frozenset({"fuse_eltwise", "alias_buffers"}))
+"""What applies fused operations does not only move: without them, what moves stands alone."""
 pytestmark = pytest.mark.usefixtures("overlapping")
 Shape = tuple[int, ...]
 Build = Callable[..., ov.Node]
@@ -159,7 +159,7 @@ def test_what_is_not_launched(engine: Engine, rng: np.random.Generator, name: st
             assert pair.spared(*shapes) == spared, f"turn {turn}, shapes {shapes}"
 
 
-def test_what_applies_tails_is_launched(engine: Engine, rng: np.random.Generator) -> None:
+def test_what_applies_fused_operations_is_launched(engine: Engine, rng: np.random.Generator) -> None:
     x, factor = ops.parameter((-1, 1, 4, 8), np.float32), ops.parameter((1, 4, 1, 8), np.float32)
     model = ov.Model([ops.multiply(ops.transpose(ops.relu(x), _i64(0, 2, 1, 3)), factor)], [x, factor])
     network = network_of(engine, model)
@@ -251,7 +251,7 @@ def test_bodies_read_and_return_what_they_did(engine: Engine, rng: np.random.Gen
 
 
 def _convolved(x: ov.Node, channels: int, outputs: int, rng: np.random.Generator) -> ov.Node:
-    """A convolution with an activation as its tail."""
+    """A convolution with an activation as its fused operation."""
     return ops.relu(ops.convolution(x, _floats(rng, outputs, channels, 1, 1), [1, 1], [0, 0], [0, 0], [1, 1]))
 
 

@@ -12,7 +12,7 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.specialiser import Specialiser, choose
 from clinfer.network.compile import compile_topology
-from clinfer.network.journal import Page
+from clinfer.network.execution_log import Page
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import Trial, TrialLaunch, TrialResult
@@ -29,8 +29,8 @@ from tests.network.specialising import (
     seen,
     special_launches,
 )
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import execute
 
 MODELS = {"products": (products, ((2, 9, 32), (1, 1, 32), (3, 16, 32), (1, 14, 32), (2, 0, 32), (2, 5, 32))),
           "convolutions": (convolutions, ((1, 16, 9, 20), (2, 16, 1, 1), (1, 16, 30, 3), (1, 16, 8, 8)))}
@@ -63,7 +63,7 @@ def test_released_memory_takes_specialised_kernels_along(engine: Engine, rng: np
         run_all(network, oracle, shapes, rng)
     execute(network, [rng.standard_normal(shapes[0]).astype(np.float32)])
     run_once(network, [rng.standard_normal(shapes[1]).astype(np.float32)])
-    page = Page(tuple(network._journal.notes))
+    page = Page(tuple(network._execution_log.notes))
     for _ in range(2):
         network.release_memory()
         assert network.memory_picture() is None

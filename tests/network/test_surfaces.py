@@ -21,8 +21,8 @@ from clinfer.runtime.pictures import Pictures
 from clinfer.runtime.stream import Stream
 from clinfer.topology import Input, Topology
 from tests.network.running import network_of
+from tests.ops.test_color_convert import launches, with_epilogue
 from tests.oracle import CpuPlugin, assert_close
-from tests.rooms.test_color_convert import launches, with_tails
 
 from openvino.preprocess import ColorFormat, PrePostProcessor  # isort: skip
 
@@ -94,11 +94,11 @@ def test_planes_are_read_where_they_lie(engine: Engine, source: str, kind: int, 
         assert_close(result_of(network), oracle(planes)[0], 1e-5, f"{batch} pictures, {height} x {width}")
 
 
-def test_images_have_tails(engine: Engine, rng: np.random.Generator) -> None:
+def test_images_have_fused_operations(engine: Engine, rng: np.random.Generator) -> None:
     source, sizes = "I420_THREE_PLANES", (2, 4, 6)
     if not engine.capabilities.image_channels:
         pytest.skip("the device has no images")
-    model, read = with_tails(source, *sizes)
+    model, read = with_epilogue(source, *sizes)
     topology = to_topology(model).topology
     changed = [replace(p, is_surface=True) if isinstance(p, Input) and p.element_type == U8 else p for p in topology]
     network = network_of(engine, Topology(*changed, outputs=topology.outputs))

@@ -15,8 +15,8 @@ from clinfer.ops.tile import Tile
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import execute
 
 
 def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -24,7 +24,7 @@ class Twin(Kernel[Problem, Any]):
 
     def __init__(self, model: Kernel[Any, Any], name: str, recipe: Recipe = USUAL, source: str = "") -> None:
         self.name = name
-        self.applies_tails = model.applies_tails
+        self.has_epilogue = model.has_epilogue
         self._model = model
         self._recipe = recipe
         self._source = source

@@ -16,14 +16,14 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout, Padding
 from clinfer.base.shape import Dim
-from clinfer.ops import ROOMS
-from clinfer.ops.room import Case
+from clinfer.ops import OPERATIONS
+from clinfer.ops.operation import Case
 from clinfer.program.blobs.container import ALIGNMENT, Opened, seal
 from clinfer.program.blobs.records import Reader, Special, Writer
 from clinfer.topology import Constant, Port, Topology
-from tests.rooms.room_runner import Variant, topology_of
+from tests.ops.case_runner import Variant, topology_of
 
-CASES = [case for room in ROOMS for case in import_module(f"clinfer.ops.{room.name}.cases").CASES]
+CASES = [case for op in OPERATIONS for case in import_module(f"clinfer.ops.{op.name}.cases").CASES]
 SPECIALS = (
     Special(ElementType, lambda kind: (kind.name,), ElementType.of),
     Special(Format, lambda fmt: (fmt.name,), Format.of),
@@ -96,7 +96,7 @@ def test_equal_parts_are_written_once() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_primitives_of_every_room_come_back(case: Case) -> None:
+def test_primitives_of_every_operation_come_back(case: Case) -> None:
     topology = topology_of(case, Variant(dynamic=bool(case.sequence)))
     assert same(again(topology), topology)
 

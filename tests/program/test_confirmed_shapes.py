@@ -14,13 +14,13 @@ from clinfer.base.shape import ANY, Dim, Shape, StaticShape, admits, is_static, 
 from clinfer.base.shape_inference import OpSignature, ShapeRule, Values
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.ops import ROOMS
+from clinfer.ops import OPERATIONS
 from clinfer.program.confirmed_shapes import confirmed
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input
 from tests.network.running import check, network_of
+from tests.ops.test_cases import ROWS
 from tests.oracle import CpuPlugin, build_model, ov
-from tests.rooms.test_rooms import ROWS
 
 BOUNDS = (ANY, Dim(0, 2**31 - 1), Dim(1), Dim(0, 2), Dim(0, 50), Dim(2, 2**40))
 PLACES = (-2**31, -100, -3, -1, 0, 2, 40, 100000, 2**31 - 1)
@@ -44,9 +44,9 @@ def _check(rule: ShapeRule, shapes: tuple[Shape, ...], statics: Iterable[tuple[S
                     f"{show(actual)}, with {dict(values)}")
 
 
-@pytest.mark.parametrize("room", [room.name for room in ROOMS])
-def test_the_rows_of_rooms(room: str, rng: np.random.Generator) -> None:
-    for case in [case for name, case in ROWS if name == room]:
+@pytest.mark.parametrize("op", [op.name for op in OPERATIONS])
+def test_the_rows_of_operations(op: str, rng: np.random.Generator) -> None:
+    for case in [case for name, case in ROWS if name == op]:
         primitives = {primitive.id: primitive for primitive in to_topology(build_model(case, False)).topology}
         primitive = primitives["node"]
         read = [primitives[port.primitive] for port in primitive.inputs]

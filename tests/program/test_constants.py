@@ -17,8 +17,8 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.topology import Constant
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
-from tests.rooms.room_runner import execute
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from clinfer.ops.pooling import MaxPool
 from clinfer.ops.reorder import Reorder
 from clinfer.ops.reshape import Reshape
 from clinfer.program import format_choice
-from clinfer.program.format_choice import Way, choose_formats
+from clinfer.program.format_choice import LayoutCandidate, choose_formats
 from clinfer.program.graph import Graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.infer_layouts import infer_layouts
@@ -72,17 +72,17 @@ def test_one_reorder_serves_where_readers_differ(engine: Engine) -> None:
     assert [source for source in moved if source not in graph.constants and source not in "bc"] == ["a"]
 
 
-def _cost(graph: Graph, ways: dict[str, Way], ceilings: Ceilings) -> float:
+def _cost(graph: Graph, candidates: dict[str, LayoutCandidate], ceilings: Ceilings) -> float:
     """What a choice costs in nanoseconds: each layout that readers want of a tensor is made once."""
     total, wanted = 0.0, set()
     for node in graph:
-        selection = ways[node.id].selection
+        selection = candidates[node.id].selection
         total += selection.cost if selection else 0.0
-        wanted |= {(port, layout) for port, layout in zip(node.inputs, ways[node.id].inputs, strict=True)
+        wanted |= {(port, layout) for port, layout in zip(node.inputs, candidates[node.id].inputs, strict=True)
                    if layout is not None and port.primitive not in graph.constants}
     wanted |= {(port, format_choice.plain(graph.layout(port))) for port in graph.outputs.values()}
     for port, layout in wanted:
-        present = ways[port.primitive].outputs[port.index]
+        present = candidates[port.primitive].outputs[port.index]
         if present != layout:
             total += reorder_time(ceilings, present.byte_size + layout.byte_size)
     return total
@@ -117,16 +117,16 @@ def test_of_chains_the_cheapest_choice_is_found(engine: Engine, rng: np.random.G
     for _ in range(25):
         graph = graph_after(engine, _random_chain(rng), PREPARED)
         context = context_of(engine)
-        made: dict[str, Way] = {}
+        made: dict[str, LayoutCandidate] = {}
         found: list[format_choice._Choice] = []
         monkeypatch.setattr(format_choice, "_Choice", _kept(found))
         made = choose_formats(graph, context, {node.id for node in graph if _launches(graph, node.id)})
         if not found:
             continue
         choice, = found
-        ways, ceilings = choice._ways, engine.capabilities.ceilings
-        costs = [_cost(graph, dict(zip(ways, picked, strict=True)), ceilings)
-                 for picked in itertools.product(*ways.values())]
+        candidates, ceilings = choice._candidates, engine.capabilities.ceilings
+        costs = [_cost(graph, dict(zip(candidates, picked, strict=True)), ceilings)
+                 for picked in itertools.product(*candidates.values())]
         assert _cost(graph, made, ceilings) == pytest.approx(min(costs))
         seen += max(costs) > min(costs)
     assert seen

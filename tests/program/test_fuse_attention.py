@@ -17,9 +17,9 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
 from tests.program.building import graph_after
-from tests.rooms.room_runner import execute
 
 PASSES = (infer_layouts, propagate_constants, fuse_attention)
 SKIPPED = BuildOptions(skipped_passes=frozenset({"fuse_attention"}))

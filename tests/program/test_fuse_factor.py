@@ -9,17 +9,17 @@ from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.reduce import Reduce
 from clinfer.program.options import BuildOptions
-from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
+from clinfer.program.passes.fuse_eltwise import fuse_eltwise
 from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Port, Primitive, Topology
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.program.building import constant, given, graph_after, numbers
-from tests.rooms.room_runner import execute
 
-PASSES = (infer_layouts, mark_host_nodes, fuse_eltwise_tails, fuse_factor)
+PASSES = (infer_layouts, mark_host_nodes, fuse_eltwise, fuse_factor)
 SKIPPED = BuildOptions(skipped_passes=frozenset({"fuse_factor"}))
 
 
@@ -46,7 +46,7 @@ def test_a_convolution_multiplies_its_data(engine: Engine, rng: np.random.Genera
     last = graph_after(engine, topology, PASSES)["last"].primitive
     assert isinstance(last, Convolution) and last.has_factor and last.own_input_count == 3
     assert last.inputs == (Port("x"), Port("w2"), Port("gate"), Port("row"))
-    assert [tail.operands for tail in last.tails] == [(None,), (None, 3)]
+    assert [fused.operands for fused in last.fused_ops] == [(None,), (None, 3)]
     fused, unfused = network_of(engine, topology), network_of(engine, topology, SKIPPED)
     removed = {r.primitive: (r.fate, r.into, r.by) for r in fused.program.removed}
     assert removed["product"] == ("fused", "last", "fuse_factor")

@@ -20,12 +20,12 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, assert_close, ov
 from tests.program import rope_models
 from tests.program.building import graph_after
 from tests.program.rope_models import DEPTH as DEPTH_OF_FORMS
 from tests.program.rope_models import FORMS, rope_graph, rope_inputs, rope_model, rope_result
-from tests.rooms.room_runner import execute
 
 SKIPPED = BuildOptions(skipped_passes=frozenset({"fuse_rope"}))
 HEADS, DEPTH = 3, 10

@@ -18,9 +18,9 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Primitive, Topology
+from tests.ops.case_runner import execute
 from tests.oracle import assert_close
 from tests.program.building import constant, given, graph_after, numbers
-from tests.rooms.room_runner import execute
 
 ROWS, WIDTH = 90, 70
 RUN = (infer_layouts, gather_compressed_rows, remove_needless_nodes)

@@ -16,9 +16,9 @@ from clinfer.program.graph import Graph
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
 from tests.program.attention_models import attention_graph, op, repeated, row
-from tests.rooms.room_runner import execute
 
 SKIPPED = BuildOptions(skipped_passes=frozenset({"group_heads"}))
 KEYS, TIMES, DEPTH = 2, 3, 8

@@ -16,8 +16,8 @@ from clinfer.ops.softmax import Softmax
 from clinfer.ops.transpose import Transpose
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology
+from tests.ops.case_runner import execute
 from tests.program.building import given, numbers
-from tests.rooms.room_runner import execute
 
 
 def _products() -> Topology:

@@ -26,9 +26,9 @@ from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Primitive, Topology
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, assert_close
 from tests.program.building import constant, given, graph_after, numbers
-from tests.rooms.room_runner import execute
 
 ROWS, DEPTH, GROUPS = 6, 40, 4
 RUN = (infer_layouts, keep_weights_compressed, remove_needless_nodes)

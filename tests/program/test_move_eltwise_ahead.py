@@ -12,15 +12,15 @@ from clinfer.ops.reshape import Reshape
 from clinfer.ops.softmax import Softmax
 from clinfer.ops.transpose import Transpose
 from clinfer.program.options import BuildOptions
-from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
+from clinfer.program.passes.fuse_eltwise import fuse_eltwise
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Port, Primitive, Topology
 from tests.network.running import network_of
+from tests.ops.case_runner import execute
 from tests.program.building import constant, given, graph_after, numbers
-from tests.rooms.room_runner import execute
 
 PASSES = (infer_layouts, mark_host_nodes, move_eltwise_ahead)
 SKIPPED = BuildOptions(skipped_passes=frozenset({"move_eltwise_ahead"}))
@@ -45,13 +45,13 @@ def test_it_works_before_what_moves(engine: Engine, rng: np.random.Generator) ->
     graph = graph_after(engine, topology, PASSES)
     assert graph.outputs == {"relu": Port("wide")} and graph["split"].inputs[0] == Port("relu")
     assert graph.layout(Port("power")).shape == (ANY, 6)
-    graph = graph_after(engine, topology, (*PASSES, fuse_eltwise_tails))
-    assert [tail.primitive.id for tail in graph["product"].primitive.tails] == ["power", "relu"]
+    graph = graph_after(engine, topology, (*PASSES, fuse_eltwise))
+    assert [fused.primitive.id for fused in graph["product"].primitive.fused_ops] == ["power", "relu"]
     fused, unfused = network_of(engine, topology), network_of(engine, topology, SKIPPED)
     for rows in (5, 1, 0, 3):
         x = rng.standard_normal((rows, 4)).astype(np.float32)
         assert np.allclose(execute(fused, [x])[0], execute(unfused, [x])[0], rtol=1e-5, atol=1e-6)
-    hosts = [[node.primitive.id for node in n.program.nodes if node.primitive.tails] for n in (fused, unfused)]
+    hosts = [[node.primitive.id for node in n.program.nodes if node.primitive.fused_ops] for n in (fused, unfused)]
     assert hosts == [["product"], ["wide"]]
 
 

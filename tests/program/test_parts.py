@@ -18,6 +18,7 @@ from clinfer.program.graph import Graph
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute, is_unsupported
 from tests.oracle import CpuPlugin, ov
 from tests.program.attention_models import (
     DEPTH,
@@ -32,7 +33,6 @@ from tests.program.attention_models import (
     op,
     row,
 )
-from tests.rooms.room_runner import execute, is_unsupported
 
 SKIPPED = BuildOptions(skipped_passes=frozenset({"read_parts", "join_projections"}))
 

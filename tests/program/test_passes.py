@@ -34,8 +34,8 @@ from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.schedule import assign_segments
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Port, Primitive, Topology
+from tests.ops.case_runner import execute
 from tests.program.building import constant, context_of, given, graph_after, numbers
-from tests.rooms.room_runner import execute
 
 F32, I64 = ElementType.of("f32"), ElementType.of("i64")
 SELECTED = (infer_layouts, mark_host_nodes, select_kernels)
@@ -230,7 +230,7 @@ def test_a_reorder_that_is_an_output_stays(engine: Engine) -> None:
 
 
 class _Nothing(Softmax):
-    """A primitive that no room knows."""
+    """A primitive that no operation knows."""
 
 
 def test_a_primitive_without_kernels_is_refused_when_it_is_built(engine: Engine) -> None:

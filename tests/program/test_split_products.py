@@ -84,7 +84,7 @@ def _check(engine: Engine, model: ov.Model, rng: np.random.Generator, options: B
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_gates_are_tails_of_products(engine: Engine, name: str, rng: np.random.Generator) -> None:
+def test_gates_are_fused_operations_of_products(engine: Engine, name: str, rng: np.random.Generator) -> None:
     unit, count = UNITS[name]
     model = _model(unit, rng)
     assert len(_products(engine, model)) == count

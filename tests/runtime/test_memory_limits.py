@@ -47,7 +47,7 @@ def test_device_or_host(nbytes: int, on_device: int, unified: bool, expected: st
     assert choose_allocation_type(nbytes, on_device, replace(LIMITS, is_unified=unified)) == expected
 
 
-def test_only_the_host_s_type_leaves_the_device_room(own: Engine) -> None:
+def test_only_the_host_s_type_leaves_the_device_operation(own: Engine) -> None:
     own.ledger.limits = LIMITS
     kept = [own.allocate_bytes(200, allocation_type=kind) for kind in ALLOCATION_TYPES]
     assert own.ledger.on_device == 600 and own.choose_allocation_type(400) == "cl_mem"

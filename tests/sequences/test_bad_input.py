@@ -113,7 +113,7 @@ def core() -> clinfer.Core:
 @pytest.mark.parametrize("name", ROWS)
 def test_bad_inputs(core: clinfer.Core, device: DeviceInfo, rng: np.random.Generator, name: str,
                     monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the first inference, behind recordings of others, and in the background; nothing was launched for them."""
+    """As the first inference, behind traces of others, and in the background; nothing was launched for them."""
     row = ROWS[name]
     model = row.model()
     oracle, compiled = CpuPlugin(model), core.compile_model(model, device.name, CONFIG)

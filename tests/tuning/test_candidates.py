@@ -27,7 +27,7 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.kernels.selector import cheapest, select
-from clinfer.kernels.tuned import measured, subject_of, way_of
+from clinfer.kernels.tuned import measured, subject_of, variant_of
 from clinfer.kernels.tuner import is_tuned, reference_for, trial_of, tune, worth_timing
 from clinfer.ops.softmax import Softmax
 from clinfer.runtime.engine import Engine
@@ -193,7 +193,7 @@ def test_tuning_goes_on_where_it_was_interrupted(engine: Engine, monkeypatch: py
     assert len(asked) == 1 and {launch.global_size for each in asked[0].candidates for launch in each.launches} == {
         (64 * 128,)}
     own = measured(table.candidates(problems[0])[0], problems[0])
-    assert own is not None and own.way == way_of(table.candidates(problems[0])[0], problems[0]) and own.is_alone
+    assert own is not None and own.variant == variant_of(table.candidates(problems[0])[0], problems[0]) and own.is_alone
 
 
 def test_nothing_is_told_of_kernels_that_agree(engine: Engine) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from clinfer.base import tracing
-from clinfer.base.tape import Tape
+from clinfer.base.trace import Trace
 from clinfer.runtime.hardware import Hardware
 from clinfer.tuning import database as database_module
 from clinfer.tuning.database import Database, factor, shipped_tables
-from clinfer.tuning.entry import REACH, Entry, Way, bucket_of, distance
+from clinfer.tuning.entry import REACH, Entry, Variant, bucket_of, distance
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
 CPU = Hardware("CPU", "a core", "x86", "maker", "platform", ("1", "2"))
@@ -79,34 +79,34 @@ def test_buckets() -> None:
     assert distance((1, 64), (2, 16)) == 3 and distance((7,), (7,)) == 0
 
 
-def ratio(database: Database, way: Way, *sizes: int) -> float:
-    handle = database.handle(ENTRY.subject, way)
+def ratio(database: Database, variant: Variant, *sizes: int) -> float:
+    handle = database.handle(ENTRY.subject, variant)
     return 1.0 if handle < 0 else factor(handle, *sizes)
 
 
 def test_a_time_counts_less_the_farther_its_sizes_are() -> None:
     database = Database(CPU, Table(CPU, (ENTRY, entry(sizes=(("rows", 1), ("columns", 100)), measured=800.0))))
-    assert ratio(database, ENTRY.way, 64, 100) == 2 and ratio(database, ENTRY.way, 1, 100) == 8
-    assert ratio(database, ENTRY.way, 128, 100) == pytest.approx(2 ** (1 - 1 / REACH))
-    assert ratio(database, ENTRY.way, 64 << int(REACH), 100) == 1
-    assert database.handle(ENTRY.subject._replace(traits="f16"), ENTRY.way) == -1
+    assert ratio(database, ENTRY.variant, 64, 100) == 2 and ratio(database, ENTRY.variant, 1, 100) == 8
+    assert ratio(database, ENTRY.variant, 128, 100) == pytest.approx(2 ** (1 - 1 / REACH))
+    assert ratio(database, ENTRY.variant, 64 << int(REACH), 100) == 1
+    assert database.handle(ENTRY.subject._replace(traits="f16"), ENTRY.variant) == -1
 
 
 def test_what_was_not_measured_is_off_as_the_least_of_the_others() -> None:
     others = (ENTRY, entry(kernel="vector", measured=500.0), entry(kernel="baked", is_baked=True, measured=100.0))
     database = Database(CPU, Table(CPU, others))
-    assert ratio(database, Way("new", "", "", False), 64, 100) == 2
+    assert ratio(database, Variant("new", "", "", False), 64, 100) == 2
     beside = Database(CPU, Table(CPU, tuple(replace(each, is_alone=False) for each in others)))
-    assert [ratio(beside, Way(kernel, config, "", False), 64, 100) for kernel, config in (
+    assert [ratio(beside, Variant(kernel, config, "", False), 64, 100) for kernel, config in (
         ("tile", "14"), ("vector", "14"), ("new", ""))] == [1, 2.5, 1]
 
 
 def test_a_ratio_is_one_line_of_a_recording() -> None:
-    handle = Database(CPU, Table(CPU, (ENTRY,))).handle(ENTRY.subject, ENTRY.way)
-    tape = Tape()
-    rows = tape.free(64)
-    found = rows * tape.apply(factor, (handle, rows, 100))
-    lines = [line for line in tape.lines([found.name], "failed") if "if" not in line]  # type: ignore[attr-defined]
+    handle = Database(CPU, Table(CPU, (ENTRY,))).handle(ENTRY.subject, ENTRY.variant)
+    trace = Trace()
+    rows = trace.free(64)
+    found = rows * trace.apply(factor, (handle, rows, 100))
+    lines = [line for line in trace.lines([found.name], "failed") if "if" not in line]  # type: ignore[attr-defined]
     assert len(lines) == 2 and found == 128
 
 
@@ -120,25 +120,25 @@ def test_the_closest_table_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "_all_shipped", lambda: (default, *foreign, *near[::-1]))
     assert shipped_tables(CPU) == (*near, default)
     first = Database(CPU, Table(CPU, (entry(measured=300.0),)), near)
-    assert ratio(first, ENTRY.way, 64, 100) == 3
+    assert ratio(first, ENTRY.variant, 64, 100) == 3
 
 
 def test_what_is_added_is_kept_for_later(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
     first = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
     first.add([ENTRY], [WrongKernel("MatMul", "tile", "8", "why", "2026-01-01")])
-    assert first.handle(ENTRY.subject, ENTRY.way) == -1, "a plan is the same whenever it is made"
+    assert first.handle(ENTRY.subject, ENTRY.variant) == -1, "a plan is the same whenever it is made"
     second = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
-    assert ratio(second, ENTRY.way, 64, 100) == 2 and "why" in str(second.why_wrong("MatMul", "tile", "8"))
+    assert ratio(second, ENTRY.variant, 64, 100) == 2 and "why" in str(second.why_wrong("MatMul", "tile", "8"))
     second.add([entry(measured=900.0, is_alone=False), entry(kernel="new", is_alone=False)])
     found = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
-    assert found.own_entry(ENTRY.subject, dict(SIZES), ENTRY.way).measured == 200
-    assert found.own_entry(ENTRY.subject, dict(SIZES), Way("new", "14", "", False)) is not None
+    assert found.own_entry(ENTRY.subject, dict(SIZES), ENTRY.variant).measured == 200
+    assert found.own_entry(ENTRY.subject, dict(SIZES), Variant("new", "14", "", False)) is not None
     path, = (tmp_path / "tuning").iterdir()
     path.write_bytes(path.read_bytes()[:200])
     with pytest.warns(RuntimeWarning, match="does not use the table"):
         lost = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
-    assert lost.handle(ENTRY.subject, ENTRY.way) == -1
+    assert lost.handle(ENTRY.subject, ENTRY.variant) == -1
 
 
 def test_tables_that_come_with_clinfer_are_whole() -> None:

@@ -4,7 +4,7 @@
 #include "types.cl"
 #include "math.cl"
 #include "subgroup.cl"
-#include "tails.cl"
+#include "epilogue.cl"
 #include "standalone.cl"
 #include "standalone_more.cl"
 #endif

@@ -3,9 +3,9 @@
 #define KERNEL_ID standalone
 #define ARGS
 #define PASS_ARGS
-#define HAS_TAILS 0
-#define TAIL_CHAIN(T, result, FETCH, at)
-#define TAILS_EACH(DO, x)
+#define HAS_EPILOGUE 0
+#define EPILOGUE(T, result, FETCH, at)
+#define FUSED_EACH(DO, x)
 #define INPUT0_TYPE float
 #define INPUT0_COMPUTE float
 #define INPUT0_IS_FLOAT 1

@@ -1,9 +1,9 @@
 """BatchNormInference: normalisation per channel with given statistics."""
 from clinfer.ops.batch_norm.kernels import KERNELS
 from clinfer.ops.batch_norm.op import BatchNormInference, convert_batch_norm
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("batch_norm", converters={"BatchNormInference": convert_batch_norm},
+OPERATION = Operation("batch_norm", converters={"BatchNormInference": convert_batch_norm},
             kernels={BatchNormInference: KERNELS})
 
-__all__ = ["ROOM", "BatchNormInference"]
+__all__ = ["OPERATION", "BatchNormInference"]

@@ -1,7 +1,7 @@
-"""Test rows of the batch_norm room."""
+"""Cases of batch_norm."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], kind: str = "f32", opset: str = "opset5",

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.topology import Primitive, SourceNode
 
 

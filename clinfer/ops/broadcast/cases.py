@@ -1,9 +1,9 @@
-"""Test rows of the broadcast room."""
+"""Cases of broadcast."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

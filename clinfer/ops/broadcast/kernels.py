@@ -30,5 +30,5 @@ class BroadcastProblem(CopyProblem):
                                     data.insert_axes(inserted, pitch=1).broadcast(result.shape)),)
 
 
-KERNELS = KernelTable((CopyRows("broadcast", applies_tails=True), CopyReference("broadcast", applies_tails=True)),
+KERNELS = KernelTable((CopyRows("broadcast", has_epilogue=True), CopyReference("broadcast", has_epilogue=True)),
                       BroadcastProblem)

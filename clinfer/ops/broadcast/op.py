@@ -28,7 +28,7 @@ class Broadcast(Primitive):
     opset: ClassVar[str] = "opset3"
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

@@ -1,7 +1,7 @@
-"""Test rows of the col2im room."""
+"""Cases of col2im."""
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 PLAIN = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]}
 

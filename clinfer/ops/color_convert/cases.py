@@ -1,7 +1,7 @@
-"""Test rows of the color_convert room."""
+"""Cases of color_convert."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Shapes = tuple[tuple[int, ...], ...]
 

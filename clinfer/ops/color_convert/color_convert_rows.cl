@@ -1,6 +1,7 @@
 // Pictures [n, h, w, 3] in RGB (IS_BGR: BGR) from dense planes of u8 or floats, at least 16 pixels wide, with either
 // (PLANAR) the pixels of a channel or the channels of a pixel beside each other. PLANES and IS_NV12 as in
-// color_convert_ref.cl. ROUNDED: results become whole numbers. OUTPUT0 and what tails read are seen as [n, h, 3, w].
+// color_convert_ref.cl. ROUNDED: results become whole numbers. OUTPUT0 and what fused operations read are seen as [n,
+// h, 3, w].
 // One work-item computes two rows, 16 columns at a time; the last 16 may begin among those before.
 #include "clinfer.cl"
 

@@ -64,16 +64,16 @@ class ColorConvertProblem(PartsProblem):
         """The inputs."""
         return tuple(input_operand(self, i) for i in range(len(self.inputs)))
 
-    def tail_views(self) -> tuple[TensorView, ...]:
-        """What tails read, stretched to the pictures."""
-        return tuple(in_result_order(self, TensorView.of(x)).broadcast(self.pictures.sizes) for x in self.tail_inputs)
+    def epilogue_views(self) -> tuple[TensorView, ...]:
+        """What fused operations read, stretched to the pictures."""
+        return tuple(in_result_order(self, TensorView.of(x)).broadcast(self.pictures.sizes) for x in self.fused_inputs)
 
 
 class Reference(Kernel[ColorConvertProblem, None]):
     """A square of two by two pixels per work-item."""
 
     name = "color_convert_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: ColorConvertProblem) -> Formats:
         """Planes as they come, pictures planar."""
@@ -83,14 +83,14 @@ class Reference(Kernel[ColorConvertProblem, None]):
         batch, height, width, _ = static(problem.pictures.sizes)
         operands = (*problem.planes, output_operand(problem, 0, problem.pictures))
         return Lowered((Stage("color_convert_ref.cl", operands, local_items(batch * (height // 2) * (width // 2)),
-                              problem.constants, tail_views=problem.tail_views()),))
+                              problem.constants, epilogue_views=problem.epilogue_views()),))
 
 
 class Rows(Reference):
     """Rows of 16 pixels, for pictures in which the channels of a pixel lie beside each other."""
 
     name = "color_convert_rows"
-    applies_tails = False
+    has_epilogue = False
     efficiency = 0.5
     is_planar = False
 
@@ -114,16 +114,16 @@ class Rows(Reference):
     def lower(self, problem: ColorConvertProblem, config: None) -> Lowered:
         batch, height, *_ = static(problem.pictures.sizes)
         operands = (*problem.planes, output_operand(problem, 0, problem.pictures.permute(_ROW_AXES)))
-        tails = tuple(view.permute(_ROW_AXES) for view in problem.tail_views()) if self.applies_tails else None
+        fused_ops = tuple(view.permute(_ROW_AXES) for view in problem.epilogue_views()) if self.has_epilogue else None
         return Lowered((Stage("color_convert_rows.cl", operands, Work((batch * (height // 2),)),
-                              {**problem.constants, "PLANAR": self.is_planar}, tail_views=tails),))
+                              {**problem.constants, "PLANAR": self.is_planar}, epilogue_views=fused_ops),))
 
 
 class PlanarRows(Rows):
     """The same for pictures in which the pixels of a channel lie beside each other."""
 
     name = "color_convert_planar_rows"
-    applies_tails = True
+    has_epilogue = True
     is_planar = True
 
 
@@ -141,7 +141,7 @@ class Images(Kernel[ColorConvertProblem, Pictures]):
     """A launch for each picture, which has images of its own."""
 
     name = "color_convert_images"
-    applies_tails = True
+    has_epilogue = True
     reads_images = True
     efficiency = 0.5
 
@@ -183,7 +183,7 @@ def _picture_stage(problem: ColorConvertProblem, number: int) -> Stage:
     is_there = not isinstance(batch, int) or number < batch
     work = local_items(height // 2 * (width // 2)) if is_there else Work((0,))
     return Stage("color_convert_images.cl", (*planes, output_operand(problem, 0, picture(problem.pictures))), work,
-                 problem.constants, tail_views=tuple(map(picture, problem.tail_views())))
+                 problem.constants, epilogue_views=tuple(map(picture, problem.epilogue_views())))
 
 
 KERNELS = KernelTable((Images(), PlanarRows(), Rows(), Reference()), ColorConvertProblem)

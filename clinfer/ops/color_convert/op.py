@@ -29,11 +29,11 @@ class ColorConvert(ReadsParts):
     result_keeps_last: ClassVar[bool] = False
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     def with_output_type(self, kind: ElementType) -> ColorConvert | None:
-        return replace(self, stored_type=kind.name) if kind.is_float and not self.tails else None
+        return replace(self, stored_type=kind.name) if kind.is_float and not self.fused_ops else None
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.stored_type) if self.stored_type else input_types[0],)

@@ -1,7 +1,7 @@
-"""Test rows of the concat room."""
+"""Cases of concat."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shapes: tuple[tuple[int, ...], ...], axis: int, kind: str = "f32",

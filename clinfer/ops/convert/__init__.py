@@ -1,9 +1,9 @@
 """Convert and ConvertLike: the same values as another element type."""
 from clinfer.ops.convert.kernels import KERNELS
 from clinfer.ops.convert.op import Convert, convert_convert
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("convert", converters={"Convert": convert_convert, "ConvertLike": convert_convert},
+OPERATION = Operation("convert", converters={"Convert": convert_convert, "ConvertLike": convert_convert},
             kernels={Convert: KERNELS})
 
-__all__ = ["ROOM", "Convert"]
+__all__ = ["OPERATION", "Convert"]

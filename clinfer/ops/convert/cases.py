@@ -1,7 +1,7 @@
-"""Test rows of the convert room."""
+"""Cases of convert."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _TYPES = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "boolean")
 _UNSIGNED = ("u64", "u32", "u16", "u8", "boolean")

@@ -13,7 +13,7 @@ from clinfer.kernels.contract import (
     Stage,
     all_operands,
     present_formats,
-    stretched_tails,
+    stretched_epilogue,
 )
 from clinfer.ops.convert.op import Convert
 from clinfer.ops.shared import walk
@@ -40,7 +40,7 @@ class Reference(Kernel[ConvertProblem, None]):
     """One element per work-item."""
 
     name = "convert_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: ConvertProblem) -> Formats:
         return present_formats(problem)
@@ -50,7 +50,7 @@ class Reference(Kernel[ConvertProblem, None]):
 
     def lower(self, problem: ConvertProblem, config: None) -> Lowered:
         return Lowered((Stage("convert_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
-                              {"THROUGH": problem.through}, tail_views=stretched_tails(problem)),))
+                              {"THROUGH": problem.through}, epilogue_views=stretched_epilogue(problem)),))
 
 
 class Vector(Reference):

@@ -23,10 +23,10 @@ class Convert(Primitive):
         return True
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
-    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
+    def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
         """Between floats nothing is done: the store rounds."""
         return "a" if types[0].is_float and ElementType.of(self.destination_type).is_float else None
 

@@ -2,9 +2,9 @@
 from clinfer.ops.convolution.kernels import KERNELS
 from clinfer.ops.convolution.op import Convolution, GroupConvolution
 from clinfer.ops.convolution.problem import SAMPLE_SIZES, sample_problem
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 
-ROOM = Room("convolution",
+OPERATION = Operation("convolution",
             converters={cls.op_type: by_attributes(cls) for cls in (Convolution, GroupConvolution)},
             kernels={Convolution: KERNELS, GroupConvolution: KERNELS},
             sample=sample_problem, sample_sizes=SAMPLE_SIZES)

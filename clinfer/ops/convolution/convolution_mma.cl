@@ -20,7 +20,7 @@
 #define COLUMN_AXIS 1
 #define COLUMN_PITCH OUTPUT0_PITCH_1
 #define FUSED_FETCH4_1(n, at) FUSED_FETCH_VECTOR_(n, at, 1, 4)
-#define COLUMN_TAILS4(result, at) FUSED_OPS4(result, at, 1)
+#define COLUMN_EPILOGUE4(result, at) FUSED_OPS4(result, at, 1)
 
 #include "shared/bias.h"
 #include "shared/spatial.h"

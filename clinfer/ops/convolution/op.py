@@ -37,9 +37,9 @@ class Convolution(AnyConvolution):
         if self.has_factor or self.is_grouped:
             return None
         own = self.own_input_count
-        tails = tuple(replace(tail, operands=tuple(i + 1 if isinstance(i, int) else i for i in tail.operands))
-                      for tail in self.tails)
-        return replace(self, inputs=(data, *self.inputs[1:own], factor, *self.inputs[own:]), tails=tails,
+        fused_ops = tuple(replace(fused, operands=tuple(i + 1 if isinstance(i, int) else i for i in fused.operands))
+                      for fused in self.fused_ops)
+        return replace(self, inputs=(data, *self.inputs[1:own], factor, *self.inputs[own:]), fused_ops=fused_ops,
                        has_factor=True)
 
     @property

@@ -10,7 +10,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import BufferRef, Constant, Operand, stretched_tails
+from clinfer.kernels.contract import BufferRef, Constant, Operand, stretched_epilogue
 from clinfer.ops.convolution.op import Convolution
 from clinfer.ops.shared.convolving import AnyConvolutionProblem, Groups
 from clinfer.ops.shared.spatial import data_view
@@ -65,7 +65,7 @@ class ConvolutionProblem(AnyConvolutionProblem):
         no_pads = primitive.auto_pad != "explicit" or not any(primitive.pads_begin + primitive.pads_end)
         return (no_pads and set(primitive.strides) == {1} and set(self.filter_sizes) == {1}
                 and not self.inputs[0].padding and not self.outputs[0].padding
-                and all(_is_flat(x, self.outputs[0]) for x in self.tail_inputs))
+                and all(_is_flat(x, self.outputs[0]) for x in self.fused_inputs))
 
     @property
     def flat_rows(self) -> tuple[int, int]:
@@ -79,9 +79,9 @@ class ConvolutionProblem(AnyConvolutionProblem):
             return self.operands()
         return self.operands_of(_flat_view(self.inputs[0]), _flat_view(self.outputs[0]))
 
-    def flat_tail_views(self) -> tuple[TensorView, ...]:
-        """What tails read beside `flat_operands`."""
-        return stretched_tails(self, _flat_view if self.is_pointwise else data_view)
+    def flat_epilogue_views(self) -> tuple[TensorView, ...]:
+        """What fused operations read beside `flat_operands`."""
+        return stretched_epilogue(self, _flat_view if self.is_pointwise else data_view)
 
     # -- columns ------------------------------------------------------------------------------------
 
@@ -104,12 +104,12 @@ class ConvolutionProblem(AnyConvolutionProblem):
                             pads_begin=given.pads_begin[::-1], pads_end=given.pads_end[::-1])
         data, weights, *others = self.inputs
         return replace(self, primitive=primitive, inputs=(_turned(data), _turned(weights), *others),
-                       outputs=(_turned(self.outputs[0]),), tail_inputs=tuple(map(_turned, self.tail_inputs)))
+                       outputs=(_turned(self.outputs[0]),), fused_inputs=tuple(map(_turned, self.fused_inputs)))
 
 
-def _is_flat(tail: Layout, output: Layout) -> bool:
-    """Whether a tail input is stretched along all spatial axes or along none."""
-    stretched = {size == 1 for size, whole in zip(tail.shape[2:], output.shape[2:], strict=True) if whole != 1}
+def _is_flat(fused: Layout, output: Layout) -> bool:
+    """Whether a fused input is stretched along all spatial axes or along none."""
+    stretched = {size == 1 for size, whole in zip(fused.shape[2:], output.shape[2:], strict=True) if whole != 1}
     return len(stretched) <= 1
 
 

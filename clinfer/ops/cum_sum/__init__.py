@@ -1,8 +1,8 @@
 """CumSum: running sums along one axis."""
 from clinfer.ops.cum_sum.kernels import KERNELS
 from clinfer.ops.cum_sum.op import CumSum
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 
-ROOM = Room("cum_sum", converters={"CumSum": by_attributes(CumSum)}, kernels={CumSum: KERNELS})
+OPERATION = Operation("cum_sum", converters={"CumSum": by_attributes(CumSum)}, kernels={CumSum: KERNELS})
 
-__all__ = ["ROOM", "CumSum"]
+__all__ = ["OPERATION", "CumSum"]

@@ -1,9 +1,9 @@
-"""Test rows of the cum_sum room."""
+"""Cases of cum_sum."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

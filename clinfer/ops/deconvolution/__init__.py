@@ -5,11 +5,12 @@ from clinfer.ops.deconvolution.op import (
     GroupConvolutionBackpropData,
     convert_convolution_backprop_data,
 )
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
 _PRIMITIVES = (ConvolutionBackpropData, GroupConvolutionBackpropData)
 
-ROOM = Room("deconvolution", converters={cls.op_type: convert_convolution_backprop_data for cls in _PRIMITIVES},
-            kernels=dict.fromkeys(_PRIMITIVES, KERNELS))
+OPERATION = Operation("deconvolution",
+                      converters={cls.op_type: convert_convolution_backprop_data for cls in _PRIMITIVES},
+                      kernels=dict.fromkeys(_PRIMITIVES, KERNELS))
 
-__all__ = ["ROOM", "ConvolutionBackpropData", "GroupConvolutionBackpropData"]
+__all__ = ["OPERATION", "ConvolutionBackpropData", "GroupConvolutionBackpropData"]

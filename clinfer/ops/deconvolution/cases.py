@@ -1,11 +1,11 @@
-"""Test rows of the deconvolution room."""
+"""Cases of deconvolution."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 Shape = tuple[int, ...]
 

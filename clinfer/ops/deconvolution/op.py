@@ -7,7 +7,7 @@ from typing import ClassVar
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import Values
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.ops.shared.convolving import AnyConvolution
 from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, reach, shown
 from clinfer.topology import Primitive, SourceNode

@@ -1,5 +1,5 @@
-"""Test rows of the depth_space room."""
-from clinfer.ops.room import Case
+"""Cases of depth_space."""
+from clinfer.ops.operation import Case
 
 _BLOCKS = {"block_size": 2, "mode": "blocks_first"}
 _DEPTH = {"block_size": 2, "mode": "depth_first"}

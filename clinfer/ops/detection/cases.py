@@ -1,9 +1,9 @@
-"""Test rows of the detection room, on given boxes; more of them are in tests/rooms/test_detection.py."""
+"""Cases of detection, on given boxes; more of them are in tests/ops/test_detection.py."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _grid() -> np.ndarray:

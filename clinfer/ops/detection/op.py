@@ -13,7 +13,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.base.shape_inference import Values
 from clinfer.ops.detection.boxes import Kept, best_first, overlaps
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -120,16 +120,16 @@ class MatrixNms(Selection):
         decayed = scores[order].copy()
         largest = np.zeros(len(order), np.float32)
         for i in range(1, len(order)):
-            shares = overlaps(boxes[order[i]], boxes[order[:i]], self.extent)
-            largest[i] = shares.max()
-            decayed[i] *= min(1.0, self._decays(shares, largest[:i]).min())
+            aliases = overlaps(boxes[order[i]], boxes[order[:i]], self.extent)
+            largest[i] = aliases.max()
+            decayed[i] *= min(1.0, self._decays(aliases, largest[:i]).min())
         kept = np.flatnonzero(decayed > self.post_threshold)
         return Kept(np.full(len(kept), number), decayed[kept], first + order[kept], boxes[order[kept]])
 
-    def _decays(self, shares: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    def _decays(self, aliases: np.ndarray, largest: np.ndarray) -> np.ndarray:
         if self.decay_function == "gaussian":
-            return np.exp((largest ** 2 - shares ** 2) * np.float32(self.gaussian_sigma))
-        return (1 - shares) / (1 - largest + np.float32(1e-10))
+            return np.exp((largest ** 2 - aliases ** 2) * np.float32(self.gaussian_sigma))
+        return (1 - aliases) / (1 - largest + np.float32(1e-10))
 
 
 @dataclass(frozen=True)

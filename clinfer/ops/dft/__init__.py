@@ -1,9 +1,9 @@
 """DFT, IDFT, RDFT and IRDFT: discrete Fourier transforms, one axis at a time."""
 from clinfer.ops.dft.kernels import KERNELS
 from clinfer.ops.dft.op import FourierTransform, convert_dft
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("dft", converters=dict.fromkeys(("DFT", "IDFT", "RDFT", "IRDFT"), convert_dft),
+OPERATION = Operation("dft", converters=dict.fromkeys(("DFT", "IDFT", "RDFT", "IRDFT"), convert_dft),
             kernels={FourierTransform: KERNELS})
 
-__all__ = ["ROOM", "FourierTransform"]
+__all__ = ["OPERATION", "FourierTransform"]

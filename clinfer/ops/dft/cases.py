@@ -1,9 +1,9 @@
-"""Test rows of the dft room."""
+"""Cases of dft."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

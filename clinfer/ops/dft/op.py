@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import ANY, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.room import constant_input
+from clinfer.ops.operation import constant_input
 from clinfer.topology import Port, Primitive, SourceNode
 
 

@@ -2,8 +2,8 @@
 from clinfer.ops.einsum.convert import convert_einsum
 from clinfer.ops.einsum.kernels import KERNELS
 from clinfer.ops.einsum.op import Einsum
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("einsum", converters={"Einsum": convert_einsum}, kernels={Einsum: KERNELS})
+OPERATION = Operation("einsum", converters={"Einsum": convert_einsum}, kernels={Einsum: KERNELS})
 
-__all__ = ["ROOM", "Einsum"]
+__all__ = ["OPERATION", "Einsum"]

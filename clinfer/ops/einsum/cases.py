@@ -1,7 +1,7 @@
-"""Test rows of the einsum room."""
+"""Cases of einsum."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

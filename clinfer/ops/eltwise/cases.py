@@ -1,4 +1,4 @@
-"""Test rows of the eltwise room."""
+"""Cases of eltwise."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.ops.eltwise.modes import ACTIVATIONS, ARITHMETIC, COMPARISON
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 Shape = tuple[int, ...]
 _NUMPY = {"auto_broadcast": "numpy"}

@@ -53,7 +53,7 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
             for (int i = begin; i < end; i += VECTOR) {
                 i = min(i, end - VECTOR);
                 OPERANDS_AT(FETCH_VECTOR, i)
-#if HAS_TAILS
+#if HAS_EPILOGUE
                 T result = OPERATION;
                 WIDE(FUSED_ROW, OPS)(result, i)
                 WIDE(OUTPUT0, STORE)(output, to + i, result);
@@ -70,7 +70,7 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
 #define POWER POWER_SINGLE
             for (int i = begin; i < end; ++i) {
                 OPERANDS_AT(FETCH, i)
-#if HAS_TAILS
+#if HAS_EPILOGUE
                 T result = OPERATION;
                 FUSED_ROW_OPS(result, i)
                 OUTPUT0_STORE(output, to + i, result);

@@ -19,7 +19,7 @@ from clinfer.kernels.contract import (
     Stage,
     input_operand,
     output_operand,
-    stretched_tails,
+    stretched_epilogue,
 )
 from clinfer.ops.eltwise.modes import whole_number
 from clinfer.ops.eltwise.op import Eltwise
@@ -89,7 +89,7 @@ class Reference(Kernel[EltwiseProblem, None]):
     """One element per work-item."""
 
     name = "eltwise_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: EltwiseProblem) -> Formats:
         return broadcast_formats(problem)
@@ -108,7 +108,7 @@ class Reference(Kernel[EltwiseProblem, None]):
     def lower(self, problem: EltwiseProblem, config: None) -> Lowered:
         work = local_items(problem.outputs[0].count)
         return Lowered((Stage("eltwise_ref.cl", broadcast_operands(problem), work, problem.constants,
-                              tail_views=stretched_tails(problem)),))
+                              epilogue_views=stretched_epilogue(problem)),))
 
 
 class Vector(Reference):

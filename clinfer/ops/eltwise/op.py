@@ -12,11 +12,11 @@ from clinfer.base.shape import Shape, broadcast_shapes
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.kernels.jitter import literal
 from clinfer.ops.eltwise.modes import FLAGS, MODES, Mode, whole_number
+from clinfer.ops.operation import constant_input
 from clinfer.ops.reshape import Reshape
-from clinfer.ops.room import constant_input
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
-_NO_TAILS = ("Select", "Power")
+_NEVER_FUSED = ("Select", "Power")
 """Select reads a condition of another type; the kernels have helpers of their own for Power."""
 
 
@@ -40,16 +40,16 @@ class Eltwise(Primitive):
         return self.row.evaluate is not None
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return not self.row.boolean
 
     @property
-    def tails_stretch(self) -> bool:
+    def fused_ops_stretch(self) -> bool:
         return True
 
-    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
+    def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
         row = self.row
-        if row.boolean or not row.on_float or self.mode in _NO_TAILS or not all(kind.is_float for kind in types):
+        if row.boolean or not row.on_float or self.mode in _NEVER_FUSED or not all(kind.is_float for kind in types):
             return None
         text = row.on_float
         for index, value in enumerate(self.parameters):

@@ -1,8 +1,8 @@
 """Eye: matrices with ones along a diagonal."""
 from clinfer.ops.eye.kernels import KERNELS
 from clinfer.ops.eye.op import Eye
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 
-ROOM = Room("eye", converters={"Eye": by_attributes(Eye)}, kernels={Eye: KERNELS})
+OPERATION = Operation("eye", converters={"Eye": by_attributes(Eye)}, kernels={Eye: KERNELS})
 
-__all__ = ["ROOM", "Eye"]
+__all__ = ["OPERATION", "Eye"]

@@ -1,11 +1,11 @@
-"""Test rows of the eye room. The number of rows comes at run time, as constants alone would be computed at build."""
+"""Cases of eye. The number of rows comes at run time, as constants alone would be computed at build."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(columns: Any, diagonal: Any, batch: tuple[int, ...] = (), kind: str = "f32") -> Case:

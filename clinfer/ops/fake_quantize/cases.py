@@ -1,9 +1,9 @@
-"""Test rows of the fake_quantize room. The bounds lie off the grid, so that few values stand between two levels."""
+"""Cases of fake_quantize. The bounds lie off the grid, so that few values stand between two levels."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

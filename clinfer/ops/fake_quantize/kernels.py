@@ -19,7 +19,7 @@ class FakeQuantizeProblem(Problem):
     @property
     def constants(self) -> dict[str, Constant]:
         """The operation as the kernels' text."""
-        text = self.primitive.tail_text(tuple(x.element_type for x in self.inputs))
+        text = self.primitive.fused_text(tuple(x.element_type for x in self.inputs))
         assert text is not None
         return {"QUANTIZE(T, a, b, c, d, e)": text}
 
@@ -53,7 +53,7 @@ class Vector(Reference):
         return super().supports(problem, config) or walk.why_not(problem)
 
     def lower(self, problem: FakeQuantizeProblem, config: None) -> Lowered:
-        return Lowered((walk.walk_stage(problem, "fake_quantize_vector.cl", problem.constants, applies_tails=False),))
+        return Lowered((walk.walk_stage(problem, "fake_quantize_vector.cl", problem.constants, has_epilogue=False),))
 
 
 KERNELS = KernelTable((Vector(), Reference()), FakeQuantizeProblem)

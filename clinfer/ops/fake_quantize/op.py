@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -21,7 +21,7 @@ class FakeQuantize(Primitive):
     auto_broadcast: str = "numpy"
     op_type: ClassVar[str] = "FakeQuantize"
 
-    def tail_text(self, types: tuple[ElementType, ...]) -> str | None:
+    def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
         """Of values and bounds a, b, c, d, e in the order of the inputs."""
         if len(set(types)) > 1 or not types[0].is_float:
             return None

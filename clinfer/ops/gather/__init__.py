@@ -9,11 +9,11 @@ from clinfer.ops.gather.op import (
     convert_gather,
     convert_gather_nd,
 )
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 
-ROOM = Room("gather",
+OPERATION = Operation("gather",
             converters={"Gather": convert_gather, "GatherElements": by_attributes(GatherElements),
                         "GatherND": convert_gather_nd},
             kernels=dict.fromkeys((Gather, Gather7, GatherElements, GatherND, GatherND5), KERNELS))
 
-__all__ = ["ROOM", "Gather", "Gather7", "GatherElements", "GatherND", "GatherND5"]
+__all__ = ["OPERATION", "Gather", "Gather7", "GatherElements", "GatherND", "GatherND5"]

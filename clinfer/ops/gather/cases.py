@@ -1,11 +1,11 @@
-"""Test rows of the gather room; small index ranges mix negative, valid and outlying indices."""
+"""Cases of gather; small index ranges mix negative, valid and outlying indices."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

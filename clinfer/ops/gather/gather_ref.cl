@@ -1,7 +1,7 @@
 // Looks elements up: the place of each is held by INDEX_COUNT indices, ARG_TUPLE_PITCH apart; places
 // outside of the data give zeros. Any unblocked layout and rank; one work-item writes one element.
 // Views: data (with coordinate 0 along the axes looked up) and indices by the coordinates of the output;
-// without tails, data and output hold raw storage units.
+// without fused operations, data and output hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef INDEX_COUNT
@@ -27,7 +27,7 @@ KERNEL(gather_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1
         inside = inside && index >= 0 && index < AXIS_SIZE(n);
         from += inside ? (int)index * AXIS_PITCH(n) : 0;
     }
-#if HAS_TAILS
+#if HAS_EPILOGUE
     INPUT0_COMPUTE result = inside ? INPUT0_LOAD(input, from) : 0;
     FUSED_OPS(result, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);

@@ -2,7 +2,7 @@
 // there and does not move the indices. The place of a row is held by INDEX_COUNT indices, ARG_TUPLE_PITCH
 // apart; places outside of the data give zeros.
 // One work-item copies SPAN elements of one row as vectors of VEC; dimension 1 runs over the rows.
-// Without tails, data and output hold raw storage units.
+// Without fused operations, data and output hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef INDEX_COUNT
@@ -37,7 +37,7 @@ KERNEL(gather_rows)(const global INPUT0_TYPE* restrict input, const global INPUT
     const global INPUT0_TYPE* from = input + start;
     global OUTPUT0_TYPE* to = output + OUTPUT0_INDEX_OF(at);
     const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
-#if HAS_TAILS
+#if HAS_EPILOGUE
     FUSED_ROW_START(ROW_START)
     FUSED_COPY(inside)
 #else

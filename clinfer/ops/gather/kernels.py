@@ -15,7 +15,7 @@ class Reference(Kernel[GatherProblem, None]):
     """One element per work-item."""
 
     name = "gather_ref"
-    applies_tails = True
+    has_epilogue = True
     efficiency = 0.1
 
     def formats(self, problem: GatherProblem) -> Formats:

@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
 from clinfer.base.shape import ANY, Shape, StaticShape, broadcast_shapes, show
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.ops.shared.static_shapes import distinct_axes
 from clinfer.topology import Primitive, SourceNode
 
@@ -41,7 +41,7 @@ class Gathering(Primitive, ABC):
     wraps_negative: ClassVar[bool] = True
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     def index_count(self, indices: Shape) -> int:
@@ -103,14 +103,14 @@ class Gather(Gathering):
             looked_up=(axis,))
 
     @property
-    def tails_stretch(self) -> bool:
+    def fused_ops_stretch(self) -> bool:
         return True
 
     def signature(self) -> OpSignature | None:
         return super().signature() if len(self.inputs) == self.own_input_count else None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        """OpenVINO's rule, stretched to what tails read."""
+        """OpenVINO's rule, stretched to what fused operations read."""
         data, indices = shapes[:2]
         if data is None or indices is None:
             return (None,)

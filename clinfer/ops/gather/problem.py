@@ -27,7 +27,7 @@ _ROW_RANK = 4
 @dataclass(frozen=True)
 class GatherViews:
     """Views of equal sizes: data (at index 0 of what is looked up), indices (the first of a place), output, and what
-    fused tails read."""
+    fused operations read."""
 
     data: TensorView
     indices: TensorView
@@ -53,9 +53,10 @@ class GatherProblem(Problem):
 
     @cached_property
     def moved_bytes(self) -> int:
-        """The bytes of the output, twice, and of what tails read: of the data no more is read, of indices little."""
+        """The bytes of the output, twice, and of what fused operations read: of the data no more is read, of indices
+        little."""
         output = self.outputs[0]
-        return output.element_type.byte_size(2 * output.count) + sum(x.byte_size for x in self.tail_inputs)
+        return output.element_type.byte_size(2 * output.count) + sum(x.byte_size for x in self.fused_inputs)
 
     @cached_property
     def views(self) -> GatherViews:
@@ -64,7 +65,7 @@ class GatherProblem(Problem):
         lookup = self.lookup
         if lookup is None:
             return self._open_views(output.rank)
-        target, *read = (TensorView.of(x).broadcast(output.shape) for x in (output, *self.tail_inputs))
+        target, *read = (TensorView.of(x).broadcast(output.shape) for x in (output, *self.fused_inputs))
         if target.rank < len(lookup.data_axes):
             batch = len(lookup.data_axes) - target.rank + 1
             target, *read = (_split_first(view, data.shape[:batch]) for view in (target, *read))
@@ -90,9 +91,10 @@ class GatherProblem(Problem):
         return (self.rows if known else None) or self._open_views(_ROW_RANK)
 
     def operands(self, views: GatherViews) -> tuple[Operand, ...]:
-        """Data, indices and output; data and output as elements where there are tails, else as storage units."""
+        """Data, indices and output; data and output as elements where there are fused operations, else as storage
+        units."""
         data, output = views.data, views.output
-        if not self.primitive.tails:
+        if not self.primitive.fused_ops:
             data, output = raw_view(data), raw_view(output)
         return input_operand(self, 0, data), input_operand(self, 1, views.indices), output_operand(self, 0, output)
 
@@ -133,7 +135,7 @@ class GatherProblem(Problem):
 
     def _open_views(self, rank: int) -> GatherViews:
         data, indices, output, *read = (open_view(x.element_type, rank) for x in (
-            *self.inputs[:2], self.outputs[0], *self.tail_inputs))
+            *self.inputs[:2], self.outputs[0], *self.fused_inputs))
         return GatherViews(data, indices, output, tuple(read))
 
 
@@ -156,8 +158,8 @@ def _split_first(view: TensorView, sizes: Shape) -> TensorView:
 
 
 def _row_axes(joint: JointAxes) -> tuple[JointAxis | None, ...] | None:
-    """The axes as four of which the last is contiguous in data and output and not one of the indices; tails read
-    neighbours along it, or one value."""
+    """The axes as four of which the last is contiguous in data and output and not one of the indices; fused operations
+    read neighbours along it, or one value."""
     if not joint.axes or len(joint.axes) > _ROW_RANK or joint.axes[-1].pitches[:3] != (1, 0, 1):
         return None
     if any(pitch not in (0, 1) for pitch in joint.axes[-1].pitches[3:]):

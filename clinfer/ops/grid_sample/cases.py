@@ -1,7 +1,7 @@
-"""Test rows of the grid_sample room. Places beyond [-1, 1] lie outside of the picture."""
+"""Cases of grid_sample. Places beyond [-1, 1] lie outside of the picture."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

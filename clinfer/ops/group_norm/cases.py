@@ -1,7 +1,7 @@
-"""Test rows of the group_norm room."""
+"""Cases of group_norm."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], groups: int, *others: tuple[int, ...], kind: str = "f32",

@@ -25,7 +25,7 @@ from clinfer.kernels.contract import (
     input_operand,
     output_operand,
     scratch_operand,
-    stretched_tails,
+    stretched_epilogue,
 )
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, with_sub_groups
@@ -62,8 +62,8 @@ class GroupNormProblem(Problem):
 
     @cached_property
     def is_even(self) -> bool | None:
-        """Whether what tails read stretches along all pixels or none, or None while that is open."""
-        known = [_evenness(layout.shape, self.outputs[0].shape) for layout in self.tail_inputs]
+        """Whether what fused operations read stretches along all pixels or none, or None while that is open."""
+        known = [_evenness(layout.shape, self.outputs[0].shape) for layout in self.fused_inputs]
         return False if False in known else None if None in known else True
 
 
@@ -80,7 +80,7 @@ class Reference(Kernel[GroupNormProblem, None]):
 
     name = "group_norm_ref"
     efficiency = 0.02
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: GroupNormProblem) -> Formats:
         """Data and output in the data's format."""
@@ -102,7 +102,7 @@ class Reference(Kernel[GroupNormProblem, None]):
         sizes = ", ".join(f"INPUT0_SIZE_{a}" for a in range(problem.inputs[0].rank))
         return Lowered((Stage("group_norm_ref.cl", all_operands(problem), local_items(groups),
                               {**problem.constants, "SIZES": "{" + sizes + "}"},
-                              tail_views=stretched_tails(problem)),))
+                              epilogue_views=stretched_epilogue(problem)),))
 
 
 class _TwoStages(Reference):
@@ -140,12 +140,12 @@ class _TwoStages(Reference):
                    recipe=recipe),
              Stage(f"{self.name}.cl", (data, input_operand(problem, 1), input_operand(problem, 2), statistics,
                                        output_operand(problem, 0, _flat(problem.outputs[0]))),
-                   second, {**problem.constants, **constants}, tail_views=stretched_tails(problem, _flat),
+                   second, {**problem.constants, **constants}, epilogue_views=stretched_epilogue(problem, _flat),
                    recipe=recipe)),
             (kind.byte_size(2 * batch * channels),))
 
 
-_UNEVEN = "what tails read stretches along some of the pixels"
+_UNEVEN = "what fused operations read stretches along some of the pixels"
 
 
 def _flat(layout: Layout) -> TensorView:

@@ -31,7 +31,7 @@ class GroupNormalization(Primitive):
                                values={"num_groups": self.num_groups})
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     def signature(self) -> OpSignature | None:

@@ -1,7 +1,7 @@
 """If: runs one of two bodies, decided by a value that the host reads."""
 from clinfer.ops.if_op.op import If, convert_if
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("if_op", converters={"If": convert_if})
+OPERATION = Operation("if_op", converters={"If": convert_if})
 
-__all__ = ["ROOM", "If"]
+__all__ = ["OPERATION", "If"]

@@ -1,4 +1,4 @@
-"""Test rows of the interpolate room."""
+"""Cases of interpolate."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.ops.interpolate.op import COORDINATES, NEAREST
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 Shape = tuple[int, ...]
 

@@ -24,7 +24,7 @@
 
 // Pixel i of a run gets its value; FINISH_RUN stores what is not stored at once, in vectors.
 #define ROW_START(T) T##_GET_INDEX(b, f, out_y, first_x)
-#if HAS_TAILS && RUN >= 16 && CONTIGUOUS
+#if HAS_EPILOGUE && RUN >= 16 && CONTIGUOUS
 #define START_RUN INPUT0_COMPUTE results[RUN];
 #define PUT(i, value) results[i] = value;
 #define FINISH_RUN { FUSED_ROW_START(ROW_START) FUSED_RUN(results, count, to) }

@@ -14,7 +14,7 @@ from clinfer.kernels.contract import (
     Work,
     input_operand,
     output_operand,
-    stretched_tails,
+    stretched_epilogue,
 )
 from clinfer.ops.interpolate.op import MODES
 from clinfer.ops.interpolate.problem import InterpolateProblem
@@ -27,7 +27,7 @@ from clinfer.runtime.capabilities import Capabilities
 class _Resizing(Kernel[InterpolateProblem, None]):
     """What they share."""
 
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: InterpolateProblem) -> Formats:
         data, *others = problem.inputs
@@ -44,7 +44,7 @@ class Reference(_Resizing):
         operands = (input_operand(problem, 0), output_operand(problem))
         return Lowered((Stage("interpolate_ref.cl", operands, local_items(problem.outputs[0].count),
                               _reference_constants(problem), _reference_arguments(problem),
-                              tail_views=stretched_tails(problem)),))
+                              epilogue_views=stretched_epilogue(problem)),))
 
 
 def _reference_constants(problem: InterpolateProblem) -> dict[str, Constant]:
@@ -98,7 +98,7 @@ class Planes(_Resizing):
         _, _, scale_y, scale_x = problem.scale_bits
         return Lowered((Stage("interpolate_planes.cl", (input_operand(problem, 0), output_operand(problem)), work,
                               constants, {"scale_y": scale_y, "scale_x": scale_x},
-                              stretched_tails(problem)),))
+                              stretched_epilogue(problem)),))
 
 
 class Runs(Planes):

@@ -11,7 +11,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape, empty, show
 from clinfer.base.shape_inference import Values
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 MODES = ("nearest", "linear_onnx", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
@@ -53,7 +53,7 @@ class Interpolate(Primitive):
         return PILLOW_CUBIC if self.mode == "bicubic_pillow" else float(self.cube_coeff)
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

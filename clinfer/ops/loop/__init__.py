@@ -1,7 +1,7 @@
 """Loop and TensorIterator: a body that runs again and again on slices, on what the run before gave, or both."""
 from clinfer.ops.loop.op import Loop, TensorIterator, convert_loop, convert_tensor_iterator
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("loop", converters={"Loop": convert_loop, "TensorIterator": convert_tensor_iterator})
+OPERATION = Operation("loop", converters={"Loop": convert_loop, "TensorIterator": convert_tensor_iterator})
 
-__all__ = ["ROOM", "Loop", "TensorIterator"]
+__all__ = ["OPERATION", "Loop", "TensorIterator"]

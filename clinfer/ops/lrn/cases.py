@@ -1,9 +1,9 @@
-"""Test rows of the lrn room."""
+"""Cases of lrn."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], axes: tuple[int, ...], *others: tuple[int, ...], kind: str = "f32", size: int = 5,

@@ -1,9 +1,9 @@
-"""Test rows of the matmul room."""
+"""Cases of matmul."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 Shape = tuple[int, ...]
 
@@ -25,7 +25,7 @@ def _weights(id: str, left: Shape, right: Shape, *others: Shape, transpose_b: bo
 
 _TWO_INPUTS = (
     _case("one-tile", (12, 64), (64, 32)),
-    _case("tails", (13, 65), (65, 33), ((1, 20), (20, 70)), ((4, 300), (300, 5)), ((8, 40), (40, 40))),
+    _case("fused_ops", (13, 65), (65, 33), ((1, 20), (20, 70)), ((4, 300), (300, 5)), ((8, 40), (40, 40))),
     _case("tiny", (3, 7), (7, 5)),
     _case("deep", (20, 515), (515, 40)),
     _case("transposed", (17, 30), (21, 17), transpose_a=True, transpose_b=True),

@@ -15,7 +15,7 @@
 #endif
 #define COLUMN_AXIS (OUTPUT0_RANK - 1)
 #define COLUMN_PITCH OUTPUT0_PITCH_X
-#define COLUMN_TAILS4(result, at) FUSED_OPS4(result, at, LAST)
+#define COLUMN_EPILOGUE4(result, at) FUSED_OPS4(result, at, LAST)
 
 #include "shared/bias.h"
 #include "shared/tensor_cores.h"

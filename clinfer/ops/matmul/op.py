@@ -49,7 +49,7 @@ class MatMul(Primitive):
         return None if self.transpose_a or not self.has_columns else -2
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

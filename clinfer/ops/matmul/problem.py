@@ -11,7 +11,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Constant, Operand, Problem, output_operand
 from clinfer.ops.matmul.op import MatMul
-from clinfer.ops.matmul.views import Product, product_of, tail_view_of, tails_collapse
+from clinfer.ops.matmul.views import Product, fused_inputs_collapse, fused_view_of, product_of
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port
@@ -34,7 +34,7 @@ class MatMulProblem(Problem):
     def collapsed(self) -> Product:
         """The views with all rows that meet the same right side as one matrix."""
         return product_of(self.inputs[0], self.inputs[1], self.outputs[0], self.primitive,
-                          tails_collapse(self.tail_inputs, self.inputs[1], self.outputs[0]))
+                          fused_inputs_collapse(self.fused_inputs, self.inputs[1], self.outputs[0]))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -109,13 +109,13 @@ class MatMulProblem(Problem):
         """Both sides as they lie in memory, all rows as one matrix."""
         return self.operands(self.collapsed.left, self.collapsed.right_in_batch(), self.collapsed.output)
 
-    def tail_views(self, collapse: bool = True) -> tuple[TensorView, ...]:
-        """What tails read, stretched to the output of the product."""
+    def epilogue_views(self, collapse: bool = True) -> tuple[TensorView, ...]:
+        """What fused operations read, stretched to the output of the product."""
         left, right = self.inputs[:2]
-        collapse = collapse and tails_collapse(self.tail_inputs, right, self.outputs[0])
+        collapse = collapse and fused_inputs_collapse(self.fused_inputs, right, self.outputs[0])
         seen = (self.collapsed if collapse else self.product).output
-        return tuple(tail_view_of(layout, left, right, self.outputs[0], self.primitive, seen, collapse)
-                     for layout in self.tail_inputs)
+        return tuple(fused_view_of(layout, left, right, self.outputs[0], self.primitive, seen, collapse)
+                     for layout in self.fused_inputs)
 
     def types_refusal(self) -> str | None:
         """What keeps kernels from these types that compute in f32 on both sides."""

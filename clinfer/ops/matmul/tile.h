@@ -17,7 +17,8 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int star
     }
 }
 
-// Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and tails;
+// Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and fused
+// operations;
 // `at` has the coordinates of the batch.
 void FUNC(store_rows)(const float* totals, int* at, const int first_row, const int panel, BIAS_PARAMETER
                       global OUTPUT0_TYPE* output ARGS) {

@@ -48,9 +48,9 @@ def product_of(left: Layout, right: Layout, output: Layout, primitive: MatMul, c
     return _product(left, right, output, primitive.transpose_a, primitive.transpose_b, collapse)
 
 
-def tail_view_of(layout: Layout, left: Layout, right: Layout, output: Layout, primitive: MatMul, seen: TensorView,
+def fused_view_of(layout: Layout, left: Layout, right: Layout, output: Layout, primitive: MatMul, seen: TensorView,
                  collapse: bool) -> TensorView:
-    """What a tail reads, stretched to the output as it is seen."""
+    """What a fused operation reads, stretched to the output as it is seen."""
     view = TensorView.of(layout)
     if right.rank == 1:
         view = view.insert_axes((view.rank,), pitch=1)
@@ -61,12 +61,12 @@ def tail_view_of(layout: Layout, left: Layout, right: Layout, output: Layout, pr
     return view.insert_axes(tuple(range(seen.rank - view.rank)), pitch=1).broadcast(seen.sizes)
 
 
-def tails_collapse(tails: tuple[Layout, ...], right: Layout, output: Layout) -> bool:
-    """Whether every tail input is stretched along all axes of the rows or along none."""
+def fused_inputs_collapse(fused_ops: tuple[Layout, ...], right: Layout, output: Layout) -> bool:
+    """Whether every fused input is stretched along all axes of the rows or along none."""
     last = output.rank - (right.rank > 1)
     rows = output.shape[:last]
     return all(all(size == 1 for size in x.shape[:last]) or all(
-        (size == 1) == (whole == 1) for size, whole in zip(x.shape[:last], rows, strict=True)) for x in tails)
+        (size == 1) == (whole == 1) for size, whole in zip(x.shape[:last], rows, strict=True)) for x in fused_ops)
 
 
 @memo(maxsize=512)

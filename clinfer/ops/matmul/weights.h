@@ -1,4 +1,4 @@
-// The right side of a product as kernels multiply it; it may be compressed (COMPRESSED; weights.py): whole numbers
+// The right side of a product as kernels multiply it; it may be compressed (COMPRESSED; problem.py): whole numbers
 // with a scale, and perhaps a zero point, for each column and each group of GROUP_SIZE consecutive k (0: of all k);
 // both are [groups, N].
 //   WEIGHTS_PARAMETERS       what a kernel takes for them, behind the right side itself

@@ -1,11 +1,11 @@
-"""Test rows of the MVN room."""
+"""Cases of MVN."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], axes: tuple[int, ...], kind: str = "f32", eps: float = 1e-5,

@@ -37,7 +37,7 @@ class MVN(Primitive):
                                values={"eps_mode": self.eps_mode})
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

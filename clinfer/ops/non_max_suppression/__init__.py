@@ -1,9 +1,9 @@
 """NonMaxSuppression: the best of boxes that overlap, selected first so that the output has a size."""
 from clinfer.ops.non_max_suppression.kernels import KERNELS, SELECT_KERNELS
 from clinfer.ops.non_max_suppression.op import NonMaxSuppression, SelectBoxes, convert_non_max_suppression
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("non_max_suppression", converters={"NonMaxSuppression": convert_non_max_suppression},
+OPERATION = Operation("non_max_suppression", converters={"NonMaxSuppression": convert_non_max_suppression},
             kernels={SelectBoxes: SELECT_KERNELS, NonMaxSuppression: KERNELS})
 
-__all__ = ["ROOM", "NonMaxSuppression", "SelectBoxes"]
+__all__ = ["OPERATION", "NonMaxSuppression", "SelectBoxes"]

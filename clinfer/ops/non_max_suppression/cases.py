@@ -1,9 +1,9 @@
-"""Test rows of the non_max_suppression room."""
+"""Cases of non_max_suppression."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -1,7 +1,7 @@
-"""Test rows of the nonzero room; small integer ranges make zeros frequent."""
+"""Cases of nonzero; small integer ranges make zeros frequent."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], kind: str, sequence: tuple[tuple[tuple[int, ...], ...], ...] = (),

@@ -1,8 +1,9 @@
 """NormalizeL2: vectors along some axes divided by their length."""
 from clinfer.ops.normalize_l2.kernels import KERNELS
 from clinfer.ops.normalize_l2.op import NormalizeL2
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 
-ROOM = Room("normalize_l2", converters={"NormalizeL2": by_attributes(NormalizeL2)}, kernels={NormalizeL2: KERNELS})
+OPERATION = Operation("normalize_l2", converters={"NormalizeL2": by_attributes(NormalizeL2)},
+                      kernels={NormalizeL2: KERNELS})
 
-__all__ = ["ROOM", "NormalizeL2"]
+__all__ = ["OPERATION", "NormalizeL2"]

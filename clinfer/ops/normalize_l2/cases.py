@@ -1,9 +1,9 @@
-"""Test rows of the normalize_l2 room."""
+"""Cases of normalize_l2."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], axes: tuple[int, ...], *others: tuple[int, ...], kind: str = "f32",

@@ -28,7 +28,7 @@ class NormalizeL2(Primitive):
             raise ClinferError("eps_mode must be add or max", where=self.where, values={"eps_mode": self.eps_mode})
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

@@ -1,8 +1,8 @@
 """OneHot: indices as vectors with one distinguished element."""
 from clinfer.ops.one_hot.kernels import KERNELS
 from clinfer.ops.one_hot.op import OneHot, OneHot16, convert_one_hot
-from clinfer.ops.room import Room
+from clinfer.ops.operation import Operation
 
-ROOM = Room("one_hot", converters={"OneHot": convert_one_hot}, kernels={OneHot: KERNELS, OneHot16: KERNELS})
+OPERATION = Operation("one_hot", converters={"OneHot": convert_one_hot}, kernels={OneHot: KERNELS, OneHot16: KERNELS})
 
-__all__ = ["ROOM", "OneHot", "OneHot16"]
+__all__ = ["OPERATION", "OneHot", "OneHot16"]

@@ -1,9 +1,9 @@
-"""Test rows of the one_hot room; indices lie below, within and above the new axis."""
+"""Cases of one_hot; indices lie below, within and above the new axis."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.topology import Primitive, SourceNode
 
 

@@ -1,8 +1,8 @@
 """Pad: elements added around a tensor, or cut off."""
+from clinfer.ops.operation import Operation, by_attributes
 from clinfer.ops.pad.kernels import KERNELS
 from clinfer.ops.pad.op import Pad
-from clinfer.ops.room import Room, by_attributes
 
-ROOM = Room("pad", converters={"Pad": by_attributes(Pad)}, kernels={Pad: KERNELS})
+OPERATION = Operation("pad", converters={"Pad": by_attributes(Pad)}, kernels={Pad: KERNELS})
 
-__all__ = ["ROOM", "Pad"]
+__all__ = ["OPERATION", "Pad"]

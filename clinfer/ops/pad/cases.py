@@ -1,4 +1,4 @@
-"""Test rows of the pad room."""
+"""Cases of pad."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], begins: tuple[int, ...], ends: tuple[int, ...], mode: str = "constant",

@@ -1,11 +1,11 @@
-"""Test rows of the pooling room."""
+"""Cases of pooling."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _pool(op: str, opset: str, shape: tuple[int, ...], kernel: tuple[int, ...], kind: str = "f32",

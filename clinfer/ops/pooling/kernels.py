@@ -16,7 +16,7 @@ from clinfer.kernels.contract import (
     Work,
     all_operands,
     present_formats,
-    stretched_tails,
+    stretched_epilogue,
 )
 from clinfer.ops.pooling.op import AdaptiveMaxPool, AdaptivePool, AvgPool, MaxPool, Pooling
 from clinfer.ops.shared.copying import local_items
@@ -69,7 +69,7 @@ class PoolingProblem(Problem):
 class _Pool(Kernel[PoolingProblem, None]):
     """What they share."""
 
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: PoolingProblem) -> Formats:
         return present_formats(problem)
@@ -84,7 +84,7 @@ class Reference(_Pool):
     def lower(self, problem: PoolingProblem, config: None) -> Lowered:
         return Lowered((Stage("pool_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
                               _reference_constants(problem), _reference_arguments(problem),
-                              stretched_tails(problem)),))
+                              stretched_epilogue(problem)),))
 
 
 def _reference_constants(problem: PoolingProblem) -> dict[str, Constant]:
@@ -174,7 +174,7 @@ def _clipped_stage(problem: PoolingProblem, source: str, work: Work, shape: dict
         constants |= {f"KERNEL_{letter}": primitive.kernel[axis], f"STRIDE_{letter}": primitive.strides[axis],
                       f"DILATION_{letter}": primitive.dilations[axis]}
         arguments |= {f"begin_{letter.lower()}": begin, f"end_{letter.lower()}": end}
-    return Stage(source, all_operands(problem), work, {**constants, **shape}, arguments, stretched_tails(problem))
+    return Stage(source, all_operands(problem), work, {**constants, **shape}, arguments, stretched_epilogue(problem))
 
 
 KERNELS = KernelTable((Blocks(), Rows(), Windows(), Reference()), PoolingProblem)
@@ -198,7 +198,7 @@ class AdaptiveReference(Kernel[AdaptiveProblem, None]):
     """One window per work-item."""
 
     name = "adaptive_pool_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: AdaptiveProblem) -> Formats:
         return present_formats(problem)
@@ -215,7 +215,7 @@ class AdaptiveReference(Kernel[AdaptiveProblem, None]):
         constants = {**lists, "IS_MAX": problem.is_max, "WITH_INDEX": len(problem.outputs) > 1,
                      "LOWEST": LOWEST[problem.inputs[0].element_type.cl_compute]}
         return Lowered((Stage("adaptive_pool_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
-                              constants, tail_views=stretched_tails(problem)),))
+                              constants, epilogue_views=stretched_epilogue(problem)),))
 
 
 ADAPTIVE_KERNELS = KernelTable((AdaptiveReference(),), AdaptiveProblem)

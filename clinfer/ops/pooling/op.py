@@ -7,7 +7,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.room import by_attributes
+from clinfer.ops.operation import by_attributes
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -39,7 +39,7 @@ class Pooling(Primitive):
                                    values={"kernel": self.kernel, name: given})
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return self.output_count == 1
 
     def signature(self) -> OpSignature | None:
@@ -131,7 +131,7 @@ class AdaptivePool(Primitive):
     """
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return self.output_count == 1
 
     @property

@@ -46,7 +46,7 @@ KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
         results[i] = rows * columns > 0 ? results[i] / (rows * columns) : 0;
     }
 #endif
-#if HAS_TAILS
+#if HAS_EPILOGUE
     FUSED_ROW_START(ROW_START)
     FUSED_RUN(results, count, ROW_START(OUTPUT0))
 #else

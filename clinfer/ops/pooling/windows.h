@@ -29,7 +29,7 @@
 
 // DECLARE_ROWS takes the output's y and z from dimension 1 and declares `rows`, the steps along them that a mean
 // counts. FOR_ROWS loops over those inside the data, of which DATA_INDEX(x) is an element; ROW_OF(T, x) is one of the
-// row of the output, or of what tails read, and RESULT_AT(x) its coordinates.
+// row of the output, or of what fused operations read, and RESULT_AT(x) its coordinates.
 #define DECLARE_Y \
     const int out_y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, start_y = out_y * STRIDE_Y - ARG_BEGIN_Y; \
     const int first_y = FIRST_STEP(start_y, DILATION_Y); \

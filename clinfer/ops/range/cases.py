@@ -1,11 +1,11 @@
-"""Test rows of the range room. Rows with an input keep the kernel busy; constants alone are folded."""
+"""Cases of range. Rows with an input keep the kernel busy; constants alone are folded."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _ROWS = (
     ("i64", np.int64, (-3, 11, 2)), ("i32", np.int32, (9, -4, -3)), ("f32", np.float32, (0.5, 3.0, 0.25)),

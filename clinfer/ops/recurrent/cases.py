@@ -1,12 +1,12 @@
-"""Test rows of the recurrent room."""
+"""Cases of recurrent."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from clinfer.ops.operation import Case
 from clinfer.ops.recurrent.op import GATES
-from clinfer.ops.room import Case
 
 _ACTIVATIONS = {"lstm": ["sigmoid", "tanh", "tanh"], "gru": ["sigmoid", "tanh"], "rnn": ["tanh"]}
 _RNG = np.random.default_rng(20)

@@ -1,9 +1,9 @@
-"""Test rows of the reduce room."""
+"""Cases of reduce."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(mode: str, shape: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool = True, kind: str = "f32",

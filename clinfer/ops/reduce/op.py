@@ -93,7 +93,7 @@ class Reduce(Primitive):
         return (1,)
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

@@ -1,7 +1,7 @@
-"""Test rows of the reshape room."""
+"""Cases of reshape."""
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _i64(*values: int) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""Test rows of the reverse room."""
+"""Cases of reverse."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -1,9 +1,9 @@
-"""Test rows of the reverse_sequence room."""
+"""Cases of reverse_sequence."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 CASES = (
     Case("ReverseSequence", "opset1", (((3, 5, 4), "f32"), np.array([2, 5, 1])), {"batch_axis": 0, "seq_axis": 1},

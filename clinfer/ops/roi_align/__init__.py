@@ -1,8 +1,8 @@
 """ROIAlign: rectangles of feature maps pooled to one size."""
+from clinfer.ops.operation import Operation, by_attributes
 from clinfer.ops.roi_align.kernels import KERNELS
 from clinfer.ops.roi_align.op import ROIAlign
-from clinfer.ops.room import Room, by_attributes
 
-ROOM = Room("roi_align", converters={"ROIAlign": by_attributes(ROIAlign)}, kernels={ROIAlign: KERNELS})
+OPERATION = Operation("roi_align", converters={"ROIAlign": by_attributes(ROIAlign)}, kernels={ROIAlign: KERNELS})
 
-__all__ = ["ROOM", "ROIAlign"]
+__all__ = ["OPERATION", "ROIAlign"]

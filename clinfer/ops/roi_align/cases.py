@@ -1,9 +1,9 @@
-"""Test rows of the roi_align room."""
+"""Cases of roi_align."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _ROIS = np.array([[1, 2, 9, 7], [0, 0, 3, 3], [-4, -3, 2, 5], [7, 6, 30, 20], [5, 5, 6, 9]], np.float32)
 _BATCHES = np.array([0, 1, 1, 0, 1])

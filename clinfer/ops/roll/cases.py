@@ -1,9 +1,9 @@
-"""Test rows of the roll room."""
+"""Cases of roll."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -11,8 +11,8 @@ from clinfer.ops.concat import Concat
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.gather import Gather
+from clinfer.ops.operation import constant_input
 from clinfer.ops.reshape import Identity, Reshape
-from clinfer.ops.room import constant_input
 from clinfer.ops.shape_of import ShapeOf
 from clinfer.ops.slice import Slice
 from clinfer.topology import Constant, Port, Primitive, SourceNode

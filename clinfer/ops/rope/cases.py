@@ -1,4 +1,4 @@
 """No model has this operation by name; tests/program/test_fuse_rope.py runs what the pass makes."""
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 CASES: tuple[Case, ...] = ()

@@ -13,7 +13,7 @@ from clinfer.topology import Primitive
 
 
 @dataclass(frozen=True)
-class Places:
+class Aliases:
     """Which updates may change an element of the output.
 
     `update_axes` and `index_axes` give, per axis of the output, the axis of the updates and of the indices
@@ -61,7 +61,7 @@ class Scattering(Primitive, ABC):
         return len(indices)
 
     @abstractmethod
-    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         """Which updates go where for inputs of these shapes, of which only the ranks count; None while it is unknown.
         """
 
@@ -77,7 +77,7 @@ class Scattering(Primitive, ABC):
         return (result,)
 
     @staticmethod
-    def _one(places: Places, at: tuple[int, ...], found: np.ndarray,
+    def _one(places: Aliases, at: tuple[int, ...], found: np.ndarray,
              sizes: tuple[int, ...]) -> tuple[tuple[slice | int, ...] | None, tuple[slice | int, ...]]:
         """The part of the output (None: outside) and that of the updates that belong to one place."""
         target: list[slice | int] = [slice(None)] * len(sizes)
@@ -104,12 +104,12 @@ class ScatterUpdate(Scattering):
     def value_inputs(self) -> tuple[int, ...]:
         return (3,)
 
-    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         if 3 not in values:
             return None
         data, indices = shapes[:2]
         axis, count = int(values[3].reshape(-1)[0]) % len(data), len(indices)
-        return Places(
+        return Aliases(
             update_axes=(*range(axis), None, *range(axis + count, len(data) + count - 1)),
             index_axes=(None,) * len(data),
             walked_updates=tuple(range(axis, axis + count)), walked_indices=tuple(range(count)),
@@ -140,13 +140,13 @@ class ScatterElementsUpdate(Scattering):
     def walked_rank(self, indices: Shape) -> int:
         return 1
 
-    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         if 3 not in values:
             return None
         rank = len(shapes[0])
         axis = int(values[3].reshape(-1)[0]) % rank
         others = tuple(None if a == axis else a for a in range(rank))
-        return Places(others, others, (axis,), (axis,), (axis,))
+        return Aliases(others, others, (axis,), (axis,), (axis,))
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ class ScatterNDUpdate(Scattering):
     def walked_rank(self, indices: Shape) -> int:
         return len(indices) - 1
 
-    def places(self, shapes: tuple[Shape, ...], values: Values) -> Places | None:
+    def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         data, indices, updates = shapes[:3]
         count, last = self.index_count(shapes), len(indices) - 1
-        return Places(
+        return Aliases(
             update_axes=(*(None,) * count, *range(last, len(updates))),
             index_axes=(None,) * len(data),
             walked_updates=tuple(range(last)), walked_indices=tuple(range(last)),

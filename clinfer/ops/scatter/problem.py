@@ -11,7 +11,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape, Size
 from clinfer.base.tensor_view import Pitch, TensorView
 from clinfer.kernels.contract import Problem
-from clinfer.ops.scatter.op import Places, Scattering
+from clinfer.ops.scatter.op import Aliases, Scattering
 from clinfer.ops.shared.views import open_view
 
 _SLOT = ElementType.of("i32")
@@ -24,7 +24,7 @@ class ScatterProblem(Problem):
     primitive: Scattering
 
     @cached_property
-    def places(self) -> Places | None:
+    def places(self) -> Aliases | None:
         """Which updates go where; None while it is unknown."""
         return self.primitive.places(self._shapes, self.values)
 

@@ -1,7 +1,7 @@
 """Test rows of the sdpa room."""
 from __future__ import annotations
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 Shape = tuple[int, ...]
 

@@ -1,5 +1,5 @@
-"""Test rows of the shape_of room."""
-from clinfer.ops.room import Case
+"""Cases of shape_of."""
+from clinfer.ops.operation import Case
 
 CASES = (
     Case("ShapeOf", "opset3", (((2, 3, 5), "f32"),), {"output_type": "i64"}, sequence=(((4, 3, 1),), ((1, 3, 9),))),

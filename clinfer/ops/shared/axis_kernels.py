@@ -66,7 +66,8 @@ class AxisProblem(Problem, ABC):
         """The operation as macros of every kernel."""
 
     def beside_input(self, layout: Layout) -> TensorView:
-        """Output 0, or what a tail reads, with the axes of input 0 (any pitch where the output has size 1)."""
+        """Output 0, or what a fused operation reads, with the axes of input 0 (any pitch where the output has size
+        1)."""
         return TensorView.of(layout)
 
     @cached_property
@@ -79,22 +80,23 @@ class AxisProblem(Problem, ABC):
 
     @cached_property
     def joint(self) -> JointAxes | None:
-        """The axes of input 0, output 0 and what tails read, merged; None without elements, while sizes or axes are
-        open, and where the blocks of the tensors differ."""
+        """The axes of input 0, output 0 and what fused operations read, merged; None without elements, while sizes or
+        axes are open, and where the blocks of the tensors differ."""
         if self.axes is None or not self.is_static or self.inputs[0].count == 0:
             return None
         data = TensorView.of(self.inputs[0])
         groups = tuple(_REDUCED if a in self.axes else _KEPT for a in range(data.rank))
-        results = (self.beside_input(x).broadcast(data.sizes) for x in (self.outputs[0], *self.tail_inputs))
+        results = (self.beside_input(x).broadcast(data.sizes) for x in (self.outputs[0], *self.fused_inputs))
         return join_axes((data, *results), groups)
 
 
 class AxisKernel(Kernel[AxisProblem, C]):
-    """What they share: formats, and that they apply tails. `operation` prefixes the names of kernels and files."""
+    """What they share: formats, and that they apply fused operations. `operation` prefixes the names of kernels and
+    files."""
 
     suffix: ClassVar[str]
     file: ClassVar[str]
-    applies_tails = True
+    has_epilogue = True
 
     def __init__(self, operation: str) -> None:
         self.name = f"{operation}_{self.suffix}"
@@ -133,16 +135,16 @@ class _Arranged(AxisKernel[None]):
         return None if fits else "the axes do not fit the kernel's arrangement"
 
     def lower(self, problem: AxisProblem, config: None) -> Lowered:
-        data, result, *tails = self._views(problem)
+        data, result, *fused_ops = self._views(problem)
         work, constants = self.work(problem, static(data.sizes))
         return Lowered((Stage(self.source, (input_operand(problem, 0, data), output_operand(problem, 0, result)),
                               work, {**problem.constants, **constants},
-                              {"n": problem.counts[0]} if problem.counts_elements else {}, tuple(tails),
+                              {"n": problem.counts[0]} if problem.counts_elements else {}, tuple(fused_ops),
                               recipe=with_sub_groups(problem.capabilities) if "LANES" in constants else USUAL),))
 
     def _views(self, problem: AxisProblem) -> tuple[TensorView, ...]:
-        """Input 0, output 0 and what tails read; open views while shapes or axes are unknown."""
-        kinds = [x.element_type for x in (problem.inputs[0], problem.outputs[0], *problem.tail_inputs)]
+        """Input 0, output 0 and what fused operations read; open views while shapes or axes are unknown."""
+        kinds = [x.element_type for x in (problem.inputs[0], problem.outputs[0], *problem.fused_inputs)]
         joint = problem.joint
         axes = None if joint is None else self.arrange(joint)
         if joint is None or axes is None:
@@ -210,7 +212,7 @@ class VectorColumns(Columns):
 
 
 def _is_vector(axis: JointAxis) -> bool:
-    """Whether what tails read can be loaded in vectors along an axis: neighbours, or one value for all."""
+    """Whether what fused operations read can be loaded in vectors along an axis: neighbours, or one value for all."""
     return all(pitch in (0, 1) for pitch in axis.pitches[2:])
 
 
@@ -246,10 +248,10 @@ class Reference(AxisKernel[OpenAxes]):
 
     def lower(self, problem: AxisProblem, config: OpenAxes) -> Lowered:
         axes, rank = problem.axes, problem.inputs[0].rank
-        result, *read = (problem.beside_input(x) for x in (problem.outputs[0], *problem.tail_inputs))
-        tails = read if axes is None else [view.broadcast(result.sizes) for view in read]
-        data, result, *tails = (_kept_first(view, axes, config.are_open)
-                                for view in (TensorView.of(problem.inputs[0]), result, *tails))
+        result, *read = (problem.beside_input(x) for x in (problem.outputs[0], *problem.fused_inputs))
+        fused_ops = read if axes is None else [view.broadcast(result.sizes) for view in read]
+        data, result, *fused_ops = (_kept_first(view, axes, config.are_open)
+                                for view in (TensorView.of(problem.inputs[0]), result, *fused_ops))
         # C knows no empty array: the list of sizes has one more entry.
         sizes = [*(f"INPUT0_SIZE_{a}" for a in range(data.rank)), "1"]
         constants: dict[str, Constant] = {
@@ -258,7 +260,7 @@ class Reference(AxisKernel[OpenAxes]):
         n, results = problem.counts
         return Lowered((Stage(self.source, (input_operand(problem, 0, data), output_operand(problem, 0, result)),
                               local_items(results), {**problem.constants, **constants}, {"n": n, "results": results},
-                              tuple(tails)),))
+                              tuple(fused_ops)),))
 
 
 def _kept_first(view: TensorView, axes: Axes | None, are_open: bool) -> TensorView:

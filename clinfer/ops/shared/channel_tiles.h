@@ -37,7 +37,8 @@ INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const flo
     }
 }
 
-// Applies the tails to the tile and stores it, from output channel `channel` of a group and pixel x on, to every
+// Applies the fused operations to the tile and stores it, from output channel `channel` of a group and pixel x on, to
+// every
 // `step`-th pixel.
 INLINED void FUNC(store_tile)(global OUTPUT0_TYPE* output, float16 sum[TILE_PIXELS][TILE_BLOCKS],
                               const int batch, const int group, const int channel, const int z, const int y,

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from clinfer.base.shape_inference import OpSignature
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import BufferRef, Operand, Problem, input_operand, output_operand, stretched_tails
+from clinfer.kernels.contract import BufferRef, Operand, Problem, input_operand, output_operand, stretched_epilogue
 from clinfer.kernels.cost import time_of
 from clinfer.ops.shared.local_tiles import SIDE
 from clinfer.ops.shared.spatial import axis_arguments, data_view, per_axis
@@ -51,7 +51,7 @@ class AnyConvolution(Primitive):
         return True
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     def signature(self) -> OpSignature | None:
@@ -157,9 +157,9 @@ class AnyConvolutionProblem(Problem):
         """What stands between bias and output."""
         return ()
 
-    def tail_views(self) -> tuple[TensorView, ...]:
-        """What tails read beside `operands`."""
-        return stretched_tails(self, data_view)
+    def epilogue_views(self) -> tuple[TensorView, ...]:
+        """What fused operations read beside `operands`."""
+        return stretched_epilogue(self, data_view)
 
 
 # -- what kernels of either direction take ----------------------------------------------------------

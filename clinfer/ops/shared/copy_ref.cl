@@ -1,6 +1,7 @@
 // Copies the elements of one view into another of the same sizes; any layout and rank but 0.
 // One work-item copies up to SPAN elements along the last axis; work-groups of LOCAL work-items, the last
-// of which is not full. Without tails the views hold raw storage units (unsigned integers of the element's size).
+// of which is not full. Without fused operations the views hold raw storage units (unsigned integers of the element's
+// size).
 #include "clinfer.cl"
 
 #ifndef SPAN
@@ -19,7 +20,7 @@ KERNEL(copy_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
     const int end = min(first + SPAN, OUTPUT0_SIZE_LAST);
     for (int i = first; i < end; ++i) {
         at[OUTPUT0_RANK - 1] = i;
-#if HAS_TAILS
+#if HAS_EPILOGUE
         INPUT0_COMPUTE result = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
         FUSED_OPS(result, at)
         OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);

@@ -1,9 +1,9 @@
 // Copying contiguous elements of INPUT0 to OUTPUT0 as vectors of VEC (16 or 4); `from`, `to` and `count` say which.
 #include "shared/vectors.h"
 
-#if HAS_TAILS
+#if HAS_EPILOGUE
 
-// Copies them, or zeros where `inside` is 0, and applies tails, for which FUSED_ROW_START has been said.
+// Copies them, or zeros where `inside` is 0, and applies fused operations, for which FUSED_ROW_START has been said.
 #define FUSED_COPY(inside) \
     const int vectors_end = count / VEC * VEC; \
     for (int i = 0; i < vectors_end; i += VEC) { \

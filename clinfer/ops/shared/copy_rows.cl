@@ -1,6 +1,6 @@
 // Copies rows that are contiguous on both sides: views of four axes of which the last has pitch 1.
 // One work-item copies SPAN elements of one row as vectors of VEC; dimension 1 runs over the rows.
-// Without tails the views hold raw storage units.
+// Without fused operations the views hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef VEC
@@ -22,7 +22,7 @@ KERNEL(copy_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
     const global INPUT0_TYPE* from = input + ROW_START(INPUT0);
     global OUTPUT0_TYPE* to = output + ROW_START(OUTPUT0);
     const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
-#if HAS_TAILS
+#if HAS_EPILOGUE
     FUSED_ROW_START(ROW_START)
     FUSED_COPY(1)
 #else

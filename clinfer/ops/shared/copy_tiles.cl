@@ -1,7 +1,7 @@
 // Transposes: views of four axes; axis 2 has pitch 1 in the input, axis 3 has pitch 1 in the output.
 // One work-item moves a tile of TILE x TILE elements through private memory, so that both sides are
 // read and written in contiguous runs. Dimension 0: tiles along axis 3, 1: along axis 2, 2: the others.
-// Without tails the views hold raw storage units.
+// Without fused operations the views hold raw storage units.
 #include "clinfer.cl"
 
 #ifndef TILE
@@ -21,7 +21,7 @@ KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE
     global OUTPUT0_TYPE* to = output + OUTPUT0_GET_INDEX(at0, at1, first2, first3);
     const int count2 = min(TILE, OUTPUT0_SIZE_2 - first2);
     const int count3 = min(TILE, OUTPUT0_SIZE_3 - first3);
-#if HAS_TAILS
+#if HAS_EPILOGUE
     INPUT0_COMPUTE values[TILE * TILE];
     for (int c = 0; c < count3; ++c)
         for (int r = 0; r < count2; ++r) values[r * TILE + c] = INPUT0_LOAD(from, r + c * INPUT0_PITCH_3);

@@ -93,7 +93,7 @@ class CopyRows(_ArrangedCopy):
     efficiency = 0.8
 
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
-        """The last axis is contiguous on both sides; tails read neighbours there, or one value."""
+        """The last axis is contiguous on both sides; fused operations read neighbours there, or one value."""
         if not joint.axes or len(joint.axes) > _RANK or joint.axes[-1].pitches[:2] != (1, 1):
             return None
         if any(pitch not in (0, 1) for pitch in joint.axes[-1].pitches[2:]):
@@ -125,8 +125,8 @@ class CopyTiles(_ArrangedCopy):
     efficiency = 0.5
 
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
-        """The third axis is contiguous in the input, the fourth in the output; tails read neighbours along the
-        fourth, or one value."""
+        """The third axis is contiguous in the input, the fourth in the output; fused operations read neighbours along
+        the fourth, or one value."""
         if not 2 <= len(joint.axes) <= _RANK or joint.axes[-1].pitches[1] != 1:
             return None
         last = joint.axes[-1]

@@ -52,7 +52,7 @@ def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = No
     """
     axes: list[JointAxis] = []
     offsets = [view.offset or 0 for view in views]
-    tails: set[int] = set()
+    fused_ops: set[int] = set()
     for axis, size in enumerate(views[0].sizes):
         assert isinstance(size, int)
         group = groups[axis] if groups else 0
@@ -64,10 +64,10 @@ def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = No
             return None
         axes += split
         if size % split[1].size:
-            tails.add(group)
+            fused_ops.add(group)
     axes = [a for a in axes if a.size != 1]
     axes.sort(key=lambda a: -abs(a.pitches[leader]))
-    return JointAxes(tuple(_merge(axes)), tuple(offsets), frozenset(tails))
+    return JointAxes(tuple(_merge(axes)), tuple(offsets), frozenset(fused_ops))
 
 
 def _split_blocks(views: tuple[TensorView, ...], axis: int, size: int, group: int,

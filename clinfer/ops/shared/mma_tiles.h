@@ -10,7 +10,7 @@
 //   EACH_RESULT(sum, steps, y, x)  begins a loop over results: float4 `four` are four consecutive ones from row y and
 //                                  column x of the tile on; EACH_RESULT_END ends it
 // The kernel also defines COLUMN_AXIS, the axis of the output that goes along columns, COLUMN_PITCH, and
-// COLUMN_TAILS4(result, at), the tails of four consecutive columns.
+// COLUMN_EPILOGUE4(result, at), the fused operations of four consecutive columns.
 #define THREADS (32 * WARPS_DOWN * WARPS_ACROSS)
 #define PART_ROWS (TILE_ROWS / WARPS_DOWN)
 #define PART_COLUMNS (TILE_COLUMNS / WARPS_ACROSS)
@@ -156,13 +156,13 @@ INLINED void FUNC(put_strip)(local float* strip, float (*sum)[4]) {
 #define EACH_RESULT_END }}}
 
 // Stores up to 4 consecutive results along the columns (of `there` that are left) from coordinates `at` on, with bias
-// and tails.
+// and fused operations.
 INLINED void FUNC(store_four)(float4 four, int* at, const int there, BIAS_PARAMETER
                               global OUTPUT0_TYPE* output ARGS) {
     const int column = at[COLUMN_AXIS], to = OUTPUT0_INDEX_OF(at);
     if (there >= 4 && COLUMN_PITCH == 1) {
         ADD_BIAS4(four, column);
-        COLUMN_TAILS4(four, at)
+        COLUMN_EPILOGUE4(four, at)
 #ifdef OUTPUT0_IS_F16
         if ((ulong)(output + to) % 8 == 0) {
             *(global uint2*)(output + to) = (uint2)(PACK_HALVES(four.x, four.y), PACK_HALVES(four.z, four.w));

@@ -1,4 +1,4 @@
-"""Shape rules by arithmetic (`Primitive.static_shapes`) that rooms share; None where OpenVINO should be asked."""
+"""Shape rules by arithmetic (`Primitive.static_shapes`) that operations share; None where OpenVINO should be asked."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
 // A vector of VEC (1, 4 or 16) elements in INPUT0's arithmetic type: VECTOR, loaded from INPUT0 by LOAD_VECTOR(p, i)
-// and stored to OUTPUT0 by STORE_VECTOR(p, i, v). FUSED_VECTOR(result, i) applies tails as FUSED_ROW_OPS does.
+// and stored to OUTPUT0 by STORE_VECTOR(p, i, v). FUSED_VECTOR(result, i) applies fused operations as FUSED_ROW_OPS
+// does.
 #if VEC == 16
 #define VECTOR INPUT0_COMPUTE16
 #define LOAD_VECTOR INPUT0_LOAD16

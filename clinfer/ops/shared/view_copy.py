@@ -22,7 +22,7 @@ from clinfer.kernels.contract import (
     Stage,
     Work,
     planar_formats,
-    stretched_tails,
+    stretched_epilogue,
 )
 from clinfer.kernels.cost import time_of
 from clinfer.ops.shared.data_formats import data_formats
@@ -38,7 +38,7 @@ class ViewCopy:
 
     While shapes or values are unknown the views are open, but have their rank and blocks.
     `owns_tails`: elements that fill up the output's last block may be overwritten. `read`: what the primitive's fused
-    tails read, stretched to these sizes.
+    fused operations read, stretched to these sizes.
     """
 
     input: BufferRef
@@ -50,7 +50,7 @@ class ViewCopy:
 
     @property
     def views(self) -> tuple[TensorView, ...]:
-        """The views of input and output, then of what tails read."""
+        """The views of input and output, then of what fused operations read."""
         return self.source, self.target, *self.read
 
     @cached_property
@@ -100,17 +100,17 @@ class CopyProblem(Problem, ABC):
     @cached_property
     def moved_bytes(self) -> int:
         """The bytes that all copies read and write; while they are unknown, as if they filled the outputs."""
-        tails = sum(x.byte_size for x in self.tail_inputs)
+        fused_ops = sum(x.byte_size for x in self.fused_inputs)
         if all(copy.is_static for copy in self.copies):
-            return tails + sum(copy.target.element_type.byte_size(2 * copy.count) for copy in self.copies)
-        return tails + 2 * sum(x.byte_size for x in self.outputs)
+            return fused_ops + sum(copy.target.element_type.byte_size(2 * copy.count) for copy in self.copies)
+        return fused_ops + 2 * sum(x.byte_size for x in self.outputs)
 
     def copy_to_output(self, source: TensorView | None) -> ViewCopy:
         """The copy of a view of input 0 into all of output 0; None: which it is is not known yet."""
         data, result = self.inputs[0], self.outputs[0]
         return ViewCopy(BufferRef("input", 0), BufferRef("output", 0),
                         source or open_view(data.element_type, result.rank), TensorView.of(result),
-                        read=stretched_tails(self))
+                        read=stretched_epilogue(self))
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,14 @@ class IndexProblem(CopyProblem):
 class CopyKernel(Kernel[CopyProblem, None], ABC):
     """Copies one by one; `<operation>_<way>` is its name.
 
-    `applies_tails`: for operations of one copy, `CopyProblem.copy_to_output`.
+    `has_epilogue`: for operations of one copy, `CopyProblem.copy_to_output`.
     """
 
     way: ClassVar[str]
 
-    def __init__(self, operation: str, applies_tails: bool = False) -> None:
+    def __init__(self, operation: str, has_epilogue: bool = False) -> None:
         self.name = f"{operation}_{self.way}"
-        self.applies_tails = applies_tails
+        self.has_epilogue = has_epilogue
 
     def formats(self, problem: CopyProblem) -> Formats:
         return problem.formats
@@ -183,10 +183,11 @@ class CopyKernel(Kernel[CopyProblem, None], ABC):
 def copy_stage(problem: CopyProblem, copy: ViewCopy, source: str, views: tuple[TensorView, ...], work: Work,
                constants: Mapping[str, Constant]) -> Stage:
     """The stage of a copy under the views that a shared kernel has of its `views`."""
-    # Without tails, elements are storage units, and all operations share one build.
-    has_tails = bool(problem.primitive.tails)
-    return Stage(source, copy.operands(views[0], views[1], is_raw=not has_tails), work, constants,
-                 tail_views=views[2:] if has_tails else None, move=None if has_tails else copy.move, package=PACKAGE)
+    # Without fused operations, elements are storage units, and all operations share one build.
+    has_epilogue = bool(problem.primitive.fused_ops)
+    return Stage(source, copy.operands(views[0], views[1], is_raw=not has_epilogue), work, constants,
+                 epilogue_views=views[2:] if has_epilogue else None, move=None if has_epilogue else copy.move,
+                 package=PACKAGE)
 
 
 def run_of(joint: JointAxes, element_type: ElementType) -> tuple[int, int, int] | None:

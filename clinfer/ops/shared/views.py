@@ -1,4 +1,4 @@
-"""Views of tensors that rooms derive: open ones, and parts cut out of others."""
+"""Views of tensors that operations derive: open ones, and parts cut out of others."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

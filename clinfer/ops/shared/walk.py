@@ -70,13 +70,13 @@ def vector(problem: Problem) -> int:
     return _CPU_VECTOR if problem.runs_on_cpu else _GPU_VECTOR
 
 
-def walk_stage(problem: Problem, source: str, constants: Mapping[str, Constant], applies_tails: bool = True) -> Stage:
+def walk_stage(problem: Problem, source: str, constants: Mapping[str, Constant], has_epilogue: bool = True) -> Stage:
     """The only stage of a kernel that walks: inputs and output under the six axes, VECTOR elements at a time."""
     walk, own = walk_of(problem), len(problem.inputs)
     operands = (*(input_operand(problem, i, view) for i, view in enumerate(walk.views[:own])),
                 output_operand(problem, 0, walk.views[-1]))
     return Stage(source, operands, walk.work, {**constants, "VECTOR": vector(problem)}, walk.arguments,
-                 walk.views[own:-1] if applies_tails else None)
+                 walk.views[own:-1] if has_epilogue else None)
 
 
 def walk_of(problem: Problem) -> Walk:

@@ -1,10 +1,10 @@
 """Slice and StridedSlice: a regular part of a tensor."""
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 from clinfer.ops.slice.kernels import KERNELS
 from clinfer.ops.slice.op import Cut, Slice, StridedSlice
 
-ROOM = Room("slice",
+OPERATION = Operation("slice",
             converters={"Slice": by_attributes(Slice), "StridedSlice": by_attributes(StridedSlice)},
             kernels={Slice: KERNELS, StridedSlice: KERNELS})
 
-__all__ = ["ROOM", "Cut", "Slice", "StridedSlice"]
+__all__ = ["OPERATION", "Cut", "Slice", "StridedSlice"]

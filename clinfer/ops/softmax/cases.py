@@ -1,5 +1,5 @@
-"""Test rows of the softmax room."""
-from clinfer.ops.room import Case
+"""Cases of softmax."""
+from clinfer.ops.operation import Case
 
 CASES = (
     Case("Softmax", "opset8", (((2, 3, 5, 7), "f32"),), {"axis": 1}, sequence=(((3, 3, 2, 1),), ((1, 3, 9, 4),))),

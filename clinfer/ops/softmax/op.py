@@ -16,7 +16,7 @@ class _AlongAxis(Primitive):
     axis: int = 1
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

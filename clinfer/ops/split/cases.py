@@ -1,9 +1,9 @@
-"""Test rows of the split room."""
+"""Cases of split."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _split(shape: tuple[int, ...], axis: int, parts: int, kind: str = "f32",

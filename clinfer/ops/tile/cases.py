@@ -1,9 +1,9 @@
-"""Test rows of the tile room."""
+"""Cases of tile."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -1,8 +1,8 @@
 """TopK: the largest or smallest elements along one axis, with their places."""
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 from clinfer.ops.topk.kernels import KERNELS
 from clinfer.ops.topk.op import TopK
 
-ROOM = Room("topk", converters={"TopK": by_attributes(TopK)}, kernels={TopK: KERNELS})
+OPERATION = Operation("topk", converters={"TopK": by_attributes(TopK)}, kernels={TopK: KERNELS})
 
-__all__ = ["ROOM", "TopK"]
+__all__ = ["OPERATION", "TopK"]

@@ -1,9 +1,9 @@
-"""Test rows of the topk room. Wide ranges of integers have equal elements still: those rows ask for a stable order."""
+"""Cases of topk. Wide ranges of integers have equal elements still: those rows ask for a stable order."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -1,8 +1,8 @@
 """Transpose: the axes of a tensor in another order."""
-from clinfer.ops.room import Room, by_attributes
+from clinfer.ops.operation import Operation, by_attributes
 from clinfer.ops.transpose.kernels import KERNELS
 from clinfer.ops.transpose.op import Transpose
 
-ROOM = Room("transpose", converters={"Transpose": by_attributes(Transpose)}, kernels={Transpose: KERNELS})
+OPERATION = Operation("transpose", converters={"Transpose": by_attributes(Transpose)}, kernels={Transpose: KERNELS})
 
-__all__ = ["ROOM", "Transpose"]
+__all__ = ["OPERATION", "Transpose"]

@@ -1,9 +1,9 @@
-"""Test rows of the transpose room."""
+"""Cases of transpose."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 
 def _row(shape: tuple[int, ...], order: tuple[int, ...], kind: str = "f32",

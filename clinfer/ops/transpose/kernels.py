@@ -34,5 +34,5 @@ class TransposeProblem(CopyProblem):
         return order_of(self.values, self.inputs[0].rank)
 
 
-KERNELS = KernelTable(tuple(kernel("transpose", applies_tails=True) for kernel in (CopyRows, CopyTiles, CopyReference)),
+KERNELS = KernelTable(tuple(kernel("transpose", has_epilogue=True) for kernel in (CopyRows, CopyTiles, CopyReference)),
                       TransposeProblem)

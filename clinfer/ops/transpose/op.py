@@ -19,7 +19,7 @@ class Transpose(Primitive):
     op_type: ClassVar[str] = "Transpose"
 
     @property
-    def takes_tails(self) -> bool:
+    def takes_fused_ops(self) -> bool:
         return True
 
     @property

@@ -1,9 +1,9 @@
-"""Test rows of the unique room; few different values make repetitions frequent. More in tests/rooms/test_unique.py."""
+"""Cases of unique; few different values make repetitions frequent. More in tests/ops/test_unique.py."""
 from __future__ import annotations
 
 import numpy as np
 
-from clinfer.ops.room import Case
+from clinfer.ops.operation import Case
 
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape, Size
 from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.room import constant_input
+from clinfer.ops.operation import constant_input
 from clinfer.topology import Port, Primitive, SourceNode
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import indices_in
-from clinfer.program.program import Program, ProgramNode, SharedTensor
+from clinfer.program.program import AliasedTensor, Program, ProgramNode
 from clinfer.topology import Primitive
 from clinfer.topology.loop_ports import LoopPorts
 
@@ -88,7 +88,7 @@ def _check_node(program: Program, node: ProgramNode) -> None:
                 primitive_has=want)
     _demand(bool(node.implementations) == (node.kind == "kernel") and bool(node.bodies) == (node.kind == "body"),
             "a node is not of its kind", node=primitive.id, kind=node.kind)
-    for share in node.shares:
+    for share in node.aliases:
         _check_share(node, share)
     _check_bodies(node)
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
@@ -104,7 +104,7 @@ def _check_node(program: Program, node: ProgramNode) -> None:
                 _demand(0 <= buffer.index < count, "a kernel takes a buffer that is not there", node=primitive.id)
 
 
-def _check_share(node: ProgramNode, shared: SharedTensor) -> None:
+def _check_share(node: ProgramNode, shared: AliasedTensor) -> None:
     share = shared.share
     stages = min((len(implementation.stages) for implementation in node.implementations), default=0)
     known = (0 <= share.stage < stages and 0 <= share.input < len(node.inputs)

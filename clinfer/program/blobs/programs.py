@@ -1,7 +1,7 @@
 """What a program is made of beyond plain data: the device, kernels and their binaries, constants in device memory.
 
 A kernel holds functions; it is written as the name of its candidate in the kernel table of its primitive, and the
-problem of the build is lowered again. So nothing of a new room has to be known here.
+problem of the build is lowered again. So nothing of a new operation has to be known here.
 """
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
 def _take_implementation(implementation: Implementation) -> Sequence[object]:
     problem = implementation.problem
     given = (problem.primitive, problem.inputs, problem.outputs, problem.capabilities, problem.values,
-             problem.tail_inputs)
+             problem.fused_inputs)
     return implementation.name, given, tuple(part.code for part in implementation.stages)
 
 

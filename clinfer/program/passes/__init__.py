@@ -11,10 +11,11 @@ from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph
 from clinfer.program.graph_drawing import draw_graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
+from clinfer.program.passes.alias_buffers import alias_buffers
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_conversion import fuse_conversion
-from clinfer.program.passes.fuse_eltwise_tails import fuse_eltwise_tails
+from clinfer.program.passes.fuse_eltwise import fuse_eltwise
 from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
@@ -33,7 +34,6 @@ from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.remove_redundant_reorders import remove_redundant_reorders
 from clinfer.program.passes.select_kernels import select_kernels
-from clinfer.program.passes.share_memory import share_memory
 from clinfer.program.passes.split_products import split_products
 
 _COUNT = itertools.count()
@@ -59,14 +59,14 @@ PIPELINE: tuple[Pass, ...] = (
     mark_host_nodes,
     join_split_parts,
     move_eltwise_ahead,
-    fuse_eltwise_tails,
+    fuse_eltwise,
     fuse_factor,
     select_kernels,
     add_required_reorders,
     remove_redundant_reorders,
     propagate_constants,
     remove_needless_nodes,
-    share_memory,
+    alias_buffers,
 )
 
 OPTIONAL: tuple[Pass, ...] = (
@@ -85,10 +85,10 @@ OPTIONAL: tuple[Pass, ...] = (
     join_projections,
     join_split_parts,
     move_eltwise_ahead,
-    fuse_eltwise_tails,
+    fuse_eltwise,
     fuse_factor,
     remove_redundant_reorders,
-    share_memory,
+    alias_buffers,
 )
 """Passes without which a program is slower or larger, but computes the same."""
 

@@ -74,12 +74,12 @@ def _written_out(graph: Graph, node: Node, context: BuildContext) -> _Attention 
 
 def _is_product(node: Node) -> bool:
     primitive = node.primitive
-    return isinstance(primitive, MatMul) and len(primitive.inputs) == 2 and not primitive.tails and not node.on_host
+    return isinstance(primitive, MatMul) and len(primitive.inputs) == 2 and not primitive.fused_ops and not node.on_host
 
 
 def _is_read_once(graph: Graph, node: Node) -> bool:
     return (not graph.is_output(node.id) and len(graph.readers(Port(node.id))) == 1
-            and not node.primitive.output_padding and not node.primitive.tails)
+            and not node.primitive.output_padding and not node.primitive.fused_ops)
 
 
 def _factor(graph: Graph, node: Node, context: BuildContext) -> float | None:

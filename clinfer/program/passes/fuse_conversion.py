@@ -22,7 +22,7 @@ def _fuse_if_possible(graph: Graph, node: Node) -> None:
         return
     assert isinstance(node.primitive, Convert)
     made = maker.primitive.with_output_type(ElementType.of(node.primitive.destination_type))
-    if made is None or made.output_padding or node.primitive.output_padding or node.primitive.tails:
+    if made is None or made.output_padding or node.primitive.output_padding or node.primitive.fused_ops:
         return
     graph.replace(maker.id, made)
     maker.layouts = node.layouts

@@ -26,7 +26,7 @@ def fuse_factor(graph: Graph, context: BuildContext) -> None:
 def _find(graph: Graph, node: Node, context: BuildContext) -> tuple[Port, Port] | None:
     """Data and factor of a product that its reader can multiply; whether the factor fits the batch is left open."""
     reader = _only_reader(graph, node)
-    if reader is None or not is_multiply(node.primitive) or node.primitive.tails or node.primitive.output_padding:
+    if reader is None or not is_multiply(node.primitive) or node.primitive.fused_ops or node.primitive.output_padding:
         return None
     if node.on_host or context.options.forced(node.id) != ANYTHING or len(set(node.inputs)) != 2:
         return None

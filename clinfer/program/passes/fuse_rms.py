@@ -46,9 +46,9 @@ def _found(graph: Graph, node: Node, context: BuildContext) -> _Rms | None:
 
 
 def _mode(node: Node) -> str:
-    """Which element-wise operation it is; none where tails follow it."""
+    """Which element-wise operation it is; none where fused operations follow it."""
     primitive = node.primitive
-    plain = isinstance(primitive, Eltwise) and not primitive.tails and not node.on_host
+    plain = isinstance(primitive, Eltwise) and not primitive.fused_ops and not node.on_host
     return primitive.mode if plain and isinstance(primitive, Eltwise) else ""
 
 
@@ -123,4 +123,4 @@ def _keep_narrow(graph: Graph, node: Node) -> None:
 
 
 def _is_convert(node: Node) -> bool:
-    return isinstance(node.primitive, Convert) and not node.primitive.tails and not node.on_host
+    return isinstance(node.primitive, Convert) and not node.primitive.fused_ops and not node.on_host

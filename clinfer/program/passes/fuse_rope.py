@@ -36,7 +36,7 @@ def fuse_rope(graph: Graph, context: BuildContext) -> None:
     sizes leave that open, it is checked for each shape.
     """
     for node in graph:
-        found = _found(graph, node, context) if node.id in graph and not node.primitive.tails else None
+        found = _found(graph, node, context) if node.id in graph and not node.primitive.fused_ops else None
         if found is not None:
             _fuse(graph, node, found)
 
@@ -90,7 +90,7 @@ def _turned_data(graph: Graph, port: Port, context: BuildContext) -> tuple[Port,
 def _negated(graph: Graph, port: Port, context: BuildContext) -> Port | None:
     """x of -x."""
     node = graph[port.primitive]
-    if isinstance(node.primitive, Eltwise) and node.primitive.mode == "Negative" and not node.primitive.tails:
+    if isinstance(node.primitive, Eltwise) and node.primitive.mode == "Negative" and not node.primitive.fused_ops:
         return node.inputs[0]
     return next((data for data, factor in _factors(graph, port) if context.number(graph, factor) == -1), None)
 
@@ -119,9 +119,9 @@ def _in_pairs(graph: Graph, node: Node, port: Port, context: BuildContext) -> _T
 def _turned_parts(graph: Graph, first: Port, second: Port) -> tuple[Port, Port, Port, Port] | None:
     """a, b, cosine and sine, if `first` is a * cosine - b * sine and `second` is b * cosine + a * sine."""
     lower, upper = (graph[_unconverted(graph, port).primitive] for port in (first, second))
-    if not isinstance(lower.primitive, Eltwise) or lower.primitive.mode != "Subtract" or lower.primitive.tails:
+    if not isinstance(lower.primitive, Eltwise) or lower.primitive.mode != "Subtract" or lower.primitive.fused_ops:
         return None
-    if not is_add(upper.primitive) or upper.primitive.tails:
+    if not is_add(upper.primitive) or upper.primitive.fused_ops:
         return None
     straight, crossed = (_plain_factors(graph, port) for port in lower.inputs)
     sums = {(x, y) for p, q in (upper.inputs, upper.inputs[::-1])
@@ -144,7 +144,7 @@ def _in_concat(graph: Graph, node: Node, context: BuildContext) -> _Turned | Non
         before = graph[node.inputs[0].primitive]
         if not isinstance(before.primitive, RoPE):
             return _in_pairs(graph, node, Port(node.id), context)
-        if before.primitive.rotated or before.primitive.tails or before.primitive.output_padding:
+        if before.primitive.rotated or before.primitive.fused_ops or before.primitive.output_padding:
             return None
         made, (data, cosine, sine) = before.primitive, before.inputs
         turned: _Turned | None = _Turned(data, cosine, sine, made.interleaved, made.paired)
@@ -164,7 +164,7 @@ def _in_concat(graph: Graph, node: Node, context: BuildContext) -> _Turned | Non
 def _unconverted(graph: Graph, port: Port) -> Port:
     """A tensor before it was converted from one float type to another, in which the kernel need not store it."""
     node = graph[port.primitive]
-    while isinstance(node.primitive, Convert) and not node.primitive.tails and all(
+    while isinstance(node.primitive, Convert) and not node.primitive.fused_ops and all(
             x.element_type.is_float for x in (*node.layouts, *graph.input_layouts(node))):
         port = node.inputs[0]
         node = graph[port.primitive]
@@ -182,7 +182,7 @@ def _factors(graph: Graph, port: Port) -> tuple[tuple[Port, Port], ...]:
 
 def _is_product(node: Node) -> bool:
     primitive = node.primitive
-    return (isinstance(primitive, Eltwise) and primitive.mode == "Multiply" and not primitive.tails
+    return (isinstance(primitive, Eltwise) and primitive.mode == "Multiply" and not primitive.fused_ops
             and node.layouts[0].element_type.is_float)
 
 

@@ -179,4 +179,4 @@ class _Repeats:
 
 
 def _is_plain(node: Node) -> bool:
-    return bool(node.inputs) and not node.primitive.output_padding and not node.primitive.tails and not node.on_host
+    return bool(node.inputs) and not node.primitive.output_padding and not node.primitive.fused_ops and not node.on_host

@@ -68,7 +68,7 @@ class _Names:
 
 def _projection(graph: Graph, node: Node, names: _Names) -> _Projection | None:
     primitive = node.primitive
-    if not isinstance(primitive, MatMul) or primitive.tails or primitive.output_padding:
+    if not isinstance(primitive, MatMul) or primitive.fused_ops or primitive.output_padding:
         return None
     if any(port.primitive not in graph.constants for port in node.inputs[1:]):
         return None

@@ -1,4 +1,5 @@
-"""Lets element-wise primitives work before what only moves elements, where they can become tails of a host."""
+"""Lets element-wise primitives work before what only moves elements, where they can become fused operations of a
+host."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from clinfer.topology import Constant, Port
 
 def move_eltwise_ahead(graph: Graph, context: BuildContext) -> None:
     """Where a primitive that is an expression of one tensor and of single numbers reads what only moves elements
-    (`only_moves`), behind a host that takes tails; nobody else may read anything between the two."""
+    (`only_moves`), behind a host that takes fused operations; nobody else may read anything between the two."""
     for node in graph:
         if node.on_host or node.id in graph.constants or context.options.forced(node.id) != ANYTHING:
             continue
@@ -30,7 +31,7 @@ def move_eltwise_ahead(graph: Graph, context: BuildContext) -> None:
 def _moved_input(graph: Graph, node: Node) -> Port | None:
     """The one tensor that a node reads besides constants of one element, if it keeps that one's type and shape."""
     types = tuple(graph.element_type(port) for port in node.inputs)
-    if node.primitive.tails or node.primitive.tail_text(types) is None:
+    if node.primitive.fused_ops or node.primitive.fused_text(types) is None:
         return None
     ports = {port for port in node.inputs if not _is_number(graph, port)}
     if len(ports) != 1:
@@ -61,7 +62,7 @@ def _movers(graph: Graph, reader: Node, port: Port) -> Iterator[Node]:
 def _takes(graph: Graph, host: Node, mover: Node) -> bool:
     ready = host.on_host or host.id in graph.constants
     alone = graph.is_read_only_by(host.id, mover.id)
-    return alone and not ready and host.primitive.takes_tails and not host.primitive.output_padding
+    return alone and not ready and host.primitive.takes_fused_ops and not host.primitive.output_padding
 
 
 def _move(graph: Graph, node: Node, mover: Node, context: BuildContext) -> None:

@@ -26,7 +26,7 @@ def move_transpose_ahead(graph: Graph, context: BuildContext) -> None:
 
 
 def _reads_alone(graph: Graph, node: Node, maker: Node) -> bool:
-    plain = not maker.primitive.tails and not maker.primitive.output_padding and bool(maker.inputs)
+    plain = not maker.primitive.fused_ops and not maker.primitive.output_padding and bool(maker.inputs)
     return plain and graph.is_read_only_by(maker.id, node.id)
 
 

@@ -26,7 +26,7 @@ class JoinedPairs:
 def is_along_last(node: Node) -> bool:
     """Whether a Concat joins its inputs along the last axis."""
     primitive, last = node.primitive, node.layouts[0].rank - 1
-    return isinstance(primitive, Concat) and last >= 0 and primitive.axis in (-1, last) and not primitive.tails
+    return isinstance(primitive, Concat) and last >= 0 and primitive.axis in (-1, last) and not primitive.fused_ops
 
 
 def joined_pairs(graph: Graph, port: Port, context: BuildContext) -> JoinedPairs | None:
@@ -98,7 +98,7 @@ def _every_second(graph: Graph, port: Port, context: BuildContext) -> tuple[Port
     """x and s of x[..., s::2], if that is half of x."""
     node = graph[port.primitive]
     primitive = node.primitive
-    if not isinstance(primitive, Cut) or primitive.tails or primitive.output_padding:
+    if not isinstance(primitive, Cut) or primitive.fused_ops or primitive.output_padding:
         return None
     shape, values = graph.layout(node.inputs[0]).shape, context.known_values(graph, node)
     start = primitive.every_second(shape, values)

@@ -45,7 +45,7 @@ def _let_read(graph: Graph, node: Node, index: int, port: Port, part: Part) -> N
 def _order_result(graph: Graph, node: Node, context: BuildContext) -> None:
     """Let the result have its axes in the order into which its only reader brings them."""
     users = graph.users(node.id)
-    if len(users) != 1 or graph.is_output(node.id) or node.primitive.tails or node.primitive.output_padding:
+    if len(users) != 1 or graph.is_output(node.id) or node.primitive.fused_ops or node.primitive.output_padding:
         return
     part = context.as_part(graph, Port(users[0].id))
     assert isinstance(node.primitive, ReadsParts)

@@ -18,11 +18,11 @@ def select_kernels(graph: Graph, context: BuildContext) -> None:
     for node in graph:
         _check_images(graph, node, context)
     launching = {node.id for node in graph if _launches(graph, node, context)}
-    for id, way in choose_formats(graph, context, launching).items():
+    for id, candidate in choose_formats(graph, context, launching).items():
         node = graph[id]
         node.is_view = id not in launching and _computes(graph, node)
-        if way.selection is not None:
-            _give(node, way.selection)
+        if candidate.selection is not None:
+            _give(node, candidate.selection)
 
 
 def select_node(graph: Graph, node: Node, context: BuildContext) -> None:
@@ -60,7 +60,7 @@ def _launches(graph: Graph, node: Node, context: BuildContext) -> bool:
         return False
     if not kernels_of(node.primitive):
         raise ClinferError("no kernel computes this primitive", where=node.primitive.where,
-                           hint="give its room a kernel table, see docs/add_an_op.md")
+                           hint="give its operation a kernel table, see docs/add_an_op.md")
     return not node.primitive.reinterprets_input or bool(node.primitive.output_padding)
 
 

@@ -29,7 +29,8 @@ class _Columns:
 
 def split_products(graph: Graph, context: BuildContext) -> None:
     """Where a product with constants is read in parts of its columns alone, none twice, and these by element-wise
-    primitives, which can then become tails of the products, or as heads, for which `join_projections` may join them."""
+    primitives, which can then become fused operations of the products, or as heads, for which `join_projections` may
+    join them."""
     for node in graph:
         if node.id not in graph or not _is_constant_product(graph, node):
             continue
@@ -40,7 +41,7 @@ def split_products(graph: Graph, context: BuildContext) -> None:
 
 def _is_constant_product(graph: Graph, node: Node) -> bool:
     primitive = node.primitive
-    return (isinstance(primitive, MatMul) and not primitive.tails and not primitive.output_padding
+    return (isinstance(primitive, MatMul) and not primitive.fused_ops and not primitive.output_padding
             and not graph.is_output(node.id) and all(
                 port.primitive in graph.constants and graph.element_type(port).is_float for port in node.inputs[1:])
             and graph.layout(node.inputs[1]).rank == 2 and node.layouts[0].rank >= 2)
@@ -71,7 +72,7 @@ def _is_worth(graph: Graph, port: Port) -> bool:
 
 def _is_elementwise(graph: Graph, node: Node) -> bool:
     types = tuple(graph.element_type(port) for port in node.inputs)
-    return not node.on_host and node.primitive.tail_text(types[:node.primitive.own_input_count]) is not None
+    return not node.on_host and node.primitive.fused_text(types[:node.primitive.own_input_count]) is not None
 
 
 def _makes_heads(graph: Graph, node: Node) -> bool:

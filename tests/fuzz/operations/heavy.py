@@ -56,10 +56,10 @@ def convolution(draft: Draft) -> None:
     weights = packed(draft, draft.weights(draft.one(CHANNELS), channels, *kernel))
     made = draft.op("Convolution", x, weights, strides=strides, pads_begin=before, pads_end=after,
                     dilations=dilations, auto_pad=draft.one(("explicit",) * 4 + ("same_upper", "valid")))
-    tail(draft, made)
+    fused(draft, made)
 
 
-def tail(draft: Draft, x: Tensor) -> None:
+def fused(draft: Draft, x: Tensor) -> None:
     """Perhaps a bias, an activation and a sum, as they follow heavy operations."""
     channels = x.size(1)
     if channels and draft.chance(0.6):
@@ -104,7 +104,7 @@ def grouped(draft: Draft) -> None:
     weights = draft.weights(groups, draft.one([1, 2, channels // groups]), channels // groups, *kernel)
     made = draft.op("GroupConvolution", x, weights, strides=strides, pads_begin=before, pads_end=after,
                     dilations=dilations, auto_pad="explicit")
-    tail(draft, made)
+    fused(draft, made)
 
 
 @operation("heavy", 2)
@@ -117,7 +117,7 @@ def enlarged(draft: Draft) -> None:
     weights = draft.weights(x.size(1) or 1, draft.one(CHANNELS[:6]), *kernel)
     made = draft.op("ConvolutionBackpropData", x, weights, strides=strides, pads_begin=[0] * axes,
                     pads_end=[0] * axes, dilations=[1] * axes, output_padding=[0] * axes, auto_pad="explicit")
-    tail(draft, made)
+    fused(draft, made)
 
 
 @operation("heavy", 2)

@@ -44,7 +44,7 @@ _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"
 class _CpuKernel(Kernel[ConvolutionProblem, C]):
     """What they share: from blocks, or from planar data, to blocks, or to planar output."""
 
-    applies_tails = True
+    has_epilogue = True
     grouped_weights: Mapping[int, str] = _GROUPED_WEIGHTS
     weights: Mapping[int, str] = _WEIGHTS
     from_planar = False
@@ -122,7 +122,7 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         work = Work((ceil(width / tile.pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
         arguments = {**problem.steps, "phases": phases, "phase_pixels": pixels, "tiles": tiles}
         return Lowered((Stage("convolution_fsv16.cl", problem.flat_operands(), work, constants, arguments,
-                              problem.flat_tail_views()),))
+                              problem.flat_epilogue_views()),))
 
 
 class BlocksToPlanarKernel(BlocksKernel):
@@ -175,7 +175,7 @@ class PlanarToBlocksKernel(_CpuKernel[None]):
                      "PANEL_PIXELS": _panel_pixels(problem), "STRIDE_X": problem.strides[2]}
         work = Work((ceil(width / PLANAR_PIXELS), prod(rows), problem.batch), (1, 1, 1))
         return Lowered((Stage("convolution_planar_fsv16.cl", problem.operands(), work, constants,
-                              {**problem.steps, "row_pixels": _row_pixels(problem)}, problem.tail_views()),))
+                              {**problem.steps, "row_pixels": _row_pixels(problem)}, problem.epilogue_views()),))
 
 
 class PlanarKernel(PlanarToBlocksKernel):
@@ -224,4 +224,4 @@ class DepthwiseKernel(_CpuKernel[int]):
         blocks = ceil(problem.groups.number / BLOCK)
         work = Work((ceil(width / pixels), prod(rows), problem.batch * blocks), (1, 1, 1))
         return Lowered((Stage("convolution_depthwise_fsv16.cl", problem.operands(), work,
-                              {**problem.constants, "TILE_PIXELS": pixels}, problem.steps, problem.tail_views()),))
+                              {**problem.constants, "TILE_PIXELS": pixels}, problem.steps, problem.epilogue_views()),))

@@ -12,7 +12,7 @@ class LocalKernel(Kernel[ConvolutionProblem, int]):
     """Tiles of as many channels and pixels as the configuration says; runs on CPUs, slowly."""
 
     name = "convolution_local"
-    applies_tails = True
+    has_epilogue = True
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
         return tuple(local_tiles.SPEEDS)
@@ -36,4 +36,5 @@ class LocalKernel(Kernel[ConvolutionProblem, int]):
         groups = problem.groups
         work = local_tiles.tile_work(tile, groups.outputs, problem.pixels, problem.batch * groups.number)
         return Lowered((Stage("convolution_local.cl", problem.operands(), work,
-                              {**problem.constants, "TILE": tile, **filters}, problem.steps, problem.tail_views()),))
+                              {**problem.constants, "TILE": tile, **filters}, problem.steps,
+                               problem.epilogue_views()),))

@@ -14,7 +14,7 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
     """One tile of pixels x channels per group, by warp-level matrix instructions."""
 
     name = "convolution_mma"
-    applies_tails = True
+    has_epilogue = True
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_tensor_cores(device)
@@ -52,7 +52,7 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x, "ALIGNED": tile.aligned}
         work = tile.work(problem.batch * problem.pixels, problem.groups.outputs)
         return Lowered((Stage("convolution_mma.cl", problem.operands(), work, constants, problem.steps,
-                              problem.tail_views()),))
+                              problem.epilogue_views()),))
 
 
 def _has_other_axes(problem: ConvolutionProblem) -> bool:

@@ -10,7 +10,7 @@ class Reference(Kernel[ConvolutionProblem, None]):
     """Data as it comes, the output like the data."""
 
     name = "convolution_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         return Formats(tuple(x.format for x in problem.inputs), (problem.inputs[0].format,))
@@ -20,4 +20,4 @@ class Reference(Kernel[ConvolutionProblem, None]):
 
     def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
         return Lowered((Stage("convolution_ref.cl", problem.operands(), Work((problem.outputs[0].count,)),
-                              problem.constants, problem.steps, problem.tail_views()),))
+                              problem.constants, problem.steps, problem.epilogue_views()),))

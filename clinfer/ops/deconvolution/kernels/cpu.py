@@ -24,7 +24,7 @@ _GROUPED_WEIGHTS = {4: "g_is_os_x_isv16_osv16", 5: "g_is_os_yx_isv16_osv16", 6: 
 class _CpuKernel(Kernel[DeconvolutionProblem, C]):
     """What they share."""
 
-    applies_tails = True
+    has_epilogue = True
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
@@ -80,7 +80,7 @@ class BlocksKernel(_CpuKernel[Tile]):
                      problem.batch * groups.number * tiles), (1, 1, 1))
         arguments = {**problem.steps, "reach": _reach(problem), "tiles": tiles}
         return Lowered((Stage("deconvolution_fsv16.cl", problem.operands(), work, constants, arguments,
-                              problem.tail_views()),))
+                              problem.epilogue_views()),))
 
 
 def _reach(problem: DeconvolutionProblem) -> int:
@@ -124,7 +124,7 @@ class FewKernel(_CpuKernel[None]):
                    for size, pad, step in zip(problem.output_sizes, pads, problem.strides, strict=True))
         work = Work((ceil(x / FEW_RUN), z * y, problem.batch), (1, 1, 1))
         return Lowered((Stage("deconvolution_few.cl", problem.operands(), work, constants, problem.steps,
-                              problem.tail_views()),))
+                              problem.epilogue_views()),))
 
 
 def _cells(problem: DeconvolutionProblem) -> tuple[int, ...]:

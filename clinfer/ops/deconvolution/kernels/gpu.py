@@ -18,7 +18,7 @@ class LocalKernel(Kernel[DeconvolutionProblem, int]):
     """Tiles of as many channels and pixels of a phase as the configuration says; runs on CPUs, slowly."""
 
     name = "deconvolution_local"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: DeconvolutionProblem) -> Formats:
         """Everything planar but the weights, of which neighbouring output channels stand side by side."""
@@ -47,7 +47,7 @@ class LocalKernel(Kernel[DeconvolutionProblem, int]):
                  for letter, stride, dilation in zip(LETTERS, problem.strides, problem.dilations, strict=True)}
         work = local_tiles.tile_work(tile, problem.groups.outputs, _phase_pixels(problem), _parts(problem))
         return Lowered((Stage("deconvolution_local.cl", problem.operands(), work,
-                              {**problem.has_bias, "TILE": tile, **steps}, problem.steps, problem.tail_views()),))
+                              {**problem.has_bias, "TILE": tile, **steps}, problem.steps, problem.epilogue_views()),))
 
 
 def _phase_pixels(problem: DeconvolutionProblem) -> int:

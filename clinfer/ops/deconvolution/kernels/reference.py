@@ -11,7 +11,7 @@ class Reference(Kernel[DeconvolutionProblem, None]):
     """Data as it comes, the output like the data."""
 
     name = "deconvolution_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: DeconvolutionProblem) -> Formats:
         return Formats(tuple(x.format for x in problem.inputs), (problem.inputs[0].format,))
@@ -22,4 +22,4 @@ class Reference(Kernel[DeconvolutionProblem, None]):
 
     def lower(self, problem: DeconvolutionProblem, config: None) -> Lowered:
         return Lowered((Stage("deconvolution_ref.cl", problem.operands(), local_items(problem.outputs[0].count),
-                              problem.has_bias, problem.steps, problem.tail_views()),))
+                              problem.has_bias, problem.steps, problem.epilogue_views()),))

@@ -59,7 +59,7 @@ def _panel_formats(problem: MatMulProblem) -> Formats:
 class _CpuKernel(Kernel[MatMulProblem, int]):
     """What they share; the configuration is the rows of a tile."""
 
-    applies_tails = True
+    has_epilogue = True
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
@@ -96,7 +96,7 @@ class VectorKernel(_CpuKernel):
         work = Work((ceil(problem.columns / VECTOR_COLUMNS), problem.rows, problem.batch), (1, 1, 1))
         return Lowered((Stage("matmul_vector.cl", problem.in_place_operands(), work,
                               {**problem.constants, "RIGHT_ALONG_K": problem.right_along_k},
-                              tail_views=problem.tail_views()),))
+                              epilogue_views=problem.epilogue_views()),))
 
 
 class TileKernel(_CpuKernel):
@@ -122,7 +122,8 @@ class TileKernel(_CpuKernel):
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
         work = Work((ceil(problem.rows / tile), ceil(problem.columns / PANEL_COLUMNS), problem.batch), (1, 1, 1))
         constants = {**problem.constants, "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
-        stage = Stage("matmul_tile.cl", _panel_operands(problem), work, constants, tail_views=problem.tail_views())
+        stage = Stage("matmul_tile.cl", _panel_operands(problem), work, constants,
+                      epilogue_views=problem.epilogue_views())
         if not problem.right_has_batch:
             return Lowered((stage,))
         packed = problem.collapsed.packed(PANEL_COLUMNS)
@@ -171,7 +172,7 @@ class BlocksKernel(_CpuKernel):
         work = Work((ceil(problem.rows / (tile * tiles)), ceil(problem.columns / PANEL_COLUMNS), problem.batch),
                     (1, 1, 1))
         return Lowered((Stage("matmul_blocks.cl", _panel_operands(problem), work, constants, {"tiles": tiles},
-                              problem.tail_views()),))
+                              problem.epilogue_views()),))
 
 
 def _tiles_per_item(problem: MatMulProblem, tile: int) -> int:

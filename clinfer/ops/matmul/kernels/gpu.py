@@ -10,7 +10,7 @@ class LocalKernel(Kernel[MatMulProblem, int]):
     """Square tiles, of as many rows and columns as the configuration says; runs on CPUs, slowly."""
 
     name = "matmul_local"
-    applies_tails = True
+    has_epilogue = True
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
         return tuple(local_tiles.SPEEDS)
@@ -27,4 +27,4 @@ class LocalKernel(Kernel[MatMulProblem, int]):
                      "RIGHT_ALONG_K": problem.right_along_k}
         work = local_tiles.tile_work(tile, problem.rows, problem.columns, problem.batch)
         return Lowered((Stage("matmul_local.cl", problem.in_place_operands(), work, constants,
-                              tail_views=problem.tail_views()),))
+                              epilogue_views=problem.epilogue_views()),))

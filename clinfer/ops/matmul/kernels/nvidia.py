@@ -12,7 +12,7 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
     """One tile of the result per group, by warp-level matrix instructions."""
 
     name = "matmul_mma"
-    applies_tails = True
+    has_epilogue = True
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_tensor_cores(device)
@@ -38,4 +38,4 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
                      "ALIGNED": tile.aligned}
         work = tile.work(problem.rows, problem.columns, problem.batch)
         return Lowered((Stage("matmul_mma.cl", problem.in_place_operands(), work, constants,
-                              tail_views=problem.tail_views()),))
+                              epilogue_views=problem.epilogue_views()),))

@@ -14,7 +14,7 @@ class Reference(Kernel[MatMulProblem, None]):
     """Reads both sides as they lie, in any format."""
 
     name = "matmul_ref"
-    applies_tails = True
+    has_epilogue = True
 
     def formats(self, problem: MatMulProblem) -> Formats:
         return Formats(tuple(x.format for x in problem.inputs), planar_formats(problem).outputs)
@@ -29,4 +29,4 @@ class Reference(Kernel[MatMulProblem, None]):
         product = problem.product
         operands = problem.operands(product.left, product.right_in_batch(), product.output)
         return Lowered((Stage("matmul_ref.cl", operands, Work((problem.outputs[0].count,)), problem.constants,
-                              tail_views=problem.tail_views(collapse=False)),))
+                              epilogue_views=problem.epilogue_views(collapse=False)),))

@@ -1,0 +1,53 @@
+"""Copies that need not be made: where a tensor may lie within another one, because a stage only moves its bytes."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clinfer.kernels.contract import Move, Problem
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A stage that is left out where one of its two tensors lies within the other.
+
+    `output_moves`: the output lies within the input (the only stage that writes the output, which it fills);
+    else the input lies within the output.
+    """
+
+    stage: int
+    input: int
+    output: int
+    output_moves: bool
+
+
+def aliases_of(moves: Sequence[Move | None]) -> tuple[Alias, ...]:
+    """A share for each stage that is nothing but a move."""
+    found = [(stage, move) for stage, move in enumerate(moves) if move is not None]
+    writers = [move.output for _, move in found]
+    return tuple(Alias(stage, move.input, move.output, writers.count(move.output) == 1) for stage, move in found)
+
+
+def offset_within(share: Alias, move: Move | None, problem: Problem) -> int | None:
+    """Where in bytes the moved tensor starts within the other one, so that the stage has nothing to do; None where
+    it must be carried out."""
+    if move is None or move.run is None or why_copied(share, move, problem) is not None:
+        return None
+    source, target, _ = move.run
+    return source if share.output_moves else target
+
+
+def why_copied(share: Alias, move: Move | None, problem: Problem) -> str | None:
+    """Why a stage must be carried out for static layouts, or None."""
+    if move is None or move.run is None:
+        return "the elements are no single run of bytes on both sides"
+    source, target, nbytes = move.run
+    moved = problem.outputs[share.output] if share.output_moves else problem.inputs[share.input]
+    own, place = (target, source) if share.output_moves else (source, target)
+    if nbytes == 0:
+        return "there are no elements"
+    if own != 0 or nbytes != moved.byte_size:
+        return "the run is not all of the tensor that would lie within the other"
+    if place and not problem.capabilities.overlapping_parts:
+        return "the device has no buffers that overlap"
+    return None if place % problem.capabilities.buffer_alignment == 0 else "no buffer of the device can start there"

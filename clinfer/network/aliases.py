@@ -1,0 +1,116 @@
+"""Where the tensors lie that may lie within others: in their own memory or in part of another, as plans say."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from clinfer.network.plan import Place
+from clinfer.program.program import Program
+from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.memory import Memory
+
+Uses = list[tuple[Kernel, int]]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What the kernels that use a tensor have been given: a memory from a byte on, and that part of it."""
+
+    memory: Memory
+    offset: int
+    part: Memory
+
+
+class Aliases:
+    """The movable tensors of one network, by the indices of tensors that own memory.
+
+    The plan of the segment that makes a tensor places it; a tensor in which others lie moves to its long home.
+    `generation` changes when what was placed may lie elsewhere now.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.generation = 0
+        self._movable: list[list[int]] = [[] for _ in program.segments]
+        self._holders: set[int] = set()
+        for node in program.nodes:
+            for shared in node.aliases:
+                self._movable[node.segment].append(shared.moved)
+                self._holders.add(shared.within)
+        self._long_homes: list[dict[int, int]] = [{} for _ in program.segments]
+        for node in program.nodes:
+            own = {tensor: program.long_homes[tensor] for tensor in node.outputs if tensor in program.long_homes}
+            if own:
+                self._long_homes[node.segment].update(own)
+                self._movable[node.segment] += [tensor for tensor in own if tensor not in self._movable[node.segment]]
+        self._uses: dict[int, Uses] = {tensor: [] for tensors in self._movable for tensor in tensors}
+        self._places: dict[int, Place] = {}
+        self._shown: dict[int, _Shown] = {}
+        self._seen = [-1] * len(program.segments)
+        self._present: list[tuple[Place, ...]] = [()] * len(program.segments)
+
+    def may_move(self, tensor: int) -> bool:
+        """Whether plans may place a tensor within another one."""
+        return tensor in self._uses
+
+    def uses(self, tensor: int) -> Uses:
+        """The kernel arguments that are a movable tensor's memory; to be added to."""
+        return self._uses[tensor]
+
+    def all_uses(self) -> Iterable[Uses]:
+        """The kernel arguments of each movable tensor."""
+        return self._uses.values()
+
+    def memory(self, tensor: int) -> Memory | None:
+        """The memory of a movable tensor that has been placed; None for any other."""
+        shown = self._shown.get(tensor)
+        return None if shown is None else shown.part
+
+    def replaced(self, tensor: int) -> None:
+        """A tensor outside the slots has another memory."""
+        if tensor in self._holders:
+            self.generation += 1
+
+    def forget(self) -> None:
+        """Let go of all memory."""
+        self._shown.clear()
+        self.generation += 1
+
+    def has(self, segment: int, places: tuple[Place, ...]) -> bool:
+        """Whether these are the places of the time before and nothing has moved since."""
+        return self._seen[segment] == self.generation and self._present[segment] is places
+
+    def place(self, segment: int, places: tuple[Place, ...], own_memory: Callable[[int], Memory | None]) -> None:
+        """Let the movable tensors of a segment lie here, the others of them in their own memory.
+
+        `own_memory(tensor)`: the memory of a tensor that lies within no other; None if it has none.
+        """
+        wanted = {place.moved: place for place in places}
+        for holder in {place.within for place in places} & self._long_homes[segment].keys() - wanted.keys():
+            wanted[holder] = Place(holder, self._long_homes[segment][holder], 0)
+        movable = self._movable[segment]
+        for tensor in movable:
+            place = wanted.get(tensor)
+            if self._places.get(tensor) != place:
+                self.generation += 1
+                if place is None:
+                    del self._places[tensor]
+                else:
+                    self._places[tensor] = place
+        for tensor in movable:
+            self._show(tensor, own_memory)
+        self._seen[segment], self._present[segment] = self.generation, places
+
+    def _show(self, tensor: int, own_memory: Callable[[int], Memory | None]) -> None:
+        home, offset = tensor, 0
+        while home in self._places:
+            offset += self._places[home].offset
+            home = self._places[home].within
+        memory, shown = own_memory(home), self._shown.get(tensor)
+        if memory is None:
+            self._shown.pop(tensor, None)
+        elif shown is None or shown.memory is not memory or shown.offset != offset:
+            self._shown.pop(tensor, None)
+            part = memory.part(offset, memory.capacity - offset) if offset else memory
+            for kernel, position in self._uses[tensor]:
+                kernel.set_buffer(position, part)
+            self._shown[tensor] = _Shown(memory, offset, part)

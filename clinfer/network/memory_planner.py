@@ -1,0 +1,93 @@
+"""Where slots lie in chunks of memory, so that those that must not share memory do not overlap."""
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+Place = tuple[int, int]
+"""Number of a chunk, offset in bytes."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The place of every slot, and the bytes that each chunk must have."""
+
+    places: Mapping[int, Place]
+    chunks: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all chunks."""
+        return sum(self.chunks)
+
+
+@dataclass(frozen=True)
+class MemoryPlanner:
+    """Arranges the slots of a program.
+
+    `dependencies`: for each slot those with which it must not share memory. `first_scratch`: from this number on
+    slots hold scratch buffers, in processing order. `limit`: bytes of a chunk at most, unless one slot needs more.
+    Unless they `may_overlap`, slots lie at the beginning of chunks, which those share that may lie in one place.
+    """
+
+    dependencies: Sequence[Collection[int]]
+    first_scratch: int
+    limit: int
+    may_overlap: bool = True
+
+    def plan_memory(self, sizes: Mapping[int, int], chunks: Sequence[int], fixed: Mapping[int, Place],
+                may_add: bool) -> MemoryPlan | None:
+        """Places for slots of these sizes; None where they do not fit.
+
+        `chunks`: bytes of those that are there; further ones only if it `may_add` them. `fixed` slots stay where
+        they are. Of two orders the one that needs less is taken: tensors by descending size and then scratch
+        buffers as they are processed, or all by the bytes from which they must keep apart.
+
+        Source: greedy by size and by breadth with best-fit offsets, of Pisarchyk and Lee, "Efficient Memory
+        Management for Deep Neural Net Inference", 2020.
+        """
+        apart = {slot: size + sum(sizes.get(other, 0) for other in self.dependencies[slot])
+                 for slot, size in sizes.items()}
+        orders = (sorted(sizes, key=lambda s: (s >= self.first_scratch, s if s >= self.first_scratch else -sizes[s])),
+                  sorted(sizes, key=lambda s: (-apart[s], -sizes[s])))
+        found = [self._planned(order, sizes, chunks, fixed, may_add) for order in orders]
+        return min((x for x in found if x is not None), key=lambda x: x.nbytes, default=None)
+
+    def _planned(self, order: Sequence[int], sizes: Mapping[int, int], chunks: Sequence[int],
+                  fixed: Mapping[int, Place], may_add: bool) -> MemoryPlan | None:
+        places = dict(fixed)
+        tops = list(chunks)
+        for slot in order:
+            if slot in fixed:
+                continue
+            for chunk in count():
+                if chunk == len(tops):
+                    if not may_add:
+                        return None
+                    tops.append(0)
+                is_new = chunk >= len(chunks)
+                offset = self._lowest(slot, chunk, sizes, places, 2**62 if is_new else tops[chunk])
+                top = -1 if offset is None else offset + sizes[slot]
+                if offset is not None and (not is_new or top <= self.limit or not tops[chunk]):
+                    places[slot] = chunk, offset
+                    tops[chunk] = max(tops[chunk], top)
+                    break
+        return MemoryPlan(places, tuple(tops))
+
+    def _lowest(self, slot: int, chunk: int, sizes: Mapping[int, int], places: Mapping[int, Place],
+                end: int) -> int | None:
+        """The offset of the smallest gap of a chunk that the slot fits in, or behind all that it keeps apart from."""
+        size, position = sizes[slot], 0
+        best, smallest = None, end + 1
+        taken = sorted((places[other][1], sizes[other]) for other in self.dependencies[slot]
+                       if other in places and places[other][0] == chunk)
+        if not self.may_overlap:
+            return None if taken or size > end else 0
+        for offset, length in taken:
+            if size <= offset - position < smallest:
+                best, smallest = position, offset - position
+            position = max(position, offset + length)
+        if best is None and position + size <= end:
+            best = position
+        return best

@@ -1,0 +1,99 @@
+"""What traces of a node's plan put in place of shape rules and evaluation on the host."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
+from clinfer.base.shape import StaticShape
+from clinfer.base.shape_inference import ShapeRule, Values
+from clinfer.base.symbols import array_of, plain
+from clinfer.base.trace import Trace
+from clinfer.network.node_planner import NodePlan
+from clinfer.program.program import ProgramNode
+from clinfer.topology import Primitive
+
+
+class Tracer:
+    """Infers and evaluates for one trace: with symbols, or by a call that becomes part of the trace."""
+
+    def __init__(self, trace: Trace, node: ProgramNode, inputs: list[Layout], outputs: list[Layout]) -> None:
+        self._tape = trace
+        self._node = node
+        self._types = [layout.element_type.numpy for layout in inputs]
+        self._outputs = outputs
+
+    def infer(self, primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
+              values: Values) -> tuple[StaticShape, ...]:
+        """By the primitive's own arithmetic, or else by a call of the rule."""
+        if primitive.signature() is None:
+            return rule(shapes, values)  # type: ignore[return-value]
+        own = primitive.static_shapes(shapes, values)
+        return self._called(rule, shapes, values) if own is None else own
+
+    def evaluate(self, primitive: Primitive, inputs: tuple[np.ndarray, ...],
+                 shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
+        """By a call of the primitive's evaluation."""
+        def ask(shapes: tuple[StaticShape, ...], values: Values) -> tuple[Any, ...]:
+            found = primitive.evaluate(tuple(values[i] for i in range(len(inputs))), shapes)
+            return tuple(tuple(value.reshape(-1).tolist()) for value in found)
+
+        found = self._called(ask, shapes, dict(enumerate(inputs)))
+        return tuple(array_of(items, layout.static_shape, layout.element_type.numpy)
+                     for items, layout in zip(found, self._outputs, strict=True))
+
+    def evaluate_symbols(self, primitive: Primitive, inputs: tuple[np.ndarray, ...],
+                         shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
+        """By the primitive's evaluation of symbols; results that their type cannot hold fail a guard."""
+        results = primitive.evaluate(inputs, shapes)
+        for value, layout in zip(results, self._outputs, strict=True):
+            limits = np.iinfo(layout.element_type.numpy)
+            if not all(int(limits.min) <= item <= int(limits.max) for item in value.reshape(-1).tolist()):
+                raise ClinferError("a number does not fit into its type", where=primitive.where)
+        return results
+
+    def _called(self, function: Callable[..., tuple[Any, ...]], shapes: tuple[StaticShape, ...],
+                values: Values) -> tuple[tuple[int, ...], ...]:
+        """Symbols for the tuples of integers that function(shapes, values) gives."""
+        where, fixed = self._node.primitive.where, {i: v for i, v in values.items() if v.dtype != object}
+        moving = [(i, v.shape, self._types[i]) for i, v in values.items() if v.dtype == object]
+
+        def ask(shapes: tuple[StaticShape, ...], *numbers: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+            known = {i: np.array(items, kind).reshape(shape)
+                     for (i, shape, kind), items in zip(moving, numbers, strict=True)}
+            try:
+                return function(shapes, {**fixed, **known})
+            except ClinferError as error:
+                raise error.at(where) from None
+
+        numbers = [tuple(values[i].reshape(-1).tolist()) for i, _, _ in moving]
+        found = ask(*_plainly((shapes, *numbers)))
+        name = self._tape.call(ask, shapes, *numbers)
+        return tuple(self._parts(name, i, items) for i, items in enumerate(found))
+
+    def _parts(self, name: str, index: int, items: tuple[int, ...]) -> tuple[int, ...]:
+        count = self._tape.part(name, f"len({name}[{index}])", len(items))
+        # As a comparison it is a guard: another number of axes needs another trace.
+        assert count == len(items)
+        return tuple(self._tape.part(name, f"{name}[{index}][{axis}]", item) for axis, item in enumerate(items))
+
+
+def same_at_present(recorded: NodePlan, plan: NodePlan) -> bool:
+    """Whether a plan of symbols stands for a plan of plain numbers at present."""
+    return bool(_plainly(_told(recorded)) == _plainly(_told(plan)))
+
+
+def _told(plan: NodePlan) -> tuple[Any, ...]:
+    return (plan.shapes, plan.values, plan.nbytes, plan.scratch_bytes, plan.offsets, [
+        (kernel, launch.arguments, launch.work.global_size, launch.work.local_size)
+        for kernel, launch in plan.launches])
+
+
+def _plainly(item: Any) -> Any:
+    """Nested tuples and arrays with the numbers that symbols stand for."""
+    if isinstance(item, (tuple, list)):
+        return tuple(map(_plainly, item))
+    return _plainly(item.reshape(-1).tolist()) if isinstance(item, np.ndarray) else plain(item)

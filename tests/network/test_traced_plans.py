@@ -1,0 +1,165 @@
+"""New shapes are planned by traces: when they are used, when not, and that nobody can tell the difference.
+
+That each plan equals the one made node by node is checked everywhere (`tests/checked_plans.py`).
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from openvino import opset13 as ops
+
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network import network as network_module
+from clinfer.network.network import Network
+from clinfer.network.node_function import MOST_TRACES
+from clinfer.network.node_planner import NodePlan, NodePlanner
+from clinfer.network.planner import Planner
+from clinfer.runtime.engine import Engine
+from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
+from tests.oracle import CpuPlugin, ov
+
+
+class Counter:
+    """Counts the plans that the planner of nodes makes of plain numbers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.nodes: list[int] = []
+        plan = NodePlanner.plan
+
+        def counted(planner: NodePlanner, index: int, shapes: Any, values: Any, *rest: Any) -> NodePlan:
+            if not rest:
+                self.nodes.append(index)
+            return plan(planner, index, shapes, values, *rest)
+        monkeypatch.setattr(NodePlanner, "plan", counted)
+        monkeypatch.setattr(network_module, "Planner", Planner)
+
+    def taken(self) -> int:
+        """How many since the last time."""
+        count = len(self.nodes)
+        self.nodes.clear()
+        return count
+
+
+@pytest.fixture
+def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    return Counter(monkeypatch)
+
+
+def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def _block(x: ov.Node) -> ov.Node:
+    """Attention without weights, with shape arithmetic in between."""
+    sizes = ops.shape_of(x, "i64")
+    split = ops.concat([ops.gather(sizes, [0, 1], 0), np.array([4, 8], np.int64)], 0)
+    heads = ops.transpose(ops.reshape(x, split, False), [0, 2, 1, 3])
+    scores = ops.softmax(ops.matmul(heads, heads, False, True), -1)
+    joined = ops.reshape(ops.transpose(ops.matmul(scores, heads, False, False), [0, 2, 1, 3]), [0, -1, 32], True)
+    return ops.add(x, joined)
+
+
+def _attention(layers: int) -> ov.Model:
+    x = node = ops.parameter([-1, -1, 32], np.float32)
+    for _ in range(layers):
+        node = _block(node)
+    return ov.Model([node], [x])
+
+
+def test_new_shapes_hardly_ask_the_planner(engine: Engine, rng: np.random.Generator, counter: Counter) -> None:
+    model = _attention(2)
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    nodes = len(network.program.segments[0].nodes)
+    planned = []
+    for length in (40, 50, 42, 43, 44, 45, 46, 47, 48, 49):
+        check(network, oracle, [_floats(rng, 2, length, 32)])
+        planned.append(counter.taken())
+    assert planned[0] == nodes and network.plans_made == 10
+    assert sum(planned[2:]) <= nodes, "eight shapes decide about as the two before them"
+
+
+def test_a_shape_that_never_changes_is_not_recorded(engine: Engine, rng: np.random.Generator) -> None:
+    network = network_of(engine, _attention(1))
+    for _ in range(3):
+        execute(network, [_floats(rng, 2, 9, 32)])
+    assert not network.program.traces
+
+
+def test_equal_nodes_and_networks_share_recordings(engine: Engine, rng: np.random.Generator, counter: Counter) -> None:
+    network, shapes = network_of(engine, _attention(4)), ((2, 30), (3, 33))
+    for shape in shapes:
+        execute(network, [_floats(rng, *shape, 32)])
+    planned = counter.taken()
+    nodes = len(network.program.segments[0].nodes)
+    assert planned < nodes + nodes // 2, "one layer of four is planned for the second shape"
+    other = Network(network.program, engine.create_stream(), OpenVinoShapeInference())
+    for shape in shapes:
+        execute(other, [_floats(rng, *shape, 32)])
+    assert counter.taken() == nodes, "the second network plans its first shape only"
+
+
+def test_shapes_on_both_sides_of_every_decision(engine: Engine, rng: np.random.Generator) -> None:
+    model = _attention(1)
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    shapes = [(1, 1), (1, 2), (2, 1), (0, 3), (3, 0), (1, 65), (4, 64), (2, 3)]
+    for index in rng.permutation(3 * len(shapes)):
+        batch, length = shapes[index % len(shapes)]
+        check(network, oracle, [_floats(rng, batch, length + int(rng.integers(0, 3)), 32)])
+
+
+def test_a_node_that_decides_in_too_many_ways(engine: Engine, rng: np.random.Generator) -> None:
+    """Axes come by value, and each value is another way."""
+    x, axis = ops.parameter([-1] * 6, np.float32), ops.parameter([2], np.int64)
+    model = ov.Model([ops.relu(ops.reduce_sum(x, axis, True))], [x, axis])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    for first in range(6):
+        for second in (a for a in range(6) if a != first):
+            check(network, oracle, [_floats(rng, *rng.integers(1, 5, 6)), np.array([first, second], np.int64)])
+    assert max(map(len, network.program.traces.values())) <= MOST_TRACES
+
+
+def _refused(network: Network, inputs: Sequence[np.ndarray], message: str) -> None:
+    with pytest.raises(ClinferError, match=message):
+        execute(network, inputs)
+
+
+def test_shapes_that_do_not_fit_are_refused_in_every_form(engine: Engine, rng: np.random.Generator) -> None:
+    """By the planner for the first shape, and behind traces for later ones."""
+    a, b = ops.parameter([-1, 3], np.float32), ops.parameter([-1, 3], np.float32)
+    pairs = ops.reshape(ops.concat([a, b], 0), np.array([-1, 2, 3], np.int64), False)
+    model = ov.Model([ops.multiply(pairs, ops.unsqueeze(ops.add(a, b), 0))], [a, b])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    for rows in (2, 4):
+        _refused(network, [_floats(rng, rows, 3), _floats(rng, rows + 1, 3)], r"(?s)where: .*")
+    check(network, oracle, [_floats(rng, 2, 3), _floats(rng, 2, 3)])
+    _refused(network, [_floats(rng, 5, 3), _floats(rng, 4, 3)], r"(?s)where: .*")
+    check(network, oracle, [_floats(rng, 2, 3), _floats(rng, 2, 3)])
+
+
+def test_a_tensor_too_large_behind_a_recording(engine: Engine, rng: np.random.Generator) -> None:
+    x, times = ops.parameter([-1, 4], np.float32), ops.parameter([2], np.int64)
+    model = ov.Model([ops.relu(ops.tile(x, times))], [x, times])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    for rows in (3, 5, 7):
+        check(network, oracle, [_floats(rng, 2, 4), np.array([rows, 2], np.int64)])
+    _refused(network, [_floats(rng, 2, 4), np.array([2**20, 2**9], np.int64)], "too large to be indexed with 32 bits")
+    check(network, oracle, [_floats(rng, 2, 4), np.array([4, 3], np.int64)])
+
+
+def test_sizes_that_the_device_decides(engine: Engine, rng: np.random.Generator, counter: Counter) -> None:
+    x = ops.parameter([-1], np.float32)
+    where = ops.reshape(ops.non_zero(ops.greater(x, np.float32(0)), "i64"), [-1], False)
+    model = ov.Model([ops.multiply(ops.gather(x, where, np.int64(0)), np.float32(3))], [x])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    planned = []
+    for length in (60, 70, 80, 61, 62, 63, 64, 65, 66, 67, 68, 69):
+        check(network, oracle, [_floats(rng, length)])
+        planned.append(counter.taken())
+    print(planned)
+    assert sum(planned[4:]) <= planned[0], "eight shapes decide about as the others before them"
+    check(network, oracle, [np.full(5, -1, np.float32)])

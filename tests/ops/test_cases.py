@@ -1,0 +1,67 @@
+"""Every case row on every device, crossed with kernels, layouts and dynamic shapes.
+
+The row runs as the selector wants it, static and as a sequence of shapes, and once with each kernel of
+its table forced; a seeded choice of input layouts is added, and others where a kernel needs them.
+The first device of a type runs every row, others a part. `CLINFER_TEST_FULL=1` crosses all, and lets CPUs compute in
+f16 too.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from clinfer.ops import OPERATIONS
+from clinfer.ops.operation import Case
+from clinfer.runtime.device import available_devices
+from clinfer.runtime.engine import Engine
+from tests.candidates import candidates_of_op, reaches
+from tests.devices import engine_of
+from tests.ops.case_runner import Variant, check_program, is_refusal, needs
+from tests.ops.shards import Row, Shard, in_formats, variants_of
+
+ROWS: list[Row] = [(op.name, case) for op in OPERATIONS
+                   for case in import_module(f"clinfer.ops.{op.name}.cases").CASES]
+# Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
+# fused operations that read tensors (tests/program/test_fuse_eltwise.py), images (tests/network/test_surfaces.py),
+# compressed weights (tests/ops/test_compressed_weights.py), and tensor cores (tests/ops/test_tensor_cores.py).
+_ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
+              "color_convert_images", "matmul_blocks", "reorder_nibbles", "sdpa_mma", "sdpa_mma_anywhere",
+              "matmul_mma", "convolution_mma"}
+
+
+@pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])
+def test_row(shard: Shard, op: str, case: Case) -> None:
+    ran = 0
+    for variant, program in shard.programs(case).items():
+        if isinstance(program, Exception):
+            if not is_refusal(program, variant):
+                raise program
+            continue
+        check_program(program, case, variant)
+        ran += 1
+    assert ran
+
+
+@pytest.mark.parametrize("op", [op.name for op in OPERATIONS if op.kernels])
+def test_some_row_reaches_every_kernel(op: str) -> None:
+    missed = set(candidates_of_op(op)) - _ELSEWHERE
+    for device in available_devices():
+        engine = engine_of(device.name)
+        shard = Shard(engine, [])
+        for kernel in sorted(missed):
+            if any(kernel in reaches(shard.select(*row)) for row in _candidates(engine, op, kernel)):
+                missed.remove(kernel)
+    assert not missed, f"no case reaches {sorted(missed)}"
+
+
+def _candidates(engine: Engine, op: str, kernel: str) -> Iterator[tuple[Case, Variant]]:
+    """What `test_row` runs and may reach the kernel: its operation's rows first, then reorders in front of others."""
+    able = [case for name, case in ROWS if name == op and needs(case, engine)]
+    for case in able:
+        yield case, Variant(bool(case.sequence), kernel)
+        yield case, Variant(bool(case.sequence))
+    yield from in_formats(able, kernel)
+    for _, case in ROWS:
+        yield from ((case, variant) for variant in variants_of(engine, case))

@@ -1,0 +1,50 @@
+"""Products of compressed weights: every kernel, type and grouping."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.ops.matmul.kernels.cpu import tiles_per_item
+from clinfer.runtime.engine import Engine
+from tests.candidates import candidates_of
+from tests.ops.case_runner import is_unsupported
+from tests.ops.compressed import Weights, check
+
+
+@pytest.mark.parametrize("kind, zero_point, transpose", [
+    ("u8", "u8", True), ("i8", None, False), ("u4", "u4", True), ("i4", "f16", False)])
+def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_point: str | None,
+                      transpose: bool) -> None:
+    weights = Weights.random(rng, kind, (75, 41), 3, transpose, zero_point=zero_point, bias=True)
+    tried = 0
+    chosen = check(engine, rng, weights, transpose, (1, 7, 30, 21), with_epilogue=True)
+    for kernel in candidates_of(chosen, "product"):
+        try:
+            check(engine, rng, weights, transpose, (1, 7, 30, 21), kernel, with_epilogue=True)
+        except ClinferError as error:
+            if not is_unsupported(error):
+                raise
+            continue
+        tried += 1
+    assert tried > 1
+
+
+@pytest.mark.parametrize("shape, groups", [((150, 41), 1), ((450, 64), 2), ((300, 7), 150), ((33, 5), 33)], ids=str)
+def test_groupings(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], groups: int) -> None:
+    weights = Weights.random(rng, "u4", shape, groups, True, "f32", zero_point="u8")
+    check(engine, rng, weights, True, (3, 1, 16, 2))
+
+
+def test_many_blocks(engine: Engine, rng: np.random.Generator) -> None:
+    """Groups that cross the border of a block of the inner axis, and more rows than one work-item computes."""
+    check(engine, rng, Weights.random(rng, "i4", (2100, 33), 6, True, zero_point="f16"), True, (130, 1, 21))
+
+
+def test_work_items_share_many_rows_on_many_cores() -> None:
+    assert tiles_per_item(1000, 24, 2) == 16 and tiles_per_item(10, 24, 64) == 1
+    assert tiles_per_item(37, 24, 32) == 7 and tiles_per_item(37, 64, 2) == 13 and tiles_per_item(0, 1, 1) == 1
+
+
+def test_f16(engine: Engine, rng: np.random.Generator) -> None:
+    check(engine, rng, Weights.random(rng, "i4", (96, 40), 3, True), True, (1, 9), kind="f16")

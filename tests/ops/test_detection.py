@@ -1,0 +1,79 @@
+"""Detection on boxes that overlap as those of detectors do, compared with OpenVINO's CPU plugin."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from openvino.utils.node_factory import NodeFactory
+
+from clinfer.runtime.engine import Engine
+from tests.network.running import network_of
+from tests.ops.case_runner import execute
+from tests.oracle import CpuPlugin, assert_close, ov
+
+SORTS = ("score", "classid")
+MATRIX = ({}, {"decay_function": "gaussian", "gaussian_sigma": 1.5}, {"nms_top_k": 9, "keep_top_k": 11},
+          {"background_class": 1, "post_threshold": 0.3}, {"normalized": False})
+MULTICLASS = ({}, {"nms_eta": 0.9, "iou_threshold": 0.8}, {"nms_top_k": 9, "keep_top_k": 11}, {"background_class": 0},
+              {"normalized": False})
+SIZES = ((2, 3, 30), (2, 3, 1), (2, 3, 0), (1, 3, 100), (2, 3, 30))
+
+
+def boxes_around_centres(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
+    """Boxes around few centres."""
+    centres = rng.integers(1, 4, (*shape, 2)) / 4 + rng.normal(0, 0.03, (*shape, 2))
+    sides = rng.uniform(0.1, 0.3, (*shape, 2))
+    return (np.concatenate([centres - sides / 2, centres + sides / 2], -1) * scale).astype(np.float32)
+
+
+def _model(op: str, opset: str, **attributes: object) -> ov.Model:
+    inputs = [ov.op.Parameter(ov.Type.f32, ov.PartialShape(shape)) for shape in ([-1, -1, 4], [-1, 3, -1])]
+    node = NodeFactory(opset).create(op, [p.output(0) for p in inputs], attributes)
+    return ov.Model([ov.op.Result(node.output(i)) for i in range(3)], inputs)
+
+
+def _compare(engine: Engine, model: ov.Model, rng: np.random.Generator, scale: float) -> None:
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    for pictures, classes, boxes in SIZES:
+        given = [boxes_around_centres(rng, pictures, boxes, scale=scale),
+                 rng.random((pictures, classes, boxes), np.float32)]
+        found = execute(network, given)
+        if not boxes:
+            assert [a.shape for a in found] == [(0, 6), (0, 1), (pictures,)]
+            assert not found[2].any()
+            continue
+        for number, (actual, expected) in enumerate(zip(found, oracle(given), strict=True)):
+            assert_close(actual, expected, 1e-4, f"output {number} of {boxes} boxes")
+
+
+@pytest.mark.parametrize("attributes", MATRIX, ids=str)
+@pytest.mark.parametrize("sort, across", [*itertools.product(SORTS, (False, True))])
+def test_matrix_nms(engine: Engine, rng: np.random.Generator, attributes: dict[str, object], sort: str,
+                    across: bool) -> None:
+    model = _model("MatrixNms", "opset8", sort_result_type=sort, sort_result_across_batch=across, score_threshold=0.2,
+                   **attributes)
+    _compare(engine, model, rng, 1.0 if attributes.get("normalized", True) else 100.0)
+
+
+@pytest.mark.parametrize("attributes", MULTICLASS, ids=str)
+@pytest.mark.parametrize("sort, across", [*itertools.product(SORTS, (False, True))])
+def test_multiclass_nms(engine: Engine, rng: np.random.Generator, attributes: dict[str, object], sort: str,
+                        across: bool) -> None:
+    options = {"iou_threshold": 0.4, "score_threshold": 0.2, **attributes}
+    model = _model("MulticlassNms", "opset9", sort_result_type=sort, sort_result_across_batch=across, **options)
+    _compare(engine, model, rng, 1.0 if attributes.get("normalized", True) else 100.0)
+
+
+def test_multiclass_nms_of_pictures_behind_each_other(engine: Engine, rng: np.random.Generator) -> None:
+    inputs = [ov.op.Parameter(kind, ov.PartialShape(shape)) for kind, shape in (
+        (ov.Type.f32, [3, -1, 4]), (ov.Type.f32, [3, -1]), (ov.Type.i64, [-1]))]
+    node = NodeFactory("opset9").create("MulticlassNms", [p.output(0) for p in inputs], {
+        "iou_threshold": 0.4, "score_threshold": 0.2, "sort_result_type": "classid", "keep_top_k": 9})
+    model = ov.Model([ov.op.Result(node.output(i)) for i in range(3)], inputs)
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    for counts in ((20, 30), (7,), (1, 40, 9)):
+        total = sum(counts)
+        given = [boxes_around_centres(rng, 3, total), rng.random((3, total), np.float32), np.array(counts)]
+        for number, (actual, expected) in enumerate(zip(execute(network, given), oracle(given), strict=True)):
+            assert_close(actual, expected, 1e-4, f"output {number} of {counts} boxes")

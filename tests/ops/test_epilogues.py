@@ -1,0 +1,72 @@
+"""Rows of the operations whose kernels apply fused operations, each with a random chain of element-wise operations
+behind it.
+
+Every kernel meets some of its rows, static or as a sequence of shapes, in a random layout or with padding.
+"""
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.operation import Case
+from clinfer.runtime.engine import Engine
+from tests.candidates import candidates_of, candidates_of_op
+from tests.deferring import Selection
+from tests.ops.case_runner import PADDED, ModelOf, Variant, is_unsupported, needs, run_case, topology_of
+from tests.ops.epilogues import HOSTS, float_rows, fused_model
+from tests.oracle import parameter_specs
+from tests.seeds import FULL, seed_of
+
+ROWS_PER_KERNEL = 8 if FULL else 1
+LAYOUTS = {4: ("byxf", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
+
+
+def _kernels(op_name: str) -> list[str]:
+    """Those of an operation, but for the one that writes 4-bit integers: fused operations compute floats."""
+    return [kernel for kernel in candidates_of_op(op_name) if kernel != "convert_nibbles"]
+
+
+@pytest.mark.parametrize("op, kernel", [(op, kernel) for op in HOSTS for kernel in _kernels(op)])
+def test_a_kernel_applies_fused_operations(engine: Engine, op: str, kernel: str) -> None:
+    """In each configuration that it has for some row."""
+    chance, selection = random.Random(f"{seed_of(kernel)}{kernel}"), Selection(engine)
+    build = partial(fused_model, f"{seed_of(kernel)}")
+    done: Counter[str] = Counter()
+    rows = float_rows(import_module(f"clinfer.ops.{op}.cases").CASES)
+    for case in chance.sample(rows, len(rows)):
+        if not needs(case, engine):
+            continue
+        layout = chance.choice(["", PADDED, *_layouts(case)])
+        variant = Variant(bool(case.sequence) and chance.random() < 0.7, "", layout)
+        program = selection.program(topology_of(case, variant, build), variant.options())
+        for name in candidates_of(program, kernel=kernel):
+            if done[name] < ROWS_PER_KERNEL:
+                done[name] += _runs(engine, case, replace(variant, kernel=name), build)
+    if not done.total():
+        pytest.skip("the device cannot run this kernel")
+
+
+def _layouts(case: Case) -> list[str]:
+    return [name for rank in {len(shape) for shape, _ in parameter_specs(case)} for name in LAYOUTS.get(rank, ())]
+
+
+def _runs(engine: Engine, case: Case, variant: Variant, build: ModelOf) -> bool:
+    """Run a row; False if the kernel refuses it. The chain must be fused, all of it."""
+    try:
+        program = run_case(engine, case, variant, build)
+    except ClinferError as error:
+        if not is_unsupported(error) or "applies no fused operations" in str(error):
+            raise
+        return False
+    host = next(node.primitive for node in program.nodes if node.primitive.id == "node")
+    left = [node.primitive.id for node in program.nodes if node.kind == "kernel"
+            and isinstance(node.primitive, Eltwise) and node.primitive.mode != case.op]
+    assert host.fused_ops and not left, f"{case.name} {variant} seed {seed_of(case.name)}: not fused: {left}"
+    return True

@@ -1,0 +1,64 @@
+"""Interpolation beside formulas of its own: antialiased linear, which the CPU plugin computes without the filter, and
+Pillow's cubic filter."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.base.element_type import ElementType
+from clinfer.ops.interpolate import Interpolate
+from clinfer.runtime.engine import Engine
+from clinfer.topology import Constant, Input, Topology
+from tests.network.running import network_of
+from tests.ops.case_runner import execute
+from tests.oracle import assert_close
+
+_I64 = ElementType.of("i64")
+
+
+def _filter(length: int, resized: int) -> np.ndarray:
+    """[resized, length] weights of a triangle as wide as two input steps per output element."""
+    scale = resized / length
+    places = (np.arange(resized) + 0.5) / scale - 0.5
+    weights = np.maximum(1 - np.abs(scale * (places[:, None] - np.arange(length))), 0)
+    return weights / weights.sum(1, keepdims=True)
+
+
+def test_downsizing_with_antialias_filters(engine: Engine, rng: np.random.Generator) -> None:
+    topology = Topology(
+        Input("x", shape=(2, 3, 16, 15), element_type=ElementType.of("f32")),
+        Constant("sizes", value=np.array([4, 5]), element_type=_I64),
+        Constant("axes", value=np.array([2, 3]), element_type=_I64),
+        Interpolate("resize", ("x", "sizes", "axes"), mode="linear", antialias=True))
+    data = rng.standard_normal((2, 3, 16, 15)).astype(np.float32)
+    (result,) = execute(network_of(engine, topology), [data])
+    expected = np.einsum("bfyx,Yy,Xx->bfYX", data, _filter(16, 4), _filter(15, 5)).astype(np.float32)
+    assert_close(result, expected, 1e-5)
+
+
+def _pillow_cubic(length: int, resized: int) -> np.ndarray:
+    """[resized, length] weights of Pillow's resize with BICUBIC, as PyTorch's antialiased bicubic has them: Keys' cubic
+    with a = -0.5, as wide as two steps of the coarser side, cut at the edges and scaled to the sum 1."""
+    a, step = -0.5, length / resized
+    support, weights = 2 * max(step, 1.0), np.zeros((resized, length))
+    for row, centre in zip(weights, (np.arange(resized) + 0.5) * step, strict=True):
+        taps = np.arange(max(int(centre - support + 0.5), 0), min(int(centre + support + 0.5), length))
+        d = np.abs(taps - centre + 0.5) / max(step, 1.0)
+        near, far = ((a + 2) * d - (a + 3)) * d * d + 1, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+        row[taps] = np.where(d < 1, near, np.where(d < 2, far, 0))
+    return weights / weights.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("cube_coeff", [-0.75, -0.5, -1.0])
+@pytest.mark.parametrize("resized", [(4, 5), (40, 7), (16, 33)])
+def test_pillows_cubic_filter_is_its_own(engine: Engine, rng: np.random.Generator, cube_coeff: float,
+                                         resized: tuple[int, int]) -> None:
+    topology = Topology(
+        Input("x", shape=(2, 3, 16, 15), element_type=ElementType.of("f32")),
+        Constant("sizes", value=np.array(resized), element_type=_I64),
+        Constant("axes", value=np.array([2, 3]), element_type=_I64),
+        Interpolate("resize", ("x", "sizes", "axes"), mode="bicubic_pillow", cube_coeff=cube_coeff))
+    data = rng.standard_normal((2, 3, 16, 15)).astype(np.float32)
+    (result,) = execute(network_of(engine, topology), [data])
+    rows, columns = _pillow_cubic(16, resized[0]), _pillow_cubic(15, resized[1])
+    assert_close(result, np.einsum("bfyx,Yy,Xx->bfYX", data, rows, columns).astype(np.float32), 1e-5)

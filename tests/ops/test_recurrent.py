@@ -1,0 +1,41 @@
+"""Lengths of sequences that come at run time, with a number of steps that is dynamic."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.ops.operation import Case
+from clinfer.ops.recurrent.cases import CASES
+from clinfer.runtime.engine import Engine
+from tests.ops.case_runner import execute
+from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
+
+ROWS = [case for case in CASES if case.op.endswith("Sequence")]
+
+
+@pytest.mark.parametrize("case", ROWS, ids=[case.name for case in ROWS])
+def test_lengths_at_run_time(engine: Engine, rng: np.random.Generator, case: Case) -> None:
+    """The oracle is static in each shape: it leaves lengths alone where the number of steps is dynamic."""
+    number = next(i for i, given in enumerate(case.inputs) if getattr(given, "dtype", None) == np.int32)
+    batch = case.inputs[number].shape
+    inputs = (*case.inputs[:number], (batch, "i32"), *case.inputs[number + 1:])
+    base = tuple(shape for shape, _ in parameter_specs(case))
+    (rows, _, size), *states = base
+    sequence = tuple(((rows, steps, size), *states) for steps in (8, 1, 21))
+    dynamic = replace(case, inputs=inputs, sequence=tuple((*shapes, batch) for shapes in sequence))
+    program = compile_topology(engine, to_topology(build_model(dynamic, True)).topology, OpenVinoShapeInference())
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    for shapes in (base, *sequence, base):
+        lengths = rng.integers(1, shapes[0][1] + 1, batch, dtype=np.int32)
+        given = random_inputs(case, shapes, rng)
+        static = [(shape, kind) for shape, (_, kind) in zip(shapes, parameter_specs(case), strict=True)]
+        fixed = replace(case, inputs=(*static, lengths, *case.inputs[number + 1:]), sequence=())
+        actual = execute(network, [*given, lengths])
+        for got, wanted in zip(actual, CpuPlugin(build_model(fixed, False))(given), strict=True):
+            assert_close(got, wanted, TOLERANCE["f32"], f"{case.name} {shapes} lengths {lengths}")

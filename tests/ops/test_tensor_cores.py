@@ -1,0 +1,170 @@
+"""Products and attention on tensor cores: every tile, over shapes that leave borders, against NumPy."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.ops.shared.tensor_cores import TILES, Tile
+from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+from tests.ops.case_runner import execute
+from tests.oracle import assert_close
+
+TOLERANCE = 2e-3
+"""Operands and results of f16, sums in float: what rounding the result takes, and a little."""
+Shape = tuple[int, ...]
+
+
+@pytest.fixture(autouse=True)
+def has_tensor_cores(engine: Engine) -> None:
+    if not engine.capabilities.tensor_cores:
+        pytest.skip("the device has no tensor cores")
+
+
+def _network(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
+    """The network of a model; `kernel` is forced for the layer named "tiled"."""
+    options = BuildOptions({"tiled": ("", kernel)} if kernel else {})
+    program = compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference(), options)
+    return Network(program, engine.create_stream(), OpenVinoShapeInference())
+
+
+def _kernels(program: Program) -> set[str]:
+    return {implementation.name for node in program.nodes for implementation in node.implementations}
+
+
+def _random(rng: np.random.Generator, shape: Shape) -> np.ndarray:
+    return rng.uniform(-1, 1, shape).astype(np.float16)
+
+
+def _size(rng: np.random.Generator, most: int, aligned: bool) -> int:
+    """A size; aligned: one of rows that are copied in chunks."""
+    return 8 * int(rng.integers(1, most // 8 + 1)) if aligned else int(rng.integers(1, most + 1))
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("along_k", [False, True])
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng: np.random.Generator) -> None:
+    """relu(x @ w + bias) + other, for any number of rows, in one network."""
+    from openvino import opset13 as op
+    depth, columns = _size(rng, 400, aligned), _size(rng, 300, aligned)
+    weights = _random(rng, (columns, depth) if along_k else (depth, columns))
+    bias, batches = _random(rng, (columns,)), int(rng.integers(1, 4))
+    x = op.parameter([batches, -1, depth], ov.Type.f16)
+    other = op.parameter([batches, -1, columns], ov.Type.f16)
+    product = op.add(op.matmul(x, op.constant(weights), False, along_k, name="tiled"), op.constant(bias))
+    model = ov.Model([op.add(op.relu(product), other)], [x, other], "product")
+    network = _network(engine, model, f"matmul_mma_{tile}")
+    assert f"matmul_mma_{tile}" in _kernels(network.program)
+    right = (weights.T if along_k else weights).astype(np.float64)
+    for rows in (int(rng.integers(1, 300)), 1, int(rng.integers(1, 300))):
+        given = [_random(rng, (batches, rows, depth)), _random(rng, (batches, rows, columns))]
+        expected = np.maximum(given[0].astype(np.float64) @ right + bias, 0) + given[1]
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
+                     f"{batches}x{rows}x{depth} by {right.shape}")
+
+
+@pytest.mark.parametrize("along_k", [False, True])
+def test_products_of_batches(engine: Engine, along_k: bool, rng: np.random.Generator) -> None:
+    """Both sides dynamic, the left one stretched over a batch; their rows are aligned or not."""
+    from openvino import opset13 as op
+    x, y = op.parameter([-1, 1, -1, -1], ov.Type.f16), op.parameter([1, -1, -1, -1], ov.Type.f16)
+    network = _network(engine, ov.Model([op.matmul(x, y, False, along_k)], [x, y], "product"))
+    for depth in (64, 40, 37, 8, 200):
+        a, b, rows, columns = rng.integers(1, 4), rng.integers(1, 4), rng.integers(1, 90), rng.integers(1, 90)
+        given = [_random(rng, (a, 1, rows, depth)),
+                 _random(rng, (1, b, columns, depth) if along_k else (1, b, depth, columns))]
+        right = given[1].astype(np.float64)
+        expected = given[0].astype(np.float64) @ (right.swapaxes(-1, -2) if along_k else right)
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE, f"depth {depth}")
+
+
+def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray | None,
+               causal: bool) -> np.ndarray:
+    query, key, value = (x.astype(np.float64) for x in (query, key, value))
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    elif mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ value
+
+
+@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
+@pytest.mark.parametrize("depth, width", [(64, 64), (32, 40), (80, 128), (8, 8), (13, 51)])
+def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
+    from openvino import opset13 as op
+    inputs = [op.parameter([-1, 3, -1, size], ov.Type.f16) for size in (depth, depth, width)]
+    if masked in ("added", "boolean"):
+        inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f16))
+    attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal")
+    network = _network(engine, ov.Model([attention], inputs, "attention"))
+    assert any(name.startswith("sdpa_mma") for name in _kernels(network.program))
+    for batch, queries, keys in ((2, 70, 70), (1, 1, 200), (1, 129, 64), (2, 5, 3)):
+        keys = queries if masked == "causal" else keys
+        given = [_random(rng, (batch, 3, rows, size)) * 3
+                 for rows, size in ((queries, depth), (keys, depth), (keys, width))]
+        if len(inputs) == 4:
+            mask = _random(rng, (batch, 1, queries, keys)) if masked == "added" else rng.random(
+                (batch, 1, queries, keys)) < 0.7
+            mask[..., 0] = 1
+            given.append(mask)
+        expected = _attention(*given[:3], given[3] if len(given) == 4 else None, masked == "causal")
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
+                     f"{batch} x {queries} queries x {keys} keys")
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+@pytest.mark.parametrize("filter_y, filter_x, stride, dilation", [
+    (1, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 1), (1, 5, 1, 2), (1, 1, 2, 1)])
+def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, stride: int, dilation: int,
+                      rng: np.random.Generator) -> None:
+    """relu(conv(x) + bias) + other over pictures of any size, in one network; PyTorch's formula in NumPy."""
+    from openvino import opset13 as op
+    channels, outputs = _size(rng, 150, True), _size(rng, 150, False)
+    weights, bias = _random(rng, (outputs, channels, filter_y, filter_x)), _random(rng, (1, outputs, 1, 1))
+    pad = [filter_y // 2, filter_x // 2]
+    x = op.parameter([-1, channels, -1, -1], ov.Type.f16)
+    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, [dilation] * 2, name="tiled")
+    other = op.parameter([-1, outputs, -1, -1], ov.Type.f16)
+    result = op.add(op.relu(op.add(convolved, op.constant(bias))), other)
+    network = _network(engine, ov.Model([result], [x, other], "convolution"), f"convolution_mma_{tile}")
+    assert f"convolution_mma_{tile}" in _kernels(network.program)
+    for batch, height, width in ((1, 9, 14), (3, 12, 11), (2, 20, 31)):
+        data = _random(rng, (batch, channels, height, width))
+        expected = _convolution(data, weights, stride, pad, dilation) + bias
+        added = _random(rng, expected.shape)
+        assert_close(execute(network, [data, added])[0].astype(np.float64), np.maximum(expected, 0) + added, TOLERANCE,
+                     f"{data.shape} by {weights.shape}")
+
+
+def _convolution(data: np.ndarray, weights: np.ndarray, stride: int, pad: list[int], dilation: int) -> np.ndarray:
+    data = np.pad(data.astype(np.float64), ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
+    _, _, *filters = weights.shape
+    height, width = ((size - dilation * (taps - 1) - 1) // stride + 1
+                     for size, taps in zip(data.shape[2:], filters, strict=True))
+    return sum(np.einsum("bchw,oc->bohw",
+                         data[:, :, y * dilation:y * dilation + (height - 1) * stride + 1:stride,
+                              x * dilation:x * dilation + (width - 1) * stride + 1:stride],
+                         weights[:, :, y, x].astype(np.float64))
+               for y in range(filters[0]) for x in range(filters[1]))
+
+
+def test_the_same_input_gives_the_same_bits(engine: Engine, rng: np.random.Generator) -> None:
+    from openvino import opset13 as op
+    x = op.parameter([4, 200, 256], ov.Type.f16)
+    weights = op.constant(_random(rng, (256, 256)))
+    heads = [op.transpose(op.reshape(op.matmul(x, weights, False, True), [4, 200, 4, 64], False), [0, 2, 1, 3])
+             for _ in range(3)]
+    network = _network(engine, ov.Model([op.scaled_dot_product_attention(*heads)], [x], "attention"))
+    given = _random(rng, (4, 200, 256))
+    first = execute(network, [given])[0]
+    for _ in range(5):
+        assert np.array_equal(execute(network, [given])[0], first)
