@@ -129,14 +129,17 @@ def test_networks_of_a_program_share_results(engine: Engine, rng: np.random.Gene
 def test_neighbouring_rows_share_a_task(engine: Engine, rng: np.random.Generator,
                                             background: Specialiser) -> None:
     x = ops.parameter([-1, 40], np.float32)
-    model = ov.Model([ops.matmul(x, ops.constant(rng.standard_normal((40, 64)).astype(np.float32)), False, False)], [x])
+    product = ops.matmul(x, ops.constant(rng.standard_normal((40, 64)).astype(np.float32)), False, False)
+    # Weights of such size leave memory for a copy of the first ones in the format of another kernel.
+    spare = ops.matmul(product, ops.constant(rng.standard_normal((64, 64 * 16)).astype(np.float32)), False, False)
+    model = ov.Model([product, spare], [x])
     program = program_of(engine, model)
     network, oracle = network_of(program), CpuPlugin(model)
     shapes = [(rows, 40) for rows in range(17, 25)]
     for _ in range(2):
         run_all(network, oracle, shapes, rng)
         assert background.wait(120)
-    assert FakeHelper.trials <= len(program.nodes[-1].implementations) + 1
+    assert FakeHelper.trials <= sum(len(node.implementations) + 1 for node in program.nodes if node.implementations)
     for _ in range(8):
         run_all(network, oracle, shapes, rng)
     assert sum(bool(special_launches(network, plan)) for plan in seen(network)) > 1
