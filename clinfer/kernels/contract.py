@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -58,8 +58,8 @@ class Problem:
     fused_inputs: tuple[Layout, ...] = ()
 
     @classmethod
-    def of(cls, primitive: Primitive, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...],
-           capabilities: Capabilities, values: Mapping[int, np.ndarray]) -> Self:
+    def of(cls: type[P], primitive: Primitive, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...],
+           capabilities: Capabilities, values: Mapping[int, np.ndarray]) -> P:
         """The problem of a primitive with all its inputs, those of its fused operations included."""
         own = primitive.own_input_count
         return cls(primitive, inputs[:own], outputs, capabilities, values, inputs[own:])
@@ -103,7 +103,7 @@ class Problem:
         """Whether the device is a CPU."""
         return self.capabilities.device_type == "CPU"
 
-    def in_formats(self, formats: Formats) -> Self:
+    def in_formats(self: P, formats: Formats) -> P:
         """The problem with every tensor in the given formats (a changed format drops padding); what fused operations
         read follows the output."""
         inputs = tuple(x if x.format == f else replace(x, format=f, padding=NO_PADDING)
@@ -112,7 +112,7 @@ class Problem:
         fused_ops = tuple(fused_layout(x, outputs[0]) for x in self.fused_inputs)
         return replace(self, inputs=inputs, outputs=outputs, fused_inputs=fused_ops)
 
-    def with_shapes(self, other: Problem) -> Self:
+    def with_shapes(self: P, other: Problem) -> P:
         """The problem with the shapes and values of another one of the same primitive."""
         def shaped(own: tuple[Layout, ...], others: tuple[Layout, ...]) -> tuple[Layout, ...]:
             return tuple(x.with_shape(y.shape) for x, y in zip(own, others, strict=True))
