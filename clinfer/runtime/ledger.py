@@ -8,7 +8,7 @@ from clinfer.base.tracing import log
 from clinfer.runtime.memory_types import ALLOCATION_TYPES, HOST_TYPE, AllocationType, MemoryLimits
 
 
-class Alias:
+class Share:
     """Bytes of a ledger that one allocation counts for, until they are given back or nobody refers to this."""
 
     __slots__ = ("_ledger",)
@@ -67,9 +67,9 @@ class MemoryLedger:
             self._sum()
             return self._current if self.limits.is_unified else self._current - self._held[HOST_TYPE]
 
-    def reserve(self, nbytes: int, what: str, allocation_type: AllocationType) -> Alias:
+    def reserve(self, nbytes: int, what: str, allocation_type: AllocationType) -> Share:
         """Count an allocation that is about to be made; an error, and nothing counted, beyond a limit."""
-        share = Alias(self)
+        share = Share(self)
         with self.lock:
             self._sum()
             self._check(nbytes, what, allocation_type)
@@ -82,7 +82,7 @@ class MemoryLedger:
             self._tell("Allocate", nbytes, allocation_type)
         return share
 
-    def _give_back(self, share: Alias) -> None:
+    def _give_back(self, share: Share) -> None:
         with self.lock:
             self._sum()
             if id(share) not in self._shares:
