@@ -271,8 +271,12 @@ class Candidate:
     @cached_property
     def name(self) -> str:
         """The kernel's name, with that of the configuration if it has one."""
-        config = "" if self.config is None else str(self.config)
-        return f"{self.kernel.name}_{config}" if config else self.kernel.name
+        return f"{self.kernel.name}_{self.config_text}" if self.config_text else self.kernel.name
+
+    @property
+    def config_text(self) -> str:
+        """The name of the configuration; empty where there is but one."""
+        return "" if self.config is None else str(self.config)
 
     def supports(self, problem: Problem) -> str | None:
         """None, or why it cannot compute a problem in its formats."""

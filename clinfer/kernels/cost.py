@@ -10,8 +10,6 @@ from clinfer.runtime.ceilings import Ceilings
 
 CACHED_BYTES = 8 << 20
 """So many bytes of what a kernel moves are in a cache, because they were used just before or are used again."""
-
-
 REORDER_FLOPS = 12.0
 """Operations in the time of which a reorder moves a byte on a CPU, that of finding each element's place above all."""
 

@@ -49,7 +49,7 @@ class Selection:
     The first is the fastest for the usual sizes; of several, each shape takes the fastest that accepts it, and one of
     them accepts every shape. `rejected` pairs the name of every other candidate with the reason. `costs`: the
     nanoseconds of every candidate that supports the primitive and accepts likely sizes, fastest first. `why`: what the
-    first one was chosen for; `is_forced`: by a demand. `loss`: the nanoseconds by which it is slower than the fastest.
+    first one was chosen for; `is_forced`: by a demand. `cost`: its nanoseconds for the usual sizes.
     """
 
     candidates: tuple[Candidate, ...]

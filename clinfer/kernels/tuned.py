@@ -34,12 +34,7 @@ def variant_of(candidate: Candidate, problem: Problem, is_baked: bool = False) -
     """How a candidate computes a problem that is in its formats."""
     layouts = problem.inputs + problem.outputs
     formats = "" if all(x.format.is_planar for x in layouts) else " ".join(x.format.name for x in layouts)
-    return Variant(candidate.kernel.name, config_text(candidate), formats, is_baked)
-
-
-def config_text(candidate: Candidate) -> str:
-    """The configuration as tables name it."""
-    return "" if candidate.config is None else str(candidate.config)
+    return Variant(candidate.kernel.name, candidate.config_text, formats, is_baked)
 
 
 def corrected(estimate: float, candidate: Candidate, problem: Problem) -> float:
@@ -81,7 +76,7 @@ def wrong_results(candidate: Candidate, problem: Problem, reference: Kernel[Any,
         return None
     operation = type(problem.primitive).__name__
     return database_of(problem.capabilities.hardware).why_wrong(operation, candidate.kernel.name,
-                                                                config_text(candidate))
+                                                                candidate.config_text)
 
 
 def refuse_unknown(table: KernelTable, problem: Problem) -> None:
@@ -90,7 +85,7 @@ def refuse_unknown(table: KernelTable, problem: Problem) -> None:
     if database is None or not database.knows(type(problem.primitive).__name__):
         return
     names = {kernel.name for kernel in table.kernels}
-    known = {(candidate.kernel.name, config_text(candidate)) for candidate in table.candidates(problem)}
+    known = {(candidate.kernel.name, candidate.config_text) for candidate in table.candidates(problem)}
     subject = subject_of(problem)
     for variant in sorted(database.variants(subject)):
         if variant[:2] not in known:

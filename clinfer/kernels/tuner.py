@@ -14,7 +14,7 @@ from clinfer.kernels.contract import BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.selector import is_able
-from clinfer.kernels.tuned import config_text, subject_of, variant_of, wrong_results
+from clinfer.kernels.tuned import subject_of, variant_of, wrong_results
 from clinfer.runtime.helper import Helper
 from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult
 from clinfer.tuning.database import database_of, today
@@ -173,7 +173,7 @@ def keep_result(candidates: Sequence[Implementation], problem: Problem, result: 
 
 
 def _wrong(candidate: Candidate, problem: Problem, why: str) -> WrongKernel:
-    return WrongKernel(type(problem.primitive).__name__, candidate.kernel.name, config_text(candidate), why, today())
+    return WrongKernel(type(problem.primitive).__name__, candidate.kernel.name, candidate.config_text, why, today())
 
 
 def _entry(implementation: Implementation, problem: Problem, measured: float, driver: str, is_alone: bool) -> Entry:

@@ -1,8 +1,8 @@
 """Chooses the formats in which the nodes of a graph work, so that reorders move as little as possible.
 
-A node has *ways* to work, each on other formats. Going forward, every way gets the time that it costs together with
+A node has layout candidates, each of other formats. Going forward, every one gets the time that it costs together with
 all that comes before it: that of its kernel, and of reorders of its inputs. Where several nodes read a tensor, each
-carries its share of what came before. Going back, every node takes the way that costs least, now that it is known in
+carries its share of what came before. Going back, every node takes the one that costs least, now that it is known in
 which formats its readers want the result. For chains and trees this is the least that there is.
 """
 from __future__ import annotations
@@ -46,12 +46,16 @@ def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> 
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
     samples = [Sample(graph, context, *sizes) for sizes in SAMPLE_SIZES[:1 if is_static else None]]
     for node in graph:
-        candidates[node.id] = (list(_candidates(graph, node, context, candidates, samples)) if node.id in launching else
-                         [LayoutCandidate(tuple(None if node.primitive.reads_shapes_only else plain(layout)
-                                    for layout in graph.input_layouts(node)), node.layouts)])
+        candidates[node.id] = (list(_candidates(graph, node, context, candidates, samples))
+                               if node.id in launching else [_without_kernels(graph, node)])
     if any(len(found) > 1 for found in candidates.values()):
         return _Choice(graph, context, candidates, samples[0]).made()
     return {id: only for id, (only,) in candidates.items()}
+
+
+def _without_kernels(graph: Graph, node: Node) -> LayoutCandidate:
+    wanted = (None if node.primitive.reads_shapes_only else plain(layout) for layout in graph.input_layouts(node))
+    return LayoutCandidate(tuple(wanted), node.layouts)
 
 
 def problem_of(graph: Graph, node: Node, context: BuildContext,
@@ -63,8 +67,8 @@ def problem_of(graph: Graph, node: Node, context: BuildContext,
 
 
 def _candidates(graph: Graph, node: Node, context: BuildContext, candidates: Mapping[str, Sequence[LayoutCandidate]],
-          samples: Sequence[Sample]) -> Iterator[LayoutCandidate]:
-    """The ways of a node that launches kernels, given those of what it reads."""
+                samples: Sequence[Sample]) -> Iterator[LayoutCandidate]:
+    """The layout candidates of a node that launches kernels, given those of what it reads."""
     found: dict[tuple[object, ...], LayoutCandidate] = {}
     judged: Judged = {}
     table, forced = kernels_of(node.primitive), context.options.forced(node.id)
@@ -93,7 +97,8 @@ def _givens(offered: Sequence[Mapping[Layout, None]]) -> Iterator[tuple[Layout, 
 
 
 class _Choice:
-    """The two ways through a graph; `costs` has the nanoseconds of each way of a node, with all before it."""
+    """The two ways through a graph; `costs` has the nanoseconds of each layout candidate of a node, with all
+    before it."""
 
     def __init__(self, graph: Graph, context: BuildContext, candidates: Mapping[str, Sequence[LayoutCandidate]],
                  sample: Sample) -> None:
@@ -107,7 +112,7 @@ class _Choice:
         self._sizes: dict[tuple[Port, Format, Padding], int] = {}
 
     def made(self) -> dict[str, LayoutCandidate]:
-        """The way of each node."""
+        """The layout candidate of each node."""
         nodes = list(self._graph)
         for node in nodes:
             self._costs[node.id] = [

@@ -1,4 +1,4 @@
-"""Test rows of the sdpa room."""
+"""Cases of attention."""
 from __future__ import annotations
 
 from clinfer.ops.operation import Case
