@@ -12,7 +12,7 @@ from clinfer.base.layout import Layout
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.ledger import Alias
+from clinfer.runtime.ledger import Share
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
@@ -146,7 +146,7 @@ def _allow(patch: pytest.MonkeyPatch, engine: Engine, count: int) -> None:
     """Let the engine make that many allocations and no more."""
     reserve, left = engine.ledger.reserve, [count]
 
-    def limited(nbytes: int, what: str, allocation_type: str) -> Alias:
+    def limited(nbytes: int, what: str, allocation_type: str) -> Share:
         if not left[0]:
             raise ClinferError("no more memory")
         left[0] -= 1

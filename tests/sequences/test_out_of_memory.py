@@ -14,7 +14,7 @@ import pytest
 import clinfer
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.runtime.device import DeviceInfo
-from clinfer.runtime.ledger import Alias, MemoryLedger
+from clinfer.runtime.ledger import MemoryLedger, Share
 from tests.network.loop_models import run_length, run_length_model
 from tests.oracle import assert_close
 from tests.sequences.models import MEMORY_MODELS, OpenModel, Setting
@@ -61,7 +61,7 @@ class Limit:
 def limit(monkeypatch: pytest.MonkeyPatch) -> Limit:
     made, reserve = Limit(), MemoryLedger.reserve
 
-    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> Alias:
+    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> Share:
         made.check()
         return reserve(ledger, *given, **more)
     monkeypatch.setattr(MemoryLedger, "reserve", limited)
@@ -156,7 +156,7 @@ def test_a_request_that_fails_beside_others(core: clinfer.Core, device: DeviceIn
     reserve, failures, refused = MemoryLedger.reserve, [], []
     alone = threading.local()
 
-    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> Alias:
+    def limited(ledger: MemoryLedger, *given: Any, **more: Any) -> Share:
         alone.count = getattr(alone, "count", 0) + 1
         if getattr(alone, "is_unlucky", False) and alone.count % 3 == 0:
             raise OutOfMemoryError("no more memory")
