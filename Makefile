@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # in which they should begin (tests/scheduling.py).
 PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: setup demo test check test-full fuzz bench clean
+.PHONY: setup demo test check test-full fuzz faults bench clean
 
 setup: $(STAMP)
 
@@ -32,7 +32,11 @@ test-full: setup
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --graphs $(or $(GRAPHS),200) $(if $(SEED),--seed $(SEED)) \
-		$(if $(DEVICE),--device '$(DEVICE)') --processes $(or $(PROCESSES),1)
+		$(if $(DEVICE),--device '$(DEVICE)') --processes $(or $(PROCESSES),1) $(if $(SECONDS),--seconds $(SECONDS))
+
+faults: setup
+	$(BIN)/python -m tests.faults --count $(or $(CASES),1000) $(if $(SEED),--seed $(SEED)) \
+		$(if $(DEVICE),--device '$(DEVICE)') --processes $(or $(PROCESSES),1) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench: setup
 	$(BIN)/python -m bench.compare ppocr_rec

@@ -1,9 +1,10 @@
 """Strikes inferences and compilations with faults and interrupts, and checks what follows them.
 
-`python -m tests.faults --seed N --count N --device CPU.0 --processes P`; `--case JSON` repeats one. Each case compiles
-a model anew, runs it a few times, lets a line, a bytecode or a call of the driver raise (or SIGINT arrive), and
-compares the next inferences, of other shapes too, with NumPy. Crashes and hangs of the child processes are findings.
-Exits with 1 if there are any.
+`python -m tests.faults --seed N --count N --device CPU.0 --processes P --seconds S`; `--case JSON` repeats one. Each
+case compiles a model anew, runs it a few times, lets a line, a bytecode or a call of the driver raise (or SIGINT
+arrive), and compares the next inferences, of other shapes too, with NumPy. Crashes and hangs of the child processes are
+findings. The last line has the totals, also when the time was over or the process was told to end (SIGTERM, Ctrl-C).
+Exits with 1 if there are findings, or if not one case ended.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import secrets
 import sys
 import time
 
+from tests.cores import interrupt_when_terminated
 from tests.faults.campaign import cases, run
 from tests.faults.injection import MODES
 from tests.faults.kinds import KINDS
@@ -26,6 +28,7 @@ def main() -> None:
     parser.add_argument("--device", default="AUTO")
     parser.add_argument("--processes", type=int, default=1, help="child processes at a time (1)")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds after which a case hangs (60)")
+    parser.add_argument("--seconds", type=float, default=None, help="end after this time")
     parser.add_argument("--kind", action="append", default=[], choices=KINDS, help="only such models")
     parser.add_argument("--mode", action="append", default=[], choices=MODES, help="only such faults")
     parser.add_argument("--part", action="append", default=[], choices=("infer", "compile"))
@@ -36,11 +39,14 @@ def main() -> None:
               list(cases(seed, given.count, given.device, given.kind, given.mode, given.part)))
     print(f"seed {seed}, {len(chosen)} cases on {given.device}, {given.processes} processes", flush=True)
     start = time.monotonic()
-    summary = run(chosen, given.processes, given.timeout, tell=True)
-    print(f"{summary}; {time.monotonic() - start:.0f} s")
+    interrupt_when_terminated()
+    summary = run(chosen, given.processes, given.timeout, tell=True, seconds=given.seconds)
     for case, verdict in summary.findings:
         print(f"  {case}: {verdict.finding.strip().splitlines()[0]}")
-    sys.exit(bool(summary.findings))
+    for case, seconds in summary.cut_off:
+        print(f"  cut off after {seconds:.0f} s: {case}")
+    print(f"{summary}; {time.monotonic() - start:.0f} s", flush=True)
+    sys.exit(bool(summary.findings) or not summary.total)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from tests.cores import shares_of_cores
 from tests.faults.injection import MODES, Mode
 from tests.faults.kinds import KINDS
 from tests.faults.trial import Case, Part, Verdict
@@ -36,11 +37,13 @@ def cases(seed: int, count: int, device: str, kinds: Sequence[str] = (), modes: 
 
 @dataclass
 class Summary:
-    """What became of the cases."""
+    """What became of the cases. `cut_off`: those that were under way when the time was over, and for how long."""
 
+    wanted: int = 0
     total: int = 0
     raised: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[Case, Verdict]] = field(default_factory=list)
+    cut_off: list[tuple[Case, float]] = field(default_factory=list)
 
     def add(self, case: Case, verdict: Verdict) -> None:
         """Count a case."""
@@ -52,24 +55,51 @@ class Summary:
 
     def __str__(self) -> str:
         raised = ", ".join(f"{count} raised {name}" for name, count in self.raised.most_common())
-        return f"{self.total} cases: {raised or 'none passed'}; {len(self.findings)} findings"
+        return f"{self.total} of {self.wanted} cases: {raised or 'none passed'}; {len(self.findings)} findings"
+
+
+class CutOff(Exception):
+    """The time is over."""
 
 
 class Child:
-    """A process that carries out cases; it is replaced when it crashes or hangs."""
+    """A process that carries out cases, kept to some of the processor's cores if these are given; it is replaced when
+    it crashes or hangs. Every case raises CutOff once `cut_off` was called, also the one that is under way."""
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
+    def __init__(self, timeout: float, cores: Collection[int] = ()) -> None:
+        self._timeout, self._cores = timeout, cores
         self._process: subprocess.Popen[bytes] | None = None
         self._warm: set[tuple[str, str]] = set()
+        self._is_cut_off = False
+
+    def cut_off(self) -> None:
+        """End the process for good, from any thread."""
+        self._is_cut_off = True
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def judge(self, case: Case) -> Verdict:
         """The verdict of a case."""
-        if self._process is None:
-            self._words = tempfile.TemporaryFile()  # noqa: SIM115
-            self._process = subprocess.Popen([sys.executable, "-m", "tests.faults.trial"], stdin=subprocess.PIPE,
-                                             stdout=subprocess.PIPE, stderr=self._words)
-            self._warm.clear()
+        if self._process is None and not self._is_cut_off:
+            self._start()
+        verdict = None if self._is_cut_off else self._ask(case)
+        if verdict is None or self._is_cut_off:
+            raise CutOff
+        return verdict
+
+    def _start(self) -> None:
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115
+        threads = {"POCL_MAX_PTHREAD_COUNT": str(len(self._cores))} if self._cores else {}
+        # A session of its own: an interrupt from the terminal is not for the process, which would call it a finding.
+        self._process = subprocess.Popen([sys.executable, "-m", "tests.faults.trial"], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, stderr=self._words, start_new_session=True,
+                                         env={**threads, **os.environ})
+        if self._cores:
+            os.sched_setaffinity(self._process.pid, self._cores)
+        self._warm.clear()
+
+    def _ask(self, case: Case) -> Verdict:
         process, key = self._process, (case.kind, case.device)
         assert process.stdin and process.stdout
         try:
@@ -122,31 +152,49 @@ def _line(process: subprocess.Popen[bytes], timeout: float) -> bytes | None:
     return line
 
 
-def run(chosen: Iterable[Case], processes: int, timeout: float, tell: bool = False) -> Summary:
-    """Carry out cases in so many processes."""
-    summary, lock, waiting = Summary(), threading.Lock(), queue.SimpleQueue[Case]()
+def run(chosen: Iterable[Case], processes: int, timeout: float, tell: bool = False,
+        seconds: float | None = None) -> Summary:
+    """Carry out cases in so many processes, or as many as the time allows, or until this thread is interrupted."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    lock, waiting = threading.Lock(), queue.SimpleQueue[Case]()
     for case in chosen:
         waiting.put(case)
+    summary = Summary(waiting.qsize())
 
-    def work() -> None:
-        child = Child(timeout)
+    def work(child: Child) -> None:
         while True:
             try:
                 case = waiting.get_nowait()
             except queue.Empty:
                 child.close()
                 return
-            verdict = child.judge(case)
+            began = time.monotonic()
+            try:
+                verdict = child.judge(case)
+            except CutOff:
+                summary.cut_off.append((case, time.monotonic() - began))
+                child.close()
+                return
             with lock:
                 summary.add(case, verdict)
                 if tell and verdict.finding:
-                    print(f"FINDING {asdict(case)}\n  at {verdict.at}\n{verdict.finding}\n", flush=True)
+                    print(f"FINDING at {verdict.at}: python -m tests.faults --case '{case}'\n{verdict.finding}\n",
+                          flush=True)
                 if tell and summary.total % 200 == 0:
                     print(summary, flush=True)
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(processes)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    children = [Child(timeout, cores) for cores in shares_of_cores(processes)]
+    threads = [threading.Thread(target=work, args=(child,), daemon=True) for child in children]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(None if deadline is None else max(deadline - time.monotonic(), 0))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for child in children:
+            child.cut_off()
+        for thread in threads:
+            thread.join()
     return summary

@@ -17,6 +17,13 @@ def strike(device: DeviceInfo, count: int) -> Summary:
     return run(cases(SEED, count, device.name), 1, TIMEOUT_S)
 
 
+def test_a_campaign_ends_with_its_totals_when_the_time_is_over() -> None:
+    summary = run(cases(SEED, 50, "CPU"), 2, TIMEOUT_S, seconds=0.5)
+    assert summary.total < summary.wanted == 50
+    assert len(summary.cut_off) == 2 and not summary.findings
+    assert str(summary).startswith(f"{summary.total} of 50 cases: ")
+
+
 @pytest.mark.slow
 def test_nothing_is_wrong_after_a_fault(device: DeviceInfo) -> None:
     summary = strike(device, SAMPLE)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -29,15 +30,20 @@ class Answer:
     case: Case | None
 
 
+class CutOff(Exception):
+    """The time is over; says what was under way."""
+
+
 class Child:
     """One process, kept to some of the processor's cores if these are given; another takes its place after it died,
-    was ended or got old."""
+    was ended or got old. Every task raises CutOff once `cut_off` was called, also the one that is under way."""
 
     def __init__(self, device: str, limit: float = LIMIT, cores: Collection[int] = ()) -> None:
         self._device, self._limit, self._cores = device, limit, cores
         self._process: Any = None
         self._pipe: Connection
         self._age = 0
+        self._is_cut_off = False
 
     def draw(self, seed: int) -> Answer:
         """Draw the case of a seed and run it."""
@@ -58,12 +64,22 @@ class Child:
             self._pipe.close()
             self._process = None
 
+    def cut_off(self) -> None:
+        """End the process for good, from any thread."""
+        self._is_cut_off = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def _ask(self, task: tuple[str, Any], case: Case | None) -> Answer:
-        if self._process is None:
+        if self._process is None and not self._is_cut_off:
             self._start()
         self._age += 1
-        at, deadline = "clinfer: begin", time.monotonic() + self._limit
+        began = time.monotonic()
+        at, deadline = "clinfer: begin", began + self._limit
         try:
+            if self._is_cut_off:
+                raise EOFError
             self._pipe.send(task)
             while self._pipe.poll(max(deadline - time.monotonic(), 0)):
                 kind, value = self._pipe.recv()
@@ -79,6 +95,8 @@ class Child:
         except (EOFError, OSError):
             kind = "crash"
         self.close()
+        if self._is_cut_off:
+            raise CutOff(f"{at}, since {time.monotonic() - began:.0f} s")
         who, _, what = at.partition(": ")
         stage = what.split(" ")[0]
         return Answer(Outcome(kind if who == "clinfer" else "oracle", stage, f"{kind}: {at}"), case)
@@ -93,7 +111,8 @@ class Child:
 
 
 def work(pipe: Connection, device: str, cores: Collection[int]) -> None:
-    """The life of a child: tasks in, reports and outcomes out."""
+    """The life of a child: tasks in, reports and outcomes out. Interrupts are the parent's affair."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     network.Planner = CheckedPlanner  # type: ignore[misc]
     if cores:
         os.sched_setaffinity(0, cores)

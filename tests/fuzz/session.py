@@ -2,30 +2,21 @@
 from __future__ import annotations
 
 import collections
-import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cores import shares_of_cores
 from tests.fuzz.case import Case
-from tests.fuzz.children import LIMIT, Child
+from tests.fuzz.children import LIMIT, Child, CutOff
 from tests.fuzz.running import STAGES, Outcome, case_of
 from tests.fuzz.shrinking import shrink
 from tests.fuzz.source import source
 
 CUT_OF_ONE_CAUSE = 3
 """Findings of one kind of error that are cut down; the others are only counted."""
-
-
-def shares_of_cores(processes: int) -> list[Collection[int]]:
-    """The cores for each of several processes, two at least; no choice for a single one."""
-    if processes == 1 or not hasattr(os, "sched_getaffinity"):
-        return [()] * processes
-    cores = sorted(os.sched_getaffinity(0))
-    size = max(2, len(cores) // processes)
-    return [{cores[(number * size + n) % len(cores)] for n in range(size)} for number in range(processes)]
 
 
 @dataclass
@@ -52,45 +43,60 @@ class Session:
         self.counts: collections.Counter[str] = collections.Counter()
         self.operations: collections.Counter[str] = collections.Counter()
         self.oracle: dict[str, int] = {}
+        self.cut_off: dict[int, str] = {}
+        self._wanted = 0
         self._began = time.monotonic()
 
     @property
     def graphs(self) -> int:
         return sum(self.counts.values())
 
-    def run(self, seeds: Iterable[int], processes: int = 1, seconds: float | None = None) -> None:
-        """All seeds, or as many as the time allows."""
+    def run(self, seeds: Sequence[int], processes: int = 1, seconds: float | None = None) -> None:
+        """All seeds, or as many as the time allows; what is under way when it is over, or when this thread is
+        interrupted, is in `cut_off`."""
         deadline = None if seconds is None else time.monotonic() + seconds
-        queue = iter(seeds)
-        failures: list[BaseException] = []
+        self._wanted += len(seeds)
+        queue, failures = iter(seeds), list[BaseException]()
+        children = [Child(self._device, self._limit, cores) for cores in shares_of_cores(processes)]
 
-        def work(cores: Collection[int]) -> None:
+        def work(child: Child) -> None:
             try:
-                self._work(queue, deadline, cores)
+                self._work(queue, child)
             except BaseException as error:
                 failures.append(error)
-        threads = [threading.Thread(target=work, args=(cores,)) for cores in shares_of_cores(processes)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        threads = [threading.Thread(target=work, args=(child,)) for child in children]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(None if deadline is None else max(deadline - time.monotonic(), 0))
+        finally:
+            for child in children:
+                child.cut_off()
+            for thread in threads:
+                thread.join()
         if failures:
             raise failures[0]
 
-    def _work(self, queue: Iterator[int], deadline: float | None, cores: Collection[int]) -> None:
-        child = Child(self._device, self._limit, cores)
+    def _work(self, queue: Iterator[int], child: Child) -> None:
         try:
-            while deadline is None or time.monotonic() < deadline:
+            while True:
                 with self._lock:
                     seed = next(queue, None)
                 if seed is None:
                     return
                 self._one(child, seed)
+        except CutOff:
+            return
         finally:
             child.close()
 
     def _one(self, child: Child, seed: int) -> None:
-        answer = child.draw(seed)
+        try:
+            answer = child.draw(seed)
+        except CutOff as error:
+            self.cut_off[seed] = str(error)
+            raise
         outcome, case = answer.outcome, answer.case
         with self._lock:
             self.counts[outcome.kind] += 1
@@ -103,10 +109,15 @@ class Session:
             is_known = outcome.kind == "error" and self._seen[outcome.skeleton] > CUT_OF_ONE_CAUSE
         if not outcome.is_finding:
             return
-        if case is not None and not is_known:
-            outcome, case = self._cut(child, case, outcome)
-        verdict = child.plugin_verdict(case) if case is not None and not is_known else ""
-        self._enter(seed, after, outcome, case, is_known, verdict)
+        self._say(after, f"FINDING {outcome.kind} ({outcome.stage}), seed {seed}: python -m tests.fuzz --seed {seed} "
+                         f"--graphs 1 --device '{self._device}'\n    {outcome.text[:600]}")
+        verdict = ""
+        try:
+            if case is not None and not is_known:
+                outcome, case = self._cut(child, case, outcome)
+                verdict = child.plugin_verdict(case)
+        finally:
+            self._enter(seed, after, outcome, case, is_known, verdict)
 
     def _cut(self, child: Child, case: Case, outcome: Outcome) -> tuple[Outcome, Case]:
         stages = (outcome.stage,) if outcome.stage in STAGES else STAGES
@@ -119,7 +130,10 @@ class Session:
                 last = found
                 return True
             return False
-        small = shrink(case, still_fails, self._shrink_seconds)
+        try:
+            small = shrink(case, still_fails, self._shrink_seconds)
+        except CutOff:
+            return outcome, case
         return last, case_of(small, last.stage) or small
 
     def _enter(self, seed: int, after: int, outcome: Outcome, case: Case | None, is_known: bool,
@@ -135,8 +149,10 @@ class Session:
             if is_smaller and not is_known:
                 finding.case, finding.outcome, finding.verdict = case, outcome, verdict
             if len(finding.seeds) == 1:
-                print(f"[{after} graphs, {time.monotonic() - self._began:.0f} s] seed {seed}: {self.told(finding)}",
-                      flush=True)
+                self._say(after, f"seed {seed}, cut down: {self.told(finding)}")
+
+    def _say(self, after: int, text: str) -> None:
+        print(f"[{after} graphs, {time.monotonic() - self._began:.0f} s] {text}", flush=True)
 
     def told(self, finding: Finding) -> str:
         """A finding, with its program; in the folder, where there is one."""
@@ -155,16 +171,20 @@ class Session:
         return f"{head}\n    {path}: {steps}"
 
     def summary(self) -> str:
-        """Counts, the rarest operations and the causes."""
-        took = time.monotonic() - self._began
-        lines = [f"{self.graphs} graphs in {took:.0f} s: " + ", ".join(f"{n} {k}" for k, n in sorted(
-            self.counts.items()))]
-        lines.append("operations: " + ", ".join(f"{op} {n}" for op, n in self.operations.most_common()))
-        for text, seed in self.oracle.items():
-            lines.append(f"the oracle failed, seed {seed}: {text}")
-        lines.append(f"{len(self.findings)} causes")
+        """The operations from the most frequent to the rarest, what was cut off, the causes, and one line of
+        totals."""
+        lines = ["operations: " + ", ".join(f"{op} {n}" for op, n in self.operations.most_common())]
+        lines += [f"the oracle failed, seed {seed}: {text}" for text, seed in self.oracle.items()]
+        lines += [f"cut off, seed {seed}: {text}" for seed, text in self.cut_off.items()]
         for finding in sorted(self.findings.values(), key=lambda f: -len(f.seeds)):
             steps = " ".join(finding.case.graph.operations()) if finding.case else ""
             lines.append(f"- {len(finding.seeds)} graphs, first seed {finding.seeds[0]} after {finding.after}: "
                          f"{finding.cause} | {steps} | OpenVINO's CPU plugin: {finding.verdict}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.totals()])
+
+    def totals(self) -> str:
+        """How many graphs of those that were wanted ended in which way, and how many causes were found."""
+        counts = ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items()))
+        found = sum(len(finding.seeds) for finding in self.findings.values())
+        return (f"{self.graphs} of {self._wanted} graphs in {time.monotonic() - self._began:.0f} s: "
+                f"{counts or 'none'}; {found} findings of {len(self.findings)} causes")

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from tests.fuzz.case import Case, Record
-from tests.fuzz.children import Child
+from tests.fuzz.children import Answer, Child, CutOff
 from tests.fuzz.generate import generate
 from tests.fuzz.graph import Graph, Input, Ref, Step, build
-from tests.fuzz.running import check
+from tests.fuzz.running import Outcome, check
+from tests.fuzz.session import Session
 from tests.fuzz.shrinking import shrink
 from tests.fuzz.source import source
 from tests.node_by_node import NodeByNode
@@ -118,3 +119,26 @@ def test_a_process_that_dies_or_hangs_is_a_finding() -> None:
         assert child.check(case).kind == "hang"
     finally:
         child.close()
+
+
+def test_a_session_ends_with_its_totals_when_the_time_is_over() -> None:
+    session = Session("CPU")
+    session.run(range(50), 2, 0.5)
+    assert session.graphs < 50 and len(session.cut_off) == 2 and not session.findings
+    assert session.summary().splitlines()[-1].startswith(f"{session.graphs} of 50 graphs in ")
+
+
+def test_a_finding_comes_with_its_seed_before_it_is_cut_down(capsys: pytest.CaptureFixture[str],
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the time is over while it is cut down: the program is then that of the whole graph."""
+    case, session = drawn(1), Session("CPU")
+    monkeypatch.setattr(Child, "draw", lambda child, seed: Answer(Outcome("wrong", "dynamic", "told"), case))
+
+    def cut_off(child: Child, candidate: Case, stages: tuple[str, ...]) -> Outcome:
+        child.cut_off()
+        raise CutOff("shrinking")
+    monkeypatch.setattr(Child, "check", cut_off)
+    session.run(range(7, 8))
+    printed = capsys.readouterr().out
+    assert printed.index("--seed 7 --graphs 1 --device 'CPU'") < printed.index("def main():")
+    assert session.totals().endswith("1 findings of 1 causes") and session.findings
