@@ -20,6 +20,7 @@ from tests.checked_plans import CheckedPlanner
 from tests.devices import engine_of
 from tests.footprint import PeakReport, drop_unless_small
 from tests.kept_helpers import KeptHelper
+from tests.kept_kernels import trim_kernels
 from tests.scheduling import group, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
@@ -99,9 +100,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The first process of a run keeps the answers within their limit."""
+    """The first process of a run keeps within their limits what stays on disk."""
     if not hasattr(session.config, "workerinput"):
         kept_answers().trim()
+        trim_kernels()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
