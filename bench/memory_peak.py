@@ -11,6 +11,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from clinfer.base.shape import StaticShape
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
+from clinfer.kernels.contract import Problem
 from clinfer.network.compile import compile_topology
 from clinfer.network.memory_planner import MemoryPlanner
 from clinfer.network.node_planner import NodePlanner
@@ -40,6 +42,10 @@ class Peak:
         return self.peak / max(self.bound, 1)
 
 
+def _no_large_kernels(index: int, problem: Problem) -> NoReturn:
+    raise ValueError(f"{problem.primitive.where} has a tensor of more than 2^31 - 1 elements")
+
+
 class Planned:
     """Plans whole inferences of a program of one segment and adds up their memory."""
 
@@ -48,7 +54,7 @@ class Planned:
             raise ValueError(f"the model has {len(program.segments)} segments; data decides about its memory")
         self._program = program
         self._stream = program.engine.create_stream()
-        self._nodes = NodePlanner(program, OpenVinoShapeInference(), defaultdict(int))
+        self._nodes = NodePlanner(program, OpenVinoShapeInference(), defaultdict(int), _no_large_kernels)
 
     def peak(self, inputs: Inputs) -> Peak:
         """The memory for these inputs, in the order of the model's."""

@@ -10,7 +10,10 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.base.shape import Shape, StaticShape, is_static, show
+from clinfer.base.shape import Dim, Shape, StaticShape, is_static, show
+
+LARGEST_INDEX = 2**31 - 1
+"""The largest number that indices of 32 bits reach."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,14 @@ class Layout:
     def physical_count(self) -> int:
         """Elements in memory, padding and block tails included."""
         return math.prod(self.padded_shape)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the elements in memory are too many to be counted with 32 bits, at the least size that the bounds of
+        open axes allow."""
+        if self.is_static:
+            return self.physical_count > LARGEST_INDEX
+        return self.with_shape(tuple(size.low if isinstance(size, Dim) else size for size in self.shape)).is_large
 
     @cached_property
     def count(self) -> int:

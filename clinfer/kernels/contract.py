@@ -48,6 +48,7 @@ class Problem:
     `values` holds what is known of the primitive's `value_inputs`: all of them once layouts are static, only the
     constants while the program is built; for moves also of its `useful_values`. `inputs` are the primitive's own;
     `fused_inputs` those of its fused operations, which have output 0's rank and sizes that are output 0's or 1.
+    `is_large`: kernels index with 64 bits, because a tensor has more than 2^31 - 1 elements.
     """
 
     primitive: Primitive
@@ -56,13 +57,16 @@ class Problem:
     capabilities: Capabilities
     values: Mapping[int, np.ndarray] = field(default_factory=dict)
     fused_inputs: tuple[Layout, ...] = ()
+    is_large: bool = False
 
     @classmethod
     def of(cls: type[P], primitive: Primitive, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...],
-           capabilities: Capabilities, values: Mapping[int, np.ndarray]) -> P:
-        """The problem of a primitive with all its inputs, those of its fused operations included."""
+           capabilities: Capabilities, values: Mapping[int, np.ndarray], is_large: bool = False) -> P:
+        """The problem of a primitive with all its inputs, those of its fused operations included; it is large where
+        every size that the layouts admit is, or where that is asked for."""
         own = primitive.own_input_count
-        return cls(primitive, inputs[:own], outputs, capabilities, values, inputs[own:])
+        return cls(primitive, inputs[:own], outputs, capabilities, values, inputs[own:],
+                   is_large or any(layout.is_large for layout in inputs + outputs))
 
     @property
     def all_inputs(self) -> tuple[Layout, ...]:
@@ -105,12 +109,13 @@ class Problem:
 
     def in_formats(self: P, formats: Formats) -> P:
         """The problem with every tensor in the given formats (a changed format drops padding); what fused operations
-        read follows the output."""
+        read follows the output. Block tails may make it large."""
         inputs = tuple(x if x.format == f else replace(x, format=f, padding=NO_PADDING)
                        for x, f in zip(self.inputs, formats.inputs, strict=True))
         outputs = tuple(replace(x, format=f) for x, f in zip(self.outputs, formats.outputs, strict=True))
         fused_ops = tuple(fused_layout(x, outputs[0]) for x in self.fused_inputs)
-        return replace(self, inputs=inputs, outputs=outputs, fused_inputs=fused_ops)
+        is_large = self.is_large or any(layout.is_large for layout in inputs + outputs)
+        return replace(self, inputs=inputs, outputs=outputs, fused_inputs=fused_ops, is_large=is_large)
 
     def with_shapes(self: P, other: Problem) -> P:
         """The problem with the shapes and values of another one of the same primitive."""
@@ -217,13 +222,15 @@ class Kernel(ABC, Generic[P, C]):
 
     `name` tells it apart in its operation's table. `has_epilogue`: it computes the primitive's fused operations.
     `writes_packed`: it is made for outputs of which two elements share a byte, `reads_images`: for inputs that are
-    images (`IMAGE_2D`); others are never asked about such problems.
+    images (`IMAGE_2D`), `supports_large`: also for problems that are large (its source has `index_t` for whatever may
+    count a tensor's elements); others are never asked about such problems.
     """
 
     name: str
     has_epilogue: bool = False
     writes_packed: bool = False
     reads_images: bool = False
+    supports_large: bool = False
     efficiency: float = 0.1
     """The share of the device's memory bandwidth that it reaches, of which `cost` makes an estimate."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.layout import LARGEST_INDEX
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Candidate, Lowered, Operand, Problem, Stage, Work
 from clinfer.kernels.epilogue import check_epilogue, epilogue_operands
-from clinfer.kernels.jitter import LARGEST_INDEX, StageCode, generate_stage, kernel_folder, pack_block
+from clinfer.kernels.jitter import StageCode, generate_stage, kernel_folder, pack_block
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,18 @@ class Implementation:
 
 @dataclass(frozen=True)
 class StageLaunch:
-    """What one stage needs to be launched on static layouts: the numbers of its argument block, and work sizes."""
+    """What one stage needs to be launched on static layouts: the numbers of its argument block, of 64 bits where
+    `is_large`, and work sizes."""
 
     kernel_id: str
     arguments: tuple[int, ...]
     work: Work
+    is_large: bool = False
 
     @property
     def block(self) -> bytes:
         """The argument block; ClinferError where a number does not fit."""
-        return pack_block(self.arguments, self.kernel_id)
+        return pack_block(self.arguments, self.kernel_id, self.is_large)
 
 
 def generate(candidate: Candidate, problem: Problem, bake: bool = False) -> Implementation:
@@ -62,6 +65,8 @@ def stage_with_code(stage: Stage, code: StageCode, problem: Problem) -> StageImp
     """A stage whose code was generated for this problem. Errors: ClinferError for the code of another stage."""
     operands = _operands(stage, problem)
     code.check_fields(operands, stage.arguments)
+    if code.is_large != problem.is_large:
+        raise ClinferError("the code of a stage indexes with another number of bits", where=code.kernel_id)
     if code.recipe != stage.recipe:
         raise ClinferError("the code of a stage was built by another recipe", where=code.kernel_id,
                            values={"recipe": code.recipe, "wanted": stage.recipe})
@@ -75,17 +80,19 @@ def bind(implementation: Implementation, problem: Problem,
 
     `lowered`: what the candidate makes of the problem, where that is known already.
     """
-    _check_sizes(problem)
     check_epilogue(problem)
-    stages = (lowered or implementation.candidate.lower(problem)).stages
+    lowered = lowered or implementation.candidate.lower(problem)
+    if not implementation.problem.is_large:
+        _check_sizes(problem, lowered)
     launches = []
-    for part, stage in zip(implementation.stages, stages, strict=True):
+    for part, stage in zip(implementation.stages, lowered.stages, strict=True):
         assert stage.work is not None
         try:
             values = part.code.argument_values(_operands(stage, problem), stage.arguments)
         except ClinferError as error:
             raise error.at(problem.primitive.where) from None
-        launches.append(StageLaunch(part.code.kernel_id, values, _with_local_size(stage.work, problem)))
+        launches.append(StageLaunch(part.code.kernel_id, values, _with_local_size(stage.work, problem),
+                                    part.code.is_large))
     return tuple(launches)
 
 
@@ -118,12 +125,19 @@ def _is_instance(built: TensorView, view: TensorView) -> bool:
                     for have, want, size in zip(built.pitches, view.pitches, view.sizes, strict=True)))
 
 
-def _check_sizes(problem: Problem) -> None:
+def _check_sizes(problem: Problem, lowered: Lowered) -> None:
     for layout in problem.all_inputs + problem.outputs:
-        if layout.physical_count > LARGEST_INDEX:
+        if layout.is_large:
             raise ClinferError("a tensor is too large to be indexed with 32 bits", where=problem.primitive.where,
                                values={"tensor": layout, "elements": layout.physical_count},
                                hint="split the tensor along its batch")
+    scratch = {operand.buffer.index: operand.view.element_type for stage in lowered.stages
+               for operand in stage.operands if operand.buffer.kind == "scratch"}
+    for index, element_type in scratch.items():
+        if 8 * lowered.scratch[index] > LARGEST_INDEX * element_type.bits:
+            raise ClinferError("a scratch buffer is too large to be indexed with 32 bits",
+                               where=problem.primitive.where, values={"bytes": lowered.scratch[index]},
+                               hint="split the tensors along their batch, or force another kernel")
 
 
 def _with_local_size(work: Work, problem: Problem) -> Work:

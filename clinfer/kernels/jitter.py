@@ -9,7 +9,8 @@ For each operand T it defines
   T_GET_INDEX(c0, c1, ...)    element index of logical coordinates
   T_INDEX_OF(c)               the same from an array of coordinates
   T_UNRAVEL(i, c)             coordinates (into array c) of the i-th element in row-major order
-Sizes, pitches and offsets that are known are numbers; the others are fields of the argument block.
+Sizes, pitches and offsets that are known are numbers; the others are fields of the argument block. `index_t` is the
+type of these numbers and fields: int, or long where the problem is large.
 """
 from __future__ import annotations
 
@@ -30,7 +31,6 @@ from clinfer.kernels.epilogue import epilogue_macros, epilogue_operands
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.topology.primitive import Primitive
 
-LARGEST_INDEX = 2**31 - 1
 _DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?:(\w+)/)?([\w.]+)"\s*$', re.MULTILINE)
 
@@ -39,15 +39,16 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?:(\w+)/)?([\w.]+)"\s*$', re.MULTILI
 class StageCode:
     """The generated OpenCL C of one stage and the layout of its argument block.
 
-    `kernel_id` is the name of the kernel function, unique by content. `fields` are the 32-bit
-    integers of the argument block in order: (operand index, "size" | "pitch" | "offset", axis), or
-    (-1, argument name, 0). `recipe`: how the source is built.
+    `kernel_id` is the name of the kernel function, unique by content. `fields` are the integers of the argument block
+    in order: (operand index, "size" | "pitch" | "offset", axis), or (-1, argument name, 0). `recipe`: how the source
+    is built. `is_large`: the integers have 64 bits, not 32.
     """
 
     kernel_id: str
     source: str
     fields: tuple[tuple[int, str, int], ...]
     recipe: Recipe = USUAL
+    is_large: bool = False
 
     def check_fields(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> None:
         """Raise ClinferError unless the argument block can be filled from such operands and arguments."""
@@ -66,10 +67,15 @@ class StageCode:
         return tuple([_field_value(operands, arguments, field) for field in self.fields])
 
 
-def pack_block(values: tuple[int, ...], kernel_id: str) -> bytes:
+def block_format(is_large: bool) -> str:
+    """The integers of an argument block, as `struct` has them."""
+    return "q" if is_large else "i"
+
+
+def pack_block(values: tuple[int, ...], kernel_id: str, is_large: bool = False) -> bytes:
     """The bytes of an argument block; ClinferError where a number does not fit."""
     try:
-        return struct.pack(f"{len(values)}i", *values)
+        return struct.pack(f"={len(values)}{block_format(is_large)}", *values)
     except struct.error:
         raise ClinferError("a tensor is too large to be indexed with 32 bits", where=kernel_id,
                            values={"argument block": values}, hint="split the tensor along its batch") from None
@@ -91,7 +97,8 @@ def _field_value(operands: tuple[Operand, ...], arguments: Mapping[str, int],
 class _Writer:
     """Collects macros and the fields of the argument block."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_large: bool = False) -> None:
+        self.is_large = is_large
         self.lines: list[str] = []
         self.names: list[str] = []
         self.fields: list[tuple[int, str, int]] = []
@@ -102,7 +109,7 @@ class _Writer:
     def number(self, name: str, value: object, field: tuple[int, str, int], bake: bool) -> None:
         """A macro for a known number, or for a field of the argument block."""
         if bake and isinstance(value, int):
-            self.define(name, value)
+            self.define(name, f"{value}L" if self.is_large else value)
             return
         self.fields.append(field)
         self.names.append(name.lower())
@@ -137,7 +144,8 @@ def common_source() -> str:
 def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageCode:
     """The source of one stage for a problem (whose layouts may be open); with `bake`, the sizes, pitches and offsets
     that are known are constants in it, and so are the stage's arguments if all layouts are static."""
-    writer = _Writer()
+    writer = _Writer(problem.is_large)
+    writer.define("index_t", "long" if problem.is_large else "int")
     fused_ops = epilogue_operands(stage, problem)
     for index, operand in enumerate(stage.operands + fused_ops):
         _write_operand(writer, index, operand, bake)
@@ -150,7 +158,8 @@ def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageC
     recipe = [] if stage.recipe == USUAL else [repr(stage.recipe)]
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body, *recipe]).encode())
     kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"
-    return StageCode(kernel_id, _assemble(kernel_id, writer, len(fused_ops), body), tuple(writer.fields), stage.recipe)
+    return StageCode(kernel_id, _assemble(kernel_id, writer, len(fused_ops), body), tuple(writer.fields), stage.recipe,
+                     problem.is_large)
 
 
 def kernel_folder(stage: Stage, primitive: Primitive) -> str:
@@ -183,7 +192,7 @@ def _assemble(kernel_id: str, writer: _Writer, fused_ops: int, body: str) -> str
     declared = "".join(f", const global FUSED{n}_TYPE* restrict fused{n}" for n in range(fused_ops))
     passed = "".join(f", fused{n}" for n in range(fused_ops))
     if writer.names:
-        fields = " ".join(f"int {name};" for name in writer.names)
+        fields = " ".join(f"index_t {name};" for name in writer.names)
         lines.append(f"typedef struct {{ {fields} }} {kernel_id}_args;")
         declared += f", const {kernel_id}_args args"
         passed += ", args"
@@ -238,7 +247,7 @@ def _write_indexing(writer: _Writer, t: str, view: TensorView) -> None:
     for axis in reversed(range(view.rank)):
         steps.append(f"(c)[{axis}] = r_ % {t}_SIZE_{axis}; r_ /= {t}_SIZE_{axis};" if axis
                      else "(c)[0] = r_;")
-    writer.define(f"{t}_UNRAVEL(i, c)", "do { int r_ = (i); " + " ".join(steps) + " } while (0)")
+    writer.define(f"{t}_UNRAVEL(i, c)", "do { index_t r_ = (i); " + " ".join(steps) + " } while (0)")
 
 
 def _axis_index(t: str, axis: int, view: TensorView) -> str:

@@ -169,6 +169,8 @@ def _general_refusal(kernel: Kernel[Any, Any], wanted: Problem, forced: Forced) 
         return "4-bit outputs"
     if any(x.format.is_image for x in wanted.inputs) and not kernel.reads_images:
         return "reads no images"
+    if wanted.is_large and not kernel.supports_large:
+        return "indexes with 32 bits"
     if wanted.primitive.fused_ops and not kernel.has_epilogue:
         return "applies no fused operations"
     return kernel.targets(wanted.capabilities)

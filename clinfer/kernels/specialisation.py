@@ -75,7 +75,7 @@ def _aligned(problem: Problem) -> Problem:
 def rivals(task: TuningTask) -> tuple[Implementation, ...]:
     """The present implementation, then others that may be faster, those that need no build of their own first."""
     present = task.present
-    chosen = [each for each in _ranked(task) if each != present.candidate][:MOST_KERNELS - 1]
+    chosen = [each for each in ranked(task) if each != present.candidate][:MOST_KERNELS - 1]
     built_for = present.problem
     others = [generate(each, each.in_own_formats(built_for)) for each in chosen]
     baked = [generate(each, each.in_own_formats(built_for), bake=True) for each in (present.candidate, *chosen)]
@@ -86,7 +86,7 @@ def rivals(task: TuningTask) -> tuple[Implementation, ...]:
     return tuple(found.values())
 
 
-def _ranked(task: TuningTask) -> list[Candidate]:
+def ranked(task: TuningTask) -> list[Candidate]:
     """What works on the tensors as they lie, each kernel in its best configuration, fastest first for these sizes."""
     def cost(candidate: Candidate) -> float:
         return candidate.cost(candidate.in_own_formats(task.problem))

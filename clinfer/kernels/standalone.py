@@ -16,7 +16,8 @@ OPERANDS = {
     "standalone.cl": ("INPUT0", "INPUT1", "INPUT2", "INPUT3", "OUTPUT0", "OUTPUT1", "SCRATCH0"),
     "standalone_more.cl": ("INPUT4", "OUTPUT2", "OUTPUT3", "OUTPUT4"),
 }
-_FRAME = {"standalone.cl": ["#define CLINFER_JIT", "#define KERNEL_ID standalone", "#define ARGS", "#define PASS_ARGS",
+_FRAME = {"standalone.cl": ["#define CLINFER_JIT", "#define KERNEL_ID standalone", "#define index_t int",
+                            "#define ARGS", "#define PASS_ARGS",
                             "#define HAS_EPILOGUE 0", "#define EPILOGUE(T, result, FETCH, at)",
                             "#define FUSED_EACH(DO, x)"]}
 

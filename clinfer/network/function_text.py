@@ -14,6 +14,7 @@ from typing import Any
 from clinfer.base.symbols import is_symbol
 from clinfer.base.trace import Trace, spell, symbols_in
 from clinfer.kernels.implementation import StageLaunch
+from clinfer.kernels.jitter import block_format
 from clinfer.network.plan import Launch, work_size
 
 _ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
@@ -72,25 +73,26 @@ def joined(items: Iterable[str]) -> str:
 def spell_launch(helpers: dict[str, Any], place: int, launch: StageLaunch) -> str:
     """An expression for the step of a launch; what does not depend on symbols is made now and put among `helpers`."""
     work = launch.work.global_size, launch.work.local_size
-    block = (_spell_block(helpers, launch.arguments) if symbols_in(launch.arguments)
+    block = (_spell_block(helpers, launch.arguments, block_format(launch.is_large)) if symbols_in(launch.arguments)
              else _helper(helpers, "block", launch.block))
     sizes = f"work_size{spell(work)}" if symbols_in(work) else _helper(helpers, "work", work_size(*work))
     return f"new(Launch, ({_helper(helpers, 'kernel', KernelOffset(place))}, {block}, {sizes}))"
 
 
-def _spell_block(helpers: dict[str, Any], numbers: tuple[int, ...]) -> str:
-    """A call that packs the symbols among the numbers; runs of plain ones are packed already."""
+def _spell_block(helpers: dict[str, Any], numbers: tuple[int, ...], width: str) -> str:
+    """A call that packs the symbols among the numbers, each as `width` of `struct`; runs of plain ones are packed
+    already."""
     layout, given, run = "=", [], b""
     for number in (*numbers, None):
         if number is not None and not is_symbol(number):
-            run += struct.pack("=i", number)
+            run += struct.pack(f"={width}", number)
             continue
         if run:
             layout += f"{len(run)}s"
             given.append(_helper(helpers, "run", run))
             run = b""
         if number is not None:
-            layout += "i"
+            layout += width
             given.append(spell(number))
     return f"{_helper(helpers, 'pack', _packer(layout))}({', '.join(given)})"
 

@@ -16,6 +16,7 @@ from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given, GrowingBuffer
 from clinfer.network.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.known import Known
+from clinfer.network.large_kernels import LargeKernels
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.memory_pool import MemoryPool
 from clinfer.network.output import NetworkOutput
@@ -74,6 +75,7 @@ class Network:
         self._profiler = Profiler(program, self._bindings.kernel_nodes,
                                   self._bindings.implementations) if self._profiling else None
         self._planner = Planner(program, stream, self._shape_inference, self._bindings.kernel_index,
+                                LargeKernels(program, self._bindings).find,
                                 self._profiler.add_host_time if self._profiler else None, parametric)
         self._plans = PlanCache()
         self._looks_after = 0 if waiting else self._specialise_after

@@ -52,7 +52,7 @@ class NodeFunction:
         if self._take_shared():
             return self.call(*given)
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
-        if self._left:
+        if self._left and plan.is_recordable:
             self._left -= 1
             self._record(given, plan)
         return (*self._numbers(plan), tuple(launch_of(kernel, launch) for kernel, launch in plan.launches))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +14,13 @@ from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
 from clinfer.kernels.aliasing import offset_within
 from clinfer.kernels.contract import Lowered, Problem
 from clinfer.kernels.epilogue import check_epilogue
-from clinfer.kernels.implementation import StageLaunch, bind
+from clinfer.kernels.implementation import Implementation, StageLaunch, bind
 from clinfer.kernels.selector import cheapest
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Primitive
 
 InferShapes = Callable[[Primitive, ShapeRule, tuple[StaticShape, ...], Values], "tuple[StaticShape, ...]"]
+FindLarge = Callable[[int, Problem], "tuple[Implementation, Sequence[int]]"]
 Evaluate = Callable[[Primitive, tuple[np.ndarray, ...], tuple[StaticShape, ...]], "tuple[np.ndarray, ...]"]
 
 
@@ -30,7 +31,7 @@ class NodePlan:
     `values`: of the outputs of a host node, else empty. `nbytes`: the memory of each output, `scratch_bytes`
     of each scratch buffer. `launches`: (kernel of the network's table, arguments and work sizes).
     `offsets`: for each of the node's shares where its moved tensor starts within the other one, in bytes, or -1: it
-    lies in memory of its own (as do all that are missing).
+    lies in memory of its own (as do all that are missing). `is_recordable`: traces may hold the numbers of its kernels.
     """
 
     shapes: tuple[StaticShape, ...]
@@ -39,6 +40,7 @@ class NodePlan:
     scratch_bytes: tuple[int, ...] = ()
     launches: tuple[tuple[int, StageLaunch], ...] = ()
     offsets: tuple[int, ...] = ()
+    is_recordable: bool = True
 
 
 class NodePlanner:
@@ -49,8 +51,11 @@ class NodePlanner:
     """
 
     def __init__(self, program: Program, shape_inference: ShapeInference,
-                 kernel_index: Mapping[tuple[int, int, int], int]) -> None:
+                 kernel_index: Mapping[tuple[int, int, int], int], find_large: FindLarge) -> None:
+        """`find_large`: what computes a large problem of a node whose kernels index with 32 bits, and the numbers of
+        its kernels."""
         self._program = program
+        self._find_large = find_large
         self._shape_inference = shape_inference
         self._kernel_index = kernel_index
         self._rules: dict[int, ShapeRule] = {}
@@ -145,17 +150,26 @@ class NodePlanner:
             check_epilogue(problem)
             return NodePlan(shapes, (), nbytes)
         check_epilogue(problem)
-        choice = _choose(node, problem)
-        implementation = node.implementations[choice]
+        implementation, kernels = self._implementation(index, node, problem)
         lowered = implementation.candidate.lower(problem)
         offsets = _offsets(node, lowered, problem)
         left_out = {shared.share.stage for shared, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
         if len(left_out) == len(lowered.stages):
             return NodePlan(shapes, (), nbytes, offsets=offsets)
-        launches = tuple((self._kernel_index[index, choice, number], launch)
+        launches = tuple((kernels[number], launch)
                          for number, launch in enumerate(bind(implementation, problem, lowered))
                          if number not in left_out and 0 not in launch.work.global_size)
-        return NodePlan(shapes, (), nbytes, tuple(lowered.scratch), launches, offsets)
+        return NodePlan(shapes, (), nbytes, tuple(lowered.scratch), launches, offsets,
+                        implementation.problem.is_large == node.implementations[0].problem.is_large)
+
+    def _implementation(self, index: int, node: ProgramNode,
+                        problem: Problem) -> tuple[Implementation, Sequence[int]]:
+        """What computes a problem, and the numbers of its kernels."""
+        if problem.is_large and not node.implementations[0].problem.is_large:
+            return self._find_large(index, problem)
+        choice = _choose(node, problem)
+        implementation = node.implementations[choice]
+        return implementation, [self._kernel_index[index, choice, n] for n in range(len(implementation.stages))]
 
 
 def _keeping_count(rule: ShapeRule) -> ShapeRule:

@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import ShapeInference, Values
-from clinfer.network.node_planner import NodePlan, NodePlanner
+from clinfer.network.node_planner import FindLarge, NodePlan, NodePlanner
 from clinfer.network.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
 from clinfer.network.segment_function import SegmentFunction, make_segment_function
 from clinfer.program.program import Program, ProgramNode
@@ -24,13 +24,13 @@ class Planner:
     """
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
-                 kernel_index: Mapping[tuple[int, int, int], int],
+                 kernel_index: Mapping[tuple[int, int, int], int], find_large: FindLarge,
                  observe: Callable[[int, int], None] | None = None, parametric: bool = True) -> None:
         """`observe` is told (node, nanoseconds) of the planning of each node, of which a function plans all at
         once in equal shares. Without `parametric` every plan is made node by node."""
         self._program = program
         self._stream = stream
-        self.nodes = NodePlanner(program, shape_inference, kernel_index)
+        self.nodes = NodePlanner(program, shape_inference, kernel_index, find_large)
         self._observe = observe
         self._parametric = parametric
         self._functions: dict[int, SegmentFunction] = {}

@@ -5,14 +5,12 @@ A shape that was seen often enough makes tuning tasks of its heavy primitives. T
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.base.tracing import log
 from clinfer.kernels.contract import Problem
@@ -22,11 +20,11 @@ from clinfer.kernels.specialisation import TuningTask, key_of
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.bindings import Bindings
 from clinfer.network.node_planner import NodePlanner
+from clinfer.network.node_weights import NodeWeights
 from clinfer.network.plan import Launch, Plan, Step, launch_of
 from clinfer.network.plan_cache import SeenPlan
 from clinfer.ops import kernels_of
 from clinfer.program.program import Program
-from clinfer.runtime.memory import Memory
 
 LONGEST_INTERVAL = 64
 
@@ -38,6 +36,7 @@ class SpecialPlans:
         self._program = program
         self._bindings = bindings
         self._nodes = nodes
+        self._weights = NodeWeights(program)
         self._specialiser = specialiser_of(program.engine)
 
     def look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
@@ -75,7 +74,9 @@ class SpecialPlans:
 
     def _heavy(self, plan: Plan) -> set[int]:
         """The nodes of a plan that are worth specialising."""
-        nodes = {self._bindings.kernel_nodes[step.kernel] for step in plan.steps if isinstance(step, Launch)}
+        # Nothing of large tensors is timed: the trial would need them twice.
+        nodes = {self._bindings.kernel_nodes[step.kernel] for step in plan.steps if isinstance(step, Launch)
+                 and not self._bindings.implementations[step.kernel].problem.is_large}
         return {index for index in nodes
                 if self._program.nodes[index].primitive.is_heavy and not self._program.nodes[index].is_forced}
 
@@ -93,7 +94,7 @@ class SpecialPlans:
         """The result, had or to come, of the task which implementation a node should have; None: try again later."""
         node, cache = self._program.nodes[index], self._program.implementations
         present = node.implementations[self._nodes.choice(index, problem)]
-        repack = self._repack(index)
+        repack = self._weights.repack(index)
         key = _hashable((key_of(present, problem), repack is not None), index)
         result, is_new = cache.add(key)
         if is_new and not self._specialiser.give(
@@ -101,31 +102,6 @@ class SpecialPlans:
             cache.forget(key)
             return None
         return result
-
-    def _weights(self, index: int) -> int:
-        """The tensor that holds a node's constant weights; -1: it has none."""
-        node = self._program.nodes[index]
-        position = node.primitive.weights_input
-        tensor = -1 if position is None else node.inputs[position]
-        return tensor if tensor in self._program.constant_memory else -1
-
-    def _repack(self, index: int) -> Callable[[Layout], Implementation | None] | None:
-        tensor = self._weights(index)
-        if tensor < 0:
-            return None
-        return partial(self._program.weights.reorder, self._program.tensors[tensor].layout)
-
-    def _memories(self, index: int, implementation: Implementation) -> dict[int, Memory] | None:
-        """By input, the weights that an implementation wants in a format of its own; None: there is no room."""
-        tensor, position = self._weights(index), implementation.problem.primitive.weights_input
-        if tensor < 0 or position is None:
-            return {}
-        found = self._program.weights.get(tensor, self._program.constant_memory[tensor],
-                                          self._program.tensors[tensor].layout,
-                                          implementation.problem.inputs[position])
-        if found is None:
-            return None
-        return {} if found.outcome == "original" else {position: found.memory}
 
     def _exchanged(self, plan: Plan, faster: Mapping[int, tuple[Implementation, Problem]]) -> Plan:
         """The plan with other launches for some of its nodes."""
@@ -137,7 +113,7 @@ class SpecialPlans:
             if not holds_for(implementation, problem) or candidate.accepts(problem) is not None:
                 continue
             lowered = candidate.lower(problem)
-            memories = self._memories(index, implementation)
+            memories = self._weights.memories(index, implementation)
             if memories is None:
                 continue
             kernels = self._bindings.specialised(index, implementation, memories)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
+from clinfer.kernels.contract import Problem
 from clinfer.kernels.implementation import Implementation, generate
 from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.program.constants import ConstantData
@@ -23,6 +24,7 @@ from clinfer.program.passes import run_pipeline
 from clinfer.program.program import AliasedTensor, NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
 from clinfer.program.refusals import Refusals
 from clinfer.program.schedule import assign_segments, order_nodes, useful_inputs, value_ports
+from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
@@ -47,7 +49,7 @@ def _selected(topology: Topology, context: BuildContext,
     graph = Graph(topology)
     try:
         run_pipeline(graph, replace(context, refused=refused.by_node))
-        return graph, _generate(graph)
+        return graph, _generate(graph, context.engine)
     except ClinferError:
         refused.forget()
         raise
@@ -62,13 +64,23 @@ def check_topology(topology: Topology, context: BuildContext) -> None:
             check_topology(body.topology, context)
 
 
-def _generate(graph: Graph) -> dict[str, tuple[Implementation, ...]]:
+def _generate(graph: Graph, engine: Engine) -> dict[str, tuple[Implementation, ...]]:
     made = {}
     for node in graph:
         if node.selection is not None and node.id not in graph.constants:
+            _check_large(node.primitive, node.selection.problem, engine)
             made[node.id] = tuple(generate(candidate, node.selection.problem)
                                   for candidate in node.selection.candidates)
     return made
+
+
+def _check_large(primitive: Primitive, problem: Problem, engine: Engine) -> None:
+    """An error for a tensor of a large problem that the device cannot allocate."""
+    for layout in problem.all_inputs + problem.outputs if problem.is_large and problem.is_static else ():
+        try:
+            engine.ledger.check_alone(layout.byte_size, f"tensor {layout}")
+        except ClinferError as error:
+            raise error.at(primitive.where) from None
 
 
 @dataclass

@@ -63,7 +63,7 @@ def problem_of(graph: Graph, node: Node, context: BuildContext,
     """The problem of a node, with its inputs as they are, or as they are given."""
     return kernels_of(node.primitive).problem.of(
         node.primitive, graph.input_layouts(node) if inputs is None else inputs, node.layouts,
-        context.engine.capabilities, context.known_values(graph, node))
+        context.engine.capabilities, context.known_values(graph, node), context.options.large_indices)
 
 
 def _candidates(graph: Graph, node: Node, context: BuildContext, candidates: Mapping[str, Sequence[LayoutCandidate]],

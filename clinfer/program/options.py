@@ -20,13 +20,15 @@ class BuildOptions:
     `skipped_passes` names passes to leave out, of `clinfer.program.passes.OPTIONAL`. `is_internal` marks a program
     that computes constants for another: its outputs keep the layouts of their producers, and nothing in it is
     folded. `execution_order`: whether steps that do not depend on each other may run at the same time on an
-    out-of-order queue; their tensors then share no memory.
+    out-of-order queue; their tensors then share no memory. `large_indices`: kernels index with 64 bits, whether a
+    tensor needs it or not; for tests.
     """
 
     force_implementations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     skipped_passes: frozenset[str] = frozenset()
     is_internal: bool = False
     execution_order: ExecutionOrder = "in_order"
+    large_indices: bool = False
 
     def forced(self, primitive_id: str) -> Forced:
         """The demand on the selector for one primitive; the compile option wins over the knob."""

@@ -109,11 +109,10 @@ class MemoryLedger:
         log(1, f"{verb} {nbytes} bytes of {allocation_type} allocation type "
                f"(current={self._held[allocation_type]}; max={self._most[allocation_type]})")
 
-    def _check(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
+    def check_alone(self, nbytes: int, what: str, allocation_type: AllocationType = "cl_mem") -> None:
+        """An error for an allocation that cannot be made, whatever else is held."""
         limits = self.limits
-        on_host = limits.is_on_host(allocation_type)
-        place, capacity = ("host memory", limits.host) if on_host else ("device memory", limits.device)
-        there = self._held[HOST_TYPE] if on_host else self.on_device
+        place, capacity = self._place(allocation_type)
         asked: dict[str, object] = {"bytes asked for": nbytes, "allocation type": allocation_type}
         if nbytes > capacity:
             raise self._error(f"{what} is larger than the {place.split()[0]}'s whole memory",
@@ -122,6 +121,19 @@ class MemoryLedger:
             raise self._error(f"{what} is larger than one allocation may be on this device",
                               {**asked, "limit of one allocation": limits.single},
                               "use a smaller input or batch, or split the tensor")
+
+    def _place(self, allocation_type: AllocationType) -> tuple[str, int]:
+        """Where memory of a type lies, and how much there is."""
+        limits = self.limits
+        on_host = limits.is_on_host(allocation_type)
+        return ("host memory", limits.host) if on_host else ("device memory", limits.device)
+
+    def _check(self, nbytes: int, what: str, allocation_type: AllocationType) -> None:
+        self.check_alone(nbytes, what, allocation_type)
+        limits = self.limits
+        place, capacity = self._place(allocation_type)
+        there = self._held[HOST_TYPE] if limits.is_on_host(allocation_type) else self.on_device
+        asked: dict[str, object] = {"bytes asked for": nbytes, "allocation type": allocation_type}
         if there + nbytes > capacity:
             raise self._error(f"{what} does not fit beside the memory already in use",
                               {**asked, "in use by this engine": there, place: capacity},

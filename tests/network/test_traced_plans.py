@@ -147,7 +147,7 @@ def test_a_tensor_too_large_behind_a_recording(engine: Engine, rng: np.random.Ge
     network, oracle = network_of(engine, model), CpuPlugin(model)
     for rows in (3, 5, 7):
         check(network, oracle, [_floats(rng, 2, 4), np.array([rows, 2], np.int64)])
-    _refused(network, [_floats(rng, 2, 4), np.array([2**20, 2**9], np.int64)], "too large to be indexed with 32 bits")
+    _refused(network, [_floats(rng, 2, 4), np.array([2**20, 2**16], np.int64)], "larger than")
     check(network, oracle, [_floats(rng, 2, 4), np.array([4, 3], np.int64)])
 
 

@@ -31,20 +31,24 @@ PADDED = "padded"
 @dataclass(frozen=True)
 class Variant:
     """How a row is run. `kernel` empty: the selector's choice. `layout`: the format of the inputs, or
-    "padded" for planar inputs and outputs with padding; empty: planar. `half`: computed in f16 what is f32."""
+    "padded" for planar inputs and outputs with padding; empty: planar. `half`: computed in f16 what is f32.
+    `large`: with indices of 64 bits."""
 
     dynamic: bool = False
     kernel: str = ""
     layout: str = ""
     half: bool = False
+    large: bool = False
 
     def options(self) -> BuildOptions:
         """The build options that force the kernel, and let it run where nothing had to be done."""
-        return BuildOptions({"node": ("", self.kernel)} if self.kernel else {}, frozenset({"alias_buffers"}))
+        return BuildOptions({"node": ("", self.kernel)} if self.kernel else {}, frozenset({"alias_buffers"}),
+                            large_indices=self.large)
 
     def __str__(self) -> str:
         mode = "dynamic" if self.dynamic else "static"
-        return "-".join(filter(None, (mode, self.kernel, self.layout, "f16" if self.half else "")))
+        return "-".join(filter(None, (mode, self.kernel, self.layout, "f16" if self.half else "",
+                                      "large" if self.large else "")))
 
 
 def topology_of(case: Case, variant: Variant, build: ModelOf = build_model) -> Topology:

@@ -64,7 +64,7 @@ class Weights:
 
 
 def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose: bool, rows: tuple[int, ...],
-          kernel: str = "", with_epilogue: bool = False, kind: str = "f32") -> Program:
+          kernel: str = "", with_epilogue: bool = False, kind: str = "f32", large: bool = False) -> Program:
     """Run the product for these numbers of rows in turn, of a network that leaves them open; its program."""
     unpacked = weights.unpacked(transpose)
     left = ElementType.of(kind)
@@ -74,7 +74,7 @@ def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose:
     if with_epilogue:
         primitives += [Input("other", shape=(2, ANY, unpacked.shape[1]), element_type=left),
                        Eltwise("sum", (Port("product"), Port("other")), mode="Add")]
-    options = BuildOptions({"product": ("", kernel)} if kernel else {})
+    options = BuildOptions({"product": ("", kernel)} if kernel else {}, large_indices=large)
     program = compile_topology(engine, Topology(*primitives), OpenVinoShapeInference(), options)
     network = Network(program, engine.create_stream(), OpenVinoShapeInference())
     for count in rows:

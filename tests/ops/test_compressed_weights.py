@@ -12,16 +12,17 @@ from tests.ops.case_runner import is_unsupported
 from tests.ops.compressed import Weights, check
 
 
-@pytest.mark.parametrize("kind, zero_point, transpose", [
-    ("u8", "u8", True), ("i8", None, False), ("u4", "u4", True), ("i4", "f16", False)])
+@pytest.mark.parametrize("kind, zero_point, transpose, large", [
+    ("u8", "u8", True, False), ("i8", None, False, False), ("u4", "u4", True, True), ("i4", "f16", False, False)])
 def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_point: str | None,
-                      transpose: bool) -> None:
+                      transpose: bool, large: bool) -> None:
+    """`large`: with indices of 64 bits, those of them that can."""
     weights = Weights.random(rng, kind, (75, 41), 3, transpose, zero_point=zero_point, bias=True)
     tried = 0
-    chosen = check(engine, rng, weights, transpose, (1, 7, 30, 21), with_epilogue=True)
+    chosen = check(engine, rng, weights, transpose, (1, 7, 30, 21), with_epilogue=True, large=large)
     for kernel in candidates_of(chosen, "product"):
         try:
-            check(engine, rng, weights, transpose, (1, 7, 30, 21), kernel, with_epilogue=True)
+            check(engine, rng, weights, transpose, (1, 7, 30, 21), kernel, with_epilogue=True, large=large)
         except ClinferError as error:
             if not is_unsupported(error):
                 raise

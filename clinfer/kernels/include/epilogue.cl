@@ -17,7 +17,7 @@
 // For kernels that go along the last axis, where what fused operations read has pitch 1 or 0: FUSED_ROW_START(INDEX)
 // first, where INDEX(T) is the place in T at which the row starts, then FUSED_ROW_OPS(result, i), or FUSED_ROW_OPS16 and
 // 4 for the vector from element i on.
-#define FUSED_ROW_START_(n, INDEX) const int fused_at##n = INDEX(FUSED##n);
+#define FUSED_ROW_START_(n, INDEX) const index_t fused_at##n = INDEX(FUSED##n);
 #define FUSED_ROW_START(INDEX) FUSED_EACH(FUSED_ROW_START_, INDEX)
 #define FUSED_ROW_FETCH(n, i) FUSED##n##_LOAD(fused##n, fused_at##n + (i) * FUSED##n##_PITCH_LAST)
 #define FUSED_ROW_FETCH_VECTOR_(n, i, width) (FUSED##n##_PITCH_LAST \

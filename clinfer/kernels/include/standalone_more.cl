@@ -37,7 +37,7 @@
 #define INPUT4_GET_INDEX(c0, c1, c2, c3) (INPUT4_OFFSET + (c0) * INPUT4_PITCH_0 + (c1) * INPUT4_PITCH_1 + (c2) * INPUT4_PITCH_2 + (c3) * INPUT4_PITCH_3)
 #define INPUT4_INDEX_OF(c) INPUT4_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define INPUT4_COUNT (INPUT4_SIZE_0 * INPUT4_SIZE_1 * INPUT4_SIZE_2 * INPUT4_SIZE_3)
-#define INPUT4_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % INPUT4_SIZE_3; r_ /= INPUT4_SIZE_3; (c)[2] = r_ % INPUT4_SIZE_2; r_ /= INPUT4_SIZE_2; (c)[1] = r_ % INPUT4_SIZE_1; r_ /= INPUT4_SIZE_1; (c)[0] = r_; } while (0)
+#define INPUT4_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % INPUT4_SIZE_3; r_ /= INPUT4_SIZE_3; (c)[2] = r_ % INPUT4_SIZE_2; r_ /= INPUT4_SIZE_2; (c)[1] = r_ % INPUT4_SIZE_1; r_ /= INPUT4_SIZE_1; (c)[0] = r_; } while (0)
 #define OUTPUT2_TYPE float
 #define OUTPUT2_COMPUTE float
 #define OUTPUT2_IS_FLOAT 1
@@ -76,7 +76,7 @@
 #define OUTPUT2_GET_INDEX(c0, c1, c2, c3) (OUTPUT2_OFFSET + (c0) * OUTPUT2_PITCH_0 + (c1) * OUTPUT2_PITCH_1 + (c2) * OUTPUT2_PITCH_2 + (c3) * OUTPUT2_PITCH_3)
 #define OUTPUT2_INDEX_OF(c) OUTPUT2_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define OUTPUT2_COUNT (OUTPUT2_SIZE_0 * OUTPUT2_SIZE_1 * OUTPUT2_SIZE_2 * OUTPUT2_SIZE_3)
-#define OUTPUT2_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % OUTPUT2_SIZE_3; r_ /= OUTPUT2_SIZE_3; (c)[2] = r_ % OUTPUT2_SIZE_2; r_ /= OUTPUT2_SIZE_2; (c)[1] = r_ % OUTPUT2_SIZE_1; r_ /= OUTPUT2_SIZE_1; (c)[0] = r_; } while (0)
+#define OUTPUT2_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % OUTPUT2_SIZE_3; r_ /= OUTPUT2_SIZE_3; (c)[2] = r_ % OUTPUT2_SIZE_2; r_ /= OUTPUT2_SIZE_2; (c)[1] = r_ % OUTPUT2_SIZE_1; r_ /= OUTPUT2_SIZE_1; (c)[0] = r_; } while (0)
 #define OUTPUT3_TYPE float
 #define OUTPUT3_COMPUTE float
 #define OUTPUT3_IS_FLOAT 1
@@ -115,7 +115,7 @@
 #define OUTPUT3_GET_INDEX(c0, c1, c2, c3) (OUTPUT3_OFFSET + (c0) * OUTPUT3_PITCH_0 + (c1) * OUTPUT3_PITCH_1 + (c2) * OUTPUT3_PITCH_2 + (c3) * OUTPUT3_PITCH_3)
 #define OUTPUT3_INDEX_OF(c) OUTPUT3_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define OUTPUT3_COUNT (OUTPUT3_SIZE_0 * OUTPUT3_SIZE_1 * OUTPUT3_SIZE_2 * OUTPUT3_SIZE_3)
-#define OUTPUT3_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % OUTPUT3_SIZE_3; r_ /= OUTPUT3_SIZE_3; (c)[2] = r_ % OUTPUT3_SIZE_2; r_ /= OUTPUT3_SIZE_2; (c)[1] = r_ % OUTPUT3_SIZE_1; r_ /= OUTPUT3_SIZE_1; (c)[0] = r_; } while (0)
+#define OUTPUT3_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % OUTPUT3_SIZE_3; r_ /= OUTPUT3_SIZE_3; (c)[2] = r_ % OUTPUT3_SIZE_2; r_ /= OUTPUT3_SIZE_2; (c)[1] = r_ % OUTPUT3_SIZE_1; r_ /= OUTPUT3_SIZE_1; (c)[0] = r_; } while (0)
 #define OUTPUT4_TYPE float
 #define OUTPUT4_COMPUTE float
 #define OUTPUT4_IS_FLOAT 1
@@ -154,4 +154,4 @@
 #define OUTPUT4_GET_INDEX(c0, c1, c2, c3) (OUTPUT4_OFFSET + (c0) * OUTPUT4_PITCH_0 + (c1) * OUTPUT4_PITCH_1 + (c2) * OUTPUT4_PITCH_2 + (c3) * OUTPUT4_PITCH_3)
 #define OUTPUT4_INDEX_OF(c) OUTPUT4_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define OUTPUT4_COUNT (OUTPUT4_SIZE_0 * OUTPUT4_SIZE_1 * OUTPUT4_SIZE_2 * OUTPUT4_SIZE_3)
-#define OUTPUT4_UNRAVEL(i, c) do { int r_ = (i); (c)[3] = r_ % OUTPUT4_SIZE_3; r_ /= OUTPUT4_SIZE_3; (c)[2] = r_ % OUTPUT4_SIZE_2; r_ /= OUTPUT4_SIZE_2; (c)[1] = r_ % OUTPUT4_SIZE_1; r_ /= OUTPUT4_SIZE_1; (c)[0] = r_; } while (0)
+#define OUTPUT4_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % OUTPUT4_SIZE_3; r_ /= OUTPUT4_SIZE_3; (c)[2] = r_ % OUTPUT4_SIZE_2; r_ /= OUTPUT4_SIZE_2; (c)[1] = r_ % OUTPUT4_SIZE_1; r_ /= OUTPUT4_SIZE_1; (c)[0] = r_; } while (0)

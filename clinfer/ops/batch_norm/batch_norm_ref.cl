@@ -21,14 +21,14 @@ __attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(batch_norm_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict gamma,
                        const global INPUT2_TYPE* restrict beta, const global INPUT3_TYPE* restrict mean,
                        const global INPUT4_TYPE* restrict variance, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
-    const int first = (int)get_global_id(0) % spans * SPAN;
-    const int row = (int)get_global_id(0) / spans;
+    const index_t spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
+    const index_t first = (index_t)get_global_id(0) % spans * SPAN;
+    const index_t row = (index_t)get_global_id(0) / spans;
     if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
-    const int end = min(first + SPAN, OUTPUT0_SIZE_LAST);
-    for (int i = first; i < end; ++i) {
+    const index_t end = min(first + SPAN, OUTPUT0_SIZE_LAST);
+    for (index_t i = first; i < end; ++i) {
         at[OUTPUT0_RANK - 1] = i;
         const INPUT0_COMPUTE scale = INPUT1_LOAD(gamma, INPUT1_GET_INDEX(at[1]))
                                    / sqrt(INPUT4_LOAD(variance, INPUT4_GET_INDEX(at[1])) + EPSILON);

@@ -8,11 +8,11 @@
 #endif
 
 KERNEL(convert_nibbles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int byte = get_global_id(0);
+    const index_t byte = get_global_id(0);
     if (2 * byte >= INPUT0_COUNT) return;
     uint halves = 0;
-    for (int part = 0; part < min(2, INPUT0_COUNT - 2 * byte); ++part) {
-        int at[MAX_RANK];
+    for (int part = 0; part < min((index_t)2, INPUT0_COUNT - 2 * byte); ++part) {
+        index_t at[MAX_RANK];
         INPUT0_UNRAVEL(2 * byte + part, at);
         const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
         halves |= ((uint)(THROUGH)value & 15u) << (4 * part);

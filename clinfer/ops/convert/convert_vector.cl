@@ -27,21 +27,21 @@
 #define CONVERT(type) CLINFER_CAT(convert, type)
 
 KERNEL(convert_vector)(const global INPUT0_TYPE* restrict input0, global OUTPUT0_TYPE* restrict output ARGS) {
-    if ((int)get_global_id(0) >= ARG_ITEMS) return;
+    if ((index_t)get_global_id(0) >= ARG_ITEMS) return;
     DECLARE_TILE
-    for (int row = first_row; row < last_row; ++row) {
+    for (index_t row = first_row; row < last_row; ++row) {
         START(0)
         FUSED_ROW_START(INDEX)
-        const int to = INDEX(OUTPUT0);
+        const index_t to = INDEX(OUTPUT0);
         if (end - begin >= VECTOR) {
-            for (int i = begin; i < end; i += VECTOR) {
+            for (index_t i = begin; i < end; i += VECTOR) {
                 i = min(i, end - VECTOR);
                 WIDE(OUTPUT0, COMPUTE) result = CONVERTED_VECTOR(FETCH_VECTOR(0, i));
                 WIDE(FUSED_ROW, OPS)(result, i)
                 WIDE(OUTPUT0, STORE)(output, to + i, result);
             }
         } else {
-            for (int i = begin; i < end; ++i) {
+            for (index_t i = begin; i < end; ++i) {
                 OUTPUT0_COMPUTE result = CONVERTED(FETCH(0, i));
                 FUSED_ROW_OPS(result, i)
                 OUTPUT0_STORE(output, to + i, result);

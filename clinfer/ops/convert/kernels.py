@@ -41,6 +41,7 @@ class Reference(Kernel[ConvertProblem, None]):
 
     name = "convert_ref"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: ConvertProblem) -> Formats:
         return present_formats(problem)
@@ -75,6 +76,7 @@ class Nibbles(Kernel[ConvertProblem, None]):
 
     name = "convert_nibbles"
     writes_packed = True
+    supports_large = True
 
     def formats(self, problem: ConvertProblem) -> Formats:
         return Formats((problem.inputs[0].format,), (Format.planar(problem.outputs[0].rank),))

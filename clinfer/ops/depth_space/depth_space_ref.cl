@@ -11,17 +11,17 @@
 #endif
 
 KERNEL(depth_space_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int deep[MAX_RANK], wide[MAX_RANK];
+    index_t deep[MAX_RANK], wide[MAX_RANK];
 #if TO_SPACE
     OUTPUT0_UNRAVEL(item, wide);
-    const int channels = OUTPUT0_SIZE_1;
+    const index_t channels = OUTPUT0_SIZE_1;
 #else
     INPUT0_UNRAVEL(item, wide);
-    const int channels = INPUT0_SIZE_1;
+    const index_t channels = INPUT0_SIZE_1;
 #endif
-    int block = 0, blocks = 1;
+    index_t block = 0, blocks = 1;
     deep[0] = wide[0];
     for (int axis = 2; axis < INPUT0_RANK; ++axis) {
         deep[axis] = wide[axis] / BLOCK;

@@ -48,9 +48,9 @@ KERNEL(eltwise_ref)(const global INPUT0_TYPE* restrict input0,
                     const global INPUT2_TYPE* restrict input2,
 #endif
                     global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
 #if IS_SELECT
     const C c = INPUT0_LOAD(input0, INPUT0_INDEX_OF(at));

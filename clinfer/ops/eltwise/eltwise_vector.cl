@@ -34,9 +34,9 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
                        const global INPUT2_TYPE* restrict input2,
 #endif
                        global OUTPUT0_TYPE* restrict output ARGS) {
-    if ((int)get_global_id(0) >= ARG_ITEMS) return;
+    if ((index_t)get_global_id(0) >= ARG_ITEMS) return;
     DECLARE_TILE
-    for (int row = first_row; row < last_row; ++row) {
+    for (index_t row = first_row; row < last_row; ++row) {
         START(0)
 #if OPERANDS > 1
         START(1)
@@ -45,12 +45,12 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
         START(2)
 #endif
         FUSED_ROW_START(INDEX)
-        const int to = INDEX(OUTPUT0);
+        const index_t to = INDEX(OUTPUT0);
         if (end - begin >= VECTOR) {
 #define T COMPUTE_OF(VALUES, COMPUTE)
 #define C WIDE(INPUT0, COMPUTE)
 #define POWER POWER_VECTOR
-            for (int i = begin; i < end; i += VECTOR) {
+            for (index_t i = begin; i < end; i += VECTOR) {
                 i = min(i, end - VECTOR);
                 OPERANDS_AT(FETCH_VECTOR, i)
 #if HAS_EPILOGUE
@@ -68,7 +68,7 @@ KERNEL(eltwise_vector)(const global INPUT0_TYPE* restrict input0,
 #define T CLINFER_CAT(VALUES, COMPUTE)
 #define C INPUT0_COMPUTE
 #define POWER POWER_SINGLE
-            for (int i = begin; i < end; ++i) {
+            for (index_t i = begin; i < end; ++i) {
                 OPERANDS_AT(FETCH, i)
 #if HAS_EPILOGUE
                 T result = OPERATION;

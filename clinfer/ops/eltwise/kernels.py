@@ -90,6 +90,7 @@ class Reference(Kernel[EltwiseProblem, None]):
 
     name = "eltwise_ref"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: EltwiseProblem) -> Formats:
         return broadcast_formats(problem)

@@ -7,9 +7,9 @@
 #endif
 
 KERNEL(eye_ref)(global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), at[OUTPUT0_RANK - 1] - at[OUTPUT0_RANK - 2] == ARG_DIAGONAL);
 }

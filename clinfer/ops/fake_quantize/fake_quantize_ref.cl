@@ -10,9 +10,9 @@
 KERNEL(fake_quantize_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict low,
                           const global INPUT2_TYPE* restrict high, const global INPUT3_TYPE* restrict to_low,
                           const global INPUT4_TYPE* restrict to_high, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK] = {0};
+    index_t at[MAX_RANK] = {0};
     OUTPUT0_UNRAVEL(item, at);
     const INPUT0_COMPUTE a = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
     const INPUT0_COMPUTE b = INPUT1_LOAD(low, INPUT1_INDEX_OF(at)), c = INPUT2_LOAD(high, INPUT2_INDEX_OF(at));

@@ -28,6 +28,7 @@ class Reference(Kernel[FakeQuantizeProblem, None]):
     """One element per work-item."""
 
     name = "fake_quantize_ref"
+    supports_large = True
 
     def formats(self, problem: FakeQuantizeProblem) -> Formats:
         return broadcast_formats(problem)

@@ -14,18 +14,18 @@
 
 KERNEL(gather_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict indices,
                    global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
-    const int place = INPUT1_INDEX_OF(at);
-    int from = INPUT0_INDEX_OF(at);
+    const index_t place = INPUT1_INDEX_OF(at);
+    index_t from = INPUT0_INDEX_OF(at);
     bool inside = true;
     for (int n = 0; n < INDEX_COUNT; ++n) {
         long index = (long)INPUT1_LOAD(indices, place + n * ARG_TUPLE_PITCH);
         if (WRAPS_NEGATIVE && index < 0) index += AXIS_SIZE(n);
         inside = inside && index >= 0 && index < AXIS_SIZE(n);
-        from += inside ? (int)index * AXIS_PITCH(n) : 0;
+        from += inside ? (index_t)index * AXIS_PITCH(n) : 0;
     }
 #if HAS_EPILOGUE
     INPUT0_COMPUTE result = inside ? INPUT0_LOAD(input, from) : 0;

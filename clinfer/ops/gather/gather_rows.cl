@@ -21,22 +21,22 @@
 
 KERNEL(gather_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict indices,
                     global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first = (int)get_global_id(0) * SPAN;
-    int at[MAX_RANK];
-    OUTPUT0_UNRAVEL((int)get_global_id(1) * OUTPUT0_SIZE_3, at);
+    const index_t first = (index_t)get_global_id(0) * SPAN;
+    index_t at[MAX_RANK];
+    OUTPUT0_UNRAVEL((index_t)get_global_id(1) * OUTPUT0_SIZE_3, at);
     at[3] = first;
-    const int place = INPUT1_INDEX_OF(at);
-    int start = INPUT0_INDEX_OF(at);
+    const index_t place = INPUT1_INDEX_OF(at);
+    index_t start = INPUT0_INDEX_OF(at);
     bool inside = true;
     for (int n = 0; n < INDEX_COUNT; ++n) {
         long index = (long)INPUT1_LOAD(indices, place + n * ARG_TUPLE_PITCH);
         if (WRAPS_NEGATIVE && index < 0) index += AXIS_SIZE(n);
         inside = inside && index >= 0 && index < AXIS_SIZE(n);
-        start += inside ? (int)index * AXIS_PITCH(n) : 0;
+        start += inside ? (index_t)index * AXIS_PITCH(n) : 0;
     }
     const global INPUT0_TYPE* from = input + start;
     global OUTPUT0_TYPE* to = output + OUTPUT0_INDEX_OF(at);
-    const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
+    const int count = min((index_t)SPAN, OUTPUT0_SIZE_3 - first);
 #if HAS_EPILOGUE
     FUSED_ROW_START(ROW_START)
     FUSED_COPY(inside)

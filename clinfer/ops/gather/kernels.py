@@ -16,6 +16,7 @@ class Reference(Kernel[GatherProblem, None]):
 
     name = "gather_ref"
     has_epilogue = True
+    supports_large = True
     efficiency = 0.1
 
     def formats(self, problem: GatherProblem) -> Formats:

@@ -22,7 +22,7 @@
 #define TILE_SIZE (TILE_ROWS * PANEL_COLUMNS)
 
 // Adds the products of `depth` k to the sums of a tile whose rows start at element `start` of the left side.
-void FUNC(add_products)(float* totals, const float* panel, const global INPUT0_TYPE* left, const int start,
+void FUNC(add_products)(float* totals, const float* panel, const global INPUT0_TYPE* left, const index_t start,
                         const int last_row, const int depth ARGS) {
     float16 sum[TILE_ROWS][VECTORS];
     float rows[TILE_ROWS * PANEL_DEPTH];
@@ -56,12 +56,12 @@ KERNEL(matmul_blocks)(const global INPUT0_TYPE* restrict left, const global INPU
                       WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * ARG_TILES * TILE_ROWS, panel_index = get_global_id(1);
     const int tiles = min((int)ARG_TILES, CEIL_DIV((int)OUTPUT0_SIZE_Y - first_row, TILE_ROWS));
-    int at[MAX_RANK];
-    OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
+    index_t at[MAX_RANK];
+    OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
     at[OUTPUT0_RANK - 2] = panel_index;
-    int from = INPUT1_INDEX_OF(at);
+    index_t from = INPUT1_INDEX_OF(at);
     at[OUTPUT0_RANK - 2] = first_row;
-    const int start = INPUT0_INDEX_OF(at);
+    const index_t start = INPUT0_INDEX_OF(at);
 
     float panel[BLOCK_DEPTH * PANEL_COLUMNS], totals[MOST_TILES * TILE_SIZE];
     for (int i = 0; i < tiles * TILE_SIZE; i += 16) vstore16((float16)0.0f, 0, totals + i);

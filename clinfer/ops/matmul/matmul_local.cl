@@ -22,9 +22,9 @@ KERNEL(matmul_local)(const global INPUT0_TYPE* restrict left, const global INPUT
     local INPUT0_COMPUTE left_tile[DEPTH * PITCH], right_tile[DEPTH * PITCH];
     const int row = get_group_id(1) * TILE, column = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
-    int at[MAX_RANK];
-    OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
-    const int left_start = INPUT0_INDEX_OF(at), right_start = INPUT1_INDEX_OF(at);
+    index_t at[MAX_RANK];
+    OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
+    const index_t left_start = INPUT0_INDEX_OF(at), right_start = INPUT1_INDEX_OF(at);
 
     INPUT0_COMPUTE sum[OWN][OWN];
     #pragma unroll

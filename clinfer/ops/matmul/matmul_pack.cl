@@ -36,14 +36,14 @@ void FUNC(transpose)(float16* rows) {
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_pack)(const global INPUT1_TYPE* restrict right, global SCRATCH0_TYPE* restrict packed ARGS) {
     const int panel = get_global_id(0);
-    int at[MAX_RANK];
-    SCRATCH0_UNRAVEL((int)get_global_id(2) * SCRATCH0_SIZE_Y * SCRATCH0_SIZE_X, at);
-    const int from = INPUT1_INDEX_OF(at);
+    index_t at[MAX_RANK];
+    SCRATCH0_UNRAVEL((index_t)get_global_id(2) * SCRATCH0_SIZE_Y * SCRATCH0_SIZE_X, at);
+    const index_t from = INPUT1_INDEX_OF(at);
     at[SCRATCH0_RANK - 2] = panel;
     const int first = (int)get_global_id(1) * ROWS, last = min(first + ROWS, (int)INPUT1_SIZE_Y);
     for (int part = 0; part < PANEL_COLUMNS; part += 16) {
         const int column = panel * PANEL_COLUMNS + part, last_column = INPUT1_SIZE_X - 1 - column;
-        const int source = from + column * INPUT1_PITCH_X, target = SCRATCH0_INDEX_OF(at) + part;
+        const index_t source = from + column * INPUT1_PITCH_X, target = SCRATCH0_INDEX_OF(at) + part;
         if (last_column < 0) break;
         int k = first;
 #if RIGHT_ALONG_K

@@ -33,12 +33,12 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
                     WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS, panel = get_global_id(1);
-    int at[MAX_RANK];
-    OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
+    index_t at[MAX_RANK];
+    OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
     at[OUTPUT0_RANK - 2] = panel;
-    int from = INPUT1_INDEX_OF(at);
+    index_t from = INPUT1_INDEX_OF(at);
     at[OUTPUT0_RANK - 2] = first_row;
-    const int start = INPUT0_INDEX_OF(at);
+    const index_t start = INPUT0_INDEX_OF(at);
 
     float16 sum[SPLIT][TILE_ROWS][VECTORS];
     #pragma unroll

@@ -14,7 +14,7 @@
 #define VECTORS 4
 
 // Sixteen values of the left row.
-float16 FUNC(load_left)(const global INPUT0_TYPE* left, const int from ARGS) {
+float16 FUNC(load_left)(const global INPUT0_TYPE* left, const index_t from ARGS) {
     if (INPUT0_PITCH_X == 1) return INPUT0_LOAD16(left, from);
     float values[16];
     for (int i = 0; i < 16; ++i) values[i] = INPUT0_LOAD(left, from + i * INPUT0_PITCH_X);
@@ -25,13 +25,13 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
                       BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int column = (int)get_global_id(0) * COLUMNS, last_column = OUTPUT0_SIZE_X - 1 - column;
-    int at[MAX_RANK];
-    OUTPUT0_UNRAVEL((int)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
-    const int from_right = INPUT1_INDEX_OF(at) + column * INPUT1_PITCH_X;
+    index_t at[MAX_RANK];
+    OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
+    const index_t from_right = INPUT1_INDEX_OF(at) + column * INPUT1_PITCH_X;
     at[OUTPUT0_RANK - 2] = get_global_id(1);
-    const int from_left = INPUT0_INDEX_OF(at);
+    const index_t from_left = INPUT0_INDEX_OF(at);
     at[OUTPUT0_RANK - 1] = column;
-    const int to = OUTPUT0_INDEX_OF(at);
+    const index_t to = OUTPUT0_INDEX_OF(at);
 
     float totals[COLUMNS];
     int k = 0;
@@ -44,7 +44,7 @@ KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPU
             const float16 value = FUNC(load_left)(left, from_left + k * INPUT0_PITCH_X PASS_ARGS);
             #pragma unroll
             for (int j = 0; j < VECTORS; ++j) {
-                const int own = from_right + min(part + j, last_column) * INPUT1_PITCH_X;
+                const index_t own = from_right + min(part + j, last_column) * INPUT1_PITCH_X;
                 sum[j] = fma(value, INPUT1_LOAD16(right, own + k * INPUT1_PITCH_Y), sum[j]);
             }
         }
@@ -72,7 +72,7 @@ KERNEL(matmul_vector)(const global INPUT0_TYPE* restrict left, const global INPU
     const int columns = min(COLUMNS, last_column + 1);
     for (; k < INPUT0_SIZE_X; ++k) {
         const float value = INPUT0_LOAD(left, from_left + k * INPUT0_PITCH_X);
-        const int row = from_right + k * INPUT1_PITCH_Y;
+        const index_t row = from_right + k * INPUT1_PITCH_Y;
         for (int n = 0; n < columns; ++n)
             totals[n] = fma(value, INPUT1_LOAD(right, row + n * INPUT1_PITCH_X), totals[n]);
     }

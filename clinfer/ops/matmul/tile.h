@@ -6,10 +6,10 @@
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as floats; rows behind the
 // last repeat it.
-void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int start, const int last_row,
+void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const index_t start, const int last_row,
                      const int count ARGS) {
     for (int i = 0; i < TILE_ROWS; ++i) {
-        const int row = start + min(i, last_row) * INPUT0_PITCH_Y;
+        const index_t row = start + min(i, last_row) * INPUT0_PITCH_Y;
         int k = 0;
         if (INPUT0_PITCH_X == 1)
             for (; k + 16 <= count; k += 16) vstore16(INPUT0_LOAD16(left, row + k), 0, rows + i * PANEL_DEPTH + k);
@@ -20,7 +20,7 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const int star
 // Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and fused
 // operations;
 // `at` has the coordinates of the batch.
-void FUNC(store_rows)(const float* totals, int* at, const int first_row, const int panel, BIAS_PARAMETER
+void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, const int panel, BIAS_PARAMETER
                       global OUTPUT0_TYPE* output ARGS) {
     for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
         at[OUTPUT0_RANK - 2] = first_row + i;
@@ -29,7 +29,7 @@ void FUNC(store_rows)(const float* totals, int* at, const int first_row, const i
             if (column >= OUTPUT0_SIZE_X) break;
             float16 total = ROW_PART(totals + i * PANEL_COLUMNS, j);
             ADD_BIAS16(total, column);
-            const int to = OUTPUT0_INDEX_OF(at);
+            const index_t to = OUTPUT0_INDEX_OF(at);
             if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
                 FUSED_OPS16(total, at, LAST)
                 OUTPUT0_STORE16(output, to, total);

@@ -16,18 +16,18 @@
 
 KERNEL(mvn_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     if (COLUMN >= INPUT0_SIZE_3) return;
-    const int from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
+    const index_t from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
     VECTOR mean = 0;
     if (CENTRE)
-        for (int i = 0; i < INPUT0_SIZE_2; ++i) mean += LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
+        for (index_t i = 0; i < INPUT0_SIZE_2; ++i) mean += LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
     mean /= (INPUT0_COMPUTE)INPUT0_SIZE_2;
     VECTOR variance = 0;
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - mean;
         variance += x * x;
     }
     const VECTOR scale = 1 / DEVIATION(variance / (INPUT0_COMPUTE)INPUT0_SIZE_2);
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - mean;
         VECTOR result = x * scale;
         FUSED_ROW_START(COLUMN_ROW)

@@ -14,26 +14,26 @@
 #include "shared/kept_axes.h"
 
 KERNEL(mvn_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int sizes[] = SIZES;
-    const int row = get_global_id(0);
+    const index_t sizes[] = SIZES;
+    const index_t row = get_global_id(0);
     if (row >= ARG_RESULTS) return;
-    int at[2 * MAX_RANK];
+    index_t at[2 * MAX_RANK];
     INPUT0_UNRAVEL(row * ARG_N, at);
     for (int axis = KEPT_RANK; axis < INPUT0_RANK; ++axis) at[axis] = 0;
     INPUT0_COMPUTE mean = 0;
-    for (int n = 0; CENTRE && n < ARG_N; ++n) {
+    for (index_t n = 0; CENTRE && n < ARG_N; ++n) {
         mean += INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
         FUNC(step)(at, sizes);
     }
     mean /= ARG_N;
     INPUT0_COMPUTE variance = 0;
-    for (int n = 0; n < ARG_N; ++n) {
+    for (index_t n = 0; n < ARG_N; ++n) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - mean;
         variance += x * x;
         FUNC(step)(at, sizes);
     }
     const INPUT0_COMPUTE deviation = DEVIATION(variance / ARG_N);
-    for (int n = 0; n < ARG_N; ++n) {
+    for (index_t n = 0; n < ARG_N; ++n) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - mean;
         INPUT0_COMPUTE result = x / deviation;
         FUSED_OPS(result, at)

@@ -14,14 +14,14 @@
 
 KERNEL(normalize_l2_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     if (COLUMN >= INPUT0_SIZE_3) return;
-    const int from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
+    const index_t from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
     VECTOR sum = 0;
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
         sum += x * x;
     }
     const VECTOR length = LENGTH(sum);
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         VECTOR result = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) / length;
         FUSED_ROW_START(COLUMN_ROW)
         FUSED_VECTOR(result, 0)

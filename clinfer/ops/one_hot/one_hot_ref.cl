@@ -11,9 +11,9 @@
 
 KERNEL(one_hot_ref)(const global INPUT0_TYPE* restrict indices, const global INPUT2_TYPE* restrict on_value,
                     const global INPUT3_TYPE* restrict off_value, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
     long index = (long)INPUT0_LOAD(indices, INDICES_AT(at));
     if (WRAPS_NEGATIVE && index < 0) index += OUTPUT0_SIZE_LAST;

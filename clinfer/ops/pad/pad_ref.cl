@@ -13,13 +13,13 @@
 #endif
 
 // Where output coordinate c comes from on an axis of that size; -1: from outside.
-int FUNC(source_of)(int c, int begin, int size) {
-    const int at = c - begin;
+index_t FUNC(source_of)(index_t c, index_t begin, index_t size) {
+    const index_t at = c - begin;
     if (at >= 0 && at < size) return at;
 #if MODE == 0
     return -1;
 #elif MODE == 1
-    return clamp(at, 0, size - 1);
+    return clamp(at, (index_t)0, size - 1);
 #elif MODE == 2
     return at < 0 ? -at : 2 * (size - 1) - at;
 #else
@@ -33,13 +33,13 @@ KERNEL(pad_ref)(const global INPUT0_TYPE* restrict input,
                 const global INPUT3_TYPE* restrict value,
 #endif
                 global OUTPUT0_TYPE* restrict output ARGS) {
-    const int sizes[] = SIZES, begins[] = BEGINS;
+    const index_t sizes[] = SIZES, begins[] = BEGINS;
     const int last = OUTPUT0_RANK - 1;
-    const int spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
-    const int first = (int)get_global_id(0) % spans * SPAN;
-    const int row = (int)get_global_id(0) / spans;
+    const index_t spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
+    const index_t first = (index_t)get_global_id(0) % spans * SPAN;
+    const index_t row = (index_t)get_global_id(0) / spans;
     if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK], from[MAX_RANK];
+    index_t at[MAX_RANK], from[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
     int is_inside = 1;
     for (int axis = 0; axis < last; ++axis) {
@@ -51,8 +51,8 @@ KERNEL(pad_ref)(const global INPUT0_TYPE* restrict input,
 #else
     const INPUT0_COMPUTE outside = 0;
 #endif
-    const int end = min(first + SPAN, OUTPUT0_SIZE_LAST);
-    for (int i = first; i < end; ++i) {
+    const index_t end = min(first + SPAN, OUTPUT0_SIZE_LAST);
+    for (index_t i = first; i < end; ++i) {
         at[last] = i;
         from[last] = FUNC(source_of)(i, begins[last], sizes[last]);
         INPUT0_COMPUTE element = outside;

@@ -14,13 +14,13 @@
 #ifdef OUTPUT0_IS_F64
 #define NUMBER(low, high) as_double(LONG(low, high))
 #elif OUTPUT0_IS_FLOAT
-#define NUMBER(low, high) as_float(low)
+#define NUMBER(low, high) as_float((int)(low))
 #else
 #define NUMBER(low, high) LONG(low, high)
 #endif
 
 KERNEL(range_ref)(global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
     const OUTPUT0_COMPUTE value = NUMBER(ARG_START_LOW, ARG_START_HIGH) + item * NUMBER(ARG_STEP_LOW, ARG_STEP_HIGH);
     OUTPUT0_STORE(output, OUTPUT0_OFFSET + item * OUTPUT0_PITCH_0, value);

@@ -16,9 +16,9 @@
 
 KERNEL(reduce_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     if (COLUMN >= INPUT0_SIZE_3) return;
-    int index = COLUMN_INDEX(INPUT0);
+    index_t index = COLUMN_INDEX(INPUT0);
     VECTOR total = INITIAL;
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, index);
         total = COMBINE(total, VALUE(x));
         index += INPUT0_PITCH_2;

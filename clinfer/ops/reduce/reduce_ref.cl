@@ -14,14 +14,14 @@
 #include "shared/kept_axes.h"
 
 KERNEL(reduce_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int sizes[] = SIZES;
-    const int item = get_global_id(0);
+    const index_t sizes[] = SIZES;
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[2 * MAX_RANK];
+    index_t at[2 * MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
-    const int target = OUTPUT0_INDEX_OF(at);
+    const index_t target = OUTPUT0_INDEX_OF(at);
     INPUT0_COMPUTE total = INITIAL;
-    for (int n = 0; n < ARG_N; ++n) {
+    for (index_t n = 0; n < ARG_N; ++n) {
         const INPUT0_COMPUTE x = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));
         total = COMBINE(total, VALUE(x));
         FUNC(step)(at, sizes);

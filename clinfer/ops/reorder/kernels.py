@@ -68,6 +68,7 @@ class Tiles(Kernel[ReorderProblem, None]):
     """Tiles along the axes that are contiguous in the input and in the output."""
 
     name = "reorder_tiles"
+    supports_large = True
 
     def formats(self, problem: ReorderProblem) -> Formats:
         return Formats((problem.inputs[0].format,), (Format.of(problem.primitive.format),))
@@ -110,7 +111,7 @@ class Reference(Tiles):
         whole = [sizes[axis] if target.padding else -(-sizes[axis] // blocks[axis]) * blocks[axis] for axis in order]
         steps = [f"(c)[{i}] = r_ % ARG_WHOLE_{i}; r_ /= ARG_WHOLE_{i};" if i else "(c)[0] = r_;"
                  for i in reversed(range(rank))]
-        constants = {"UNRAVEL_WHOLE(i, c)": "do { int r_ = (i); " + " ".join(steps) + " } while (0)",
+        constants = {"UNRAVEL_WHOLE(i, c)": "do { index_t r_ = (i); " + " ".join(steps) + " } while (0)",
                      "IS_INSIDE(c)": _is_inside(rank)}
         operands = (input_operand(problem, 0, TensorView.of(source).permute(order)),
                     output_operand(problem, 0, TensorView.of(target).permute(order)))
@@ -144,7 +145,7 @@ class Nibbles(Tiles):
         outer = [-(-size // scale[axis]) for axis, size in enumerate(static(layout.shape))]
         count, nbytes = prod(outer) * prod(scale.values()), _CPU_BYTES if on_cpu else 1
         constants: dict[str, Constant] = {
-            "LOCATE(i, c)": "do { int r_ = (i); " + " ".join(steps) + " } while (0)",
+            "LOCATE(i, c)": "do { index_t r_ = (i); " + " ".join(steps) + " } while (0)",
             "IS_INSIDE(c)": _is_inside(rank), "BYTES": nbytes}
         items = -(-layout.element_type.byte_size(count) // nbytes)
         return Lowered((Stage("reorder_nibbles.cl", all_operands(problem),

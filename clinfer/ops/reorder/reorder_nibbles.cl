@@ -11,12 +11,12 @@
 #endif
 
 KERNEL(reorder_nibbles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first = (int)get_global_id(0) * BYTES, last = min(first + BYTES, CEIL_DIV((int)ARG_COUNT, 2));
-    for (int byte = first; byte < last; ++byte) {
+    const index_t first = (index_t)get_global_id(0) * BYTES, last = min(first + BYTES, CEIL_DIV((index_t)ARG_COUNT, 2));
+    for (index_t byte = first; byte < last; ++byte) {
         uint halves = 0;
         for (int part = 0; part < 2; ++part) {
-            int at[MAX_RANK];
-            const int place = 2 * byte + part;
+            index_t at[MAX_RANK];
+            const index_t place = 2 * byte + part;
             LOCATE(place, at);
             if (place < ARG_COUNT && IS_INSIDE(at))
                 halves |= ((uint)INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) & 15u) << (4 * part);

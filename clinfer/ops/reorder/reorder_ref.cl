@@ -11,9 +11,9 @@
 #endif
 
 KERNEL(reorder_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= ARG_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     UNRAVEL_WHOLE(item, at);
     OUTPUT0_COMPUTE value = 0;
     if (IS_INSIDE(at)) value = (OUTPUT0_COMPUTE)INPUT0_LOAD(input, INPUT0_INDEX_OF(at));

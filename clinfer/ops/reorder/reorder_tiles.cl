@@ -45,15 +45,15 @@
     LEAVE_0(axis, at) LEAVE_1(axis, at)
 
 #define WALK_OUTER(axis) { \
-    const int at = item % AT(OUTPUT0_SIZE, axis); \
+    const index_t at = item % AT(OUTPUT0_SIZE, axis); \
     item /= AT(OUTPUT0_SIZE, axis); \
     WALK(axis, at) \
 }
 
 // What a limit leaves of the tile to read, and to write.
 #define CUT(left, run_step, lane_step, fills) \
-    if (lane_step) read_lanes = clamp(CEIL_DIV(left, lane_step), 0, read_lanes); \
-    else if (run_step) read_runs = clamp(CEIL_DIV(left, run_step), 0, read_runs); \
+    if (lane_step) read_lanes = clamp(CEIL_DIV(left, lane_step), (index_t)0, read_lanes); \
+    else if (run_step) read_runs = clamp(CEIL_DIV(left, run_step), (index_t)0, read_runs); \
     else if (left <= 0) read_lanes = 0; \
     if (!fills) { \
         lanes = min(lanes, read_lanes); \
@@ -61,36 +61,36 @@
     }
 
 KERNEL(reorder_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    int item = get_global_id(0);
+    index_t item = get_global_id(0);
     if (item >= ARG_ITEMS) return;
-    const int lane_tiles = CEIL_DIV(AT(OUTPUT0_SIZE, LANE), ARG_LANES);
-    const int run_tiles = CEIL_DIV(AT(OUTPUT0_SIZE, RUN), ARG_RUNS);
-    const int lane = item % lane_tiles * ARG_LANES;
+    const index_t lane_tiles = CEIL_DIV(AT(OUTPUT0_SIZE, LANE), ARG_LANES);
+    const index_t run_tiles = CEIL_DIV(AT(OUTPUT0_SIZE, RUN), ARG_RUNS);
+    const index_t lane = item % lane_tiles * ARG_LANES;
     item /= lane_tiles;
-    const int run = item % run_tiles * ARG_RUNS;
+    const index_t run = item % run_tiles * ARG_RUNS;
     item /= run_tiles;
 
-    int from = INPUT0_OFFSET, to = OUTPUT0_OFFSET;
+    index_t from = INPUT0_OFFSET, to = OUTPUT0_OFFSET;
 #ifdef ARG_BOUND_0
-    int left_0 = ARG_BOUND_0;
+    index_t left_0 = ARG_BOUND_0;
 #endif
 #ifdef ARG_BOUND_1
-    int left_1 = ARG_BOUND_1;
+    index_t left_1 = ARG_BOUND_1;
 #endif
     WALK(LANE, lane)
     WALK(RUN, run)
     OUTER_AXES(WALK_OUTER)
 
-    int lanes = min(ARG_LANES, AT(OUTPUT0_SIZE, LANE) - lane), runs = min(ARG_RUNS, AT(OUTPUT0_SIZE, RUN) - run);
-    int read_lanes = lanes, read_runs = runs;
+    index_t lanes = min(ARG_LANES, AT(OUTPUT0_SIZE, LANE) - lane), runs = min(ARG_RUNS, AT(OUTPUT0_SIZE, RUN) - run);
+    index_t read_lanes = lanes, read_runs = runs;
     CUT_0
     CUT_1
 
 #if TILE == 16
     if (LANE_FROM == 1 && LANE_TO == 1) {
-        for (int r = 0; r < runs; ++r, from += RUN_FROM, to += RUN_TO) {
-            const int count = r < read_runs ? read_lanes : 0;
-            int i = 0;
+        for (index_t r = 0; r < runs; ++r, from += RUN_FROM, to += RUN_TO) {
+            const index_t count = r < read_runs ? read_lanes : 0;
+            index_t i = 0;
             for (; i + TILE <= count; i += TILE) vstore16(vload16(0, input + from + i), 0, output + to + i);
             for (; i < count; ++i) output[to + i] = input[from + i];
             for (; i < lanes; ++i) output[to + i] = 0;
@@ -106,14 +106,14 @@ KERNEL(reorder_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_T
             return;
         }
         for (int i = 0; i < TILE * TILE; ++i) tile[i] = 0;
-        for (int l = 0; l < read_lanes; ++l)
-            for (int r = 0; r < read_runs; ++r) tile[r * TILE + l] = input[from + l * LANE_FROM + r * RUN_FROM];
-        for (int r = 0; r < runs; ++r) vstore16(vload16(0, tile + r * TILE), 0, output + to + r * RUN_TO);
+        for (index_t l = 0; l < read_lanes; ++l)
+            for (index_t r = 0; r < read_runs; ++r) tile[r * TILE + l] = input[from + l * LANE_FROM + r * RUN_FROM];
+        for (index_t r = 0; r < runs; ++r) vstore16(vload16(0, tile + r * TILE), 0, output + to + r * RUN_TO);
         return;
     }
 #endif
-    for (int r = 0; r < runs; ++r)
-        for (int l = 0; l < lanes; ++l)
+    for (index_t r = 0; r < runs; ++r)
+        for (index_t l = 0; l < lanes; ++l)
             output[to + l * LANE_TO + r * RUN_TO] =
                 r < read_runs && l < read_lanes ? input[from + l * LANE_FROM + r * RUN_FROM] : 0;
 }

@@ -6,13 +6,14 @@
 
 KERNEL(reverse_sequence_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict lengths,
                              global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
-    const int to = OUTPUT0_INDEX_OF(at);
-    const int place = at[OUTPUT0_RANK - 1];
-    const int length = min((long)INPUT1_LOAD(lengths, INPUT1_OFFSET + at[0] * INPUT1_PITCH_0), (long)OUTPUT0_SIZE_LAST);
+    const index_t to = OUTPUT0_INDEX_OF(at);
+    const index_t place = at[OUTPUT0_RANK - 1];
+    const index_t length = min((long)INPUT1_LOAD(lengths, INPUT1_OFFSET + at[0] * INPUT1_PITCH_0),
+                               (long)OUTPUT0_SIZE_LAST);
     if (place < length) at[OUTPUT0_RANK - 1] = length - 1 - place;
     output[to] = input[INPUT0_INDEX_OF(at)];
 }

@@ -15,20 +15,20 @@
 __attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict cosine,
                  const global INPUT2_TYPE* restrict sine, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int pairs = ROTATED / 2, count = OUTPUT0_SIZE_LAST - pairs, spans = CEIL_DIV(count, SPAN);
-    const int first = (int)get_global_id(0) % spans * SPAN;
-    const int row = (int)get_global_id(0) / spans;
+    const index_t pairs = ROTATED / 2, count = OUTPUT0_SIZE_LAST - pairs, spans = CEIL_DIV(count, SPAN);
+    const index_t first = (index_t)get_global_id(0) % spans * SPAN;
+    const index_t row = (index_t)get_global_id(0) / spans;
     if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
-    const int end = min(first + SPAN, count);
-    for (int i = first; i < min(end, pairs); ++i) {
-        const int low = INTERLEAVED ? 2 * i : i, high = INTERLEAVED ? low + 1 : pairs + i;
+    const index_t end = min(first + SPAN, count);
+    for (index_t i = first; i < min(end, pairs); ++i) {
+        const index_t low = INTERLEAVED ? 2 * i : i, high = INTERLEAVED ? low + 1 : pairs + i;
         at[OUTPUT0_RANK - 1] = low;
-        const int low_at = OUTPUT0_INDEX_OF(at);
+        const index_t low_at = OUTPUT0_INDEX_OF(at);
         const INPUT0_COMPUTE a = INPUT0_LOAD(data, INPUT0_INDEX_OF(at));
         at[OUTPUT0_RANK - 1] = high;
-        const int high_at = OUTPUT0_INDEX_OF(at);
+        const index_t high_at = OUTPUT0_INDEX_OF(at);
         const INPUT0_COMPUTE b = INPUT0_LOAD(data, INPUT0_INDEX_OF(at));
         at[OUTPUT0_RANK - 1] = PAIRED ? i : low;
         OUTPUT0_STORE(output, low_at, a * INPUT1_LOAD(cosine, INPUT1_INDEX_OF(at))
@@ -37,7 +37,7 @@ KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TY
         OUTPUT0_STORE(output, high_at, b * INPUT1_LOAD(cosine, INPUT1_INDEX_OF(at))
                                        + a * INPUT2_LOAD(sine, INPUT2_INDEX_OF(at)));
     }
-    for (int i = max(first, pairs); i < end; ++i) {
+    for (index_t i = max(first, pairs); i < end; ++i) {
         at[OUTPUT0_RANK - 1] = pairs + i;
         OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), INPUT0_LOAD(data, INPUT0_INDEX_OF(at)));
     }

@@ -97,6 +97,7 @@ class AxisKernel(Kernel[AxisProblem, C]):
     suffix: ClassVar[str]
     file: ClassVar[str]
     has_epilogue = True
+    supports_large = True
 
     def __init__(self, operation: str) -> None:
         self.name = f"{operation}_{self.suffix}"

@@ -4,6 +4,6 @@
 //   COLUMN_INDEX(T)   where its columns start in T
 #include "shared/vectors.h"
 
-#define COLUMN ((int)get_global_id(0) * VEC)
+#define COLUMN ((index_t)get_global_id(0) * VEC)
 #define COLUMN_INDEX(T) \
-    T##_GET_INDEX((int)get_global_id(1) / INPUT0_SIZE_1, (int)get_global_id(1) % INPUT0_SIZE_1, 0, COLUMN)
+    T##_GET_INDEX((index_t)get_global_id(1) / INPUT0_SIZE_1, (index_t)get_global_id(1) % INPUT0_SIZE_1, 0, COLUMN)

@@ -11,14 +11,14 @@
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(copy_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
-    const int first = (int)get_global_id(0) % spans * SPAN;
-    const int row = (int)get_global_id(0) / spans;
+    const index_t spans = CEIL_DIV(OUTPUT0_SIZE_LAST, SPAN);
+    const index_t first = (index_t)get_global_id(0) % spans * SPAN;
+    const index_t row = (index_t)get_global_id(0) / spans;
     if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
-    const int end = min(first + SPAN, OUTPUT0_SIZE_LAST);
-    for (int i = first; i < end; ++i) {
+    const index_t end = min(first + SPAN, OUTPUT0_SIZE_LAST);
+    for (index_t i = first; i < end; ++i) {
         at[OUTPUT0_RANK - 1] = i;
 #if HAS_EPILOGUE
         INPUT0_COMPUTE result = INPUT0_LOAD(input, INPUT0_INDEX_OF(at));

@@ -13,15 +13,15 @@
 #define ROW_START(T) T##_GET_INDEX(at0, at1, at2, first)
 
 KERNEL(copy_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first = (int)get_global_id(0) * SPAN;
-    const int row = get_global_id(1);
-    const int at2 = row % OUTPUT0_SIZE_2;
-    const int rest = row / OUTPUT0_SIZE_2;
-    const int at1 = rest % OUTPUT0_SIZE_1;
-    const int at0 = rest / OUTPUT0_SIZE_1;
+    const index_t first = (index_t)get_global_id(0) * SPAN;
+    const index_t row = get_global_id(1);
+    const index_t at2 = row % OUTPUT0_SIZE_2;
+    const index_t rest = row / OUTPUT0_SIZE_2;
+    const index_t at1 = rest % OUTPUT0_SIZE_1;
+    const index_t at0 = rest / OUTPUT0_SIZE_1;
     const global INPUT0_TYPE* from = input + ROW_START(INPUT0);
     global OUTPUT0_TYPE* to = output + ROW_START(OUTPUT0);
-    const int count = min(SPAN, OUTPUT0_SIZE_3 - first);
+    const int count = min((index_t)SPAN, OUTPUT0_SIZE_3 - first);
 #if HAS_EPILOGUE
     FUSED_ROW_START(ROW_START)
     FUSED_COPY(1)

@@ -13,14 +13,14 @@
 #include "shared/fused_run.h"
 
 KERNEL(copy_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first3 = (int)get_global_id(0) * TILE;
-    const int first2 = (int)get_global_id(1) * TILE;
-    const int at1 = (int)get_global_id(2) % OUTPUT0_SIZE_1;
-    const int at0 = (int)get_global_id(2) / OUTPUT0_SIZE_1;
+    const index_t first3 = (index_t)get_global_id(0) * TILE;
+    const index_t first2 = (index_t)get_global_id(1) * TILE;
+    const index_t at1 = (index_t)get_global_id(2) % OUTPUT0_SIZE_1;
+    const index_t at0 = (index_t)get_global_id(2) / OUTPUT0_SIZE_1;
     const global INPUT0_TYPE* from = input + INPUT0_GET_INDEX(at0, at1, first2, first3);
     global OUTPUT0_TYPE* to = output + OUTPUT0_GET_INDEX(at0, at1, first2, first3);
-    const int count2 = min(TILE, OUTPUT0_SIZE_2 - first2);
-    const int count3 = min(TILE, OUTPUT0_SIZE_3 - first3);
+    const int count2 = min((index_t)TILE, OUTPUT0_SIZE_2 - first2);
+    const int count3 = min((index_t)TILE, OUTPUT0_SIZE_3 - first3);
 #if HAS_EPILOGUE
     INPUT0_COMPUTE values[TILE * TILE];
     for (int c = 0; c < count3; ++c)

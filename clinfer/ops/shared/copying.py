@@ -56,6 +56,7 @@ class CopyReference(CopyKernel):
     """Every copy, element by element."""
 
     way = "ref"
+    supports_large = True
     efficiency = 0.1
 
     def accepts(self, problem: CopyProblem, config: None) -> str | None:
@@ -90,6 +91,7 @@ class CopyRows(_ArrangedCopy):
     """Runs that are contiguous on both sides."""
 
     way = "rows"
+    supports_large = True
     efficiency = 0.8
 
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
@@ -122,6 +124,7 @@ class CopyTiles(_ArrangedCopy):
     """Between memories of different innermost axes."""
 
     way = "tiles"
+    supports_large = True
     efficiency = 0.5
 
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:

@@ -6,7 +6,7 @@
 #endif
 
 // Moves to the coordinates of the next element of the last axes; to the first again after the last.
-void FUNC(step)(int* at, const int* sizes) {
+void FUNC(step)(index_t* at, const index_t* sizes) {
     for (int axis = INPUT0_RANK - 1; axis >= KEPT_RANK; --axis) {
         if (++at[axis] < sizes[axis]) return;
         at[axis] = 0;

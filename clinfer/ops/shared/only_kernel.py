@@ -53,6 +53,8 @@ class OnlyKernelProblem(Problem):
 class OnlyKernel(Kernel[OnlyKernelProblem, None]):
     """`<name>.cl`."""
 
+    supports_large = True
+
     def __init__(self, name: str) -> None:
         self.name = name
 

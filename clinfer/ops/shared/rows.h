@@ -9,14 +9,14 @@
 //                           `input` that starts at `from`, for every lane
 #include "shared/vectors.h"
 
-#define ROW ((int)get_group_id(0))
+#define ROW ((index_t)get_group_id(0))
 #define LANE ((int)get_local_id(0))
 #define VECTORS_END (INPUT0_SIZE_LAST / VEC * VEC)
 
 #define ROW_INDEX(T) \
     T##_GET_INDEX(ROW / INPUT0_SIZE_2 / INPUT0_SIZE_1, ROW / INPUT0_SIZE_2 % INPUT0_SIZE_1, ROW % INPUT0_SIZE_2, 0)
-#define FOR_VECTORS for (int i = LANE * VEC; i < VECTORS_END; i += LANES * VEC)
-#define FOR_REST for (int i = VECTORS_END + LANE; i < INPUT0_SIZE_LAST; i += LANES)
+#define FOR_VECTORS for (index_t i = LANE * VEC; i < VECTORS_END; i += LANES * VEC)
+#define FOR_REST for (index_t i = VECTORS_END + LANE; i < INPUT0_SIZE_LAST; i += LANES)
 
 #define ADD(a, b) ((a) + (b))
 #define COMBINE_4(OP, v) OP(OP((v).x, (v).y), OP((v).z, (v).w))

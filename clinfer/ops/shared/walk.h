@@ -34,19 +34,19 @@
 #endif
 
 #define DECLARE_TILE \
-    const int row_of_tiles = (int)get_global_id(0) / ARG_COLUMN_TILES, outer = row_of_tiles / ARG_ROW_TILES; \
-    const int begin = (int)get_global_id(0) % ARG_COLUMN_TILES * ARG_COLUMNS; \
-    const int end = min(begin + ARG_COLUMNS, OUTPUT0_SIZE_5); \
-    const int first_row = row_of_tiles % ARG_ROW_TILES * ARG_ROWS; \
-    const int last_row = min(first_row + ARG_ROWS, OUTPUT0_SIZE_4); \
-    const int at_3 = outer % OUTPUT0_SIZE_3, at_2 = outer / OUTPUT0_SIZE_3 % OUTPUT0_SIZE_2; \
-    const int at_1 = outer / OUTPUT0_SIZE_3 / OUTPUT0_SIZE_2 % OUTPUT0_SIZE_1; \
-    const int at_0 = outer / OUTPUT0_SIZE_3 / OUTPUT0_SIZE_2 / OUTPUT0_SIZE_1;
+    const index_t row_of_tiles = (index_t)get_global_id(0) / ARG_COLUMN_TILES, outer = row_of_tiles / ARG_ROW_TILES; \
+    const index_t begin = (index_t)get_global_id(0) % ARG_COLUMN_TILES * ARG_COLUMNS; \
+    const index_t end = min(begin + ARG_COLUMNS, OUTPUT0_SIZE_5); \
+    const index_t first_row = row_of_tiles % ARG_ROW_TILES * ARG_ROWS; \
+    const index_t last_row = min(first_row + ARG_ROWS, OUTPUT0_SIZE_4); \
+    const index_t at_3 = outer % OUTPUT0_SIZE_3, at_2 = outer / OUTPUT0_SIZE_3 % OUTPUT0_SIZE_2; \
+    const index_t at_1 = outer / OUTPUT0_SIZE_3 / OUTPUT0_SIZE_2 % OUTPUT0_SIZE_1; \
+    const index_t at_0 = outer / OUTPUT0_SIZE_3 / OUTPUT0_SIZE_2 / OUTPUT0_SIZE_1;
 
 #define INDEX(T) (T##_OFFSET + at_0 * T##_PITCH_0 + at_1 * T##_PITCH_1 + at_2 * T##_PITCH_2 + at_3 * T##_PITCH_3 \
                   + row * T##_PITCH_4)
 #define START(n) \
-    const int at##n = INDEX(INPUT##n); \
+    const index_t at##n = INDEX(INPUT##n); \
     const WIDE(INPUT##n, COMPUTE) same##n = (WIDE(INPUT##n, COMPUTE))(INPUT##n##_LOAD(input##n, at##n));
 
 #define FETCH(n, i) INPUT##n##_LOAD(input##n, at##n + (i) * INPUT##n##_PITCH_5)

@@ -14,17 +14,17 @@
 
 KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     if (COLUMN >= INPUT0_SIZE_3) return;
-    const int from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
+    const index_t from = COLUMN_INDEX(INPUT0), to = COLUMN_INDEX(OUTPUT0);
     VECTOR highest = -INFINITY;
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) highest = fmax(highest, LOAD_VECTOR(input, from + i * INPUT0_PITCH_2));
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) highest = fmax(highest, LOAD_VECTOR(input, from + i * INPUT0_PITCH_2));
     VECTOR sum = 0;
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) sum += exp(LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - highest);
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) sum += exp(LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - highest);
 #if IS_LOG
     const VECTOR shift = highest + log(sum);
 #else
     const VECTOR scale = 1 / sum;
 #endif
-    for (int i = 0; i < INPUT0_SIZE_2; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
 #if IS_LOG
         VECTOR result = x - shift;

@@ -9,21 +9,21 @@
 #endif
 
 KERNEL(softmax_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first = (int)get_global_id(0) * INPUT0_SIZE_LAST;
+    const index_t first = (index_t)get_global_id(0) * INPUT0_SIZE_LAST;
     if (first >= INPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     INPUT0_UNRAVEL(first, at);
     INPUT0_COMPUTE highest = -INFINITY;
-    for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;
         highest = fmax(highest, INPUT0_LOAD(input, INPUT0_INDEX_OF(at)));
     }
     INPUT0_COMPUTE sum = 0;
-    for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;
         sum += exp(INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest);
     }
-    for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+    for (index_t i = 0; i < INPUT0_SIZE_LAST; ++i) {
         at[INPUT0_RANK - 1] = i;
         const INPUT0_COMPUTE value = INPUT0_LOAD(input, INPUT0_INDEX_OF(at)) - highest;
         INPUT0_COMPUTE result = IS_LOG ? value - log(sum) : exp(value) / sum;

@@ -19,7 +19,7 @@
 
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int from = ROW_INDEX(INPUT0), to = ROW_INDEX(OUTPUT0);
+    const index_t from = ROW_INDEX(INPUT0), to = ROW_INDEX(OUTPUT0);
     GROUP_SHARED
 
     INPUT0_COMPUTE highest = -INFINITY;

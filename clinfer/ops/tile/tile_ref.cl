@@ -7,11 +7,11 @@
 #endif
 
 KERNEL(tile_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
-    const int to = OUTPUT0_INDEX_OF(at);
+    const index_t to = OUTPUT0_INDEX_OF(at);
     WRAP(at);
     output[to] = input[INPUT0_INDEX_OF(at)];
 }

@@ -133,7 +133,7 @@ def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
 def _take_implementation(implementation: Implementation) -> Sequence[object]:
     problem = implementation.problem
     given = (problem.primitive, problem.inputs, problem.outputs, problem.capabilities, problem.values,
-             problem.fused_inputs)
+             problem.fused_inputs, problem.is_large)
     return implementation.name, given, tuple(part.code for part in implementation.stages)
 
 

@@ -60,6 +60,7 @@ class _CpuKernel(Kernel[MatMulProblem, int]):
     """What they share; the configuration is the rows of a tile."""
 
     has_epilogue = True
+    supports_large = True
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)

@@ -11,6 +11,7 @@ class LocalKernel(Kernel[MatMulProblem, int]):
 
     name = "matmul_local"
     has_epilogue = True
+    supports_large = True
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
         return tuple(local_tiles.SPEEDS)

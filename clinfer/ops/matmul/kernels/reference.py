@@ -15,6 +15,7 @@ class Reference(Kernel[MatMulProblem, None]):
 
     name = "matmul_ref"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: MatMulProblem) -> Formats:
         return Formats(tuple(x.format for x in problem.inputs), planar_formats(problem).outputs)

@@ -1,0 +1,44 @@
+"""Constant weights of nodes in other formats than the program's own, for implementations that come later."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from clinfer.base.layout import Layout
+from clinfer.kernels.implementation import Implementation
+from clinfer.program.program import Program
+from clinfer.runtime.memory import Memory
+
+
+class NodeWeights:
+    """The weights of a program's nodes."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def repack(self, index: int) -> Callable[[Layout], Implementation | None] | None:
+        """Gives what brings a node's weights into another layout (None: the bytes are the same); None where it has no
+        constant weights."""
+        tensor = self._tensor(index)
+        if tensor < 0:
+            return None
+        return partial(self._program.weights.reorder, self._program.tensors[tensor].layout)
+
+    def memories(self, index: int, implementation: Implementation) -> dict[int, Memory] | None:
+        """By input, the weights that an implementation wants in a format of its own; None: there is no room."""
+        tensor, position = self._tensor(index), implementation.problem.primitive.weights_input
+        if tensor < 0 or position is None:
+            return {}
+        found = self._program.weights.get(tensor, self._program.constant_memory[tensor],
+                                          self._program.tensors[tensor].layout,
+                                          implementation.problem.inputs[position])
+        if found is None:
+            return None
+        return {} if found.outcome == "original" else {position: found.memory}
+
+    def _tensor(self, index: int) -> int:
+        """The tensor that holds a node's constant weights; -1: it has none."""
+        node = self._program.nodes[index]
+        position = node.primitive.weights_input
+        tensor = -1 if position is None else node.inputs[position]
+        return tensor if tensor in self._program.constant_memory else -1

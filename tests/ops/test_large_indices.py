@@ -1,0 +1,58 @@
+"""Kernels that index with 64 bits, on tensors that would not need it: rows of each kernel that says that it can."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from clinfer.base.errors import ClinferError
+from clinfer.ops import OPERATIONS
+from clinfer.ops.operation import Case
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+from tests.candidates import reaches
+from tests.deferring import Selection
+from tests.ops.case_runner import Variant, check_program, is_refusal, needs, topology_of
+from tests.ops.shards import layouts_of
+from tests.ops.test_cases import ROWS
+
+KERNELS = [(op.name, kernel) for op in OPERATIONS for table in op.kernels.values() for kernel in table.kernels
+           if kernel.supports_large]
+_ELSEWHERE = {"reorder_ref", "reshape_ref", "rope_ref", "matmul_blocks", "reorder_nibbles",
+              "convert_nibbles"}
+"""Those that no row asks for (`test_cases.py`); matmul_blocks and reorder_nibbles: `test_compressed_weights.py`."""
+
+
+@pytest.mark.parametrize("op", sorted({op for op, _ in KERNELS}))
+def test_rows_with_large_indices(engine: Engine, op: str) -> None:
+    selection = Selection(engine)
+    programs = []
+    for kernel in sorted({kernel.name for name, kernel in KERNELS
+                          if name == op and kernel.targets(engine.capabilities) is None} - _ELSEWHERE):
+        found = next((each for each in _programs(engine, selection, op, kernel) if kernel in reaches(each[0])), None)
+        assert found is not None, f"no case reaches {kernel}"
+        programs.append(found)
+    selection.build()
+    for program, case, variant in programs:
+        codes = [stage.code for node in program.nodes for each in node.implementations for stage in each.stages]
+        assert codes and all(code.is_large and "#define index_t long" in code.source for code in codes)
+        check_program(program, case, variant)
+
+
+def _programs(engine: Engine, selection: Selection, op: str, kernel: str) -> Iterator[tuple[Program, Case, Variant]]:
+    for case, variant in _variants(engine, op, kernel):
+        try:
+            yield selection.program(topology_of(case, variant), variant.options()), case, variant
+        except ClinferError as error:
+            assert is_refusal(error, variant)
+
+
+def _variants(engine: Engine, op: str, kernel: str) -> Iterator[tuple[Case, Variant]]:
+    """How a kernel may be reached, sequences of shapes first."""
+    if not any(name == op for name, _ in ROWS):
+        op, kernel = "eltwise", ""  # In front of other operations.
+    able = sorted((case for name, case in ROWS if name == op and needs(case, engine)),
+                  key=lambda case: -len(case.sequence))
+    for layout in ("", *dict.fromkeys(layout for case in able for layout in layouts_of(case))):
+        for case in able:
+            yield case, Variant(bool(case.sequence), kernel, layout, large=True)
