@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -38,9 +36,6 @@ OWNERS = {"pyopencl": {"runtime", "remote"}, "openvino": {"frontend", "api"}}
 
 MAX_FILE, MAX_FUNCTION, MAX_WIDTH = 300, 80, 120
 TEXT = {".py", ".cl", ".h", ".md", ".toml", ".txt", ".sh", ".yml", ""}
-SILENT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
-}
 GENERATED = {"build", "dist", "__pycache__"}
 
 
@@ -60,9 +55,17 @@ def python_files(folder: Path) -> list[Path]:
     return [path for path in files(".py") if path.is_relative_to(folder)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forget_trees() -> Iterator[None]:
+    """The trees of all files take more memory than the other tests of a process need."""
+    yield
+    nodes_of.cache_clear()
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file, the module first."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))))
 
 
 def place(path: Path, line: int = 0) -> str:
@@ -81,7 +84,7 @@ def imported(path: Path) -> tuple[tuple[str, int], ...]:
 
 
 def _imported(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -115,16 +118,22 @@ def operation_names() -> list[str]:
 @cache
 def code_lines(path: Path) -> frozenset[int]:
     """Numbers of the lines that hold Python code: no blank lines, comments or docstrings."""
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type not in SILENT:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(tree_of(path)):
+    text = path.read_text(encoding="utf-8").split("\n")
+    lines = {number for number, line in enumerate(text, 1) if line.strip() and not line.lstrip().startswith("#")}
+    docstrings: set[int] = set()
+    for node in nodes_of(path):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                lines -= set(range(first.lineno, (first.end_lineno or 0) + 1))
-    return frozenset(lines)
+                docstrings |= lines_of(first)
+        elif isinstance(node, (ast.Constant, ast.JoinedStr)):
+            lines |= lines_of(node)
+    return frozenset(lines - docstrings)
+
+
+def lines_of(node: ast.expr | ast.stmt) -> set[int]:
+    """Where a node stands, blank lines and what looks like comments within strings included."""
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def strip_cl_comments(text: str) -> str:
@@ -233,7 +242,7 @@ def test_functions_fit_on_a_screen() -> None:
     large = []
     for path in files(".py"):
         code = code_lines(path)
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 size = len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
                 if size > MAX_FUNCTION:
@@ -252,11 +261,9 @@ def test_every_kernel_source_starts_with_a_header() -> None:
 
 
 def test_every_file_of_the_package_says_what_it_is() -> None:
-    silent = [
-        place(path)
-        for path in python_files(PACKAGE)
-        if tree_of(path).body and ast.get_docstring(tree_of(path)) is None
-    ]
+    modules = [(path, nodes_of(path)[0]) for path in python_files(PACKAGE)]
+    silent = [place(path) for path, module in modules
+              if isinstance(module, ast.Module) and module.body and ast.get_docstring(module) is None]
     assert not silent, f"no docstring: {silent}"
 
 
@@ -265,7 +272,7 @@ def test_knobs_are_read_in_one_place() -> None:
     for path in python_files(PACKAGE):
         if path == PACKAGE / "base" / "knobs.py":
             continue
-        for node in ast.walk(tree_of(path)) if "CLINFER_" in path.read_text(encoding="utf-8") else ():
+        for node in nodes_of(path) if "CLINFER_" in path.read_text(encoding="utf-8") else ():
             reads = isinstance(node, (ast.Call, ast.Subscript)) and re.match(
                 r"(os\.)?(environ\b|getenv\b).*['\"]CLINFER_", ast.unparse(node)
             )
