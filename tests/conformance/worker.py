@@ -52,11 +52,12 @@ class Worker:
     def beside_openvino(self, case: TestCase) -> tuple[bool, str]:
         """Whether OpenVINO's CPU plugin at f32 gives the same wrong results, and if not, what it gives."""
         try:
-            theirs = run(self._openvino, "CPU", case)
+            theirs = run(self._openvino, self._openvino.read_model(bytes_of(case)), "CPU", case)
         except RuntimeError as error:
             return False, f"its CPU plugin fails: {_one_line(str(error))}"
         try:
-            for actual, other in zip(run(self._core, self._device, case), theirs, strict=True):
+            ours = run(self._core, self._core.read_model(bytes_of(case)), self._device, case)
+            for actual, other in zip(ours, theirs, strict=True):
                 assert_close(actual, other, TOLERANCE.get(str(other.dtype).replace("float", "f"), 0.0))
         except AssertionError as error:
             return False, f"its CPU plugin gives something else: {error}"
@@ -64,11 +65,11 @@ class Worker:
 
     def _judge(self, case: TestCase) -> tuple[str, str]:
         try:
-            self._core.read_model(bytes_of(case))
+            model = self._core.read_model(bytes_of(case))
         except ClinferError as error:
             return IMPORT_FAIL, str(error.values.get("OpenVINO says", error))
         try:
-            results = run(self._core, self._device, case)
+            results = run(self._core, model, self._device, case)
         except UnsupportedError as error:
             return UNSUPPORTED, str(error)
         except Exception as error:
@@ -80,10 +81,10 @@ class Worker:
         return PASS, ""
 
 
-def run(core: Any, device: str, case: TestCase) -> list[np.ndarray]:
-    """The outputs of a case in the order of ONNX's; `core` is clinfer's or OpenVINO's."""
+def run(core: Any, model: ov.Model, device: str, case: TestCase) -> list[np.ndarray]:
+    """The outputs of a case in the order of ONNX's; `core`, which read its model, is clinfer's or OpenVINO's."""
     inputs, expected = data_of(case)
-    request = core.compile_model(core.read_model(bytes_of(case)), device, _SETTINGS).create_infer_request()
+    request = core.compile_model(model, device, _SETTINGS).create_infer_request()
     places = _places(request.model_inputs, inputs)
     request.infer({places[name]: to_tensor(array, request.model_inputs[places[name]])
                    for name, array in inputs.items() if name in places})
