@@ -33,13 +33,12 @@ KNOBS = (
          "user's cache folder"),
 )
 
+_DEFAULTS = {knob.variable: knob.default for knob in KNOBS}
+
 
 def value(variable: str) -> str:
     """The present text of a knob."""
-    for knob in KNOBS:
-        if knob.variable == variable:
-            return os.environ.get(variable, knob.default)
-    raise KeyError(variable)
+    return os.environ.get(variable, _DEFAULTS[variable])
 
 
 def unknown_variables() -> tuple[str, ...]:

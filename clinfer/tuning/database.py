@@ -167,7 +167,7 @@ def factor(handle: int, *sizes: int) -> float:
 
 def database_of(hardware: Hardware) -> Database:
     """The database of a device, read once for each folder of caches."""
-    return _opened(hardware, str(knobs.cache_dir()), knobs.cache_enabled())
+    return _opened(hardware, knobs.value("CLINFER_CACHE_DIR"), knobs.cache_enabled())
 
 
 def uses_times() -> bool:
