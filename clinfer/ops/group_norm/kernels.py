@@ -93,9 +93,7 @@ class Reference(Kernel[GroupNormProblem, None]):
     def cost(self, problem: GroupNormProblem, config: None) -> float:
         _, channels, pixels = problem.sizes_seen
         waiting = serial_time(problem, 3 * (channels / problem.primitive.num_groups) * pixels)
-        # As `axis_kernels.Reference` counts one more launch than the kernels beside it.
-        return waiting + time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency,
-                                 launches=3)
+        return waiting + time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency)
 
     def lower(self, problem: GroupNormProblem, config: None) -> Lowered:
         groups = problem.sizes_seen[0] * problem.primitive.num_groups

@@ -14,6 +14,7 @@ from clinfer.kernels.contract import (
     input_operand,
     output_operand,
 )
+from clinfer.kernels.cost import time_of
 from clinfer.ops.nonzero.op import CHUNK
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.formats import data_as_it_comes
@@ -38,6 +39,9 @@ class Count(Kernel[Problem, None]):
 
     def formats(self, problem: Problem) -> Formats:
         return data_as_it_comes(problem)
+
+    def cost(self, problem: Problem, config: None) -> float:
+        return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency, launches=2)
 
     def lower(self, problem: Problem, config: None) -> Lowered:
         runs = output_operand(problem, 1)

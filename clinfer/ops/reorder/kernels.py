@@ -28,8 +28,8 @@ from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.views import static
 
 _LARGEST_RANK = 10
-_REFERENCE_TIMES = 10.0
-"""How many times longer the reference takes."""
+_REFERENCE_WORK = 10
+"""How many times the work of tiles the reference has with each byte."""
 _CPU_BYTES = 256
 """Bytes of 4-bit elements that a work-item writes on CPUs; 1 elsewhere."""
 
@@ -102,7 +102,7 @@ class Reference(Tiles):
         return None
 
     def cost(self, problem: ReorderProblem, config: None) -> float:
-        return _REFERENCE_TIMES * super().cost(problem, config)
+        return reorder_time(problem.capabilities.ceilings, _REFERENCE_WORK * problem.moved_bytes)
 
     def lower(self, problem: ReorderProblem, config: None) -> Lowered:
         source, target = problem.inputs[0], problem.outputs[0]

@@ -45,11 +45,9 @@ class Reference(Kernel[ScatterProblem, None]):
         return Formats((data.format, *plain), (data.format,))
 
     def cost(self, problem: ScatterProblem, config: None) -> float:
-        # It grows with the product of two sizes: it must not be all that is built because the sizes of a sample are
-        # small, so it counts as many launches as the kernels beside it have.
         looks = problem.outputs[0].count * problem.walked
         return time_of(problem.capabilities.ceilings, flops=looks * _FLOPS, efficiency=self.efficiency,
-                       nbytes=problem.moved_bytes, bandwidth=self.efficiency, launches=3)
+                       nbytes=problem.moved_bytes, bandwidth=self.efficiency)
 
     def lower(self, problem: ScatterProblem, config: None) -> Lowered:
         mean = "((count) ? (sum) / (count) : (sum))"

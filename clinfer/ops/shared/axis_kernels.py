@@ -241,11 +241,9 @@ class Reference(AxisKernel[OpenAxes]):
         return (OpenAxes(problem.axes is None),)
 
     def cost(self, problem: AxisProblem, config: OpenAxes) -> float:
-        # It waits for one element after the other, and must not be all that is built because the sizes of a sample
-        # are small: it counts as two launches.
+        # It waits for one element after the other.
         waiting = 0.0 if problem.axes is None else serial_time(problem, problem.counts[0])
-        return waiting + time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency,
-                                 launches=2)
+        return waiting + time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency)
 
     def lower(self, problem: AxisProblem, config: OpenAxes) -> Lowered:
         axes, rank = problem.axes, problem.inputs[0].rank

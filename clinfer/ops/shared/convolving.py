@@ -173,7 +173,8 @@ _REFERENCE_ON_GPU, _REFERENCE_ON_CPU = 0.04, 0.01
 
 
 def few_outputs(groups: Groups) -> float:
-    """How many times longer tiles of local memory take where groups have so few outputs that most of one is wasted."""
+    """How many times longer tiles of local memory take (`tile_time`) where groups have so few outputs that most of one
+    is wasted."""
     return _WASTED_TILES if groups.outputs < FEW_OUTPUTS else 1.0
 
 

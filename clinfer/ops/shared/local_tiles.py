@@ -31,9 +31,11 @@ def tile_work(tile: int, rows: int, columns: int, batch: int) -> Work:
     return Work((ceil(columns / tile) * SIDE, ceil(rows / tile) * SIDE, batch), (SIDE, SIDE, 1))
 
 
-def tile_time(tile: int, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
-    """Nanoseconds of a static product: that of the compute unit with the most tiles; `nbytes` are moved at least."""
+def tile_time(tile: int, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int,
+              slowness: float = 1.0) -> float:
+    """Nanoseconds of a static product: that of the compute unit with the most tiles, which take `slowness` times as
+    long as those of a matrix product; `nbytes` are moved at least."""
     groups = ceil(rows / tile) * ceil(columns / tile) * batch
     flops = 2 * tile * tile * depth * ceil(groups / device.compute_units) * device.compute_units
-    efficiency = SPEEDS[tile] * (_ON_CPU if device.device_type == "CPU" else _ON_GPU)
+    efficiency = SPEEDS[tile] / slowness * (_ON_CPU if device.device_type == "CPU" else _ON_GPU)
     return time_of(device.ceilings, flops=flops, efficiency=efficiency, nbytes=nbytes)

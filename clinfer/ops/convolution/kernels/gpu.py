@@ -26,9 +26,9 @@ class LocalKernel(Kernel[ConvolutionProblem, int]):
 
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
         groups = problem.groups
-        return few_outputs(groups) * local_tiles.tile_time(
+        return local_tiles.tile_time(
             tile, problem.capabilities, groups.outputs, problem.pixels, problem.depth, problem.batch * groups.number,
-            problem.moved_bytes)
+            problem.moved_bytes, few_outputs(groups))
 
     def lower(self, problem: ConvolutionProblem, tile: int) -> Lowered:
         filters = {f"FILTER_{letter.upper()}": size

@@ -38,9 +38,9 @@ class LocalKernel(Kernel[DeconvolutionProblem, int]):
 
     def cost(self, problem: DeconvolutionProblem, tile: int) -> float:
         groups, depth = problem.groups, ceil(problem.products)
-        return few_outputs(groups) * local_tiles.tile_time(
+        return local_tiles.tile_time(
             tile, problem.capabilities, groups.outputs, _phase_pixels(problem), depth, _parts(problem),
-            problem.moved_bytes)
+            problem.moved_bytes, few_outputs(groups))
 
     def lower(self, problem: DeconvolutionProblem, tile: int) -> Lowered:
         steps = {f"STEP_{letter.upper()}": stride // gcd(stride, dilation)
