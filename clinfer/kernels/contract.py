@@ -259,6 +259,11 @@ class Kernel(ABC, Generic[P, C]):
         where it takes all that can come."""
         return None
 
+    def accepted_like(self, sample: P, config: C) -> P | None:
+        """Asked where it accepts none of the likely sizes: a static problem as like to this one as can be that it
+        accepts, whether its sizes may come or not. None: it knows of none."""
+        return None
+
     def cost(self, problem: P, config: C) -> float:
         """The estimated time of a static problem in nanoseconds: here, that of moving its tensors once."""
         return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency)

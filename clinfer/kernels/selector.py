@@ -13,7 +13,7 @@ from typing import Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.base.shape import Size
+from clinfer.base.shape import Size, admits
 from clinfer.kernels.contract import Candidate, Formats, Kernel, KernelTable, Problem
 from clinfer.kernels.cost import show_time
 from clinfer.kernels.tuned import believed, refuse_unknown, wrong_results
@@ -147,8 +147,8 @@ def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequen
         if formats not in seen:
             # Kernels that want the same formats share what a problem computes of its geometry.
             wanted = problem.in_formats(formats)
-            seen[formats] = wanted, tuple(wanted if sample is problem else wanted.with_shapes(sample)
-                                          for sample in samples)
+            likely = tuple(wanted if sample is problem else wanted.with_shapes(sample) for sample in samples)
+            seen[formats] = wanted, likely + _missing(table, formats, wanted, likely, forced)
         wanted, likely = seen[formats]
         refusal = _general_refusal(kernel, wanted, forced)
         for config in kernel.configs(wanted):
@@ -159,6 +159,33 @@ def _judge(table: KernelTable, problem: Problem, forced: Forced, samples: Sequen
                 judged[candidate, formats] = _judge_one(candidate, wanted, formats, reason, likely)
             found.append(judged[candidate, formats])
     return found
+
+
+def _missing(table: KernelTable, formats: Formats, wanted: Problem, likely: tuple[Problem, ...],
+             forced: Forced) -> tuple[Problem, ...]:
+    """Samples for kernels that support an open problem in these formats and accept none of the likely sizes."""
+    if wanted.is_static or not likely:
+        return ()
+    found: list[Problem] = []
+    for kernel in table.kernels:
+        if kernel.formats(wanted) != formats or _general_refusal(kernel, wanted, forced) is not None:
+            continue
+        for config in kernel.configs(wanted):
+            samples = (*likely, *found)
+            if kernel.supports(wanted, config) is not None or any(
+                    not sample.is_decided or kernel.accepts(sample, config) is None for sample in samples):
+                continue
+            sample = kernel.accepted_like(likely[0], config)
+            if sample is not None and _may_come(wanted, sample) and kernel.accepts(sample, config) is None:
+                found.append(sample)
+    return tuple(found)
+
+
+def _may_come(wanted: Problem, sample: Problem) -> bool:
+    """Whether the sizes of a sample lie within the bounds of an open problem."""
+    return all(admits(declared.shape, layout.static_shape)
+               for declared, layout in zip(wanted.all_inputs + wanted.outputs, sample.all_inputs + sample.outputs,
+                                           strict=True))
 
 
 def _general_refusal(kernel: Kernel[Any, Any], wanted: Problem, forced: Forced) -> str | None:

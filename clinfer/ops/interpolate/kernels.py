@@ -1,6 +1,7 @@
 """Kernels of Interpolate."""
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 from clinfer.base.format import Format
@@ -88,6 +89,11 @@ class Planes(_Resizing):
 
     def accepts(self, problem: InterpolateProblem, config: None) -> str | None:
         return None if problem.keeps_outer_axes else "axis 0 or 1 is resized"
+
+    def accepted_like(self, sample: InterpolateProblem, config: None) -> InterpolateProblem:
+        data, *others = sample.inputs
+        kept = (*sample.outputs[0].shape[:2], *data.shape[2:])
+        return replace(sample, inputs=(data.with_shape(kept), *others))
 
     def lower(self, problem: InterpolateProblem, config: None) -> Lowered:
         batch, features, height, width = static(problem.outputs[0].shape)
