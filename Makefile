@@ -7,6 +7,9 @@ STAMP := $(VENV)/.installed
 # in which they should begin (tests/scheduling.py).
 PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
+# Tests start more than a hundred processes: without compiled files each would compile the whole package anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: setup demo test check test-full fuzz faults bench clean
 
 setup: $(STAMP)
