@@ -114,7 +114,8 @@ def as_data(report: Report) -> dict[str, object]:
     nodes = [{**row, **_time_data(report, time_key(node))}
              for row, node in zip(explanation["nodes"], report.explanation.nodes, strict=True)]
     return {**asdict(report.subject), "compile_s": report.compile_s, "inputs": report.inputs,
-            "untimed": report.untimed, "device_us": report.total_us, "nodes": nodes,
+            "untimed": report.untimed, "functions": explanation["functions"], "built": explanation["built"],
+            "build_s": explanation["build_s"], "device_us": report.total_us, "nodes": nodes,
             "outputs": explanation["outputs"], "removed": explanation["removed"],
             "layers": [asdict(layer) for layer in report.layers]}
 

@@ -10,7 +10,7 @@ from clinfer.cli.explain import Report, all_nodes, as_data, time_key
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.cli.usage import UsageError
 from clinfer.kernels.cost import show_time
-from clinfer.program.explanation import ExplainedNode
+from clinfer.program.explanation import ExplainedKernel, ExplainedNode
 
 _NAMES_SHOWN = 3
 
@@ -121,13 +121,26 @@ def summary(report: Report) -> list[tuple[str, str]]:
     fates = Counter(layer.fate for layer in report.layers)
     rows = [("layers of the model", _counts(fates)), ("primitives", _counts(kinds)),
             ("segments", str(1 + max((node.segment for node in report.explanation.nodes), default=0))),
-            ("compiled in", f"{report.compile_s:.2f} s")]
+            ("compiled in", f"{report.compile_s:.2f} s"), *_built(report)]
     if not report.untimed:
         shapes = " ".join(f"{name}{shape}" for name, shape in report.inputs.items())
         rows.append(("device time", f"{report.total_us / 1e3:.3f} ms" + (f" for {shapes}" if shapes else "")))
     else:
         rows.append(("device time", "not measured: " + report.untimed.splitlines()[0]))
     return rows
+
+
+def _built(report: Report) -> list[tuple[str, str]]:
+    """How many implementations are built ahead of all inferences, what for, and how long that took."""
+    kernels = [kernel for _, node in all_nodes(report.explanation) for kernel in node.kernels]
+    explained = report.explanation
+    built = f", in {show_time(explained.build_s * 1e9)} of the compiler's time" if explained.built else ""
+    return [("implementations", _counts(Counter(f"for {kernel.built_for}" for kernel in kernels))),
+            ("their kernels", f"{explained.functions}, of which {explained.built} were built now{built}")]
+
+
+def _build_time(kernel: ExplainedKernel) -> str:
+    return "" if kernel.build_s is None else f", in {show_time(kernel.build_s * 1e9)}"
 
 
 def _counts(counter: Counter[Any]) -> str:
@@ -183,6 +196,7 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows += [("chosen for", node.why)] if node.why else []
     rows += [("stands in", f"{kernel.name} ({show_time(kernel.cost)}) for the shapes that it is the fastest for")
              for kernel in node.kernels[1:]]
+    rows += [("built", f"{kernel.name} for {kernel.built_for}{_build_time(kernel)}") for kernel in node.kernels]
     rows += [("passed over", f"{kernel}: {reason}") for kernel, reason in node.rejected]
     rows += [("not of type", f"{name}: {reason}") for name, reason in node.refused_types]
     rows += [("not fused", f"with {primitive}: {reason}") for primitive, reason in node.unfused]

@@ -35,6 +35,7 @@ class KernelCache:
         # Weak, because the table of caches below must not keep engines alive.
         self._engine_ref = weakref.ref(engine)
         self._programs: dict[str, Program] = {}
+        self._seconds: dict[str, float] = {}
         self._lock = threading.Lock()
         self.refused = RefusedKernels(lambda: self._folder("refused"))
 
@@ -48,6 +49,12 @@ class KernelCache:
     def program(self, kernel_id: str) -> Program:
         """The built program that holds a kernel given to `prepare` before."""
         return self._programs[kernel_id]
+
+    def build_seconds(self, kernel_ids: Iterable[str]) -> float | None:
+        """The seconds of building these kernels: of each batch their share, by the length of the sources. None: not all
+        of them were built here."""
+        found = [self._seconds.get(kernel_id) for kernel_id in kernel_ids]
+        return None if None in found else sum(filter(None, found))
 
     def prepare(self, codes: Iterable[StageCode]) -> None:
         """Have every kernel ready: from memory, from disk, or built now. KernelBuildError for those that cannot be
@@ -129,6 +136,8 @@ class KernelCache:
             log(1, f"the driver refuses the binary of a batch: {error.what}")
             return False
         self._keep(batch, program, result.binary)
+        total = sum(len(code.source) for code in batch)
+        self._seconds.update((code.kernel_id, result.seconds * len(code.source) / total) for code in batch)
         return True
 
     def _build_here(self, code: StageCode, result: BuildResult) -> str | None:

@@ -38,6 +38,7 @@ around it decide."""
 CLEAR_MARGIN = 1.15
 """How many times faster than what is built already a kernel must be for some sizes to be built as well."""
 NONE_REFUSED: Mapping[str, str] = MappingProxyType({})
+STANDS_IN = -1
 USUAL_SIZE = 64
 """Of an axis whose size is open, where nothing better is known."""
 
@@ -49,7 +50,9 @@ class Selection:
     The first is the fastest for the usual sizes; of several, each shape takes the fastest that accepts it, and one of
     them accepts every shape. `rejected` pairs the name of every other candidate with the reason. `costs`: the
     nanoseconds of every candidate that supports the primitive and accepts likely sizes, fastest first. `why`: what the
-    first one was chosen for; `is_forced`: by a demand. `cost`: its nanoseconds for the usual sizes.
+    first one was chosen for; `is_forced`: by a demand. `cost`: its nanoseconds for the usual sizes. `samples`: of each
+    candidate the number of the sample for which it was taken (beyond those given: sizes that a kernel named), or
+    `STANDS_IN` for what others do not accept.
     """
 
     candidates: tuple[Candidate, ...]
@@ -60,6 +63,7 @@ class Selection:
     why: str = ""
     is_forced: bool = False
     cost: float = 0.0
+    samples: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,6 +235,7 @@ def _selection(asked: Sequence[Judgement], members: Sequence[Judgement], found: 
     """The candidates of one choice of formats, which others of its `members` stand in for where those `asked` for
     do not accept a shape."""
     chosen: list[Judgement] = []
+    taken: list[int] = []
     for number in range(len(members[0].costs)):
         ladder = _ladder(asked, number)
         if not ladder or ladder[0] in chosen:
@@ -238,17 +243,21 @@ def _selection(asked: Sequence[Judgement], members: Sequence[Judgement], found: 
         built = [cost for judgement in chosen if (cost := judgement.costs[number]) is not None]
         least = ladder[0].costs[number]
         if not built or (least is not None and min(built) > CLEAR_MARGIN * least):
-            chosen += [judgement for judgement in ladder if judgement not in chosen]
+            new = [judgement for judgement in ladder if judgement not in chosen]
+            chosen += new
+            taken += [number, *[STANDS_IN] * (len(new) - 1)]
     chosen = chosen or list(asked)
+    taken = taken or [STANDS_IN] * len(chosen)
     if not any(judgement.takes_all for judgement in chosen):
         chosen.append(min((each for each in members if each.takes_all), key=lambda each: each.usual))
+        taken.append(STANDS_IN)
     best = chosen[0]
     supported = sorted((each for each in found if each.usual < float("inf")), key=lambda each: each.usual)
     reasons = tuple((each.candidate.name, each.refusal or _passed_over(each, best, members))
                     for each in found if each not in chosen)
     return Selection(tuple(each.candidate for each in chosen), best.formats, best.problem, reasons,
                      tuple((each.candidate.name, each.usual) for each in supported), _why(best, supported, forced),
-                     forced != ANYTHING, best.usual)
+                     forced != ANYTHING, best.usual, tuple(taken))
 
 
 def _ladder(members: Sequence[Judgement], number: int) -> list[Judgement]:

@@ -10,6 +10,7 @@ from clinfer.kernels.implementation import Implementation, generate
 from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
+from clinfer.program.format_choice import built_for
 from clinfer.program.graph import Graph, Node
 from clinfer.program.implementation_types import refused_types
 from clinfer.program.memory_dependencies import (
@@ -295,7 +296,8 @@ class _Assembly:
             node.selection is not None and node.selection.is_forced,
             tuple(AliasedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.aliases),
             node.copies, useful_inputs(self.graph, node, self.segments) if node.aliases else (),
-            self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node))
+            self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node),
+            built_for(node.selection) if node.selection else ())
 
     def _segments(self, nodes: tuple[ProgramNode, ...]) -> tuple[Segment, ...]:
         count = max((node.segment for node in nodes), default=-1) + 1

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ExplainedKernel:
     """A kernel that may be launched for a primitive: its estimated nanoseconds for the usual sizes, its `.cl` files as
-    (package, file), and where sizes are fixed what the tables of measured times have of it."""
+    (package, file), and where sizes are fixed what the tables of measured times have of it. `built_for`: the sizes for
+    which it was taken; `build_s`: the seconds of its kernels' builds by now, None where they came from somewhere else
+    (the cache on disk, a compiled blob)."""
 
     name: str
     cost: float
     sources: tuple[tuple[str, str], ...]
     measured: float | None = None
+    built_for: str = ""
+    build_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,15 @@ class ExplainedNode:
 @dataclass(frozen=True)
 class Explanation:
     """The nodes of a program in the order in which they run; what passes removed; (name, producer's id) of
-    its outputs."""
+    its outputs. `functions`: how many kernel functions the program and its bodies have, of which `built` were built
+    since the process began, in `build_s` seconds."""
 
     nodes: tuple[ExplainedNode, ...]
     removed: tuple[Removal, ...]
     outputs: tuple[tuple[str, str], ...]
+    functions: int = 0
+    built: int = 0
+    build_s: float = 0.0
 
     def node(self, primitive: str) -> ExplainedNode:
         """The node of a primitive's id; KeyError if there is none."""
@@ -89,12 +97,22 @@ class Explanation:
 def explain_program(program: Program) -> Explanation:
     """The explanation of a program, its bodies included."""
     outputs = tuple((name, program.tensors[info.tensor].port.primitive) for name, info in program.outputs.items())
-    return Explanation(tuple(_node(program, node) for node in program.nodes), program.removed, outputs)
+    seconds = [program.kernels.build_seconds([kernel_id]) for kernel_id in _functions(program)]
+    built = [each for each in seconds if each is not None]
+    return Explanation(tuple(_node(program, node) for node in program.nodes), program.removed, outputs,
+                       len(seconds), len(built), sum(built))
+
+
+def _functions(program: Program) -> set[str]:
+    own = {stage.code.kernel_id for node in program.nodes for each in node.implementations for stage in each.stages}
+    return own.union(*(_functions(body) for node in program.nodes for body in node.bodies))
 
 
 def _node(program: Program, node: ProgramNode) -> ExplainedNode:
     costs = dict(node.costs)
-    kernels = tuple(ExplainedKernel(i.name, costs.get(i.name, 0.0), _sources(node, index), _measured(i))
+    taken = node.built_for or ("",) * len(node.implementations)
+    kernels = tuple(ExplainedKernel(i.name, costs.get(i.name, 0.0), _sources(node, index), _measured(i), taken[index],
+                                    program.kernels.build_seconds(stage.code.kernel_id for stage in i.stages))
                     for index, i in enumerate(node.implementations))
     return ExplainedNode(
         node.primitive.id, type(node.primitive).__name__, node.primitive.origin, node.kind, node.segment,

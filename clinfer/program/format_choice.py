@@ -14,7 +14,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import reorder_time
-from clinfer.kernels.selector import Judged, Selection, alternatives
+from clinfer.kernels.selector import STANDS_IN, Judged, Selection, alternatives
 from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -24,6 +24,15 @@ from clinfer.topology import Port
 SAMPLE_SIZES = ((1, 64), (1, 1), (1, 8), (1, 1000), (1000, 64))
 """For the first axis of inputs and for the others, where they are open: the usual ones, by which formats are chosen,
 and those that kernels are built for besides."""
+
+
+def built_for(selection: Selection) -> tuple[str, ...]:
+    """What each candidate of a selection was taken for, as users read it."""
+    if selection.problem.is_static:
+        return ("the sizes of the model",) * len(selection.candidates)
+    names = ("usual sizes", *(f"first sizes of {first}, others of {others}" for first, others in SAMPLE_SIZES[1:]),
+             "sizes that it accepts")
+    return tuple("what others do not accept" if n == STANDS_IN else names[n] for n in selection.samples)
 
 
 @dataclass(frozen=True)
@@ -72,13 +81,16 @@ def _candidates(graph: Graph, node: Node, context: BuildContext, candidates: Map
     found: dict[tuple[object, ...], LayoutCandidate] = {}
     judged: Judged = {}
     table, forced = kernels_of(node.primitive), context.options.forced(node.id)
-    likely = [sample.problem(node, problem_of(graph, node, context), node.primitive.value_inputs)
-              for sample in samples if sample.is_inferred(node)]
+    numbers = [number for number, sample in enumerate(samples) if sample.is_inferred(node)]
+    likely = [samples[n].problem(node, problem_of(graph, node, context), node.primitive.value_inputs) for n in numbers]
     for given in _givens([dict.fromkeys(candidate.outputs[port.index] for candidate in candidates[port.primitive])
                           for port in node.inputs]):
         problem = problem_of(graph, node, context, given)
         for selection in alternatives(table, problem, forced, (problem,) if problem.is_static else likely, judged,
                                       context.refused_kernels(node.id)):
+            if likely and not problem.is_static:
+                selection = replace(selection, samples=tuple(
+                    numbers[n] if 0 <= n < len(numbers) else n if n < 0 else len(samples) for n in selection.samples))
             inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
             if known is None or known.selection is None or selection.cost < known.selection.cost:

@@ -69,7 +69,7 @@ class ProgramNode:
     for; `is_forced`: by a demand, so that no other may take its place. `aliases`: the copies that plans may leave out;
     `copies`: (stage, reason) of those that they may not. `useful`: the inputs of `useful_values` that the host knows.
     `unfused`: those that it reads and was not fused with, each with the reason. `refused_types`: implementation types
-    that do not compute it, with reasons.
+    that do not compute it, with reasons. `built_for`: the sizes for which each implementation was taken.
     """
 
     primitive: Primitive
@@ -89,6 +89,7 @@ class ProgramNode:
     useful: tuple[Natural, ...] = ()
     unfused: tuple[tuple[str, str], ...] = ()
     refused_types: tuple[tuple[str, str], ...] = ()
+    built_for: tuple[str, ...] = ()
 
     @property
     def implementation_type(self) -> str:

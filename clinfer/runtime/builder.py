@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,11 +21,12 @@ from clinfer.runtime.program import BuildFailure, BuildJob, binary_of, compile_j
 @dataclass(frozen=True)
 class BuildResult:
     """A binary for `Engine.load_binary`, or the reason why there is none (the compiler's log, a crash); `was_tried`:
-    False where no helper process could be started."""
+    False where no helper process could be started. `seconds`: what it took."""
 
     binary: bytes | None
     error: str | None = None
     was_tried: bool = True
+    seconds: float = 0.0
 
     @property
     def is_refused(self) -> bool:
@@ -84,7 +86,9 @@ class _Line:
         except HelperFailure as failure:
             return BuildResult(None, f"the build on {self._device} failed: {failure}", was_tried=False)
         try:
-            return BuildResult(*helper.request(("build", job), self._timeout))
+            start = time.perf_counter()
+            binary, error = helper.request(("build", job), self._timeout)
+            return BuildResult(binary, error, seconds=time.perf_counter() - start)
         except HelperFailure as failure:
             self.close()
             return BuildResult(None, f"the build on {self._device} failed: {failure}")
@@ -98,7 +102,8 @@ class _Line:
 def _build_here(device: DeviceInfo, job: BuildJob) -> BuildResult:
     try:
         context = cl.Context([device.cl_device])
+        start = time.perf_counter()
         program = compile_job(context, device.cl_device, job)
-        return BuildResult(binary_of(program, device))
+        return BuildResult(binary_of(program, device), seconds=time.perf_counter() - start)
     except (BuildFailure, cl.Error) as failure:
         return BuildResult(None, str(failure))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from openvino import opset13 as ops
 from rich.cells import cell_len, set_cell_size
 
 from clinfer.cli import main
@@ -175,6 +176,29 @@ def test_forced_kernels_and_no_times(model: Path, device: DeviceInfo, monkeypatc
     conv = report.explanation.node("conv")
     assert conv.work == "convolution_ref" and conv.why == "kernel convolution_ref is forced"
     assert report.times == {} and report.untimed == "not asked for" and report.total_us == 0
+
+
+def test_what_building_for_likely_sizes_costs(tmp_path: Path, device: DeviceInfo, rng: np.random.Generator,
+                                              monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    """Two products that share their kernels: twice as many implementations as functions."""
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path / "cache"))
+    x = ops.parameter([-1, -1, 96], np.float32, name="x")
+    product = x
+    for _ in range(2):
+        product = ops.matmul(product, ops.constant(rng.standard_normal((96, 96)).astype(np.float32)), False, False)
+    ov.save_model(ov.Model([product.output(0)], [x], "products"), tmp_path / "products.xml", compress_to_fp16=False)
+    report = explain_model(ModelOrder(tmp_path / "products.xml", device.name, "f32"), InputOrder(), timed=False)
+    kernels = [kernel for node in report.explanation.nodes for kernel in node.kernels]
+    taken = [kernel.built_for for kernel in kernels]
+    assert taken.count("usual sizes") == 2 and "first sizes of 1, others of 1" in taken
+    assert len(kernels) == 2 * report.explanation.functions
+    assert (report.explanation.built == report.explanation.functions) == all(kernel.build_s for kernel in kernels)
+    assert (report.explanation.build_s > 0) == (report.explanation.built > 0)
+    print_report(report, False, Selection())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"{len(kernels)}: 2 for usual sizes" in shown
+    assert f"{report.explanation.functions}, of which {report.explanation.built} were built now" in shown
 
 
 def test_bodies_are_explained_and_timed(tmp_path: Path, device: DeviceInfo, rng: np.random.Generator) -> None:

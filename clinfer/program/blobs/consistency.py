@@ -88,6 +88,8 @@ def _check_node(program: Program, node: ProgramNode) -> None:
                 primitive_has=want)
     _demand(bool(node.implementations) == (node.kind == "kernel") and bool(node.bodies) == (node.kind == "body"),
             "a node is not of its kind", node=primitive.id, kind=node.kind)
+    _demand(len(node.built_for) in (0, len(node.implementations)), "a node tells of other implementations than it has",
+            node=primitive.id)
     for share in node.aliases:
         _check_share(node, share)
     _check_bodies(node)
