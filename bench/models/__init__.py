@@ -11,7 +11,7 @@ import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 
-from bench.models import bert, llama, minilm, mobilenet_v3, resnet50, unet, vit, whisper, yolo
+from bench.models import bert, llama, mamba, minilm, mobilenet_v3, resnet50, segformer, t5, unet, vit, whisper, yolo
 from examples.fetch_models import model_path
 
 Shape = tuple[int, ...]
@@ -56,6 +56,10 @@ MODELS = {
     "minilm": BenchModel(minilm.build, ((1, 16), (8, 32), (1, 128)), bert.random_tokens),
     "llama": BenchModel(llama.build, ((1, 128), (1, 17), (4, 64)), _tokens),
     "llama_grouped": BenchModel(partial(llama.build, size=llama.GROUPED), ((1, 128), (1, 17), (4, 64)), _tokens),
+    "llama_decoder": BenchModel(llama.build_decoder, ((1, 1, 128), (1, 128, 0), (4, 1, 64)), llama.decoder_inputs),
+    "t5": BenchModel(t5.build, ((1, 128, 1), (1, 17, 9), (4, 64, 16)), t5.random_tokens),
+    "mamba": BenchModel(mamba.build, ((1, 128), (1, 17), (4, 64)), _tokens),
+    "segformer": BenchModel(segformer.build, ((1, 3, 512, 512), (1, 3, 320, 480), (2, 3, 256, 256))),
     "vit_b16": BenchModel(vit.build, ((1, 3, 224, 224), (2, 3, 224, 224))),
     "yolo": BenchModel(yolo.build, ((1, 3, 640, 640), (1, 3, 480, 640), (1, 3, 320, 320))),
     "unet": BenchModel(unet.build, ((1, 3, 256, 256), (1, 3, 192, 320))),

@@ -1,4 +1,5 @@
-"""A Llama: RMS normalisation, rotary positions, causal attention, a gated feed-forward; the whole text at once.
+"""A Llama: RMS normalisation, rotary positions, causal attention, a gated feed-forward; the whole text at once, or
+token by token with the keys and values of what came before.
 
 With fewer heads of keys and values than of queries, as Llama 3, Mistral and Qwen have them, these are repeated.
 """
@@ -6,9 +7,11 @@ With fewer heads of keys and values than of queries, as Llama 3, Mistral and Qwe
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import openvino as ov
+from numpy.typing import NDArray
 from openvino import opset13 as op
 
 from bench.models.layers import integers, named
@@ -55,10 +58,12 @@ class Llama:
         scaled = op.multiply(data, op.power(op.add(mean, self.epsilon), np.float32(-0.5)), name=name)
         return op.multiply(self.weights(f"{name}.LayerNorm.weight", (self.size.hidden,)), scaled)
 
-    def angles(self, tokens: ov.Node) -> tuple[ov.Node, ov.Node]:
-        """Cosines and sines [1, 1, length, depth] of the positions."""
-        length = op.gather(op.shape_of(tokens), integers(1), integers(0))
-        places = op.convert(op.range(integers(0), length, integers(1), "i64"), "f32")
+    def angles(self, tokens: ov.Node, past: ov.Node | None = None) -> tuple[ov.Node, ov.Node]:
+        """Cosines and sines [1, 1, length, depth] of the positions, the first of which is `past`."""
+        start, end = integers(0), op.gather(op.shape_of(tokens), integers(1), integers(0))
+        if past is not None:
+            start, end = past, op.add(past, end)
+        places = op.convert(op.range(start, end, integers(1), "i64"), "f32")
         steps = (10000.0 ** (-np.arange(0, self.depth, 2) / self.depth)).astype(np.float32)
         half = op.multiply(op.unsqueeze(places, integers([0, 1, 3])), steps)
         both = op.concat([half, half], -1)
@@ -71,6 +76,18 @@ class Llama:
         high = op.slice(data, integers([half]), integers([2**63 - 1]), integers([1]), integers([3]))
         other = op.concat([op.negative(high), low], -1)
         return op.add(op.multiply(data, cosine), op.multiply(other, sine))
+
+    def attend_on(self, name: str, data: ov.Node, cosine: ov.Node, sine: ov.Node, past: list[ov.Node],
+                  mask: ov.Node) -> tuple[ov.Node, ov.Node, ov.Node]:
+        """Attention to the past's keys and values and the tokens' own; these joined, too."""
+        hidden, shared = self.size.hidden, self.size.heads // self.size.groups
+        query, key, value = (self._split(self.linear(f"{name}.{part}", data, count * self.depth, hidden), count)
+                             for part, count in (("query", self.size.heads), ("key", shared), ("value", shared)))
+        key, value = op.concat([past[0], self.turn(key, cosine, sine)], 2), op.concat([past[1], value], 2)
+        mixed = op.scaled_dot_product_attention(self.turn(query, cosine, sine), self._repeat(key, shared),
+                                                self._repeat(value, shared), mask)
+        joined = op.reshape(op.transpose(mixed, integers([0, 2, 1, 3])), integers([0, 0, hidden]), True)
+        return self.linear(f"{name}.output", joined, hidden, hidden), key, value
 
     def attend(self, name: str, data: ov.Node, cosine: ov.Node, sine: ov.Node) -> ov.Node:
         """Causal self-attention."""
@@ -120,3 +137,46 @@ def build(batch: int = -1, length: int = -1, size: Size = Size(), seed: int = 51
         data = op.add(data, llama.feed_forward(name, llama.normalise(f"{name}.second", data)))
     scores = llama.linear("head", llama.normalise("last", data), size.vocabulary, size.hidden)
     return ov.Model([named(scores, "scores")], [tokens], "llama")
+
+
+def build_decoder(size: Size = Size(), seed: int = 512) -> ov.Model:
+    """Inputs `tokens` [batch, length] i64 and for each layer `past.<n>.key` and `past.<n>.value` [batch, heads, past,
+    depth] f32; outputs `scores` [batch, length, vocabulary] and `present.<n>...` with the tokens' own behind."""
+    llama = Llama(size, seeded(seed))
+    tokens = named(op.parameter([-1, -1], np.int64, name="tokens"), "tokens")
+    pasts = [named(op.parameter([-1, size.heads // size.groups, -1, llama.depth], np.float32,
+                                name=name), name)
+             for number in range(size.layers) for name in (f"past.{number}.key", f"past.{number}.value")]
+    past = op.gather(op.shape_of(pasts[0]), integers(2), integers(0))
+    cosine, sine = llama.angles(tokens, past)
+    mask = _later(tokens, past)
+    data: ov.Node = op.gather(llama.weights("embedding", (size.vocabulary, size.hidden)), tokens, integers(0))
+    presents: list[ov.Node] = []
+    for number in range(size.layers):
+        name = f"layer{number}"
+        mixed, *present = llama.attend_on(name, llama.normalise(f"{name}.first", data), cosine, sine,
+                                          pasts[2 * number:2 * number + 2], mask)
+        presents += (named(each, f"present.{number}.{kind}") for each, kind in zip(present, ("key", "value"),
+                                                                                 strict=True))
+        data = op.add(data, mixed)
+        data = op.add(data, llama.feed_forward(name, llama.normalise(f"{name}.second", data)))
+    scores = llama.linear("head", llama.normalise("last", data), size.vocabulary, size.hidden)
+    return ov.Model([named(scores, "scores"), *presents], [tokens, *pasts], "llama_decoder")
+
+
+def _later(tokens: ov.Node, past: ov.Node) -> ov.Node:
+    """What hides later tokens [1, 1, length, past + length]: 0 or a large negative number."""
+    length = op.gather(op.shape_of(tokens), integers(1), integers(0))
+    end = op.add(past, length)
+    rows = op.unsqueeze(op.range(past, end, integers(1), "i64"), integers(1))
+    columns = op.unsqueeze(op.range(integers(0), end, integers(1), "i64"), integers(0))
+    hidden = op.select(op.greater(columns, rows), np.float32(-1e9), np.float32(0))
+    return op.unsqueeze(hidden, integers([0, 1]))
+
+
+def decoder_inputs(shape: tuple[int, ...], random: np.random.Generator, size: Size = Size()) -> list[NDArray[Any]]:
+    """Inputs of a decoder for (batch, length, past)."""
+    batch, length, past = shape
+    kept = (batch, size.heads // size.groups, past, size.hidden // size.heads)
+    return [random.integers(0, size.vocabulary, (batch, length)),
+            *(random.standard_normal(kept, dtype=np.float32) for _ in range(2 * size.layers))]

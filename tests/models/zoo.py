@@ -8,7 +8,22 @@ from functools import lru_cache, partial
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bench.models import MODELS, BenchModel, Inputs, Shape, bert, llama, mobilenet_v3, unet, vit, whisper, yolo
+from bench.models import (
+    MODELS,
+    BenchModel,
+    Inputs,
+    Shape,
+    bert,
+    llama,
+    mamba,
+    mobilenet_v3,
+    segformer,
+    t5,
+    unet,
+    vit,
+    whisper,
+    yolo,
+)
 from tests.oracle import CpuPlugin, ov
 from tests.seeds import FULL
 
@@ -75,6 +90,15 @@ EVERYWHERE = {
                        MODELS["llama"].inputs),
     "llama_grouped_small": Row(partial(llama.build, size=llama.TINY_GROUPED), ((1, 40), (2, 17), (1, 1), (3, 33)),
                                MODELS["llama"].inputs),
+    "llama_decoder_small": Row(partial(llama.build_decoder, size=llama.TINY_GROUPED),
+                               ((1, 5, 0), (1, 1, 5), (1, 1, 6), (2, 3, 9), (1, 1, 7)),
+                               partial(llama.decoder_inputs, size=llama.TINY_GROUPED)),
+    "t5_small": Row(partial(t5.build, size=t5.TINY), ((1, 40, 1), (2, 17, 9), (1, 1, 1), (3, 33, 12)),
+                    t5.random_tokens),
+    "mamba_small": Row(partial(mamba.build, size=mamba.TINY), ((1, 7), (2, 5), (1, 1), (3, 12)),
+                       MODELS["mamba"].inputs),
+    "segformer_small": _small(partial(segformer.build, size=segformer.TINY),
+                              (1, 3, 64, 64), (2, 3, 96, 64), (1, 3, 32, 160)),
     "vit_small": _small(partial(vit.build, size=64, layers=2, hidden=64, heads=4, classes=10),
                         (1, 3, 64, 64), (5, 3, 64, 64), (2, 3, 64, 64)),
     "yolo_small": _small(partial(yolo.build, scale=0.125, classes=7),
