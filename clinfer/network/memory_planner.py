@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from functools import cached_property
+from itertools import chain, count
+
+import numpy as np
 
 Place = tuple[int, int]
 """Number of a chunk, offset in bytes."""
@@ -47,12 +50,30 @@ class MemoryPlanner:
         Source: greedy by size and by breadth with best-fit offsets, of Pisarchyk and Lee, "Efficient Memory
         Management for Deep Neural Net Inference", 2020.
         """
-        apart = {slot: size + sum(sizes.get(other, 0) for other in self.dependencies[slot])
-                 for slot, size in sizes.items()}
-        orders = (sorted(sizes, key=lambda s: (s >= self.first_scratch, s if s >= self.first_scratch else -sizes[s])),
-                  sorted(sizes, key=lambda s: (-apart[s], -sizes[s])))
-        found = [self._planned(order, sizes, chunks, fixed, may_add) for order in orders]
-        return min((x for x in found if x is not None), key=lambda x: x.nbytes, default=None)
+        by_size = sorted(sizes, key=lambda s: (s >= self.first_scratch, s if s >= self.first_scratch else -sizes[s]))
+        one = self._planned(by_size, sizes, chunks, fixed, may_add)
+        if one is not None and not may_add:
+            return one
+        apart = self._apart(sizes)
+        by_breadth = sorted(sizes, key=lambda s: (-apart[s], -sizes[s]))
+        other = self._planned(by_breadth, sizes, chunks, fixed, may_add)
+        return min((x for x in (one, other) if x is not None), key=lambda x: x.nbytes, default=None)
+
+    def _apart(self, sizes: Mapping[int, int]) -> list[int]:
+        """For each slot the bytes of all that must not share memory with it, its own among them."""
+        every = np.zeros(len(self.dependencies), np.int64)
+        every[list(sizes)] = list(sizes.values())
+        slots, others = self._pairs
+        found = every.copy()
+        np.add.at(found, slots, every[others])
+        return found.tolist()
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The slots that must not share memory, by number: one of each pair, and the other."""
+        counts = [len(others) for others in self.dependencies]
+        others = np.fromiter(chain.from_iterable(self.dependencies), np.int64, sum(counts))
+        return np.repeat(np.arange(len(counts)), counts), others
 
     def _planned(self, order: Sequence[int], sizes: Mapping[int, int], chunks: Sequence[int],
                   fixed: Mapping[int, Place], may_add: bool) -> MemoryPlan | None:
@@ -80,14 +101,15 @@ class MemoryPlanner:
         """The offset of the smallest gap of a chunk that the slot fits in, or behind all that it keeps apart from."""
         size, position = sizes[slot], 0
         best, smallest = None, end + 1
-        taken = sorted((places[other][1], sizes[other]) for other in self.dependencies[slot]
-                       if other in places and places[other][0] == chunk)
+        taken = sorted([(places[other][1], sizes[other]) for other in self.dependencies[slot]
+                        if other in places and places[other][0] == chunk])
         if not self.may_overlap:
             return None if taken or size > end else 0
         for offset, length in taken:
             if size <= offset - position < smallest:
                 best, smallest = position, offset - position
-            position = max(position, offset + length)
+            if offset + length > position:
+                position = offset + length
         if best is None and position + size <= end:
             best = position
         return best

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
+from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.network.memory_planner import MemoryPlan, MemoryPlanner, Place
@@ -190,5 +191,7 @@ class MemoryPool:
             self._places[slot] = place
             self._capacity[slot] = nbytes
             moved.append(slot)
-            log(6, f"slot {slot}: {nbytes} bytes at {place[1]} of chunk {place[0]}")
+        for slot in moved if knobs.debug_level() >= 6 else ():
+            log(6, f"slot {slot}: {self._capacity[slot]} bytes at {self._places[slot][1]} of chunk "
+                   f"{self._places[slot][0]}")
         return moved
