@@ -16,6 +16,7 @@ class CheckedPlanner(Planner):
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
         plan = super().plan(segment, shapes, values)
+        self.record_traces()
         assert told(plan) == told(self.plan_by_nodes(segment, shapes, values)), f"segment {segment}, shapes {shapes}"
         return plan
 

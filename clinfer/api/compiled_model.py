@@ -20,6 +20,7 @@ from clinfer.api.results import Results
 from clinfer.api.runtime_model import runtime_model
 from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
 from clinfer.api.stream_pool import StreamPool
+from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
@@ -46,6 +47,7 @@ class CompiledModel(metaclass=Handle):
         self._parts = parts
         self._loaded_from_cache = loaded_from_cache
         self._pool = StreamPool(partial(_make_network, parts, context.queue_stream), parts.config.num_streams)
+        self._pool.prepare()
 
     def _set_up(self, name: str, context: RemoteContext, ports: Ports, config: CompileConfig) -> None:
         """Take what is known of a model before its program is."""
@@ -226,5 +228,5 @@ class CompiledModel(metaclass=Handle):
 def _make_network(parts: ModelParts, queue_stream: Callable[[], Stream] | None) -> Network:
     profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
     stream = queue_stream() if queue_stream else parts.program.engine.create_stream(in_order, profiling)
-    return Network(parts.program, stream, OpenVinoShapeInference(), profiling,
+    return Network(parts.program, stream, OpenVinoShapeInference(), profiling, knobs.traces_enabled(),
                    specialise_after=parts.config.specialise_after, preallocation=parts.config.preallocation)

@@ -29,6 +29,7 @@ from clinfer.frontend.reading import OpenVinoCore, read_model
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
+from clinfer.network.trace_ahead import trace_ahead
 from clinfer.program.options import BuildOptions
 from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.remote.described_contexts import make_context
@@ -352,6 +353,8 @@ def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> Mod
     except OpenRankError:
         check_ranks_follow(engine, model, config.precision)
         raise
+    if knobs.traces_enabled():
+        trace_ahead(program, OpenVinoShapeInference())
     return ModelParts(model.friendly_name, program, Ports.of(model), tuple(source.inputs), tuple(source.outputs),
                       config)
 

@@ -50,6 +50,11 @@ class StreamPool:
             place.network = self._make()
         return place.network
 
+    def prepare(self) -> None:
+        """Make the first network, ready to plan, while nobody uses the pool."""
+        network = self._places[0].network = self._make()
+        network.prepare()
+
     def tell(self) -> None:
         """Wake up who waits, after a token is over."""
         with self._lock:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -28,6 +29,8 @@ KNOBS = (
          "`primitive=format:kernel:type` choices that replace the selector's"),
     Knob("CLINFER_VALIDATE", "0", "1 reads the results of every kernel and reports the first that holds NaN"),
     Knob("CLINFER_TUNING", "1", "0 chooses kernels by estimated times alone, without the tables of measured ones"),
+    Knob("CLINFER_TRACES", "1", "0 plans every new shape primitive by primitive, instead of by what was recorded when "
+         "the model was compiled"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
     Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities, drivers, measured times); empty: the "
          "user's cache folder"),
@@ -84,6 +87,11 @@ def validate() -> bool:
     return _switch("CLINFER_VALIDATE")
 
 
+def traces_enabled() -> bool:
+    """Whether new shapes are planned by traces."""
+    return _switch("CLINFER_TRACES")
+
+
 def cache_enabled() -> bool:
     """Whether caches on disk are used."""
     return _switch("CLINFER_CACHE")
@@ -96,7 +104,12 @@ def tuning_enabled() -> bool:
 
 def cache_dir() -> Path:
     """The folder of all caches on disk; it may not exist yet."""
-    return Path(value("CLINFER_CACHE_DIR") or platformdirs.user_cache_dir("clinfer"))
+    return Path(value("CLINFER_CACHE_DIR") or _user_cache_dir())
+
+
+@cache
+def _user_cache_dir() -> str:
+    return platformdirs.user_cache_dir("clinfer")
 
 
 def _switch(variable: str) -> bool:

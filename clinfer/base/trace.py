@@ -26,7 +26,6 @@ class Trace:
         self.names: list[str] = []
         self.helpers: dict[str, Any] = {"ceil": math.ceil, "floor": math.floor}
         self.value_guards = 0
-        self.has_calls = False
         self._lines: list[tuple[str, str, tuple[str, ...]]] = []
         self._made: dict[object, Symbol] = {}
         self._guards: set[str] = set()
@@ -49,11 +48,11 @@ class Trace:
             self._learn((name,), Bounds(low=2))
         return symbol  # type: ignore[return-value]
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> str:
-        """The name of what a call of `function` gives; arguments are nested tuples of symbols and plain numbers."""
+    def call(self, function: Any, *arguments: Any) -> str:
+        """The name of what a call of `function` (or of what stands for it among the helpers) gives; arguments are
+        nested tuples of symbols and plain numbers."""
         name = f"r{len(self._lines)}"
         self.helpers[f"call_{name}"] = function
-        self.has_calls = True
         self._line(name, f"call_{name}({', '.join(map(spell, arguments))})", symbols_in(arguments))
         return name
 

@@ -25,6 +25,14 @@ from clinfer.runtime.stream import WorkSize
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
 
 
+def number_kernels(program: Program) -> dict[tuple[int, int, int], int]:
+    """The numbers in a network's table of (node, implementation, stage)."""
+    kernels = ((index, choice, number) for index, node in enumerate(program.nodes)
+               for choice, implementation in enumerate(node.implementations)
+               for number in range(len(implementation.stages)))
+    return {kernel: number for number, kernel in enumerate(kernels)}
+
+
 class Bindings:
     """One kernel object per stage of each implementation of each node, and their buffers.
 
@@ -39,7 +47,7 @@ class Bindings:
         self.kernels: list[Kernel] = []
         self.kernel_nodes: list[int] = []
         self.implementations: list[Implementation] = []
-        self.kernel_index: dict[tuple[int, int, int], int] = {}
+        self.kernel_index = number_kernels(program)
         self._block_position: list[int] = []
         self._blocks: list[bytes] = []
         self._tensor_uses: dict[int, Uses] = {}
@@ -55,9 +63,9 @@ class Bindings:
         self.is_whole = True
 
     def _create_kernels(self, index: int, node: ProgramNode) -> None:
-        for choice, implementation in enumerate(node.implementations):
-            for number, stage in enumerate(implementation.stages):
-                self.kernel_index[index, choice, number] = self._create_kernel(index, node, implementation, stage)
+        for implementation in node.implementations:
+            for stage in implementation.stages:
+                self._create_kernel(index, node, implementation, stage)
 
     def _create_kernel(self, index: int, node: ProgramNode, implementation: Implementation, stage: StageImpl,
                        apart: Mapping[int, Memory] = NOTHING) -> int:

@@ -16,6 +16,7 @@ from clinfer.base.trace import Trace, spell, symbols_in
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.kernels.jitter import block_format
 from clinfer.network.plan import Launch, work_size
+from clinfer.network.tracer import NodeCall
 
 _ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
            "work_size": work_size}
@@ -30,16 +31,17 @@ class KernelOffset:
 
 @dataclass(frozen=True, eq=False)
 class CompiledTrace:
-    """The code of a node's function, and what it reads by name. `is_shareable`: it calls nothing of one node."""
+    """The code of a node's function, and what it reads by name, in part by what stands for it in every node."""
 
     code: CodeType
     helpers: Mapping[str, Any]
-    is_shareable: bool
 
-    def function(self, first_kernel: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """The function for a node; where a guard fails or the arithmetic does, it gives what `otherwise` does."""
-        values = (first_kernel + value.place if isinstance(value, KernelOffset) else value
-                  for value in self.helpers.values())
+    def function(self, first_kernel: int, call: Callable[[NodeCall], Any],
+                 otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """The function for a node, of which `call` makes calls; where a guard fails or the arithmetic does, it gives
+        what `otherwise` does."""
+        values = (first_kernel + value.place if isinstance(value, KernelOffset) else
+                  call(value) if isinstance(value, NodeCall) else value for value in self.helpers.values())
         return FunctionType(self.code, {}, argdefs=(otherwise, *values))
 
 
@@ -51,11 +53,12 @@ def compile_trace(trace: Trace, used: Iterable[str], results: str, helpers: Mapp
     text = "\n".join([f"def planned({', '.join([*trace.names, 'otherwise', *known])}):", "    try:",
                       *(f"        {line}" for line in body),
                       "    except failures:", f"        return otherwise({names})"])
-    return CompiledTrace(_code(text), known, not trace.has_calls)
+    return CompiledTrace(code_of(text), known)
 
 
 @lru_cache(maxsize=4096)
-def _code(text: str) -> CodeType:
+def code_of(text: str) -> CodeType:
+    """The code of the one function in a text."""
     module = compile(text, "<recorded plan>", "exec")
     return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
 

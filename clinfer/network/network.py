@@ -36,6 +36,9 @@ from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
+RECORDING_S = 0.0005
+"""Seconds of an execution behind which no further trace is begun; one takes a millisecond or less."""
+
 
 class Network:
     """Executes a program. One thread at a time; any number of networks share a program.
@@ -146,6 +149,7 @@ class Network:
         self._known = None
         self._forget_plans()
         self._plans.clear()
+        self._planner.forget_plans()
         self._runner.release_memory()
         self._bindings.release()
         self._pool.release()
@@ -172,6 +176,14 @@ class Network:
         self._is_whole = True
         return outputs
 
+    def prepare(self) -> None:
+        """Write what plans segments whose shapes change, bodies left out: then the first execution need not."""
+        self._planner.write_functions()
+
+    def record_traces(self) -> None:
+        """Make all traces that executions lacked; they themselves make a few each."""
+        self._planner.record_traces()
+
     @property
     def is_whole(self) -> bool:
         """Whether nothing was left half done."""
@@ -192,6 +204,7 @@ class Network:
         finally:
             self._runner.end()
         self._known = known
+        self._planner.record_traces(RECORDING_S)
         if self._profiler is not None:
             self._profiler.add_execution(known.shapes)
         if self._execution_log.notes and self._within is None:

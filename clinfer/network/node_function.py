@@ -2,13 +2,16 @@
 
 The planner of nodes runs once on symbols (`base/symbols.py`); the arithmetic that it leaves behind becomes a Python
 function. Comparisons that decided its way become guards, and where one fails, the next older function is asked, at
-last the planner itself, whose way is recorded in turn. A trace is used only if it tells what the planner made
+last the planner itself, whose way is recorded later on. A trace is used only if it tells what the planner made
 of the same plain numbers. Nodes that are alike share their traces, and so do the networks of a program.
 """
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.symbols import TRACING
@@ -18,7 +21,7 @@ from clinfer.network.function_text import CompiledTrace, compile_trace, joined, 
 from clinfer.network.node_arguments import NodeArguments, is_small
 from clinfer.network.node_planner import NodePlan, NodePlanner
 from clinfer.network.plan import launch_of
-from clinfer.network.tracer import Tracer, same_at_present
+from clinfer.network.tracer import NodeCall, Tracer, same_at_present
 from clinfer.program.program import Program
 from clinfer.topology import attributes_of
 
@@ -26,36 +29,79 @@ MOST_TRACES = 12
 """Of one node; a node that needs more decides in too many ways to be worth it."""
 
 
+@dataclass(frozen=True)
+class WantedTrace:
+    """A plan of a node for some numbers, of which there is no trace yet."""
+
+    function: ref[NodeFunction]
+    given: tuple[Any, ...]
+    plan: NodePlan
+
+    def record(self) -> None:
+        """Make the trace."""
+        function = self.function()
+        if function is not None:
+            function.record(self.given, self.plan)
+
+
 class NodeFunction:
     """The function of one node; `call` is its present form.
 
     It gives, in one tuple: the sizes of the outputs that are not declared static; of a host node, the elements of
     small outputs and the other outputs as arrays; the bytes of each output and scratch buffer; the
-    offsets of its shares; the launches.
+    offsets of its shares; the launches. Where no trace holds, the planner gives them, and a trace is put among those
+    that are `wanted`, to be recorded when nobody waits for it. Nothing that it holds refers back to it: a cycle would
+    keep device memory until the garbage collector runs.
     """
 
-    def __init__(self, program: Program, planner: NodePlanner, index: int, arguments: NodeArguments) -> None:
-        self.call: Callable[..., tuple[Any, ...]] = self._plan
+    def __init__(self, program: Program, planner: NodePlanner, index: int, arguments: NodeArguments,
+                 wanted: deque[WantedTrace]) -> None:
+        self.call: Callable[..., tuple[Any, ...]] = _asking(ref(self))
         self._planner = planner
         self._index = index
         self._arguments = arguments
+        self._wanted = wanted
         self._node = node = program.nodes[index]
         self._outputs = [program.tensors[t].layout for t in node.outputs]
         self._inputs = [program.tensors[t].layout for t in node.inputs]
         small = node.kind != "host" or all(map(is_small, self._outputs))
         self._left = MOST_TRACES if small and not arguments.has_arrays else 0
         self._shared: list[CompiledTrace] = program.traces.setdefault(self._identity(), []) if self._left else []
+        self._apart: list[Callable[..., Any]] = []
         self._taken = 0
+        self._take_shared()
 
-    def _plan(self, *given: Any) -> tuple[Any, ...]:
+    def trace(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the function gives for these numbers; a trace is made unless there is one that holds."""
+        found = self._by_trace(given)
+        if found is not None:
+            return found
+        plan = self._planner.plan(self._index, *self._arguments.fill(given))
+        if plan.is_recordable:
+            self.record(given, plan)
+        return self._results(plan)
+
+    def plan(self, *given: Any) -> tuple[Any, ...]:
         """What to do where no trace holds."""
         if self._take_shared():
             return self.call(*given)
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
         if self._left and plan.is_recordable:
-            self._left -= 1
-            self._record(given, plan)
+            self._wanted.append(WantedTrace(ref(self), given, plan))
+        return self._results(plan)
+
+    def _results(self, plan: NodePlan) -> tuple[Any, ...]:
         return (*self._numbers(plan), tuple(launch_of(kernel, launch) for kernel, launch in plan.launches))
+
+    def _by_trace(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What the first trace that holds gives, if there is one."""
+        for recorded in self._shared[len(self._apart):]:
+            self._apart.append(self._function(recorded, _nothing))
+        for function in self._apart:
+            found: tuple[Any, ...] | None = function(*given)
+            if found is not None:
+                return found
+        return None
 
     def _identity(self) -> object:
         """Equal for nodes whose plans differ in nothing but the numbers of their kernels; hashable."""
@@ -84,10 +130,20 @@ class NodeFunction:
         return bool(new)
 
     def _put_first(self, recorded: CompiledTrace) -> None:
-        self.call = recorded.function(self._planner.first_kernel(self._index), self.call)
+        self.call = self._function(recorded, self.call)
 
-    def _record(self, given: tuple[int, ...], plan: NodePlan) -> None:
-        """Put a trace of this plan before what there is, if one can be made."""
+    def _function(self, recorded: CompiledTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        return recorded.function(self._planner.first_kernel(self._index), self._bound, otherwise)
+
+    def _bound(self, call: NodeCall) -> Callable[..., Any]:
+        return call.of(self._node.primitive, self._planner.rule(self._index))
+
+    def record(self, given: tuple[int, ...], plan: NodePlan) -> None:
+        """Put a trace of this plan before what there is, if one can be made and none holds."""
+        self._take_shared()
+        if not self._left or self._by_trace(given) is not None:
+            return
+        self._left -= 1
         trace = Trace()
         recorded = self._traced(trace, given)
         if self._node.kind == "host" and (
@@ -99,9 +155,8 @@ class NodeFunction:
             return
         made = self._made(trace, recorded)
         self._put_first(made)
-        if made.is_shareable:
-            self._shared.append(made)
-            self._taken += 1
+        self._shared.append(made)
+        self._taken += 1
 
     def _traced(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""
@@ -137,3 +192,16 @@ class NodeFunction:
         missing = len(self._node.scratch_slots) - len(plan.scratch_bytes)
         offsets = plan.offsets or (-1,) * len(self._node.aliases)
         return (*sizes, *elements, *plan.nbytes, *plan.scratch_bytes, *(0,) * missing, *offsets)
+
+
+def _asking(function: ref[NodeFunction]) -> Callable[..., tuple[Any, ...]]:
+    """What to call where no trace holds."""
+    def ask(*given: Any) -> tuple[Any, ...]:
+        found = function()
+        assert found is not None
+        return found.plan(*given)
+    return ask
+
+
+def _nothing(*_: Any) -> None:
+    """What a function gives where no trace holds and nobody is to be asked."""

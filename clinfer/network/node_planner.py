@@ -74,7 +74,7 @@ class NodePlanner:
             if node.kind == "host":
                 return self._plan_host(node, shapes, values, evaluate or _evaluate)
             own = shapes[:node.primitive.shape_input_count]
-            found = (infer or _infer)(node.primitive, self._rule(index, node), own, values)
+            found = (infer or _infer)(node.primitive, self.rule(index), own, values)
             node.primitive.check_inputs(own, values, found)
             outputs = self._layouts(node, found)
             if node.kind == "view":
@@ -132,9 +132,11 @@ class NodePlanner:
             layouts.append(declared.with_shape(shape))
         return tuple(layouts)
 
-    def _rule(self, index: int, node: ProgramNode) -> ShapeRule:
+    def rule(self, index: int) -> ShapeRule:
+        """The shape rule of a node."""
         rule = self._rules.get(index)
         if rule is None:
+            node = self._program.nodes[index]
             signature = node.primitive.signature()
             own = node.inputs[:node.primitive.shape_input_count]
             types = tuple(self._program.tensors[t].layout.element_type for t in own)

@@ -1,7 +1,9 @@
-"""Makes plans of segments: node by node, or by the segment's own function once shapes change."""
+"""Makes plans of segments: by the segment's own function where shapes change, else node by node."""
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -9,18 +11,23 @@ import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import ShapeInference, Values
+from clinfer.network.node_function import WantedTrace
 from clinfer.network.node_planner import FindLarge, NodePlan, NodePlanner
 from clinfer.network.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
 from clinfer.network.segment_function import SegmentFunction, make_segment_function
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
 
+_MOST_WANTED = 512
+"""Traces that wait to be made; of more, the oldest are forgotten until they are wanted again."""
+
 
 class Planner:
     """Plans segments of one program; belongs to one network, because shape rules are not shareable.
 
-    The first plan of a segment is made node by node. For the second one the segment gets a function of its own
-    (`segment_function.py`), so that models whose shapes never change do not pay for it.
+    A segment whose shapes change has a function of its own (`segment_function.py`); the only plan of any other is made
+    node by node. Where a node has no trace that holds, it is planned by itself, and a trace is made when
+    `record_traces` is called.
     """
 
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
@@ -34,27 +41,52 @@ class Planner:
         self._observe = observe
         self._parametric = parametric
         self._functions: dict[int, SegmentFunction] = {}
-        self._planned: set[int] = set()
+        self._wanted: deque[WantedTrace] = deque(maxlen=_MOST_WANTED)
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
         """The plan of a segment for the shapes and values of what comes in."""
         self.nodes.take_planned()
-        if self._parametric and segment in self._planned:
+        if self._parametric and is_open(self._program, segment):
             plan = self._plan_by_function(segment, shapes, values)
         else:
-            self._planned.add(segment)
             plan = self.plan_by_nodes(segment, shapes, values)
         planned = self.nodes.take_planned()
         return replace(plan, planned=planned) if planned else plan
 
-    def _plan_by_function(self, segment: int, shapes: Mapping[int, StaticShape],
-                          values: Mapping[int, np.ndarray]) -> Plan:
+    def function(self, segment: int) -> SegmentFunction:
+        """The function of a segment; it is written when it is first asked for."""
         function = self._functions.get(segment)
         if function is None:
             function = self._functions[segment] = make_segment_function(
-                self._program, segment, self.nodes, self._constant)
+                self._program, segment, self.nodes, self._constant, self._wanted)
+        return function
+
+    def write_functions(self) -> None:
+        """Have the functions of all segments whose shapes change."""
+        if self._parametric:
+            for segment in range(len(self._program.segments)):
+                if is_open(self._program, segment):
+                    self.function(segment)
+
+    def forget_plans(self) -> None:
+        """Forget what the plans made last were made of, whose kernels may be gone."""
+        self._wanted.clear()
+        for function in self._functions.values():
+            function.forget()
+
+    def record_traces(self, seconds: float = math.inf) -> None:
+        """Make the traces that plans lacked, until none is wanted or the time is over."""
+        start = time.perf_counter()
+        while self._wanted:
+            self._wanted.popleft().record()
+            if time.perf_counter() - start >= seconds:
+                break
+
+    def _plan_by_function(self, segment: int, shapes: Mapping[int, StaticShape],
+                          values: Mapping[int, np.ndarray]) -> Plan:
+        function = self.function(segment)
         start = time.perf_counter_ns()
-        plan = function(shapes, values)
+        plan = function.plan(shapes, values)
         if self._observe is not None:
             nodes = self._program.segments[segment].nodes
             share = (time.perf_counter_ns() - start) // max(len(nodes), 1)
@@ -98,6 +130,12 @@ class Planner:
     def _constant(self, tensor: int) -> np.ndarray | None:
         constant = self._program.constants.get(tensor)
         return None if constant is None else constant.on_host(self._stream)
+
+
+def is_open(program: Program, segment: int) -> bool:
+    """Whether a segment may have more than one plan."""
+    described = program.segments[segment]
+    return bool(described.values) or any(not program.tensors[t].layout.is_static for t in described.incoming)
 
 
 class _Draft:

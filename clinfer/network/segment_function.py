@@ -5,7 +5,10 @@ and steps together.
 """
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,20 +17,56 @@ from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import Values
 from clinfer.base.symbols import array_of
+from clinfer.network.function_text import code_of, joined
 from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Number, is_small
-from clinfer.network.node_function import NodeFunction
+from clinfer.network.node_function import NodeFunction, WantedTrace
 from clinfer.network.node_planner import NodePlanner
 from clinfer.network.plan import CallHost, Place, Plan, Upload, fetches, run_body
 from clinfer.program.program import AliasedTensor, Program, ProgramNode
 
-SegmentFunction = Callable[[Mapping[int, StaticShape], Values], Plan]
 _Names = tuple[int | str, ...]
+_MemoEntry = tuple[tuple[Any, ...], tuple[Any, ...]]
+_NOTHING: _MemoEntry = ((None,), ())
+
+
+@dataclass(frozen=True)
+class NodeStep:
+    """The function of a node, and the names of what it is given and of what it gives besides the launches."""
+
+    index: int
+    function: NodeFunction
+    given: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SegmentFunction:
+    """What plans a segment from the shapes and values that come in, and the nodes that it calls, in order.
+
+    The size of axis a of tensor t is called `s<t>_<a>`, element i of a small value on the host `e<t>_<i>`, another
+    value `e<t>`; sizes that the model declares static have no names.
+    """
+
+    plan: Callable[[Mapping[int, StaticShape], Values], Plan]
+    nodes: tuple[NodeStep, ...]
+    memo: list[_MemoEntry]
+
+    def forget(self) -> None:
+        """Forget what nodes gave last."""
+        self.memo[:] = [_NOTHING] * len(self.memo)
 
 
 def make_segment_function(program: Program, segment: int, planner: NodePlanner,
-                          constant: Callable[[int], np.ndarray | None]) -> SegmentFunction:
-    """The function that plans a segment; `constant` gives the value of a tensor that is one."""
-    return _Writer(program, segment, planner, constant).function()
+                          constant: Callable[[int], np.ndarray | None],
+                          wanted: deque[WantedTrace]) -> SegmentFunction:
+    """The function that plans a segment; `constant` gives the value of a tensor that is one, `wanted` takes what makes
+    traces that are missing."""
+    return _Writer(program, segment, planner, constant, wanted).function()
+
+
+def size_name(tensor: int, axis: int) -> str:
+    """The name of a size that is open."""
+    return f"s{tensor}_{axis}"
 
 
 class _Writer:
@@ -38,13 +77,15 @@ class _Writer:
     """
 
     def __init__(self, program: Program, segment: int, planner: NodePlanner,
-                 constant: Callable[[int], np.ndarray | None]) -> None:
+                 constant: Callable[[int], np.ndarray | None], wanted: deque[WantedTrace]) -> None:
         self._program = program
         self._segment = program.segments[segment]
-        self._number = segment
         self._planner = planner
         self._constant = constant
-        self._helpers: dict[str, Any] = {"Plan": Plan, "placed": _placed}
+        self._wanted = wanted
+        self._memo: list[_MemoEntry] = []
+        self._helpers: dict[str, Any] = {"Plan": Plan, "placed": _placed, "memo": self._memo}
+        self._nodes: list[NodeStep] = []
         self._lines: list[str] = []
         self._sizes: dict[int, _Names] = {}
         self._values: dict[int, _Names | str] = {}
@@ -70,8 +111,7 @@ class _Writer:
                 self._helpers[f"fetch{index}_{number}"] = step
                 self._steps.append(f"fetch{index}_{number}")
         text = "\n    ".join(["def plan_segment(shapes, values):", *self._lines, f"return {self._plan_text()}"])
-        exec(compile(text, f"<segment {self._number}>", "exec"), self._helpers)
-        return self._helpers["plan_segment"]
+        return SegmentFunction(FunctionType(code_of(text), self._helpers), tuple(self._nodes), self._memo)
 
     # -- what comes in --------------------------------------------------------------------------
 
@@ -93,7 +133,7 @@ class _Writer:
         return self._program.tensors[tensor].layout
 
     def _new_sizes(self, tensor: int) -> _Names:
-        return tuple(size if isinstance(size, int) else f"s{tensor}_{axis}"
+        return tuple(size if isinstance(size, int) else size_name(tensor, axis)
                      for axis, size in enumerate(self._layout(tensor).shape))
 
     def _new_elements(self, tensor: int) -> _Names | str:
@@ -104,7 +144,8 @@ class _Writer:
 
     def _write_node(self, index: int, node: ProgramNode) -> None:
         arguments, names = self._arguments(node)
-        self._helpers[f"node{index}"] = NodeFunction(self._program, self._planner, index, arguments)
+        function = NodeFunction(self._program, self._planner, index, arguments, self._wanted)
+        self._helpers[f"node{index}"] = function
         results: list[str] = []
         for tensor in node.outputs:
             self._sizes[tensor] = self._new_sizes(tensor)
@@ -113,11 +154,24 @@ class _Writer:
         if node.kind == "host":
             results += self._write_values(node)
         results += self._write_needs(index, node)
-        self._lines.append(f"{', '.join([*results, f'l{index}'])}, = node{index}.call({', '.join(names)})")
+        self._nodes.append(NodeStep(index, function, names, tuple(results)))
+        self._lines += self._call(index, arguments, names)
+        self._lines.append(f"{', '.join([*results, f'l{index}'])}, = found")
         if node.kind == "host":
             self._write_uploads(node)
         elif node.kind == "kernel":
             self._steps.append(f"*l{index}")
+
+    def _call(self, index: int, arguments: NodeArguments, names: tuple[str, ...]) -> Iterator[str]:
+        """Lines that let `found` be what the function of a node gives: what it gave last, if that was for the same."""
+        call, place = f"node{index}.call({', '.join(names)})", len(self._memo)
+        if arguments.has_arrays:
+            yield f"found = {call}"
+            return
+        self._memo.append(_NOTHING)
+        yield f"given, found = memo[{place}]"
+        yield f"if given != ({joined(names)}):"
+        yield f"    found = {call}; memo[{place}] = ({joined(names)}), found"
 
     def _arguments(self, node: ProgramNode) -> tuple[NodeArguments, tuple[str, ...]]:
         """How a node's function is called: the form of its arguments, and what is given."""

@@ -1,7 +1,8 @@
 """What traces of a node's plan put in place of shape rules and evaluation on the host."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,38 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.base.shape_inference import ShapeRule, Values
-from clinfer.base.symbols import array_of, plain
+from clinfer.base.symbols import Symbol, array_of, plain
 from clinfer.base.trace import Trace
 from clinfer.network.node_planner import NodePlan
 from clinfer.program.program import ProgramNode
 from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCall:
+    """A call of a node's shape rule (or, if it `evaluates`, of its evaluation on the host) by the numbers that vary.
+
+    `fixed`: the values that do not; `moving`: (input, shape, type) of those that come as tuples of numbers.
+    """
+
+    evaluates: bool
+    fixed: Mapping[int, np.ndarray]
+    moving: tuple[tuple[int, tuple[int, ...], Any], ...]
+
+    def of(self, primitive: Primitive, rule: ShapeRule) -> Callable[..., tuple[tuple[int, ...], ...]]:
+        """The function (shapes, numbers of each moving value) -> tuples of integers, for a node with this rule."""
+        def call(shapes: tuple[StaticShape, ...], *numbers: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+            known = {i: np.array(items, kind).reshape(shape)
+                     for (i, shape, kind), items in zip(self.moving, numbers, strict=True)}
+            values = {**self.fixed, **known}
+            try:
+                if not self.evaluates:
+                    return rule(shapes, values)  # type: ignore[return-value]
+                found = primitive.evaluate(tuple(values[i] for i in range(len(values))), shapes)
+                return tuple(tuple(value.reshape(-1).tolist()) for value in found)
+            except ClinferError as error:
+                raise error.at(primitive.where) from None
+        return call
 
 
 class Tracer:
@@ -32,16 +60,12 @@ class Tracer:
         if primitive.signature() is None:
             return rule(shapes, values)  # type: ignore[return-value]
         own = primitive.static_shapes(shapes, values)
-        return self._called(rule, shapes, values) if own is None else own
+        return self._called(False, rule, shapes, values) if own is None else own
 
     def evaluate(self, primitive: Primitive, inputs: tuple[np.ndarray, ...],
                  shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
         """By a call of the primitive's evaluation."""
-        def ask(shapes: tuple[StaticShape, ...], values: Values) -> tuple[Any, ...]:
-            found = primitive.evaluate(tuple(values[i] for i in range(len(inputs))), shapes)
-            return tuple(tuple(value.reshape(-1).tolist()) for value in found)
-
-        found = self._called(ask, shapes, dict(enumerate(inputs)))
+        found = self._called(True, primitive.infer_shapes, shapes, dict(enumerate(inputs)))
         return tuple(array_of(items, layout.static_shape, layout.element_type.numpy)
                      for items, layout in zip(found, self._outputs, strict=True))
 
@@ -55,23 +79,15 @@ class Tracer:
                 raise ClinferError("a number does not fit into its type", where=primitive.where)
         return results
 
-    def _called(self, function: Callable[..., tuple[Any, ...]], shapes: tuple[StaticShape, ...],
+    def _called(self, evaluates: bool, rule: ShapeRule, shapes: tuple[StaticShape, ...],
                 values: Values) -> tuple[tuple[int, ...], ...]:
-        """Symbols for the tuples of integers that function(shapes, values) gives."""
-        where, fixed = self._node.primitive.where, {i: v for i, v in values.items() if v.dtype != object}
-        moving = [(i, v.shape, self._types[i]) for i, v in values.items() if v.dtype == object]
-
-        def ask(shapes: tuple[StaticShape, ...], *numbers: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-            known = {i: np.array(items, kind).reshape(shape)
-                     for (i, shape, kind), items in zip(moving, numbers, strict=True)}
-            try:
-                return function(shapes, {**fixed, **known})
-            except ClinferError as error:
-                raise error.at(where) from None
-
-        numbers = [tuple(values[i].reshape(-1).tolist()) for i, _, _ in moving]
-        found = ask(*_plainly((shapes, *numbers)))
-        name = self._tape.call(ask, shapes, *numbers)
+        """Symbols for the tuples of integers that the node's rule or evaluation gives."""
+        fixed = {i: v for i, v in values.items() if v.dtype != object}
+        call = NodeCall(evaluates, fixed, tuple((i, v.shape, self._types[i]) for i, v in values.items()
+                                                if v.dtype == object))
+        numbers = [tuple(values[i].reshape(-1).tolist()) for i, _, _ in call.moving]
+        found = call.of(self._node.primitive, rule)(*_plainly((shapes, *numbers)))
+        name = self._tape.call(call, shapes, *numbers)
         return tuple(self._parts(name, i, items) for i, items in enumerate(found))
 
     def _parts(self, name: str, index: int, items: tuple[int, ...]) -> tuple[int, ...]:
@@ -94,6 +110,9 @@ def _told(plan: NodePlan) -> tuple[Any, ...]:
 
 def _plainly(item: Any) -> Any:
     """Nested tuples and arrays with the numbers that symbols stand for."""
+    kind = type(item)
+    if kind is int or kind is Symbol:
+        return plain(item)
     if isinstance(item, (tuple, list)):
-        return tuple(map(_plainly, item))
+        return tuple([_plainly(part) for part in item])
     return _plainly(item.reshape(-1).tolist()) if isinstance(item, np.ndarray) else plain(item)

@@ -15,7 +15,7 @@ from typing import cast
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim
-from clinfer.base.symbols import memo
+from clinfer.base.symbols import computed, memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Stage, Work, input_operand, output_operand
 from clinfer.ops.shared.copying import local_items
@@ -124,11 +124,23 @@ def _at_rest(view: TensorView) -> TensorView:
 
 def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tuple[int, int]:
     """Rows and columns of a tile: whole vectors of a row, or several whole rows."""
-    length = axes[-1].size
     if width == _GPU_VECTOR:
         return 1, width
+    length, above = axes[-1].size, axes[-2].size if len(axes) > 1 else 1
+    return (computed(_tile_rows, length, above, total, units),
+            computed(_tile_columns, length, total, width, units))
+
+
+def _tile_rows(length: int, above: int, total: int, units: int) -> int:
+    wanted = _tile_size(total, units)
+    return 1 if length > wanted else min(max(wanted // max(length, 1), 1), max(above, 1))
+
+
+def _tile_columns(length: int, total: int, width: int, units: int) -> int:
+    wanted = _tile_size(total, units)
+    return -(-wanted // width) * width if length > wanted else max(length, 1)
+
+
+def _tile_size(total: int, units: int) -> int:
     low, high = _CPU_TILE
-    wanted = min(max(total // (8 * units), low), high)
-    if length > wanted:
-        return 1, -(-wanted // width) * width
-    return min(max(wanted // max(length, 1), 1), max(axes[-2].size, 1) if len(axes) > 1 else 1), max(length, 1)
+    return min(max(total // (8 * units), low), high)

@@ -61,7 +61,8 @@ def _check_ends(program: Program) -> None:
 
 
 def _check_order(program: Program) -> None:
-    """Every node in one segment, in order, behind the nodes that make what it reads."""
+    """Every node in one segment, in order, behind the nodes that make what it reads; each tensor is made once, and what
+    the host reads it knows."""
     listed = [number for segment in program.segments for number in segment.nodes]
     _demand(listed == [number for number, node in enumerate(program.nodes) if node.kind != "input"],
             "segments do not hold all nodes in order", nodes=listed[:20])
@@ -69,9 +70,15 @@ def _check_order(program: Program) -> None:
     for number, segment in enumerate(program.segments):
         outside = made - program.constants.keys()
         nodes = [program.nodes[index] for index in segment.nodes]
+        on_host = {*program.constants, *segment.values}
         for node in nodes:
             _demand(node.segment == number, "a node is of another segment", node=node.primitive.id)
             _demand(made.issuperset(node.inputs), "a node reads what nobody made", node=node.primitive.id)
+            _demand(made.isdisjoint(node.outputs) and len({*node.outputs}) == len(node.outputs),
+                    "a tensor is made twice", node=node.primitive.id)
+            _demand(on_host.issuperset(node.inputs[i] for i in node.read_on_host if i < len(node.inputs)),
+                    "a node reads a value that the host does not know", node=node.primitive.id)
+            on_host.update(node.outputs if node.kind == "host" else ())
             made.update(node.outputs)
         incoming = outside.intersection(tensor for node in nodes for tensor in node.inputs)
         needed = outside.intersection(node.inputs[i] for node in nodes for i in node.read_on_host)

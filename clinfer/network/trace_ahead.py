@@ -1,0 +1,99 @@
+"""Traces of a program's nodes, made before its first inference: for sizes that may well come.
+
+Every node is planned for samples of the sizes that inputs leave open, in order, and what is recorded is kept with the
+program, for all its networks. Traces hold for all sizes that decide as the sample does, above all whether a size is 1
+and which kernel takes the least time; so there are samples with a first axis (a batch) of 1 and with a larger one, and
+with small and large other axes. Where the sizes of a sample contradict each other inside the model, or data decides,
+what follows is planned for sizes estimated in the same way.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape
+from clinfer.base.shape_inference import ShapeInference
+from clinfer.kernels.contract import Problem
+from clinfer.network.bindings import number_kernels
+from clinfer.network.planner import Planner, is_open
+from clinfer.network.segment_function import NodeStep, size_name
+from clinfer.program.program import Program, Segment
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A sample: the size of a first axis, and of further ones of small ranks (words) and of large ones (pictures)."""
+
+    first: int
+    words: tuple[int, ...]
+    pictures: tuple[int, ...]
+
+    def of(self, shape: Shape) -> tuple[int, ...]:
+        """The sizes of a shape: those that are open, within their bounds, from the sample."""
+        others = self.words if len(shape) <= len(self.words) + 1 else self.pictures
+        wanted = (self.first, *others, *(others[-1],) * len(shape))
+        return tuple(size if isinstance(size, int) else max(size.low, min(size.high, want))
+                     for size, want in zip(shape, wanted, strict=False))
+
+
+_SMALL, _LARGE = ((11, 14), (32, 48, 96)), ((250, 300), (320, 480, 640))
+SAMPLES = tuple(Sizes(first, *others) for others in (_LARGE, _SMALL) for first in (1, 3))
+
+
+def trace_ahead(program: Program, shape_inference: ShapeInference, samples: Sequence[Sizes] = SAMPLES) -> None:
+    """Make the traces of a program and of the bodies in it."""
+    for node in program.nodes:
+        for body in node.bodies:
+            trace_ahead(body, shape_inference, samples)
+    opened = [number for number in range(len(program.segments)) if is_open(program, number)]
+    if opened:
+        planner = Planner(program, program.engine.create_stream(), shape_inference, number_kernels(program),
+                          _refuse_large)
+        for sizes in samples:
+            _Walk(program, planner, sizes).through(opened)
+
+
+def _refuse_large(_: int, problem: Problem) -> NoReturn:
+    raise ClinferError("samples are not that large", where=problem.primitive.where)
+
+
+class _Walk:
+    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentFunction`."""
+
+    def __init__(self, program: Program, planner: Planner, sizes: Sizes) -> None:
+        self._program = program
+        self._planner = planner
+        self._sizes = sizes
+        self._known: dict[str, Any] = {}
+
+    def through(self, segments: Sequence[int]) -> None:
+        """Trace the nodes of these segments."""
+        for number in segments:
+            self._enter(self._program.segments[number])
+            for step in self._planner.function(number).nodes:
+                self._trace(step)
+
+    def _enter(self, segment: Segment) -> None:
+        for tensor in segment.incoming:
+            self._estimate(tensor)
+
+    def _trace(self, step: NodeStep) -> None:
+        given = [self._known.get(name) for name in step.given]
+        if all(each is not None for each in given):
+            try:
+                found = step.function.trace(tuple(given))
+                self._known.update(zip(step.results, found, strict=False))
+            except ClinferError:
+                # These sizes do not fit together here.
+                pass
+        for tensor in self._program.nodes[step.index].outputs:
+            self._estimate(tensor)
+
+    def _estimate(self, tensor: int) -> None:
+        """Give sizes of a tensor that are not known yet those of the sample."""
+        shape = self._program.tensors[tensor].layout.shape
+        for axis, (declared, size) in enumerate(zip(shape, self._sizes.of(shape), strict=True)):
+            if not isinstance(declared, int):
+                self._known.setdefault(size_name(tensor, axis), size)
