@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -266,18 +267,32 @@ def test_the_demo_reads_its_picture(device: Any) -> None:
     assert f"device {device.name}: {device.full_name}" in done.stdout
 
 
+shared_reader = lru_cache(maxsize=1)(read_text.Reader)
+
+
+@pytest.fixture
+def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo's networks are compiled by the first test that wants them."""
+    monkeypatch.setattr(read_text, "Reader", shared_reader)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_once")
 def test_the_demo_fails_when_a_line_is_misread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    expected = tmp_path / "expected.txt"
-    expected.write_text(read_text.EXPECTED.read_text(encoding="utf-8").replace("OK", "NO"), encoding="utf-8")
-    monkeypatch.setattr(read_text, "EXPECTED", expected)
-    assert read_text.main([]) == 1
-    assert "read 'OK', expected 'NO'" in capsys.readouterr().out
+    texts = (make_picture.Text(90, 60, 60, "OK"), make_picture.Text(90, 260, 40, "Platform 9"))
+    make_picture.draw(texts).crop((0, 0, 500, 350)).save(tmp_path / "page.png")
+    monkeypatch.setattr(read_text, "PICTURE", tmp_path / "page.png")
+    monkeypatch.setattr(read_text, "EXPECTED", tmp_path / "expected.txt")
+    for first, status, said in (("OK", 0, "all 2 lines read correctly"), ("NO", 1, "read 'OK', expected 'NO'")):
+        read_text.EXPECTED.write_text(f"{first}\nPlatform 9\n", encoding="utf-8")
+        assert read_text.main([]) == status
+        assert said in capsys.readouterr().out
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_once")
 def test_the_demo_reads_any_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     texts = (make_picture.Text(90, 60, 60, "Good morning"), make_picture.Text(300, 400, 40, "Platform 9"))
     path = tmp_path / "own.jpg"
@@ -289,6 +304,7 @@ def test_the_demo_reads_any_picture(capsys: pytest.CaptureFixture[str], tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_once")
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("degrees", [-3, 20, 90, -90])
 def test_the_demo_levels_a_slanted_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, degrees: int) -> None:
@@ -301,6 +317,7 @@ def test_the_demo_levels_a_slanted_picture(capsys: pytest.CaptureFixture[str], t
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_once")
 def test_a_picture_without_text_is_said_to_have_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "empty.png"
     Image.new("RGB", (300, 200), "white").save(path)
