@@ -284,6 +284,7 @@ ENDINGS: dict[str, tuple[str, int]] = {
 }
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_python_ends_while_requests_run(device: DeviceInfo, ending: str) -> None:
     script, code = ENDINGS[ending]

@@ -133,7 +133,8 @@ def test_idle_requests_wait_while_memory_is_given_back(core: Core, device: Devic
 @pytest.mark.parametrize("name", ["dynamic", "segments", "loop", "in place"])
 def test_a_refused_argument_leaves_no_stale_ones(name: str, device: DeviceInfo,
                                                  monkeypatch: pytest.MonkeyPatch) -> None:
-    kind, core, real, left = KINDS[name], Core(), driver.set_kernel_arg, [-1]
+    kind, real, left = KINDS[name], driver.set_kernel_arg, [-1]
+    compiled = kind.compile(Core(), device.name)
 
     def refusing(*arguments: object) -> int:
         left[0] -= 1
@@ -142,7 +143,7 @@ def test_a_refused_argument_leaves_no_stale_ones(name: str, device: DeviceInfo,
     monkeypatch.setattr(driver, "set_kernel_arg", refusing)
     refused = 0
     for point in range(1, 40, 2):
-        session = kind.session(kind.compile(core, device.name))
+        session = kind.session(compiled)
         check(kind, session, 3, point)
         left[0] = point
         try:

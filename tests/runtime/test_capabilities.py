@@ -25,9 +25,14 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def quick_answers(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> dict[str, object]:
-    """The device's answers, handed out without a helper process; returns them."""
-    answers = dict(capabilities._known[engine.device.identity])
+def answers(engine: Engine) -> dict[str, object]:
+    """What the device answered before; asked for ahead of `empty_cache`."""
+    return dict(capabilities._known[engine.device.identity])
+
+
+@pytest.fixture
+def quick_answers(monkeypatch: pytest.MonkeyPatch, answers: dict[str, object]) -> dict[str, object]:
+    """The same, handed out without a helper process."""
     monkeypatch.setattr(capabilities, "_probe_in_helper", lambda device: dict(answers))
     return answers
 
@@ -96,9 +101,8 @@ def test_a_cache_that_cannot_be_written_does_no_harm(quick_answers: dict[str, ob
     assert probe_capabilities(engine.device) == engine.capabilities
 
 
-def test_a_probe_that_kills_its_process_means_no(engine: Engine, empty_cache: Path,
+def test_a_probe_that_kills_its_process_means_no(engine: Engine, answers: dict[str, object], empty_cache: Path,
                                                  monkeypatch: pytest.MonkeyPatch) -> None:
-    known = capabilities._known.get(engine.device.identity) or capabilities._probe_in_helper(engine.device)
     killed = []
 
     class Fragile:
@@ -117,7 +121,7 @@ def test_a_probe_that_kills_its_process_means_no(engine: Engine, empty_cache: Pa
             if message[1] == "builtin_prefetch":
                 killed.append(message)
                 raise HelperFailure("died")
-            return known[message[1]]
+            return answers[message[1]]
 
     monkeypatch.setattr(capabilities, "Helper", Fragile)
     found = probe_capabilities(engine.device)

@@ -10,7 +10,7 @@ import clinfer
 from clinfer.runtime.device import DeviceInfo
 from tests.sequences.models import STREAM_MODELS, OpenModel, Setting
 
-THREADS, INFERENCES = 8, 200
+THREADS, INFERENCES = 8, 100
 
 
 @pytest.mark.slow
