@@ -59,8 +59,9 @@ def random_cores(random: np.random.Generator) -> Boxes:
 def test_lines_are_found_where_they_are_in_reading_order(random: np.random.Generator) -> None:
     cores = random_cores(random)
     likely = likely_map(512, 480, cores)
-    down, right = (float(f) for f in random.uniform(0.5, 3, 2))
-    found = ppocr_detection.find_lines(likely, int(512 * down), int(480 * right))
+    tall, wide = (int(side * factor) for side, factor in zip((512, 480), random.uniform(0.5, 3, 2), strict=True))
+    down, right = tall / 512, wide / 480
+    found = ppocr_detection.find_lines(likely, tall, wide)
     assert len(found) == len(cores)
     for core, box in zip(cores, found, strict=True):
         height, width = core.bottom - core.top, core.right - core.left
