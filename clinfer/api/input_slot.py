@@ -274,7 +274,7 @@ def describe_given(slots: Iterable[InputSlot]) -> str:
 
 
 def _shared(data: HostData, declared: Declared) -> ov.Tensor:
-    if declared.element_type.is_packed or declared.element_type.name == "bf16":
+    if declared.element_type.is_encoded:
         return ov.Tensor(data.units, ov.Shape(data.shape), declared.port.element_type)
     return ov.Tensor(data.units.reshape(data.shape), shared_memory=True)
 

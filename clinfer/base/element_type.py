@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clinfer.base import float8
 from clinfer.base.errors import ClinferError
 
 
@@ -13,9 +14,9 @@ class ElementType:
     """One element type.
 
     `bits` per element in device memory; `storage` is the NumPy type of one unit of that memory
-    (bf16 is held as its 16 raw bits, u4/i4 as bytes of two elements, low nibble first);
+    (bf16 and f8 are held as their raw bits, u4/i4 as bytes of two elements, low nibble first);
     `cl_storage` is the OpenCL C type of the same unit and `cl_compute` the type that arithmetic
-    uses after a load (f16 and bf16 compute in float).
+    uses after a load (narrower floats compute in float).
     """
 
     name: str
@@ -32,19 +33,26 @@ class ElementType:
 
     @property
     def numpy(self) -> np.dtype:
-        """The NumPy type of unpacked values (bf16 unpacks to float32, u4/i4 to u8/i8)."""
+        """The NumPy type of unpacked values (bf16 and f8 unpack to float32, u4/i4 to u8/i8)."""
         return _UNPACKED.get(self.name, self.storage)
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether memory holds other numbers than arrays of the values."""
+        return self.name in _UNPACKED
 
     def byte_size(self, count: int) -> int:
         """Bytes that `count` consecutive elements take."""
         return (count * self.bits + 7) // 8
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """Flat logical values -> flat storage units (rounding to nearest even for bf16)."""
+        """Flat logical values -> flat storage units (rounding to nearest even for bf16 and f8)."""
         if self.is_packed:
             return _pack_nibbles(values)
         if self.name == "bf16":
             return _float_to_bf16(values)
+        if self in FLOAT8_TYPES:
+            return float8.encode(self.name, values)
         return np.ascontiguousarray(values, dtype=self.storage)
 
     def decode(self, units: np.ndarray, count: int) -> np.ndarray:
@@ -53,6 +61,8 @@ class ElementType:
             return _unpack_nibbles(units, count, signed=self.name == "i4")
         if self.name == "bf16":
             return (units[:count].astype(np.uint32) << 16).view(np.float32)
+        if self in FLOAT8_TYPES:
+            return float8.decode(self.name, units[:count])
         return units[:count]
 
     def __hash__(self) -> int:
@@ -112,6 +122,8 @@ f64 = _type("f64", 64, "f8", "double", "double", True)
 f32 = _type("f32", 32, "f4", "float", "float", True)
 f16 = _type("f16", 16, "f2", "half", "float", True)
 bf16 = _type("bf16", 16, "u2", "ushort", "float", True)
+f8e4m3 = _type("f8e4m3", 8, "u1", "uchar", "float", True)
+f8e5m2 = _type("f8e5m2", 8, "u1", "uchar", "float", True)
 i64 = _type("i64", 64, "i8", "long", "long")
 i32 = _type("i32", 32, "i4", "int", "int")
 i16 = _type("i16", 16, "i2", "short", "int")
@@ -124,7 +136,9 @@ boolean = _type("boolean", 8, "?", "uchar", "int")
 u4 = _type("u4", 4, "u1", "uchar", "int")
 i4 = _type("i4", 4, "u1", "uchar", "int")
 
-ALL_TYPES = (f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean, u4, i4)
+ALL_TYPES = (f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean, u4, i4)
+FLOAT8_TYPES = (f8e4m3, f8e5m2)
 _BY_NAME = {t.name: t for t in ALL_TYPES}
-_UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "u4": np.dtype("u1"), "i4": np.dtype("i1")}
+_UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "f8e4m3": np.dtype("f4"), "f8e5m2": np.dtype("f4"),
+                                   "u4": np.dtype("u1"), "i4": np.dtype("i1")}
 _BY_NUMPY = {t.storage: t for t in ALL_TYPES if t.name not in _UNPACKED}

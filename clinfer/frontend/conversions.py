@@ -19,7 +19,7 @@ def ov_type(element_type: ElementType) -> ov.Type:
 
 
 def element_type_of(kind: ov.Type, where: str) -> ElementType:
-    """The element type of OpenVINO's. Errors: strings, f8, nf4 and others that clinfer cannot hold."""
+    """The element type of OpenVINO's. Errors: strings, nf4 and others that clinfer cannot hold."""
     name = kind.get_type_name()
     found = _OUR_TYPES.get(name)
     if found is None:
@@ -57,7 +57,7 @@ def constant_values(node: ov.op.Constant, where: str) -> np.ndarray:
     kind = element_type_of(node.get_element_type(), where)
     shape = static_shape_of(node.get_output_shape(0))
     data = node.data
-    if kind.numpy == kind.storage and not kind.is_packed:
+    if not kind.is_encoded:
         return data.reshape(shape)
     units = np.ascontiguousarray(data).view(kind.storage).reshape(-1)
     return kind.decode(units, int(np.prod(shape, dtype=np.int64))).reshape(shape)

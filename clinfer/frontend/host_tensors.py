@@ -52,7 +52,7 @@ def shape_for_users(shape: StaticShape) -> ov.Shape:
 
 def host_tensor_over(units: np.ndarray, element_type: ElementType, shape: StaticShape) -> HostTensor:
     """A host tensor in the memory of storage units, which it keeps alive."""
-    if element_type.is_packed or element_type.name == "bf16":
+    if element_type.is_encoded:
         return ov.Tensor(units, ov.Shape(shape), ov_type(element_type))
     return ov.Tensor(np.ndarray(shape, element_type.storage, units), shared_memory=True)
 

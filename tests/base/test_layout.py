@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -55,7 +56,8 @@ def test_pack_unpack_and_index_agree(rng: np.random.Generator, fmt: Format, rank
 
 @pytest.mark.parametrize("kind", ALL_TYPES, ids=str)
 def test_every_type_packs(rng: np.random.Generator, kind: ElementType) -> None:
-    low, high = {"u4": (0, 16), "i4": (-8, 8), "boolean": (0, 2)}.get(kind.name, (0, 100))
+    low, high = {"u4": (0, 16), "i4": (-8, 8), "boolean": (0, 2), "f8e4m3": (-16, 17), "f8e5m2": (-8, 9)}.get(
+        kind.name, (0, 100))
     values = rng.integers(low, high, (3, 5)).astype(kind.numpy)
     layout = Layout.planar((3, 5), kind)
     assert layout.byte_size == math.ceil(15 * kind.bits / 8)
@@ -66,6 +68,20 @@ def test_bf16_rounds_to_nearest_even_and_keeps_nan() -> None:
     kind = ElementType.of("bf16")
     bits = np.array([0x3F808000, 0x3F818000, 0x3F808001, 0x7FC00001], np.uint32).view(np.float32)
     assert kind.encode(bits).tolist() == [0x3F80, 0x3F82, 0x3F81, 0x7FC0]
+
+
+@pytest.mark.parametrize("name, other", [("f8e4m3", ml_dtypes.float8_e4m3fn), ("f8e5m2", ml_dtypes.float8_e5m2)])
+def test_floats_of_8_bits(rng: np.random.Generator, name: str, other: type) -> None:
+    kind, codes = ElementType.of(name), np.arange(256, dtype=np.uint8)
+    values = codes.view(other).astype(np.float32)
+    np.testing.assert_array_equal(kind.decode(codes, 256), values)
+    finite = values[np.isfinite(values)].astype(np.float64)
+    ends = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 448, 464, 465, 480, 57344, 61439, 61440, 61441, 1e38])
+    random = rng.standard_normal(2000) * np.exp2(rng.uniform(-20, 18, 2000))
+    given = np.concatenate([values, (np.sort(finite)[1:] + np.sort(finite)[:-1]) / 2, ends, random]).astype(np.float32)
+    found, wanted = kind.decode(kind.encode(given), given.size), given.astype(other).astype(np.float32)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
 def test_a_blocked_tensor_takes_whole_blocks() -> None:

@@ -80,14 +80,14 @@ def test_a_prepared_if_computes_the_same(precision: str, condition: bool, rng: R
 
 
 def weights_of(kind: str, rng: Rng) -> np.ndarray:
-    if kind in ("f16", "bf16"):
+    if kind in ("f16", "bf16", "f8e4m3", "f8e5m2"):
         return normal(rng, 64, 8, 3, 3).astype(np.float16 if kind == "f16" else np.float32)
     low, high = {"u8": (0, 255), "i8": (-128, 127), "u4": (0, 15), "i4": (-8, 7)}[kind]
     return rng.integers(low, high, (64, 8, 3, 3)).astype(np.int8 if low else np.uint8)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("kind", ["f16", "bf16", "u8", "i8", "u4", "i4"])
+@pytest.mark.parametrize("kind", ["f16", "bf16", "u8", "i8", "u4", "i4", "f8e4m3", "f8e5m2"])
 def test_large_weights_keep_their_type(kind: str, precision: str, rng: Rng) -> None:
     model = convolution_model(rng, compressed(weights_of(kind, rng), kind))
     kept = [n for n in prepare(model, precision).get_ordered_ops() if n.get_friendly_name() == f"weights_{kind}"]

@@ -38,8 +38,14 @@ class Weights:
                scale: str = "f16", zero_point: str | None = None, bias: bool = False) -> Weights:
         """Random weights [k, n] (transposed in memory, if so said), scales, zero points, bias."""
         k, n = shape
-        low, high = RANGES[kind]
-        arrays = {"weights": rng.integers(low, high, (n, k) if transpose else (k, n)),
+        stored = (n, k) if transpose else (k, n)
+        if kind in RANGES:
+            low, high = RANGES[kind]
+            numbers = rng.integers(low, high, stored)
+        else:
+            low, high, held = -4, 4, ElementType.of(kind)
+            numbers = held.decode(held.encode(rng.standard_normal(stored)).reshape(-1), n * k).reshape(stored)
+        arrays = {"weights": numbers,
                   "scale": rng.uniform(0.5, 1.5, (groups, n)) / (high - low) / np.sqrt(k)}
         if zero_point is not None:
             arrays["zero_point"] = rng.integers(low, high, (groups, n))

@@ -13,7 +13,8 @@ from tests.ops.compressed import Weights, check
 
 
 @pytest.mark.parametrize("kind, zero_point, transpose, large", [
-    ("u8", "u8", True, False), ("i8", None, False, False), ("u4", "u4", True, True), ("i4", "f16", False, False)])
+    ("u8", "u8", True, False), ("i8", None, False, False), ("u4", "u4", True, True), ("i4", "f16", False, False),
+    ("f8e4m3", None, True, False), ("f8e5m2", None, False, False)])
 def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_point: str | None,
                       transpose: bool, large: bool) -> None:
     """`large`: with indices of 64 bits, those of them that can."""

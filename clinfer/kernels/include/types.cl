@@ -1,11 +1,13 @@
 // Loads and stores of every element type, scalar and vectors of 4, 8 and 16.
 // LOAD_<type>(p, i) yields the arithmetic type; STORE_<type>(p, i, v) takes it.
-// f16 needs no cl_khr_fp16: vload_half and vstore_half are core OpenCL C. bf16 is its raw bits.
+// f16 needs no cl_khr_fp16: vload_half and vstore_half are core OpenCL C. bf16 and f8 are their raw bits.
 // Vector accesses need the alignment of one element only.
 
 #define LOAD_f32(p, i) ((p)[i])
 #define LOAD_f16(p, i) vload_half((i), (p))
 #define LOAD_bf16(p, i) as_float((uint)(p)[i] << 16)
+#define LOAD_f8e4m3(p, i) clinfer_of_f8e4m3((p)[i])
+#define LOAD_f8e5m2(p, i) clinfer_of_f8e5m2((p)[i])
 #define LOAD_i32(p, i) ((p)[i])
 #define LOAD_i16(p, i) ((int)(p)[i])
 #define LOAD_i8(p, i) ((int)(p)[i])
@@ -22,6 +24,8 @@
 #define STORE_f32(p, i, v) ((p)[i] = (v))
 #define STORE_f16(p, i, v) vstore_half_rte((v), (i), (p))
 #define STORE_bf16(p, i, v) ((p)[i] = clinfer_to_bf16(v))
+#define STORE_f8e4m3(p, i, v) ((p)[i] = clinfer_to_f8e4m3(v))
+#define STORE_f8e5m2(p, i, v) ((p)[i] = clinfer_to_f8e5m2(v))
 #define STORE_i32(p, i, v) ((p)[i] = (v))
 #define STORE_i16(p, i, v) ((p)[i] = (short)(v))
 #define STORE_i8(p, i, v) ((p)[i] = (char)(v))
@@ -50,6 +54,46 @@ CLINFER_VECTOR_TYPES(8)
 CLINFER_VECTOR_TYPES(16)
 #undef CLINFER_VECTOR_TYPES
 
+// Floats of 8 bits: E4M3, which has no infinity, and E5M2, the upper half of f16. To them rounds to nearest even; what
+// is too large becomes NaN or infinity. Subnormal numbers are computed, because devices may take those of f32 for 0.
+#define CLINFER_FLOAT8(suffix, ucharn, uintn, floatn, as_uintn, as_floatn, convert_uintn, convert_ucharn, \
+                       convert_floatn) \
+    inline floatn clinfer_of_f8e4m3##suffix(ucharn v) { \
+        const uintn bits = convert_uintn(v), size = bits & 0x7F; \
+        const floatn value = select(as_floatn((size << 20) + (120u << 23)), convert_floatn(size) * 0x1p-9f, \
+                                    (size < 8)); \
+        return as_floatn(select(as_uintn(value), (uintn)0x7FC00000, (size == 0x7F)) | (bits & 0x80) << 24); \
+    } \
+    inline floatn clinfer_of_f8e5m2##suffix(ucharn v) { \
+        const uintn bits = convert_uintn(v), size = bits & 0x7F; \
+        const uintn beyond = select((uintn)0x7F800000, (uintn)0x7FC00000, (size > 0x7C)); \
+        const floatn value = select(as_floatn((size << 21) + (112u << 23)), convert_floatn(size) * 0x1p-16f, \
+                                    (size < 4)); \
+        return as_floatn(select(as_uintn(value), beyond, (size >= 0x7C)) | (bits & 0x80) << 24); \
+    } \
+    inline ucharn clinfer_to_f8e4m3##suffix(floatn v) { \
+        const uintn bits = as_uintn(v), size = bits & 0x7FFFFFFF; \
+        const uintn normal = ((size + 0x7FFFF + ((size >> 20) & 1)) >> 20) - (120u << 3); \
+        const uintn code = select(normal, convert_uintn(rint(fabs(v) * 0x1p9f)), (size < 0x3C800000)); \
+        return convert_ucharn(select(code, (uintn)0x7F, (code > 0x7E)) | ((bits >> 24) & 0x80)); \
+    } \
+    inline ucharn clinfer_to_f8e5m2##suffix(floatn v) { \
+        const uintn bits = as_uintn(v), size = bits & 0x7FFFFFFF; \
+        const uintn normal = ((size + 0xFFFFF + ((size >> 21) & 1)) >> 21) - (112u << 2); \
+        const uintn code = select(normal, convert_uintn(rint(fabs(v) * 0x1p16f)), (size < 0x38800000)); \
+        const uintn finite = select(code, (uintn)0x7C, (code > 0x7C)); \
+        return convert_ucharn(select(finite, (uintn)0x7E, (size > 0x7F800000)) | ((bits >> 24) & 0x80)); \
+    }
+CLINFER_FLOAT8(, uchar, uint, float, as_uint, as_float, convert_uint, convert_uchar, convert_float)
+#define CLINFER_FLOAT8_VECTOR(n) \
+    CLINFER_FLOAT8(_##n, uchar##n, uint##n, float##n, as_uint##n, as_float##n, convert_uint##n, convert_uchar##n, \
+                   convert_float##n)
+CLINFER_FLOAT8_VECTOR(4)
+CLINFER_FLOAT8_VECTOR(8)
+CLINFER_FLOAT8_VECTOR(16)
+#undef CLINFER_FLOAT8_VECTOR
+#undef CLINFER_FLOAT8
+
 #define LOAD4_f32(p, i) vload4(0, (p) + (i))
 #define STORE4_f32(p, i, v) vstore4((v), 0, (p) + (i))
 #define LOAD4_i32(p, i) vload4(0, (p) + (i))
@@ -76,6 +120,10 @@ CLINFER_VECTOR_TYPES(16)
 #define STORE4_f16(p, i, v) vstore_half4_rte((v), 0, (p) + (i))
 #define LOAD4_bf16(p, i) as_float4(convert_uint4(vload4(0, (p) + (i))) << 16)
 #define STORE4_bf16(p, i, v) vstore4(clinfer_to_bf16_4(v), 0, (p) + (i))
+#define LOAD4_f8e4m3(p, i) clinfer_of_f8e4m3_4(vload4(0, (p) + (i)))
+#define STORE4_f8e4m3(p, i, v) vstore4(clinfer_to_f8e4m3_4(v), 0, (p) + (i))
+#define LOAD4_f8e5m2(p, i) clinfer_of_f8e5m2_4(vload4(0, (p) + (i)))
+#define STORE4_f8e5m2(p, i, v) vstore4(clinfer_to_f8e5m2_4(v), 0, (p) + (i))
 
 #define LOAD8_f32(p, i) vload8(0, (p) + (i))
 #define STORE8_f32(p, i, v) vstore8((v), 0, (p) + (i))
@@ -103,6 +151,10 @@ CLINFER_VECTOR_TYPES(16)
 #define STORE8_f16(p, i, v) vstore_half8_rte((v), 0, (p) + (i))
 #define LOAD8_bf16(p, i) as_float8(convert_uint8(vload8(0, (p) + (i))) << 16)
 #define STORE8_bf16(p, i, v) vstore8(clinfer_to_bf16_8(v), 0, (p) + (i))
+#define LOAD8_f8e4m3(p, i) clinfer_of_f8e4m3_8(vload8(0, (p) + (i)))
+#define STORE8_f8e4m3(p, i, v) vstore8(clinfer_to_f8e4m3_8(v), 0, (p) + (i))
+#define LOAD8_f8e5m2(p, i) clinfer_of_f8e5m2_8(vload8(0, (p) + (i)))
+#define STORE8_f8e5m2(p, i, v) vstore8(clinfer_to_f8e5m2_8(v), 0, (p) + (i))
 
 // Of 4-bit types there is only this one, from an even index on.
 #define LOAD16_u4(p, i) clinfer_nibbles16(vload8(0, (p) + ((i) >> 1)))
@@ -138,4 +190,8 @@ inline int16 clinfer_nibbles16(uchar8 v) {
 #define STORE16_f16(p, i, v) vstore_half16_rte((v), 0, (p) + (i))
 #define LOAD16_bf16(p, i) as_float16(convert_uint16(vload16(0, (p) + (i))) << 16)
 #define STORE16_bf16(p, i, v) vstore16(clinfer_to_bf16_16(v), 0, (p) + (i))
+#define LOAD16_f8e4m3(p, i) clinfer_of_f8e4m3_16(vload16(0, (p) + (i)))
+#define STORE16_f8e4m3(p, i, v) vstore16(clinfer_to_f8e4m3_16(v), 0, (p) + (i))
+#define LOAD16_f8e5m2(p, i) clinfer_of_f8e5m2_16(vload16(0, (p) + (i)))
+#define STORE16_f8e5m2(p, i, v) vstore16(clinfer_to_f8e5m2_16(v), 0, (p) + (i))
 

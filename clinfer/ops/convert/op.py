@@ -41,7 +41,7 @@ class Convert(Primitive):
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         target = ElementType.of(self.destination_type)
-        if target.is_packed:
+        if target.is_encoded:
             return (target.decode(target.encode(values[0].reshape(-1)), values[0].size).reshape(values[0].shape),)
         return (values[0].astype(target.numpy),)
 

@@ -11,7 +11,7 @@ from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.topology import Primitive, SourceNode
 
-QUANTISED_TYPES = tuple(map(ElementType.of, ("u8", "i8", "u4", "i4")))
+QUANTISED_TYPES = tuple(map(ElementType.of, ("u8", "i8", "u4", "i4", "f8e4m3", "f8e5m2")))
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class MatMul(Primitive):
     An input of one axis is a row on the left or a column on the right, is not transposed, and its
     missing axis is missing in the result. The last input, where there is one more, is a bias per column [N]; it needs
     `has_columns`: that the right side has more than one axis. With a `quantisation` the right side, of two axes, is
-    stored as whole numbers of 8 or 4 bits, and scales and zero points follow it.
+    stored as numbers of 8 or 4 bits (`QUANTISED_TYPES`), and scales and zero points follow it.
     """
 
     transpose_a: bool = False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from clinfer.base.element_type import ElementType
+from clinfer.base.element_type import FLOAT8_TYPES, ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Constant, Operand, Problem, output_operand
@@ -121,7 +121,8 @@ class MatMulProblem(Problem):
         """What keeps kernels from these types that compute in f32 on both sides."""
         found = self.primitive.quantisation
         whole = (1, found.zero_point) if found else ()
-        floats = [x for i, x in enumerate(self.inputs + self.outputs) if i not in whole]
+        floats = [x for i, x in enumerate(self.inputs + self.outputs) if i not in whole
+                  and not (i == 1 and x.element_type in FLOAT8_TYPES)]
         return None if all(x.element_type in FLOAT_TYPES for x in floats) else "element types other than f32, f16, bf16"
 
 
