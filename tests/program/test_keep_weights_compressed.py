@@ -15,6 +15,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
+from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.reshape import Reshape
@@ -104,6 +105,29 @@ def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generato
         assert fate == (("folded", "propagate_constants") if skipped else ("fused", "keep_weights_compressed"))
         results += execute(network, [x])
     assert_close(results[0], results[1], 2e-3, name)
+
+
+@pytest.mark.parametrize("kind", ["i8", "u4", "f8e4m3"])
+def test_filters_are_decompressed_once_and_that_is_told(engine: Engine, rng: np.random.Generator, kind: str) -> None:
+    held = ElementType.of(kind)
+    stored = rng.integers(0, 7, (16, 8, 3, 3)).astype(held.numpy)
+    topology = Topology(given("x", 1, 8, ANY, ANY), Constant("weights", value=stored, element_type=held),
+                        Convert("wide", ("weights",), destination_type="f32"),
+                        constant("scale", rng.uniform(0.5, 1.5, (16, 1, 1, 1)).astype(np.float32)),
+                        Eltwise("scaled", ("wide", "scale"), mode="Multiply"),
+                        Convolution("y", ("x", "scaled"), strides=(1, 1), dilations=(1, 1), pads_begin=(1, 1),
+                                    pads_end=(1, 1)))
+    program = compile_topology(engine, topology, OpenVinoShapeInference())
+    (_, reason), = program.explain().node("y").unfused
+    assert reason == ("its compressed weights become f32 when the program is built: kernels of Convolution read floats")
+    assert not any(isinstance(node.primitive, Convert) for node in program.nodes)
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    x = rng.standard_normal((1, 8, 6, 5)).astype(np.float32)
+    scale = topology["scale"].value
+    (found,) = execute(network, [x])
+    padded, filters = np.pad(x[0].astype(np.float64), ((0, 0), (1, 1), (1, 1))), stored.astype(np.float64) * scale
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
+    assert_close(found[0], np.einsum("chwyx,ocyx->ohw", windows, filters).astype(np.float32), 1e-4, kind)
 
 
 REASONS = {"scale-along-k": "differ within a group", "scale-of-integers": "no constant of floats",

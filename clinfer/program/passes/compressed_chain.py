@@ -39,7 +39,7 @@ class CompressedChain:
         None if there are none."""
         parts = _parts(graph, end)
         if not isinstance(parts, tuple):
-            return parts if _weights_behind(graph, end) else None
+            return parts if weights_behind(graph, end) else None
         return _fitted(graph, parts, graph.layout(end).shape, inner)
 
 
@@ -89,8 +89,10 @@ def _fitted(graph: Graph, parts: tuple[Port, Port, Port | None], wanted: Shape, 
     return CompressedChain(weights, scale, zero_point, shape, inner, groups)
 
 
-def _weights_behind(graph: Graph, end: Port) -> bool:
-    """Whether a tensor is made, element by element, of a compressed constant of its size."""
+def weights_behind(graph: Graph, end: Port) -> bool:
+    """Whether a tensor of floats is made, element by element, of a compressed constant of its size."""
+    if not graph.element_type(end).is_float or end.primitive in graph.constants:
+        return False
     wanted, seen, left = graph.layout(end), set(), [end]
     while left:
         port = left.pop()
