@@ -5,9 +5,10 @@ stand while the transformations run; afterwards the readers of a partition read 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.misjudged_sizes import misjudged_axes, name_sizes
 from clinfer.frontend.openvino_import import openvino as ov
 
 UNFOLDED = "DisableConstantFolding_0"
@@ -23,18 +24,20 @@ MOVERS = frozenset({
 
 
 class Partition(ov.Op):
-    """Passes its input on; of the input's shape it tells no more than the rank."""
+    """Passes its input on; of the input's shape it tells the rank and the sizes along some axes, `told`."""
 
-    def __init__(self, inputs: list[ov.Output] | None = None) -> None:
+    def __init__(self, inputs: list[ov.Output] | None = None, told: Collection[int] = ()) -> None:
         super().__init__(self)
+        self._told = told
         if inputs is not None:
             self.set_arguments(inputs)
             self.constructor_validate_and_infer_types()
 
     def validate_and_infer_types(self) -> None:
-        """The element type and the rank of the input."""
-        rank = self.get_input_partial_shape(0).rank
-        shape = ov.PartialShape.dynamic() if rank.is_dynamic else ov.PartialShape([-1] * rank.get_length())
+        """The element type and what is told of the input's shape."""
+        shape = self.get_input_partial_shape(0)
+        if shape.rank.is_static:
+            shape = ov.PartialShape([size if axis in self._told else ov.Dimension() for axis, size in enumerate(shape)])
         self.set_output_type(0, self.get_input_element_type(0), shape)
 
     def evaluate(self, outputs: list[ov.Tensor], inputs: list[ov.Tensor]) -> bool:
@@ -44,7 +47,7 @@ class Partition(ov.Op):
 
     def clone_with_new_inputs(self, new_inputs: list[ov.Output]) -> Partition:
         """Another partition."""
-        return Partition(new_inputs)
+        return Partition(new_inputs, self._told)
 
 
 def keep_apart(model: ov.Model, guarded: Guarded) -> None:
@@ -65,6 +68,31 @@ def keep_apart(model: ov.Model, guarded: Guarded) -> None:
             put = True
     if put:
         model.validate_nodes_and_infer_types()
+
+
+def hide_misjudged_sizes(model: ov.Model) -> None:
+    """Put a partition behind each result some of whose sizes OpenVINO may take for others, bodies included; it does not
+    tell these."""
+    nodes = model.get_ordered_ops()
+    for node in nodes:
+        for body in bodies_of(node):
+            hide_misjudged_sizes(body)
+    if not any(misjudged_axes(node) for node in nodes):
+        return
+    for node in nodes:
+        node.validate_and_infer_types()
+        hidden = misjudged_axes(node)
+        if hidden:
+            port = node.output(0)
+            readers = port.get_target_inputs()
+            told = set(range(len(port.get_partial_shape()))) - set(hidden)
+            name_sizes(node)
+            node = Partition([port], told)
+            node.get_rt_info()[UNFOLDED] = True
+            for reader in readers:
+                reader.replace_source_output(node.output(0))
+        name_sizes(node)
+    model.validate_nodes_and_infer_types()
 
 
 def take_away(model: ov.Model) -> None:

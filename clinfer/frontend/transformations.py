@@ -16,6 +16,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.partitions import (
     UNFOLDED,
     Guarded,
+    hide_misjudged_sizes,
     inputs_joined_wrongly,
     inputs_of_movers,
     keep_apart,
@@ -111,6 +112,7 @@ def _apply_common_transformations(model: ov.Model, guarded: Guarded) -> None:
     before = set(layers(model))
     respell(model)
     keep_apart(model, guarded)
+    hide_misjudged_sizes(model)
     try:
         apply_moc_transformations(model, False)
     except OPENVINO_ERRORS as error:

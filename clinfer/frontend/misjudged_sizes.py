@@ -1,0 +1,99 @@
+"""Sizes of results that OpenVINO takes for sizes of inputs, and that may differ.
+
+Two dimensions with one symbol are equal to OpenVINO's common transformations: one is computed where the other is asked
+for. Some operations hand on the symbol of an input although their result may have another size there.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from clinfer.frontend.conversions import is_constant
+from clinfer.frontend.openvino_import import openvino as ov
+
+_SLICES = {"Slice": (1, 2, 3), "StridedSlice": (1, 2, 3)}
+"""The inputs with the places where a slice starts and stops, and its steps."""
+_SHAPE_AXES = 2
+"""The last axes of attention, which are no batch."""
+
+
+def misjudged_axes(node: ov.Node) -> list[int]:
+    """The axes along which the first result may have another size than the input whose symbol it may get.
+
+    - A slice between places that are not constant, where OpenVINO finds the same bounds for what goes in and comes out.
+    - The distinct slices of a Unique along an axis.
+    - What is stretched to each other in a Select, FakeQuantize, ScaledDotProductAttention or bidirectional Broadcast: a
+      size that turns out to be 1 is not that of the result. Equal symbols of the inputs are believed.
+    """
+    kind, declared = node.get_type_name(), node.get_output_partial_shape(0)
+    if declared.rank.is_dynamic:
+        return []
+    if kind in _SLICES:
+        axes: Iterable[int] = _sliced_axes(node)
+    elif kind == "Unique":
+        axes = range(len(declared)) if node.get_input_size() > 1 else ()
+    elif kind in ("Select", "FakeQuantize"):
+        axes = _stretched_axes([node.get_input_partial_shape(i) for i in range(node.get_input_size())], len(declared))
+    elif kind == "Broadcast" and node.get_attributes()["mode"] == "bidirectional":
+        axes = _stretched_axes([node.get_input_partial_shape(0), _shape_of_values(node.input_value(1))], len(declared))
+    elif kind == "ScaledDotProductAttention":
+        axes = _stretched_axes_of_attention(node, len(declared))
+    else:
+        axes = ()
+    return [axis for axis in axes if declared[axis].is_dynamic]
+
+
+def name_sizes(node: ov.Node) -> None:
+    """Give a symbol to every dynamic dimension of a node's results that has none."""
+    for index in range(node.get_output_size()):
+        shape = node.get_output_partial_shape(index)
+        if shape.rank.is_static and shape.is_dynamic:
+            node.set_output_type(index, node.get_output_element_type(index), ov.PartialShape(
+                [_with_symbol(shape[axis]) for axis in range(len(shape))]))
+
+
+def _with_symbol(size: ov.Dimension) -> ov.Dimension:
+    if size.is_dynamic and not size.has_symbol():
+        size.set_symbol(ov.Symbol())
+    return size
+
+
+def _sliced_axes(node: ov.Node) -> Iterable[int]:
+    kind, rank = node.get_type_name(), len(node.get_output_partial_shape(0))
+    places = [node.input_value(i).get_node() for i in _SLICES[kind] if i < node.get_input_size()]
+    if all(map(is_constant, places)):
+        return ()
+    if kind == "Slice" and node.get_input_size() > 4 and is_constant(node.input_value(4).get_node()):
+        return sorted({int(axis) % rank for axis in node.input_value(4).get_node().data.reshape(-1)})
+    return range(rank)
+
+
+def _stretched_axes(shapes: Sequence[ov.PartialShape], rank: int) -> list[int]:
+    """The axes along which the sizes, with the last ones below each other, are not known to be the same or 1."""
+    if any(shape.rank.is_dynamic for shape in shapes):
+        return list(range(rank))
+    return [axis for axis in range(rank) if not _are_same(
+        [shape[axis - rank + len(shape)] for shape in shapes if axis - rank + len(shape) >= 0])]
+
+
+def _stretched_axes_of_attention(node: ov.Node, rank: int) -> list[int]:
+    """Queries, keys, values and, if there is one, a mask share the batch; queries and mask the rows."""
+    queries, keys, values, *masks = [node.get_input_partial_shape(i) for i in range(min(node.get_input_size(), 4))]
+    batch = [axis for axis in _stretched_axes([queries, keys, values, *masks], rank) if axis < rank - _SHAPE_AXES]
+    rows = [axis for axis in _stretched_axes([queries, *masks], rank) if axis == rank - _SHAPE_AXES]
+    return [*batch, *rows]
+
+
+def _shape_of_values(port: ov.Output) -> ov.PartialShape:
+    """The shape that has the values of a tensor as its sizes, with the symbols that they are known by."""
+    return ov.opset3.broadcast(ov.op.Constant(ov.Type.boolean, ov.Shape([]), [True]), port).get_output_partial_shape(0)
+
+
+def _are_same(sizes: Sequence[ov.Dimension]) -> bool:
+    others = [size for size in sizes if size != 1]
+    return all(_is_same(others[0], other) for other in others[1:])
+
+
+def _is_same(one: ov.Dimension, other: ov.Dimension) -> bool:
+    if one.is_static or other.is_static:
+        return bool(one == other)
+    return bool(one.has_symbol() and other.has_symbol() and one.get_symbol() == other.get_symbol())
