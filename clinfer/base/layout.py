@@ -93,6 +93,8 @@ class Layout:
     @cached_property
     def padded_shape(self) -> StaticShape:
         """Per logical axis, the elements in memory: padding included, rounded up to whole blocks."""
+        if not self.padding and not self.format.block_axes:
+            return self.static_shape
         sizes = []
         for axis, size in enumerate(self.static_shape):
             block = self.format.block_of(axis)
@@ -104,7 +106,7 @@ class Layout:
         """Elements in memory, padding and block tails included."""
         return math.prod(self.padded_shape)
 
-    @property
+    @cached_property
     def is_large(self) -> bool:
         """Whether the elements in memory are too many to be counted with 32 bits, at the least size that the bounds of
         open axes allow."""

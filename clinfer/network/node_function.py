@@ -25,6 +25,8 @@ from clinfer.network.tracer import NodeCall, Tracer, same_at_present
 from clinfer.program.program import Program
 from clinfer.topology import attributes_of
 
+UNTRACEABLE = (ClinferError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What planning raises for symbols that cannot be planned, and for sizes that do not fit together."""
 MOST_TRACES = 12
 """Of one node; a node that needs more decides in too many ways to be worth it."""
 
@@ -117,7 +119,7 @@ class NodeFunction:
         try:
             hash(identity)
         except TypeError:
-            return self._index
+            return id(self._node)
         return identity
 
     def _take_shared(self) -> bool:
@@ -166,8 +168,7 @@ class NodeFunction:
             shapes, values = self._arguments.fill(tuple(trace.free(number) for number in given))
             return self._planner.plan(self._index, shapes, values, tracer.infer,
                                       tracer.evaluate if by_call else tracer.evaluate_symbols)
-        except (ClinferError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError,
-                ValueError) as error:
+        except UNTRACEABLE as error:
             log(5, f"{self._node.primitive.where} cannot be planned with symbols: {error}")
             return None
         finally:

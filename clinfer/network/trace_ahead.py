@@ -17,6 +17,7 @@ from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import ShapeInference
 from clinfer.kernels.contract import Problem
 from clinfer.network.bindings import number_kernels
+from clinfer.network.node_function import UNTRACEABLE
 from clinfer.network.planner import Planner, is_open
 from clinfer.network.segment_function import NodeStep, size_name
 from clinfer.program.program import Program, Segment
@@ -24,22 +25,24 @@ from clinfer.program.program import Program, Segment
 
 @dataclass(frozen=True)
 class Sizes:
-    """A sample: the size of a first axis, and of further ones of small ranks (words) and of large ones (pictures)."""
+    """A sample: the size of a first axis, of further ones of small ranks (words), and of those of large ranks
+    (pictures)."""
 
     first: int
-    words: tuple[int, ...]
+    words: int
     pictures: tuple[int, ...]
 
     def of(self, shape: Shape) -> tuple[int, ...]:
         """The sizes of a shape: those that are open, within their bounds, from the sample."""
-        others = self.words if len(shape) <= len(self.words) + 1 else self.pictures
+        others = self.pictures if len(shape) > len(self.pictures) else (self.words,)
         wanted = (self.first, *others, *(others[-1],) * len(shape))
         return tuple(size if isinstance(size, int) else max(size.low, min(size.high, want))
                      for size, want in zip(shape, wanted, strict=False))
 
 
-_SMALL, _LARGE = ((11, 14), (32, 48, 96)), ((250, 300), (320, 480, 640))
-SAMPLES = tuple(Sizes(first, *others) for others in (_LARGE, _SMALL) for first in (1, 3))
+_SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 128)), (250, (320, 480, 640))
+SAMPLES = tuple(Sizes(first, *others) for first, others in (
+    (1, _LARGE), (3, _LARGE), (1, _SMALL), (2, _SMALL), (1, _MIDDLE), (2, _MIDDLE)))
 
 
 def trace_ahead(program: Program, shape_inference: ShapeInference, samples: Sequence[Sizes] = SAMPLES) -> None:
@@ -85,8 +88,8 @@ class _Walk:
             try:
                 found = step.function.trace(tuple(given))
                 self._known.update(zip(step.results, found, strict=False))
-            except ClinferError:
-                # These sizes do not fit together here.
+            except UNTRACEABLE:
+                # Estimated sizes need not fit together: an inference with such sizes would be refused before.
                 pass
         for tensor in self._program.nodes[step.index].outputs:
             self._estimate(tensor)

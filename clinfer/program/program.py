@@ -142,8 +142,9 @@ class Program:
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
     `long_homes`: for tensors in which others may lie the tensor that stands for their memory in plans where others
-    do. Three memories of its networks: `traces`, what they recorded of planning nodes, `implementations`, which
-    specialised ones are faster for which shapes, and `weights`, which these want in other formats.
+    do. Three memories of its networks: `traces`, what they and those of bodies recorded of planning nodes,
+    `implementations`, which specialised ones are faster for which shapes, and `weights`, which these want in other
+    formats.
     """
 
     engine: Engine
@@ -168,6 +169,14 @@ class Program:
     def __post_init__(self) -> None:
         constants = sum(memory.nbytes for memory in self.constant_memory.values())
         object.__setattr__(self, "weights", WeightsCache(self.engine, self.kernels, constants // WEIGHTS_SHARE))
+        self._share_traces(self.traces)
+
+    def _share_traces(self, traces: dict[object, list[Any]]) -> None:
+        """Let bodies, which are often alike, record in one place."""
+        object.__setattr__(self, "traces", traces)
+        for node in self.nodes:
+            for body in node.bodies:
+                body._share_traces(traces)
 
     def explain(self) -> Explanation:
         """What each node became and why, and what passes removed."""
