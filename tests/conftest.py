@@ -18,10 +18,10 @@ from clinfer.runtime.stream import Stream
 from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
 from tests.devices import engine_of
-from tests.footprint import PeakReport, drop_unless_small
+from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, PeakReport, drop_unless_small
 from tests.kept_helpers import KeptHelper
 from tests.kept_kernels import trim_kernels
-from tests.scheduling import group, place_of, split_part, stays_with
+from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
 
@@ -96,7 +96,7 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Between files, and between the models of one, nothing is kept that makes the process large."""
     if nextitem is not None and stays_with(item) != stays_with(nextitem):
-        drop_unless_small()
+        drop_unless_small(MOST_BEFORE_MODELS if is_of_a_model(nextitem) else MOST_BYTES)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

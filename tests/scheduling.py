@@ -50,10 +50,15 @@ def _unchosen(rows: list[pytest.Item]) -> list[pytest.Item]:
 def group(items: Iterable[pytest.Item]) -> None:
     """Mark the tests that stay together: those of a file and a device, and of one real model."""
     for item in items:
-        if "models/" in item.path.as_posix():
+        if is_of_a_model(item):
             item.add_marker(pytest.mark.xdist_group(f"model {_parameter(item, 'name')} {device_of(item)}"))
         elif not any(part in item.path.as_posix() for part in APART):
             item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.name} {device_of(item)}"))
+
+
+def is_of_a_model(item: pytest.Item) -> bool:
+    """Whether a test runs a real model."""
+    return "models/" in item.path.as_posix()
 
 
 def stays_with(item: pytest.Item) -> str:

@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 import numpy as np
 import pytest
 
-from tests import footprint
 from tests.footprint import drop_unless_small, resident_bytes
 
 
@@ -21,10 +20,9 @@ def _small() -> object:
 
 
 @pytest.mark.parametrize("most_bytes", [0, 1 << 50])
-def test_a_large_process_drops_what_tests_cache(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
-    monkeypatch.setattr(footprint, "MOST_BYTES", most_bytes)
+def test_a_large_process_drops_what_tests_cache(most_bytes: int) -> None:
     before = _large(), _small()
-    drop_unless_small()
+    drop_unless_small(most_bytes)
     after = _large(), _small()
     assert [one is other for one, other in zip(before, after, strict=True)] == (
         [bool(most_bytes), True])
