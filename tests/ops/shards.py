@@ -1,10 +1,13 @@
 """Case rows in shards: how each row is run, and programs of a shard's rows, whose kernels are built in one go.
 
+A kernel is forced on a part of the rows that it may compute, and all kernels are on some.
+
 What runs follows from what the selector answers about the rows of a device, never from what ran before.
 """
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,6 +22,10 @@ from tests.seeds import FULL, seed_of
 
 Row = tuple[str, Case]
 LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
+FORCED = 1 / 2
+"""How many of the rows that a kernel may compute run with it forced, chosen by the seed."""
+LEAST = 2
+"""On how many rows each is forced at least, where so many take it."""
 WEIGHT = 1200
 """About how many variants of rows a shard holds."""
 
@@ -70,6 +77,7 @@ class Shard:
 
     def __init__(self, engine: Engine, rows: Sequence[Row]) -> None:
         self._selection = Selection(engine)
+        self._forced: Counter[str] = Counter()
         able = [(op, case) for op, case in rows if needs(case, engine)]
         self._programs = {id(case): self._all_ways(engine, case) for _, case in able}
         for op in dict(able):
@@ -92,9 +100,16 @@ class Shard:
         for variant, program in tuple(programs.items()):
             names = candidates_of(program) if forces_kernels(case, variant) else []
             for name in names if len(names) > 1 else ():
-                forced = replace(variant, kernel=name)
-                programs[forced] = self.select(case, forced)
+                if self._is_chosen(case, name):
+                    forced = replace(variant, kernel=name)
+                    programs[forced] = found = self.select(case, forced)
+                    self._forced[name] += not isinstance(found, Exception)
         return programs
+
+    def _is_chosen(self, case: Case, name: str) -> bool:
+        """Whether a row runs with a kernel forced."""
+        chance = random.Random(f"{seed_of(case.name)}{case.name}{name}")
+        return FULL or self._forced[name] < LEAST or chance.random() < FORCED
 
     def _add_formats(self, op: str, cases: Sequence[Case]) -> None:
         """Have kernels that no row of an operation reached run on inputs in a format that they want."""
