@@ -138,7 +138,7 @@ def kernel_source(package: str, name: str) -> str:
 def common_source() -> str:
     """The headers of `include/`, which precede the kernels of a batch once."""
     return "\n".join(read_source("clinfer.kernels", f"include/{name}")
-                     for name in ("types.cl", "math.cl", "subgroup.cl", "epilogue.cl"))
+                     for name in ("vectors.cl", "types.cl", "math.cl", "subgroup.cl", "epilogue.cl"))
 
 
 def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageCode:

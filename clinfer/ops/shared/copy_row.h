@@ -20,9 +20,9 @@
 #else
 
 #if VEC == 16
-#define COPY_VECTOR(i) vstore16(vload16(0, from + (i)), 0, to + (i))
+#define COPY_VECTOR(i) WRITE16(READ16(from + (i)), to + (i))
 #else
-#define COPY_VECTOR(i) vstore4(vload4(0, from + (i)), 0, to + (i))
+#define COPY_VECTOR(i) WRITE4(READ4(from + (i)), to + (i))
 #endif
 
 // Copies them, raw storage units. The last vector is moved back to end with them, so that short rests need no loop.
