@@ -19,8 +19,8 @@ from clinfer.network.plan import Launch, Place
 from clinfer.network.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
 from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import WorkSize
 
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
 

@@ -13,7 +13,7 @@ from clinfer.base.shape_inference import Values
 from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.program.program import ProgramNode, Segment
-from clinfer.runtime.stream import WorkSize
+from clinfer.runtime.launches import WorkSize
 from clinfer.topology import Primitive
 
 PlanKey = tuple[tuple[StaticShape, ...], tuple[bytes, ...]]

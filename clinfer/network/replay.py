@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.stream import WorkSize
-
-Launches = list[tuple[Kernel, WorkSize]]
+from clinfer.runtime.launches import Launches, WorkSize
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ def resolve(plan: Plan, ready: Callable[[Launch], tuple[Kernel, WorkSize]]) -> R
             launches = None
             continue
         if launches is None:
-            launches = []
+            launches = Launches()
             resolved.append(launches)
         launches.append(ready(step))
     return resolved
@@ -42,13 +40,13 @@ def resolve(plan: Plan, ready: Callable[[Launch], tuple[Kernel, WorkSize]]) -> R
 
 def _resolve_waiting(plan: Plan, ready: Callable[[Launch], tuple[Kernel, WorkSize]]) -> Replay:
     resolved: Replay = []
-    run, first = WaitingLaunches([], []), 0
+    run, first = WaitingLaunches(Launches(), []), 0
     for number, (step, waits) in enumerate(zip(plan.steps, plan.waits, strict=True)):
         if not isinstance(step, Launch):
             resolved.append(step)
             continue
         if not resolved or resolved[-1] is not run:
-            run, first = WaitingLaunches([], []), number
+            run, first = WaitingLaunches(Launches(), []), number
             resolved.append(run)
         run.launches.append(ready(step))
         run.waits.append(tuple(other - first for other in waits))

@@ -22,6 +22,7 @@ from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.network.profiling import Profiler
 from clinfer.network.replay import Replay, WaitingLaunches
 from clinfer.program.program import Program
+from clinfer.runtime.launches import Launches
 from clinfer.runtime.stream import Stream
 
 
@@ -72,7 +73,7 @@ class Runner:
             self._run_one_by_one(plan, known)
             return
         for step in replay:
-            if isinstance(step, list):
+            if isinstance(step, Launches):
                 self._stream.enqueue_all(step)
             elif isinstance(step, WaitingLaunches):
                 self._stream.enqueue_waiting(step.launches, step.waits)

@@ -16,8 +16,8 @@ from clinfer.kernels.implementation import Implementation, bind
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.program.passes.add_required_reorders import reorder_between
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import WorkSize
 
 Outcome = Literal["original", "hit", "reinterpreted", "reordered"]
 

@@ -51,8 +51,10 @@ class Kernel:
 
     def _renew(self) -> None:
         """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
-        refuses the launch."""
+        refuses the launch. Its handle stays at its address (`launches.PackedLaunches`)."""
+        previous = self.handle
         self._create()
+        previous.value, self.handle.value, self.handle = self.handle.value, previous.value, previous
         self._pointers.clear()
         memories, values = self._memories, self._values
         self._memories, self._values = {}, {}

@@ -18,6 +18,7 @@ from clinfer.runtime import driver, transfers
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize
 from clinfer.runtime.memory import Allocation, Memory, NativePointer
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.waiting import Pace, answering
@@ -27,37 +28,6 @@ if TYPE_CHECKING:
 
 
 _NAP_S = 2e-4
-
-
-class WorkSize:
-    """Global and local size of a launch, in the form that the driver takes; make it once, launch it often.
-
-    `local_size` None leaves the choice to the driver; given, it must divide the global size. A global size
-    of zero is allowed and launches nothing.
-    """
-
-    __slots__ = ("dims", "global_array", "global_size", "is_empty", "local_array", "local_size")
-
-    def __init__(self, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> None:
-        self.global_size = tuple(global_size)
-        self.local_size = tuple(local_size) if local_size is not None else None
-        self.dims = len(self.global_size)
-        self.is_empty = 0 in self.global_size
-        self._check()
-        sizes = ctypes.c_size_t * self.dims
-        self.global_array = sizes(*self.global_size)
-        self.local_array = sizes(*self.local_size) if self.local_size is not None else None
-
-    def _check(self) -> None:
-        local = self.local_size
-        fits = local is None or (len(local) == self.dims and all(
-            size > 0 and total % size == 0 for total, size in zip(self.global_size, local, strict=True)))
-        if not (1 <= self.dims <= 3 and min(self.global_size) >= 0 and fits):
-            raise ClinferError("a launch needs one to three dimensions, and a local size that divides them",
-                               values={"global size": self.global_size, "local size": local})
-
-    def __repr__(self) -> str:
-        return f"WorkSize({self.global_size}, {self.local_size})"
 
 
 class _Transfer:
@@ -90,6 +60,7 @@ class Stream:
         self.profiling = bool(cl_queue.properties & modes.PROFILING_ENABLE)
         self._handle = driver.HANDLE(cl_queue.int_ptr)
         self._launch = driver.enqueue_nd_range_kernel
+        self._loop = LaunchLoop.around(self._launch, self._handle)
         self._transfers: deque[_Transfer] = deque()
         self._kept: list[weakref.finalize[Any, Any]] = []
         self.pace = Pace()
@@ -120,6 +91,11 @@ class Stream:
                 self.enqueue(kernel, work)
             return
         self._given += len(launches)
+        if self._loop is not None and isinstance(launches, Launches) and launches.packed is not None:
+            status, failed = self._loop(launches.packed)
+            if status:
+                raise self._refused(status, *launches.packed.steps[failed])
+            return
         launch, queue = self._launch, self._handle
         for kernel, work in launches:
             if work.is_empty:

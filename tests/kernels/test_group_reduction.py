@@ -7,7 +7,8 @@ import pytest
 from clinfer.kernels.jitter import common_source
 from clinfer.kernels.kernel_cache import device_macros
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.stream import Stream, WorkSize
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.stream import Stream
 
 KERNEL = """
 kernel void reduce(const global float* input, global float* output) {

@@ -17,7 +17,8 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.stream import Stream, WorkSize
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.stream import Stream
 from tests.models.zoo import EVERYWHERE
 from tests.network.running import network_of
 from tests.ops.case_runner import execute

@@ -14,8 +14,8 @@ from clinfer.network.record import NOTHING
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import WorkSize
 from tests.network.running import check, network_of, run_once
 from tests.oracle import CpuPlugin, ov
 

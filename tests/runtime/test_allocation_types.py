@@ -13,10 +13,11 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime.capabilities import probe_capabilities
 from clinfer.runtime.device import available_devices, find_device
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.memory_types import ALLOCATION_TYPES, AllocationType, native_types
 from clinfer.runtime.program import Program
-from clinfer.runtime.stream import Stream, WorkSize
+from clinfer.runtime.stream import Stream
 
 PAIRS = list(product(ALLOCATION_TYPES, repeat=2))
 SOURCE = """

@@ -10,8 +10,9 @@ import pytest
 from clinfer.base.errors import ClinferError
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import Stream, WorkSize
+from clinfer.runtime.stream import Stream
 
 SOURCE = """
 kernel void scale(global int* data, int factor) { data[get_global_id(0)] *= factor; }

@@ -1,0 +1,126 @@
+"""Kernels with their work sizes, launched one behind the other, again and again, at the least cost of the host.
+
+Where the package was installed with a C compiler at hand, `launch_loop.c` is the loop; else it is Python's, with the
+same results.
+"""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.runtime import driver
+from clinfer.runtime.kernel import Kernel
+
+
+class WorkSize:
+    """Global and local size of a launch, in the form that the driver takes; make it once, launch it often.
+
+    `local_size` None leaves the choice to the driver; given, it must divide the global size. A global size
+    of zero is allowed and launches nothing.
+    """
+
+    __slots__ = ("dims", "global_array", "global_size", "is_empty", "local_array", "local_size")
+
+    def __init__(self, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> None:
+        self.global_size = tuple(global_size)
+        self.local_size = tuple(local_size) if local_size is not None else None
+        self.dims = len(self.global_size)
+        self.is_empty = 0 in self.global_size
+        self._check()
+        sizes = ctypes.c_size_t * self.dims
+        self.global_array = sizes(*self.global_size)
+        self.local_array = sizes(*self.local_size) if self.local_size is not None else None
+
+    def _check(self) -> None:
+        local = self.local_size
+        fits = local is None or (len(local) == self.dims and all(
+            size > 0 and total % size == 0 for total, size in zip(self.global_size, local, strict=True)))
+        if not (1 <= self.dims <= 3 and min(self.global_size) >= 0 and fits):
+            raise ClinferError("a launch needs one to three dimensions, and a local size that divides them",
+                               values={"global size": self.global_size, "local size": local})
+
+    def __repr__(self) -> str:
+        return f"WorkSize({self.global_size}, {self.local_size})"
+
+
+class PackedLaunches:
+    """Launches as `launch_loop.c` reads them: of each that is not empty, where its kernel's handle stands, the number
+    of its dimensions, and its sizes. They stay where they are as long as `steps` are there."""
+
+    __slots__ = ("_array", "address", "count", "steps")
+
+    def __init__(self, launches: Sequence[tuple[Kernel, WorkSize]]) -> None:
+        self.steps = tuple(step for step in launches if not step[1].is_empty)
+        place = ctypes.addressof
+        self._array = np.array([(place(kernel.handle), work.dims, place(work.global_array),
+                                 0 if work.local_array is None else place(work.local_array))
+                                for kernel, work in self.steps], np.uintp)
+        self.address = ctypes.c_void_p(self._array.ctypes.data)
+        self.count = ctypes.c_size_t(len(self.steps))
+
+
+class Launches(list[tuple[Kernel, WorkSize]]):
+    """Kernels and work sizes, in order; not to be changed once they are launched."""
+
+    __slots__ = ("_packed", "_was_asked")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._packed: PackedLaunches | None = None
+        self._was_asked = False
+
+    @property
+    def packed(self) -> PackedLaunches | None:
+        """The same for the loop in C, from the second time on: what is launched once is not worth it."""
+        if self._packed is None and self._was_asked:
+            self._packed = PackedLaunches(self)
+        self._was_asked = True
+        return self._packed
+
+
+class LaunchLoop:
+    """The loop in C around a driver's function, on one queue."""
+
+    __slots__ = ("_enqueue", "_failed", "_function", "_queue")
+
+    def __init__(self, function: Callable[..., int], enqueue: ctypes.c_void_p, queue: driver.HANDLE) -> None:
+        self._function = function
+        self._enqueue = enqueue
+        self._queue = queue
+        self._failed = ctypes.c_size_t()
+
+    @classmethod
+    def around(cls, enqueue: Callable[..., Any], queue: driver.HANDLE) -> LaunchLoop | None:
+        """The loop around clEnqueueNDRangeKernel; None if it was not built, or the function is none of a library."""
+        function = _loop_in_c()
+        if function is None:
+            return None
+        try:
+            return cls(function, ctypes.cast(enqueue, ctypes.c_void_p), queue)  # type: ignore[arg-type]
+        except (TypeError, ctypes.ArgumentError):
+            return None
+
+    def __call__(self, launches: PackedLaunches) -> tuple[int, int]:
+        """Launch all; a status that is not 0 with the number of the launch that gave it, behind which none was."""
+        status = self._function(self._enqueue, self._queue, launches.address, launches.count,
+                                ctypes.byref(self._failed))
+        return status, self._failed.value
+
+
+@cache
+def _loop_in_c() -> Callable[..., int] | None:
+    found = find_spec("clinfer.runtime._launch_loop")
+    if found is None or found.origin is None:
+        return None
+    try:
+        function = ctypes.CDLL(found.origin).clinfer_launch_all
+    except (OSError, AttributeError):
+        return None
+    function.restype = ctypes.c_int
+    return function
