@@ -50,14 +50,3 @@ def with_sub_groups(device: Capabilities) -> Recipe:
     """The recipe of kernels that reduce over a work-group (`include/subgroup.cl`): that with the option that the
     device's sub-groups want, if it has them."""
     return Recipe((device.subgroup_option,)) if device.subgroup_option else USUAL
-
-
-def retargeted(present: str, wanted: str, registers: int) -> tuple[Rewrite, ...]:
-    """For drivers whose binaries are PTX (NVIDIA's): the program for another target than the driver's own.
-
-    What only that target has stands in the source as comments within inline assembly, "//@@ wgmma..."; operands are
-    put into them all the same. They come to light here. `registers`: the most that a work-item may have. PTX is
-    described in NVIDIA's "Parallel Thread Execution ISA" (directives .target, .entry and .maxnreg).
-    """
-    return (Rewrite(rf"(?m)^(\s*\.target\s+){present}\b", rf"\g<1>{wanted}"), Rewrite(r"//@@", ""),
-            Rewrite(r"(\.entry\s+\w+\s*\([^)]*\))", rf"\g<1>\n.maxnreg {registers}"), Rewrite(r"\0*\Z", ""))

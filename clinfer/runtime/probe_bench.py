@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver
-from clinfer.runtime.program import BuildFailure, compile_source
+from clinfer.runtime.program import BuildFailure, BuildJob, Rewrite, compile_job
 
 INPUT = (3, 5, -7, 11, 0x01020304, 0x7FFF0201, 2, 40)
 COUNT = 64
@@ -24,14 +24,15 @@ class Bench:
     context: cl.Context
     device: cl.Device
 
-    def build(self, section: str, options: str = "") -> cl.Kernel:
+    def build(self, section: str, options: str = "", rewrites: tuple[Rewrite, ...] = ()) -> cl.Kernel:
         """The kernel of one section of `probes.cl`; BuildFailure if there is none."""
-        return self.kernels(section, options, ("probe",))[0]
+        return self.kernels(section, options, ("probe",), rewrites)[0]
 
-    def kernels(self, section: str, options: str, entries: Sequence[str]) -> tuple[cl.Kernel, ...]:
+    def kernels(self, section: str, options: str, entries: Sequence[str],
+                rewrites: tuple[Rewrite, ...] = ()) -> tuple[cl.Kernel, ...]:
         """These kernels of one section; BuildFailure if one is missing."""
         options = f"-DPROBE_{section.upper()} {options}".strip()
-        program = compile_source(self.context, self.device, _source(), options)
+        program = compile_job(self.context, self.device, BuildJob(_source(), options, rewrites))
         return tuple(self._kernel(program, entry) for entry in entries)
 
     @staticmethod
@@ -42,10 +43,10 @@ class Bench:
         return driver.wrap_kernel(handle)
 
     def run(self, section: str, *, options: str = "", local_size: int = 1, argument: bytes = b"",
-            queue_properties: int = 0) -> np.ndarray | None:
+            queue_properties: int = 0, rewrites: tuple[Rewrite, ...] = ()) -> np.ndarray | None:
         """What one work-group wrote (poison elsewhere), or None if the kernel did not build or run."""
         try:
-            kernel = self.build(section, options)
+            kernel = self.build(section, options, rewrites)
             if argument:
                 kernel._set_arg_buf(2, argument)
             return self._launch(kernel, local_size, queue_properties)

@@ -127,6 +127,45 @@ kernel void probe(global const int* in, global int* out) {
     out[lane] = wrong;
 }
 
+#elif defined(PROBE_WARP_GROUP_PRODUCTS)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+// Four warps multiply [64, 64] by [64, 8], halves with float sums; out[0] counts what is wrong, out[1] the work-items.
+// Rows of 64 halves, in which chunks of 8 are exchanged: the instructions' swizzle of 128 bytes.
+int left_of(int row, int k, global const int* in) { return (row * 64 + k) * 7 % 13 - in[0]; }
+int right_of(int column, int k, global const int* in) { return (column * 64 + k) * 5 % 11 - in[1]; }
+kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global const int* in, global int* out) {
+    local half left[64 * 64] __attribute__((aligned(1024))), right[8 * 64] __attribute__((aligned(1024)));
+    local int wrong, items;
+    int item = get_local_id(0), lane = item % 32;
+    for (int n = item; n < 64 * 64; n += 128)
+        left[n / 64 * 64 + (n % 64 / 8 ^ n / 64 % 8) * 8 + n % 8] = (half)left_of(n / 64, n % 64, in);
+    for (int n = item; n < 8 * 64; n += 128)
+        right[n / 64 * 64 + (n % 64 / 8 ^ n / 64 % 8) * 8 + n % 8] = (half)right_of(n / 64, n % 64, in);
+    if (item == 0) wrong = items = 0;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float sum[4] = {0, 0, 0, 0};
+    ulong form = 1UL << 62 | (ulong)64 << 32 | 1UL << 16;
+    ulong a = form | ((uint)(ulong)left & 0x3FFFF) >> 4, b = form | ((uint)(ulong)right & 0x3FFFF) >> 4;
+    asm volatile("//@@ wgmma.fence.sync.aligned;" ::: "memory");
+    for (int k = 0; k < 64; k += 16)
+        asm volatile("//@@ wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\n"
+                     "//@@ wgmma.commit_group.sync.aligned;\n//@@ wgmma.wait_group.sync.aligned 0;"
+                     : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "l"(a + k / 8), "l"(b + k / 8)
+                     : "memory");
+    for (int n = 0; n < 4; ++n) {
+        int row = item / 32 * 16 + lane / 4 + n / 2 * 8, column = lane % 4 * 2 + n % 2, expected = 0;
+        for (int k = 0; k < 64; ++k) expected += left_of(row, k, in) * right_of(column, k, in);
+        if (sum[n] != (float)expected) atomic_inc(&wrong);
+    }
+    atomic_inc(&items);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) {
+        out[0] = wrong;
+        out[1] = items;
+    }
+}
+
 #elif defined(PROBE_IMAGE)
 kernel void probe(read_only image2d_t in, global int* out) {
     int2 at = (int2)(get_global_id(0) % 2, get_global_id(0) / 2);

@@ -15,6 +15,7 @@ from clinfer.runtime import driver, rates
 from clinfer.runtime.memory_types import HOST_VISIBLE, IN_PLACE_ALIGNMENT, NativeType
 from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
 from clinfer.runtime.probe_bench import COUNT, POISON, Bench
+from clinfer.runtime.program import retargeted
 
 _STRUCT = struct.pack("ifqhh18i", 21, 22.0, 23, 0, 24, *range(100, 118)) + bytes(4)
 _LANGUAGE_OPTIONS = ("", "-cl-std=CL3.0", "-cl-std=CL2.0")
@@ -208,6 +209,8 @@ PROBES: Mapping[str, Probe] = {
     "profiling_queue": _writes("runs", 15, -4, queue_properties=_MODES.PROFILING_ENABLE),
     "usable_local_mem": _usable_local_memory,
     "tensor_cores": _writes("tensor_cores", *[0] * 32, local_size=32),
+    "warp_group_products": _writes("warp_group_products", 0, 128, local_size=128,
+                                   rewrites=retargeted("sm_90", "sm_90a", 128)),
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,

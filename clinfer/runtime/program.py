@@ -45,6 +45,17 @@ class BuildJob:
     rewrites: tuple[Rewrite, ...] = ()
 
 
+def retargeted(present: str, wanted: str, registers: int) -> tuple[Rewrite, ...]:
+    """For drivers whose binaries are PTX (NVIDIA's): the program for another target than the driver's own.
+
+    What only that target has stands in the source as comments within inline assembly, "//@@ wgmma..."; operands are
+    put into them all the same. They come to light here. `registers`: the most that a work-item may have. PTX is
+    described in NVIDIA's "Parallel Thread Execution ISA" (directives .target, .entry and .maxnreg).
+    """
+    return (Rewrite(rf"(?m)^(\s*\.target\s+){present}\b", rf"\g<1>{wanted}"), Rewrite(r"//@@", ""),
+            Rewrite(r"(\.entry\s+\w+\s*\([^)]*\))", rf"\g<1>\n.maxnreg {registers}"), Rewrite(r"\0*\Z", ""))
+
+
 def compile_job(context: cl.Context, device: cl.Device, job: BuildJob) -> cl._cl._Program:
     """Build one program; `BuildFailure` with the compiler's log, or with the rewrite that found nothing."""
     program = compile_source(context, device, job.source, job.options)

@@ -12,13 +12,14 @@ from clinfer.base.layout import Layout
 from clinfer.kernels.contract import Candidate
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.kernel_cache import KernelCache, device_macros
-from clinfer.kernels.recipe import USUAL, Recipe, retargeted, with_sub_groups
+from clinfer.kernels.recipe import USUAL, Recipe, with_sub_groups
 from clinfer.ops import kernels_of
 from clinfer.ops.softmax import Softmax
 from clinfer.runtime import program as programs
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.program import BuildFailure, BuildJob, Rewrite
-from clinfer.runtime.stream import Stream, WorkSize
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.program import BuildFailure, BuildJob, Rewrite, retargeted
+from clinfer.runtime.stream import Stream
 
 PTX = """//
 .version 8.8

@@ -20,7 +20,7 @@ from clinfer.runtime.ceilings import default_ceilings
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive
 
-KINDS = ("amd", "arm", "intel", "nvidia")
+KINDS = ("amd", "arm", "intel", "nvidia", "hopper")
 SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
 
 
@@ -29,7 +29,11 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
     """The capabilities of a GPU of a kind."""
     common = replace(engine.capabilities, device_type="GPU", compute_units=64, max_work_group_size=1024, fp16=True,
                      local_mem_size=64 << 10, usable_local_mem=64 << 10, tensor_cores=False,
+                     warp_group_products=False,
                      ceilings=default_ceilings("GPU", 64, fp16=True))
+    nvidia = replace(common, compute_units=132, local_mem_size=48 << 10, usable_local_mem=227 << 10,
+                     subgroup_size=32, subgroup_sizes=(32,), tensor_cores=True,
+                     ceilings=default_ceilings("GPU", 132, fp16=True, tensor_cores=True))
     return {
         "amd": replace(common, subgroup_size=64, subgroup_sizes=(64,)),
         "arm": replace(common, compute_units=16, max_work_group_size=384, local_mem_size=0, usable_local_mem=0,
@@ -37,9 +41,8 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
                        ceilings=default_ceilings("GPU", 16, fp16=True)),
         "intel": replace(common, subgroup_size=16, subgroup_sizes=(8, 16, 32),
                          subgroup_builtins=("khr", "khr_shuffle", "intel_shuffle", "intel_block_read")),
-        "nvidia": replace(common, compute_units=132, local_mem_size=48 << 10, usable_local_mem=227 << 10,
-                          subgroup_size=32, subgroup_sizes=(32,), tensor_cores=True,
-                          ceilings=default_ceilings("GPU", 132, fp16=True, tensor_cores=True)),
+        "nvidia": nvidia,
+        "hopper": replace(nvidia, warp_group_products=True),
     }[request.param]
 
 
@@ -64,7 +67,8 @@ EXPECTED = {
     "some rows, f16": (MatMul("p", ("x", "w")), "f16", ((16, 1024), (1024, 1024)),
                        {"nvidia": "matmul_mma_32x32", "arm": "matmul_ref", "": "matmul_local_32"}),
     "many rows, f16": (MatMul("p", ("x", "w")), "f16", ((4096, 4096), (4096, 4096)),
-                       {"nvidia": "matmul_mma_128x128", "arm": "matmul_ref", "": "matmul_local_64"}),
+                       {"hopper": "matmul_wgmma_128x256", "nvidia": "matmul_mma_128x128", "arm": "matmul_ref",
+                        "": "matmul_local_64"}),
     "odd sizes, f16": (MatMul("p", ("x", "w")), "f16", ((64, 1001), (1001, 999)),
                        {"nvidia": "matmul_mma_anywhere", "arm": "matmul_ref", "": "matmul_local_32"}),
     "many rows, f32": (MatMul("p", ("x", "w")), "f32", ((4096, 4096), (4096, 4096)),
@@ -74,7 +78,12 @@ EXPECTED = {
     "attention, f32": (ScaledDotProductAttention("p", ("q", "k", "v")), "f32", MATRIX,
                        {"arm": "sdpa_ref", "": "sdpa_local"}),
     "convolution, f16": (Convolution("p", ("x", "w"), **SQUARE), "f16", ((8, 64, 56, 56), (64, 64, 3, 3)),
-                         {"nvidia": "convolution_mma_64x64", "arm": "convolution_ref", "": "convolution_local_64"}),
+                         {"hopper": "convolution_wgmma_64x64", "nvidia": "convolution_mma_64x64",
+                          "arm": "convolution_ref", "": "convolution_local_64"}),
+    "first convolution, f16": (Convolution("p", ("x", "w"), strides=(2, 2), dilations=(1, 1), pads_begin=(3, 3),
+                                           pads_end=(3, 3)), "f16", ((8, 3, 224, 224), (64, 3, 7, 7)),
+                               {"nvidia": "convolution_mma_planar_anywhere", "arm": "convolution_ref",
+                                "": "convolution_local_64"}),
     "sum": (Eltwise("p", ("x", "y")), "f16", ((8, 64, 56, 56), (8, 64, 56, 56)), {"": "eltwise_vector"}),
 }
 
@@ -84,7 +93,8 @@ EXPECTED = {
 def test_chosen_kernels(gpu: Capabilities, request: pytest.FixtureRequest, name: str) -> None:
     primitive, kind, shapes, expected = EXPECTED[name]
     gpu_kind = request.node.callspec.params["gpu"]
-    assert _names(_chosen(gpu, primitive, kind, *shapes)) == [expected.get(gpu_kind, expected[""])]
+    alike = [gpu_kind, *(["nvidia"] if gpu_kind == "hopper" else []), ""]
+    assert _names(_chosen(gpu, primitive, kind, *shapes)) == [next(expected[k] for k in alike if k in expected)]
 
 
 @pytest.mark.parametrize("gpu", KINDS, indirect=True)

@@ -9,7 +9,7 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.ops.shared.tensor_cores import TILES, Tile
+from clinfer.ops.shared.tensor_cores import GROUP_TILES, TILES, GroupTile, Tile
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -18,6 +18,7 @@ from tests.oracle import assert_close
 
 TOLERANCE = 2e-3
 """Operands and results of f16, sums in float: what rounding the result takes, and a little."""
+ALL_TILES = (*TILES, *GROUP_TILES)
 Shape = tuple[int, ...]
 
 
@@ -32,6 +33,15 @@ def _network(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
     options = BuildOptions({"tiled": ("", kernel)} if kernel else {})
     program = compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference(), options)
     return Network(program, engine.create_stream(), OpenVinoShapeInference())
+
+
+def _tile_name(tile: Tile) -> str:
+    return f"{'wgmma' if isinstance(tile, GroupTile) else 'mma'}_{tile}"
+
+
+def _skip_unless_able(engine: Engine, tile: Tile) -> None:
+    if isinstance(tile, GroupTile) and not engine.capabilities.warp_group_products:
+        pytest.skip("the device has no products by groups of warps")
 
 
 def _kernels(program: Program) -> set[str]:
@@ -49,9 +59,10 @@ def _size(rng: np.random.Generator, most: int, aligned: bool) -> int:
 
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("along_k", [False, True])
-@pytest.mark.parametrize("tile", TILES, ids=str)
+@pytest.mark.parametrize("tile", ALL_TILES, ids=_tile_name)
 def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng: np.random.Generator) -> None:
     """relu(x @ w + bias) + other, for any number of rows, in one network."""
+    _skip_unless_able(engine, tile)
     from openvino import opset13 as op
     depth, columns = _size(rng, 400, aligned), _size(rng, 300, aligned)
     weights = _random(rng, (columns, depth) if along_k else (depth, columns))
@@ -60,8 +71,8 @@ def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng:
     other = op.parameter([batches, -1, columns], ov.Type.f16)
     product = op.add(op.matmul(x, op.constant(weights), False, along_k, name="tiled"), op.constant(bias))
     model = ov.Model([op.add(op.relu(product), other)], [x, other], "product")
-    network = _network(engine, model, f"matmul_mma_{tile}")
-    assert f"matmul_mma_{tile}" in _kernels(network.program)
+    network = _network(engine, model, f"matmul_{_tile_name(tile)}")
+    assert f"matmul_{_tile_name(tile)}" in _kernels(network.program)
     right = (weights.T if along_k else weights).astype(np.float64)
     for rows in (int(rng.integers(1, 300)), 1, int(rng.integers(1, 300))):
         given = [_random(rng, (batches, rows, depth)), _random(rng, (batches, rows, columns))]
@@ -121,38 +132,56 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
                      f"{batch} x {queries} queries x {keys} keys")
 
 
-@pytest.mark.parametrize("tile", TILES, ids=str)
-@pytest.mark.parametrize("filter_y, filter_x, stride, dilation", [
-    (1, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 1), (1, 5, 1, 2), (1, 1, 2, 1)])
+FILTERS = [(1, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 1), (1, 5, 1, 2), (1, 1, 2, 1)]
+
+
+@pytest.mark.parametrize("tile", ALL_TILES, ids=_tile_name)
+@pytest.mark.parametrize("filter_y, filter_x, stride, dilation", FILTERS)
 def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, stride: int, dilation: int,
                       rng: np.random.Generator) -> None:
+    _skip_unless_able(engine, tile)
+    _check_convolution(engine, f"convolution_{_tile_name(tile)}", _size(rng, 150, True), (filter_y, filter_x), stride,
+                       (dilation, dilation), rng)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 17])
+@pytest.mark.parametrize("filter_y, filter_x, stride, dilation_y", [
+    (7, 7, 2, 1), (16, 16, 16, 1), (3, 3, 1, 1), (3, 2, 1, 3), (1, 1, 1, 1), (1, 11, 4, 1)])
+def test_convolutions_of_few_channels(engine: Engine, channels: int, filter_y: int, filter_x: int, stride: int,
+                                      dilation_y: int, rng: np.random.Generator) -> None:
+    _check_convolution(engine, "convolution_mma_planar", channels, (filter_y, filter_x), stride, (dilation_y, 1), rng)
+
+
+def _check_convolution(engine: Engine, kernel: str, channels: int, filters: tuple[int, int], stride: int,
+                       dilations: tuple[int, int], rng: np.random.Generator) -> None:
     """relu(conv(x) + bias) + other over pictures of any size, in one network; PyTorch's formula in NumPy."""
     from openvino import opset13 as op
-    channels, outputs = _size(rng, 150, True), _size(rng, 150, False)
-    weights, bias = _random(rng, (outputs, channels, filter_y, filter_x)), _random(rng, (1, outputs, 1, 1))
-    pad = [filter_y // 2, filter_x // 2]
+    outputs = _size(rng, 150, False)
+    weights, bias = _random(rng, (outputs, channels, *filters)), _random(rng, (1, outputs, 1, 1))
+    pad = [size // 2 for size in filters]
     x = op.parameter([-1, channels, -1, -1], ov.Type.f16)
-    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, [dilation] * 2, name="tiled")
+    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, list(dilations), name="tiled")
     other = op.parameter([-1, outputs, -1, -1], ov.Type.f16)
     result = op.add(op.relu(op.add(convolved, op.constant(bias))), other)
-    network = _network(engine, ov.Model([result], [x, other], "convolution"), f"convolution_mma_{tile}")
-    assert f"convolution_mma_{tile}" in _kernels(network.program)
+    network = _network(engine, ov.Model([result], [x, other], "convolution"), kernel)
+    assert any(name.startswith(kernel) for name in _kernels(network.program))
     for batch, height, width in ((1, 9, 14), (3, 12, 11), (2, 20, 31)):
         data = _random(rng, (batch, channels, height, width))
-        expected = _convolution(data, weights, stride, pad, dilation) + bias
+        expected = _convolution(data, weights, stride, pad, dilations) + bias
         added = _random(rng, expected.shape)
         assert_close(execute(network, [data, added])[0].astype(np.float64), np.maximum(expected, 0) + added, TOLERANCE,
                      f"{data.shape} by {weights.shape}")
 
 
-def _convolution(data: np.ndarray, weights: np.ndarray, stride: int, pad: list[int], dilation: int) -> np.ndarray:
+def _convolution(data: np.ndarray, weights: np.ndarray, stride: int, pad: list[int],
+                 dilations: tuple[int, int]) -> np.ndarray:
     data = np.pad(data.astype(np.float64), ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
     _, _, *filters = weights.shape
     height, width = ((size - dilation * (taps - 1) - 1) // stride + 1
-                     for size, taps in zip(data.shape[2:], filters, strict=True))
+                     for size, taps, dilation in zip(data.shape[2:], filters, dilations, strict=True))
     return sum(np.einsum("bchw,oc->bohw",
-                         data[:, :, y * dilation:y * dilation + (height - 1) * stride + 1:stride,
-                              x * dilation:x * dilation + (width - 1) * stride + 1:stride],
+                         data[:, :, y * dilations[0]:y * dilations[0] + (height - 1) * stride + 1:stride,
+                              x * dilations[1]:x * dilations[1] + (width - 1) * stride + 1:stride],
                          weights[:, :, y, x].astype(np.float64))
                for y in range(filters[0]) for x in range(filters[1]))
 

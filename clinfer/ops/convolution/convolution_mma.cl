@@ -16,16 +16,7 @@
 #define FILTER_Y 3
 #define FILTER_X 3
 #endif
-#define RIGHT_ALONG_K 1
-#define COLUMN_AXIS 1
-#define COLUMN_PITCH OUTPUT0_PITCH_1
-#define FUSED_FETCH4_1(n, at) FUSED_FETCH_VECTOR_(n, at, 1, 4)
-#define COLUMN_EPILOGUE4(result, at) FUSED_OPS4(result, at, 1)
-
-#include "shared/bias.h"
-#include "shared/spatial.h"
-#include "shared/tensor_cores.h"
-#include "shared/mma_tiles.h"
+#include "mma_pixels.h"
 
 // Where the data of the pixels of this work-item's rows begin, and the place of their filters' corners.
 typedef struct {
@@ -79,7 +70,7 @@ INLINED void FUNC(copy_pixels)(const uint to, const FUNC(pixels)* pixels, FUNC(t
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(convolution_mma)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                         BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(128)));
+    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     const int pixels = OUTPUT0_SIZE_0 * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, channels = OUTPUT0_SIZE_1;
     const int depth = FILTER_Y * FILTER_X * INPUT1_SIZE_2;
     const int2 tile = FUNC(tile_of)(get_group_id(0), pixels, channels);
@@ -104,11 +95,6 @@ KERNEL(convolution_mma)(const global INPUT0_TYPE* restrict input, const global I
     float sum[PART_ROWS / 16][PART_COLUMNS / 8][4];
     ADD_STEPS(sum, steps, (depth + DEPTH - 1) / DEPTH);
 
-    EACH_RESULT(sum, steps, y, x)
-        const int pixel = row + y;
-        if (pixel >= pixels || column + x >= channels) continue;
-        int at[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y, column + x, 0,
-                            pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
-        FUNC(store_four)(four, at, channels - column - x, PASS_BIAS output PASS_ARGS);
-    EACH_RESULT_END
+    const int first[2] = {row, column};
+    STORE_RESULTS(sum, steps, first, pixels - row, channels - column);
 }

@@ -15,16 +15,24 @@
 #endif
 #define COLUMN_AXIS (OUTPUT0_RANK - 1)
 #define COLUMN_PITCH OUTPUT0_PITCH_X
+#define PLACE(at, first, y, x) do { \
+        _Pragma("unroll") for (int axis_ = 0; axis_ < OUTPUT0_RANK; ++axis_) (at)[axis_] = (first)[axis_]; \
+        (at)[OUTPUT0_RANK - 2] += (y); \
+        (at)[OUTPUT0_RANK - 1] += (x); \
+    } while (0)
 #define COLUMN_EPILOGUE4(result, at) FUSED_OPS4(result, at, LAST)
 
 #include "shared/bias.h"
 #include "shared/tensor_cores.h"
+#if WARP_GROUPS
+#include "shared/warp_groups.h"
+#endif
 #include "shared/mma_tiles.h"
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(matmul_mma)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
                    BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(128)));
+    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     const int2 tile = FUNC(tile_of)(get_group_id(0), OUTPUT0_SIZE_Y, OUTPUT0_SIZE_X);
     const int row = tile.y * TILE_ROWS, column = tile.x * TILE_COLUMNS;
     const int rows = OUTPUT0_SIZE_Y - row, columns = OUTPUT0_SIZE_X - column, depth = INPUT0_SIZE_X;
@@ -53,10 +61,7 @@ KERNEL(matmul_mma)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     float sum[PART_ROWS / 16][PART_COLUMNS / 8][4];
     ADD_STEPS(sum, steps, (depth + DEPTH - 1) / DEPTH);
 
-    EACH_RESULT(sum, steps, y, x)
-        if (y >= rows || x >= columns) continue;
-        at[OUTPUT0_RANK - 2] = row + y;
-        at[OUTPUT0_RANK - 1] = column + x;
-        FUNC(store_four)(four, at, columns - x, PASS_BIAS output PASS_ARGS);
-    EACH_RESULT_END
+    at[OUTPUT0_RANK - 2] = row;
+    at[OUTPUT0_RANK - 1] = column;
+    STORE_RESULTS(sum, steps, at, rows, columns);
 }

@@ -26,6 +26,7 @@ from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 
 _BLOCKED = ("b_fs_yx_fsv16", "b_fs_zyx_fsv16")
+_CHANNELS_LAST = ("byxf",)
 _LETTERS = "ZYX"
 _RUN = 64
 _LISTS = ("kernel", "stride", "dilation", "begin", "end")
@@ -144,6 +145,25 @@ class Blocks(Windows):
         return problem.mean_refusal() or super().supports(problem, config)
 
 
+class ChannelsLast(Windows):
+    """Windows of data whose channels lie together, 16 at a time."""
+
+    name = "pool_channels_last"
+    efficiency = 0.6
+    vector = 16
+
+    def supports(self, problem: PoolingProblem, config: None) -> str | None:
+        data, result = problem.inputs[0], problem.outputs[0]
+        if data.format.name not in _CHANNELS_LAST:
+            return f"in {data.format} channels do not lie together"
+        channels = data.shape[1]
+        if not isinstance(channels, int) or channels % self.vector:
+            return f"channels that are no multiple of {self.vector}"
+        if data.padding.both(1) or result.padding.both(1):
+            return "channels are padded"
+        return problem.mean_refusal() or super().supports(problem, config)
+
+
 class Rows(Windows):
     """Runs of a row of planar data, for CPUs."""
 
@@ -177,7 +197,7 @@ def _clipped_stage(problem: PoolingProblem, source: str, work: Work, shape: dict
     return Stage(source, all_operands(problem), work, {**constants, **shape}, arguments, stretched_epilogue(problem))
 
 
-KERNELS = KernelTable((Blocks(), Rows(), Windows(), Reference()), PoolingProblem)
+KERNELS = KernelTable((Blocks(), ChannelsLast(), Rows(), Windows(), Reference()), PoolingProblem)
 
 
 # -- a given number of windows ----------------------------------------------------------------------

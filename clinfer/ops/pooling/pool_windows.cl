@@ -1,6 +1,6 @@
 // Maximum (IS_MAX) or mean of windows; visits only the part of a window that lies inside the data.
 // The views are [b, f, (z,) y, x] in any layout. One work-item computes OUTPUTS neighbours along x of VEC
-// channels: with VEC 16 a block of b_fs_yx_fsv16 or b_fs_zyx_fsv16, a float16 that is contiguous in memory.
+// channels: with VEC 16 they lie together in memory, a block of b_fs_yx_fsv16 or b_fs_zyx_fsv16 or a part of byxf.
 // Dimension 0: x by OUTPUTS (the last group is not full), 1: the other spatial axes, 2: b times f by VEC.
 #include "clinfer.cl"
 

@@ -1,5 +1,5 @@
-"""Tiles of products on NVIDIA's tensor cores (tensor_cores.h, mma_tiles.h): what they ask of devices and operands, and
-which one suits a product."""
+"""Tiles of products on NVIDIA's tensor cores (tensor_cores.h, warp_groups.h, mma_tiles.h): what they ask of devices and
+operands, and which one suits a product."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from math import ceil
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.symbols import computed
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Work
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.runtime.program import retargeted
 
 CHUNK = 8
 """Elements that are copied to local memory at once, where they start at a multiple of as many."""
@@ -20,6 +23,11 @@ _F16 = ElementType.of("f16")
 def needs_tensor_cores(device: Capabilities) -> str | None:
     """What keeps a device from tensor cores."""
     return None if device.tensor_cores else "needs NVIDIA's tensor cores"
+
+
+def needs_warp_groups(device: Capabilities) -> str | None:
+    """What keeps a device from products by groups of four warps."""
+    return None if device.warp_group_products else "needs the tensor cores of NVIDIA's architecture 9.0"
 
 
 def refusal(problem: Problem, inputs: Iterable[int], local_bytes: int) -> str | None:
@@ -32,7 +40,8 @@ def refusal(problem: Problem, inputs: Iterable[int], local_bytes: int) -> str | 
 @dataclass(frozen=True)
 class Tile:
     """A tile of results, the depth of a step and the steps that lie in local memory at once, the warps that share the
-    tile, and how fast a compute unit goes through such tiles, in 10^12 operations a second (measured on an H200)."""
+    tile, and its times (measured on an H200): the 10^12 operations a second at which a compute unit goes through one
+    such tile, and through as many as fit side by side, and the nanoseconds of a tile besides, above all to store it."""
 
     rows: int
     columns: int
@@ -41,12 +50,19 @@ class Tile:
     warps_down: int
     warps_across: int
     speed: float
+    speed_of_several: float
+    overhead: float
     aligned: bool = True
     """Whether rows of the operands must start at multiples of `CHUNK`; else it is decided at run time how to copy,
     which is slower."""
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.columns}" if self.aligned else "anywhere"
+
+    @property
+    def recipe(self) -> Recipe:
+        """How the kernels of such tiles are built."""
+        return USUAL
 
     @property
     def threads(self) -> int:
@@ -62,20 +78,58 @@ class Tile:
         return Work((tiles * self.threads, batch), (self.threads, 1))
 
     def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
-        """Nanoseconds of a product. Each compute unit works on one tile at a time, so that the time is that of the
-        unit with the most tiles; `nbytes` are moved at least."""
+        """Nanoseconds of a product: that of the compute unit with the most tiles; `nbytes` are moved at least."""
         tiles = ceil(rows / self.rows) * ceil(columns / self.columns) * batch
-        flops = 2 * self.rows * self.columns * depth * ceil(tiles / device.compute_units)
-        return time_of(device.ceilings, flops=flops, peak=1000.0 * self.speed, nbytes=nbytes)
+        share = ceil(tiles / device.compute_units)
+        side_by_side = max(device.usable_local_mem // self.local_bytes, 1)
+        tile_times = computed(_tile_times, share, side_by_side, self.speed, self.speed_of_several)
+        return (2 * self.rows * self.columns * depth * tile_times / 1000.0
+                + computed(_longer, share * self.overhead, time_of(device.ceilings, nbytes=nbytes)))
 
     def constants(self) -> dict[str, Constant]:
         """What mma_tiles.h must know."""
         return {"TILE_ROWS": self.rows, "TILE_COLUMNS": self.columns, "DEPTH": self.depth, "STAGES": self.stages,
-                "WARPS_DOWN": self.warps_down, "WARPS_ACROSS": self.warps_across}
+                "WARPS_DOWN": self.warps_down, "WARPS_ACROSS": self.warps_across, "ALIGNED": self.aligned,
+                "WARP_GROUPS": False}
 
 
-TILES = (Tile(32, 32, 128, 3, 2, 2, 0.97), Tile(64, 64, 64, 3, 2, 2, 1.7), Tile(64, 128, 64, 3, 2, 2, 2.35),
-         Tile(128, 128, 32, 3, 2, 2, 2.5), Tile(64, 64, 64, 3, 2, 2, 1.4, aligned=False))
+def _tile_times(tiles: int, side_by_side: int, speed: float, speed_of_several: float) -> float:
+    """How long a unit takes for so many tiles of one operation each; the last few may have it for themselves."""
+    rest = tiles % side_by_side
+    return (tiles - rest) / (speed_of_several if side_by_side > 1 else speed) + (
+        max(rest / speed_of_several, 1 / speed) if rest else 0.0)
+
+
+def _longer(one: float, other: float) -> float:
+    return max(one, other)
+
+
+@dataclass(frozen=True)
+class GroupTile(Tile):
+    """A tile that groups of four warps compute, one for each 64 rows (warp_groups.h); of its steps the last but one is
+    multiplied while the last is waited for. `registers`: the most that a work-item may have."""
+
+    registers: int = 128
+
+    @classmethod
+    def of(cls, rows: int, columns: int, stages: int, registers: int, speed: float, speed_of_several: float,
+           overhead: float) -> GroupTile:
+        """The tile of so many rows and columns (multiples of 64)."""
+        return cls(rows, columns, 64, stages, rows // 16, 1, speed, speed_of_several, overhead, registers=registers)
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(rewrites=retargeted("sm_90", "sm_90a", self.registers))
+
+    def constants(self) -> dict[str, Constant]:
+        return {**super().constants(), "WARP_GROUPS": True}
+
+
+UNALIGNED_TILE = Tile(64, 64, 64, 3, 2, 2, 1.4, 2.1, 500, aligned=False)
+TILES = (Tile(32, 32, 128, 3, 2, 2, 0.97, 1.5, 350), Tile(64, 64, 64, 3, 2, 2, 1.7, 2.55, 450),
+         Tile(64, 128, 64, 3, 2, 2, 2.2, 2.95, 800), Tile(128, 128, 32, 3, 2, 2, 2.1, 3.4, 1600), UNALIGNED_TILE)
+GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000),
+               GroupTile.of(128, 128, 3, 128, 3.0, 4.05, 1350), GroupTile.of(128, 256, 4, 255, 5.5, 5.5, 3700))
 
 
 def is_aligned(view: TensorView, within: int) -> bool:

@@ -8,9 +8,10 @@ from clinfer.ops.convolution.kernels.cpu import (
     PlanarToBlocksKernel,
 )
 from clinfer.ops.convolution.kernels.gpu import LocalKernel
-from clinfer.ops.convolution.kernels.nvidia import MmaKernel
+from clinfer.ops.convolution.kernels.nvidia import MmaKernel, PlanarMmaKernel, WarpGroupKernel
 from clinfer.ops.convolution.kernels.reference import Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
 KERNELS = KernelTable((DepthwiseKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
-                       BlocksToPlanarKernel(), MmaKernel(), LocalKernel(), Reference()), ConvolutionProblem)
+                       BlocksToPlanarKernel(), WarpGroupKernel(), MmaKernel(), PlanarMmaKernel(), LocalKernel(),
+                       Reference()), ConvolutionProblem)

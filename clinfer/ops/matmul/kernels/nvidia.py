@@ -4,7 +4,7 @@ from __future__ import annotations
 from clinfer.kernels.contract import Kernel, Lowered, Stage
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.tensor_cores import TILES, Tile
+from clinfer.ops.shared.tensor_cores import GROUP_TILES, TILES, Tile
 from clinfer.runtime.capabilities import Capabilities
 
 
@@ -34,8 +34,19 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
                          problem.moved_bytes)
 
     def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
-        constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k,
-                     "ALIGNED": tile.aligned}
+        constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k}
         work = tile.work(problem.rows, problem.columns, problem.batch)
         return Lowered((Stage("matmul_mma.cl", problem.in_place_operands(), work, constants,
-                              epilogue_views=problem.epilogue_views()),))
+                              epilogue_views=problem.epilogue_views(), recipe=tile.recipe),))
+
+
+class WarpGroupKernel(MmaKernel):
+    """The same by groups of four warps, as the architecture 9.0 has them."""
+
+    name = "matmul_wgmma"
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_warp_groups(device)
+
+    def configs(self, problem: MatMulProblem) -> tuple[Tile, ...]:
+        return GROUP_TILES

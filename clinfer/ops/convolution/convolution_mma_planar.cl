@@ -1,0 +1,92 @@
+// Convolution of few channels on NVIDIA's tensor cores: f16, sums in float, planes in memory (pictures as they come),
+// no groups, no dilation along x. The output's channels lie last.
+// It is the product of pixels [B * Y * X, runs] by filters [runs, O], by the tiles of mma_tiles.h. A run is FILTER_X
+// neighbours in a row of the data, and as many weights, filled up with zeros to chunks of 8; runs are in the order of
+// the weights, channels and rows of the filter. Runs start anywhere, so that they are read one by one.
+// Views: data and output [B, C, Z, Y, X] with Z 1, weights [1, O, C, 1, Y, X], bias [O]. Groups: tiles.
+#include "clinfer.cl"
+
+#ifndef TILE_ROWS
+#define TILE_ROWS 64
+#define TILE_COLUMNS 64
+#define DEPTH 64
+#define STAGES 3
+#define WARPS_DOWN 2
+#define WARPS_ACROSS 2
+#define FILTER_Y 7
+#define FILTER_X 7
+#endif
+#define RUN_CHUNKS ((FILTER_X + 7) / 8)
+
+#include "mma_pixels.h"
+
+// Where the plane of the first channel begins, and the place of the filters' corners, of this work-item's rows.
+typedef struct {
+    const global half* plane[LEFT_COPIES];
+    int y[LEFT_COPIES], x[LEFT_COPIES];
+} FUNC(pixels);
+
+INLINED void FUNC(find_pixels)(FUNC(pixels)* pixels, const global half* input, const int first, const int count ARGS) {
+    #pragma unroll
+    for (int i = 0; i < LEFT_COPIES; ++i) {
+        const int pixel = min(first + OWN_ROW + i * ROWS_APART(DEPTH / 8), count - 1);
+        pixels->y[i] = pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y * ARG_STRIDE_Y - ARG_PAD_Y;
+        pixels->x[i] = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
+        const int picture[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y};
+        pixels->plane[i] = input + INPUT0_INDEX_OF(picture);
+    }
+}
+
+// Copies 8 halves to local memory, zeros where they are not from `low` on and below `high`.
+INLINED void FUNC(copy_part)(const uint to, const global half* from, const int low, const int high) {
+    const global ushort* halves = (const global ushort*)from;
+    uint packed[4];
+    #pragma unroll
+    for (int n = 0; n < 8; n += 2)
+        packed[n / 2] = (n >= low && n < high ? halves[n] : 0)
+            | (uint)(n + 1 >= low && n + 1 < high ? halves[n + 1] : 0) << 16;
+    STORE16(to, packed);
+}
+
+// Copies step s of both sides; `filters` is that of the tile's first column, of which `channels` are left.
+INLINED void FUNC(copy_step)(const uint to, const int s, const FUNC(pixels)* pixels, const global half* filters,
+                             const int channels ARGS) {
+    const int chunk = s * (DEPTH / 8) + OWN_CHUNK, row = chunk / RUN_CHUNKS, along = chunk % RUN_CHUNKS * 8;
+    const int channel = row / FILTER_Y, y = row % FILTER_Y * ARG_DILATION_Y;
+    const int there = channel < INPUT1_SIZE_2 ? min(FILTER_X - along, 8) : 0;
+    #pragma unroll
+    for (int i = 0; i < LEFT_COPIES; ++i) {
+        const int at_y = pixels->y[i] + y, at_x = pixels->x[i] + along;
+        const global half* from = pixels->plane[i] + (long)channel * INPUT0_PITCH_1 + (long)at_y * INPUT0_PITCH_Y
+            + at_x;
+        FUNC(copy_part)(to + CHUNK_ALONG_K(OWN_ROW + i * ROWS_APART(DEPTH / 8), OWN_CHUNK), from, -at_x,
+                        (uint)at_y < (uint)INPUT0_SIZE_Y ? min((int)INPUT0_SIZE_X - at_x, there) : 0);
+    }
+    #pragma unroll
+    for (int i = 0; i < RIGHT_COPIES; ++i) {
+        const int column = OWN_ROW + i * ROWS_APART(DEPTH / 8);
+        FUNC(copy_part)(to + LEFT_BYTES + CHUNK_ALONG_K(column, OWN_CHUNK),
+                        filters + (long)min(column, channels - 1) * INPUT1_PITCH_1 + row * FILTER_X + along, 0, there);
+    }
+}
+
+__attribute__((reqd_work_group_size(THREADS, 1, 1)))
+KERNEL(convolution_mma_planar)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+                               BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
+    const int pixels = OUTPUT0_SIZE_0 * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, channels = OUTPUT0_SIZE_1;
+    const int chunks = FILTER_Y * INPUT1_SIZE_2 * RUN_CHUNKS;
+    const int2 tile = FUNC(tile_of)(get_group_id(0), pixels, channels);
+    const int row = tile.y * TILE_ROWS, column = tile.x * TILE_COLUMNS;
+
+    FUNC(pixels) left;
+    FUNC(find_pixels)(&left, (const global half*)input, row, pixels PASS_ARGS);
+    const global half* filters = (const global half*)weights + INPUT1_OFFSET + (long)column * INPUT1_PITCH_1;
+#define COPY_STEP(to, s) FUNC(copy_step)(to, s, &left, filters, channels - column PASS_ARGS)
+
+    float sum[PART_ROWS / 16][PART_COLUMNS / 8][4];
+    ADD_STEPS(sum, steps, (chunks + DEPTH / 8 - 1) / (DEPTH / 8));
+
+    const int first[2] = {row, column};
+    STORE_RESULTS(sum, steps, first, pixels - row, channels - column);
+}

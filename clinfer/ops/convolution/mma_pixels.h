@@ -1,0 +1,23 @@
+// The tiles of convolutions on tensor cores (mma_tiles.h): rows are pixels of the output [B, C, Z, Y, X] with Z 1,
+// columns its channels.
+#define RIGHT_ALONG_K 1
+#define COLUMN_AXIS 1
+#define COLUMN_PITCH OUTPUT0_PITCH_1
+#define PLACE(at, first, y, x) do { \
+        const int pixel_ = (first)[0] + (y); \
+        (at)[0] = pixel_ / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y; \
+        (at)[1] = (first)[1] + (x); \
+        (at)[2] = 0; \
+        (at)[3] = pixel_ / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y; \
+        (at)[4] = pixel_ % OUTPUT0_SIZE_X; \
+    } while (0)
+#define FUSED_FETCH4_1(n, at) FUSED_FETCH_VECTOR_(n, at, 1, 4)
+#define COLUMN_EPILOGUE4(result, at) FUSED_OPS4(result, at, 1)
+
+#include "shared/bias.h"
+#include "shared/spatial.h"
+#include "shared/tensor_cores.h"
+#if WARP_GROUPS
+#include "shared/warp_groups.h"
+#endif
+#include "shared/mma_tiles.h"
