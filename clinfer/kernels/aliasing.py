@@ -22,28 +22,28 @@ class Alias:
 
 
 def aliases_of(moves: Sequence[Move | None]) -> tuple[Alias, ...]:
-    """A share for each stage that is nothing but a move."""
+    """An alias for each stage that is nothing but a move."""
     found = [(stage, move) for stage, move in enumerate(moves) if move is not None]
     writers = [move.output for _, move in found]
     return tuple(Alias(stage, move.input, move.output, writers.count(move.output) == 1) for stage, move in found)
 
 
-def offset_within(share: Alias, move: Move | None, problem: Problem) -> int | None:
+def offset_within(alias: Alias, move: Move | None, problem: Problem) -> int | None:
     """Where in bytes the moved tensor starts within the other one, so that the stage has nothing to do; None where
     it must be carried out."""
-    if move is None or move.run is None or why_copied(share, move, problem) is not None:
+    if move is None or move.run is None or why_copied(alias, move, problem) is not None:
         return None
     source, target, _ = move.run
-    return source if share.output_moves else target
+    return source if alias.output_moves else target
 
 
-def why_copied(share: Alias, move: Move | None, problem: Problem) -> str | None:
+def why_copied(alias: Alias, move: Move | None, problem: Problem) -> str | None:
     """Why a stage must be carried out for static layouts, or None."""
     if move is None or move.run is None:
         return "the elements are no single run of bytes on both sides"
     source, target, nbytes = move.run
-    moved = problem.outputs[share.output] if share.output_moves else problem.inputs[share.input]
-    own, place = (target, source) if share.output_moves else (source, target)
+    moved = problem.outputs[alias.output] if alias.output_moves else problem.inputs[alias.input]
+    own, place = (target, source) if alias.output_moves else (source, target)
     if nbytes == 0:
         return "there are no elements"
     if own != 0 or nbytes != moved.byte_size:

@@ -33,9 +33,9 @@ class Aliases:
         self._movable: list[list[int]] = [[] for _ in program.segments]
         self._holders: set[int] = set()
         for node in program.nodes:
-            for shared in node.aliases:
-                self._movable[node.segment].append(shared.moved)
-                self._holders.add(shared.within)
+            for aliased in node.aliases:
+                self._movable[node.segment].append(aliased.moved)
+                self._holders.add(aliased.within)
         self._long_homes: list[dict[int, int]] = [{} for _ in program.segments]
         for node in program.nodes:
             own = {tensor: program.long_homes[tensor] for tensor in node.outputs if tensor in program.long_homes}

@@ -51,7 +51,7 @@ class NodeFunction:
 
     It gives, in one tuple: the sizes of the outputs that are not declared static; of a host node, the elements of
     small outputs and the other outputs as arrays; the bytes of each output and scratch buffer; the
-    offsets of its shares; the launches. Where no trace holds, the planner gives them, and a trace is put among those
+    offsets of its aliases; the launches. Where no trace holds, the planner gives them, and a trace is put among those
     that are `wanted`, to be recorded when nobody waits for it. Nothing that it holds refers back to it: a cycle would
     keep device memory until the garbage collector runs.
     """
@@ -114,7 +114,7 @@ class NodeFunction:
                                                          for stage in implementation.stages))
                         for implementation in node.implementations)
         identity = (node.kind, attributes, kernels, len(node.scratch_slots),
-                    tuple(shared.share for shared in node.aliases), tuple(self._inputs),
+                    tuple(aliased.alias for aliased in node.aliases), tuple(self._inputs),
                     tuple(self._outputs), self._arguments.identity())
         try:
             hash(identity)

@@ -30,7 +30,7 @@ class NodePlan:
 
     `values`: of the outputs of a host node, else empty. `nbytes`: the memory of each output, `scratch_bytes`
     of each scratch buffer. `launches`: (kernel of the network's table, arguments and work sizes).
-    `offsets`: for each of the node's shares where its moved tensor starts within the other one, in bytes, or -1: it
+    `offsets`: for each of the node's aliases where its moved tensor starts within the other one, in bytes, or -1: it
     lies in memory of its own (as do all that are missing). `is_recordable`: traces may hold the numbers of its kernels.
     """
 
@@ -155,7 +155,7 @@ class NodePlanner:
         implementation, kernels = self._implementation(index, node, problem)
         lowered = implementation.candidate.lower(problem)
         offsets = _offsets(node, lowered, problem)
-        left_out = {shared.share.stage for shared, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
+        left_out = {aliased.alias.stage for aliased, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
         if len(left_out) == len(lowered.stages):
             return NodePlan(shapes, (), nbytes, offsets=offsets)
         launches = tuple((kernels[number], launch)
@@ -211,10 +211,11 @@ def _bytes(layouts: tuple[Layout, ...]) -> tuple[int, ...]:
 
 
 def _offsets(node: ProgramNode, lowered: Lowered, problem: Problem) -> tuple[int, ...]:
-    """Where the moved tensor of each share starts within the other one, or -1."""
+    """Where the moved tensor of each alias starts within the other one, or -1."""
     if not node.aliases:
         return ()
-    found = (offset_within(shared.share, lowered.stages[shared.share.stage].move, problem) for shared in node.aliases)
+    aliases = (aliased.alias for aliased in node.aliases)
+    found = (offset_within(alias, lowered.stages[alias.stage].move, problem) for alias in aliases)
     return tuple(-1 if offset is None else offset for offset in found)
 
 

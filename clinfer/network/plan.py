@@ -114,4 +114,4 @@ class Plan:
     def left_out(self, node: ProgramNode) -> tuple[Alias, ...]:
         """The stages of a node that have nothing to do, because their tensors lie in one another's memory."""
         placed = {place.moved for place in self.places}
-        return tuple(shared.share for shared in node.aliases if shared.moved in placed)
+        return tuple(aliased.alias for aliased in node.aliases if aliased.moved in placed)

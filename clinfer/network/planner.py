@@ -164,9 +164,9 @@ class _Draft:
             root = self._program.tensors[tensor].root
             self.shapes[tensor] = shape
             self._roots[root] = max(nbytes, self._roots.get(root, 0))
-        for shared, offset in zip(node.aliases, plan.offsets, strict=False):
+        for aliased, offset in zip(node.aliases, plan.offsets, strict=False):
             if offset >= 0:
-                self._places[shared.moved] = Place(shared.moved, shared.within, offset)
+                self._places[aliased.moved] = Place(aliased.moved, aliased.within, offset)
         for slot, nbytes in zip(node.scratch_slots, plan.scratch_bytes, strict=False):
             self._need_slot(slot, nbytes)
         for tensor, value in zip(node.outputs, plan.values, strict=False):

@@ -215,7 +215,7 @@ class _Writer:
             self._scratch.setdefault(slot, []).append(f"b{index}_{number}")
             yield f"b{index}_{number}"
         self._places += node.aliases
-        yield from (f"o{shared.moved}" for shared in node.aliases)
+        yield from (f"o{aliased.moved}" for aliased in node.aliases)
 
     def _write_uploads(self, node: ProgramNode) -> None:
         for tensor in node.outputs:
@@ -253,14 +253,14 @@ class _Writer:
         shapes = ", ".join(f"{tensor}: {_tuple_text(self._sizes[tensor])}" for tensor in self._made)
         values = ", ".join(f"{tensor}: {self._array_text(tensor)}" for tensor in self._made if tensor in self._values)
         slots, outputs = self._memory_needs()
-        places = "".join(f"({shared.moved}, {shared.within}, o{shared.moved}), " for shared in self._places)
+        places = "".join(f"({aliased.moved}, {aliased.within}, o{aliased.moved}), " for aliased in self._places)
         return (f"Plan(({''.join(step + ', ' for step in self._steps)}), {{{shapes}}}, {{{values}}}, "
                 f"{_largest(slots)}, {_largest(outputs)}{f', places=placed(({places}))' if places else ''})")
 
     def _memory_needs(self) -> tuple[dict[int, list[int | str]], dict[int, list[int | str]]]:
         """What the memory of slots and of outputs must hold; nothing of a tensor that lies within another."""
         slots, outputs = dict(self._scratch), {}
-        movable = {shared.moved for shared in self._places}
+        movable = {aliased.moved for aliased in self._places}
         for root, names in self._needs.items():
             described = self._program.tensors[root]
             if described.storage == "output":

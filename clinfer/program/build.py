@@ -229,8 +229,8 @@ class _Assembly:
         Where another segment's plan decides, or the memory is no slot, the tensor lives that long in every plan.
         """
         longer = {root: _Home(home.made, set(home.touched), home.storage) for root, home in self.homes.items()}
-        aliases = [(self.index[s.moved], self.index[s.within], self.segments[node.id])
-                  for node in self.order for s in node.aliases]
+        aliases = [(self.index[a.moved], self.index[a.within], self.segments[node.id])
+                   for node in self.order for a in node.aliases]
         changed = True
         while changed:
             changed = False
@@ -294,7 +294,7 @@ class _Assembly:
             node.selection.rejected if node.selection else (), bodies,
             node.selection.costs if node.selection else (), node.selection.why if node.selection else "",
             node.selection is not None and node.selection.is_forced,
-            tuple(AliasedTensor(s.share, self.index[s.moved], self.index[s.within]) for s in node.aliases),
+            tuple(AliasedTensor(a.alias, self.index[a.moved], self.index[a.within]) for a in node.aliases),
             node.copies, useful_inputs(self.graph, node, self.segments) if node.aliases else (),
             self.graph.history.unfused.get(node.id, ()), refused_types(self.graph, node),
             built_for(node.selection) if node.selection else ())

@@ -24,7 +24,7 @@ class AliasedBuffer(NamedTuple):
     in some plans, or (`is_certain`) in all.
     """
 
-    share: Alias
+    alias: Alias
     moved: Port
     within: Port
     is_certain: bool

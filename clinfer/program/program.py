@@ -55,7 +55,7 @@ class Tensor:
 class AliasedTensor:
     """A stage of a node that is left out by plans in which the moved tensor lies within another (both by index)."""
 
-    share: Alias
+    alias: Alias
     moved: TensorIndex
     within: TensorIndex
 

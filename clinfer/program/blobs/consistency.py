@@ -97,8 +97,8 @@ def _check_node(program: Program, node: ProgramNode) -> None:
             "a node is not of its kind", node=primitive.id, kind=node.kind)
     _demand(len(node.built_for) in (0, len(node.implementations)), "a node tells of other implementations than it has",
             node=primitive.id)
-    for share in node.aliases:
-        _check_share(node, share)
+    for aliased in node.aliases:
+        _check_alias(node, aliased)
     _check_bodies(node)
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
     outputs = tuple(program.tensors[i].layout for i in node.outputs)
@@ -117,12 +117,12 @@ def _check_node(program: Program, node: ProgramNode) -> None:
                 _demand(0 <= buffer.index < count, "a kernel takes a buffer that is not there", node=primitive.id)
 
 
-def _check_share(node: ProgramNode, shared: AliasedTensor) -> None:
-    share = shared.share
+def _check_alias(node: ProgramNode, aliased: AliasedTensor) -> None:
+    alias = aliased.alias
     stages = min((len(implementation.stages) for implementation in node.implementations), default=0)
-    known = (0 <= share.stage < stages and 0 <= share.input < len(node.inputs)
-             and 0 <= share.output < len(node.outputs))
-    _demand(known and {shared.moved, shared.within} >= {node.outputs[share.output]}, "a copy is of other tensors",
+    known = (0 <= alias.stage < stages and 0 <= alias.input < len(node.inputs)
+             and 0 <= alias.output < len(node.outputs))
+    _demand(known and {aliased.moved, aliased.within} >= {node.outputs[alias.output]}, "a copy is of other tensors",
             node=node.primitive.id)
 
 

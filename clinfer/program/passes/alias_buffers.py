@@ -38,22 +38,22 @@ def alias_buffers(graph: Graph, context: BuildContext) -> None:
     finder = _Finder(graph, assign_segments(graph))
     found = [candidate for node in nodes for candidate in _candidates(graph, node, finder, samples)]
     for candidate in sorted(found, key=lambda candidate: candidate.rank):
-        node, shared = candidate.node, candidate.shared
-        if finder.take(shared.moved):
-            node.aliases = (*node.aliases, shared)
+        node, aliased = candidate.node, candidate.aliased
+        if finder.take(aliased.moved):
+            node.aliases = (*node.aliases, aliased)
         else:
-            node.copies = (*node.copies, (shared.share.stage, f"{shared.moved} lies within another tensor already"))
+            node.copies = (*node.copies, (aliased.alias.stage, f"{aliased.moved} lies within another tensor already"))
     for node in nodes:
         log(3, "".join(f"{node.primitive.where}: copy {stage} is always made: {reason}\n"
                        for stage, reason in sorted(node.copies)).rstrip())
 
 
 class _Candidate(NamedTuple):
-    """Something that a node may share; `rank`: the first sample for which it does (0 where none can tell)."""
+    """Something that a node may leave out; `rank`: the first sample for which it does (0 where none can tell)."""
 
     rank: int
     node: Node
-    shared: AliasedBuffer
+    aliased: AliasedBuffer
 
 
 def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]) -> Iterator[_Candidate]:
@@ -70,13 +70,13 @@ def _candidates(graph: Graph, node: Node, finder: _Finder, samples: list[Sample]
         if isinstance(pair, str):
             node.copies = (*node.copies, (asked.stage, pair))
             continue
-        share, moved, within = pair
-        why = {rank: why_copied(share, moves[rank][share.stage], seen[rank]) for rank in seen}
+        alias, moved, within = pair
+        why = {rank: why_copied(alias, moves[rank][alias.stage], seen[rank]) for rank in seen}
         if None in why.values() or is_open:
             rank = next((rank for rank, reason in why.items() if reason is None), 0)
-            yield _Candidate(rank, node, AliasedBuffer(share, moved, within, is_certain))
+            yield _Candidate(rank, node, AliasedBuffer(alias, moved, within, is_certain))
         else:
-            node.copies = (*node.copies, (share.stage, str(why[0])))
+            node.copies = (*node.copies, (alias.stage, str(why[0])))
 
 
 def _moves(selection: Selection, problem: Problem) -> tuple[Move | None, ...]:
@@ -95,13 +95,13 @@ class _Finder:
                         (*node.inputs, *(Port(node.id, i) for i in range(len(node.layouts))))}
         self._moved: set[Port] = set()
 
-    def pair(self, node: Node, share: Alias) -> tuple[Alias, Port, Port] | str:
-        """(the share as it can be had, which tensor moves, within which), by the roots of their memory; or why not."""
-        source, target = self._root(node.inputs[share.input]), Port(node.id, share.output)
+    def pair(self, node: Node, alias: Alias) -> tuple[Alias, Port, Port] | str:
+        """(the alias as it can be had, which tensor moves, within which), by the roots of their memory; or why not."""
+        source, target = self._root(node.inputs[alias.input]), Port(node.id, alias.output)
         if {source, target} & self._bodies:
             return "a body reads or makes one of them"
-        if share.output_moves and target not in self._outputs:
-            return share, target, source
+        if alias.output_moves and target not in self._outputs:
+            return alias, target, source
         maker = self._graph[source.primitive]
         if source in self._outputs:
             return f"{source} is an output"
@@ -109,7 +109,7 @@ class _Finder:
             return f"{source} is not made by a kernel"
         if self.segments[maker.id] != self.segments[node.id]:
             return f"{source} is made in an earlier segment"
-        return replace(share, output_moves=False), source, target
+        return replace(alias, output_moves=False), source, target
 
     def take(self, moved: Port) -> bool:
         """Let a tensor move, unless it does already."""
