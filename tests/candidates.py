@@ -2,6 +2,8 @@
 node."""
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from clinfer.ops import OPERATIONS
 from clinfer.program.program import Program
 
@@ -19,7 +21,12 @@ def candidates_of(program: Program | Exception, node: str = "node", kernel: str 
         return []
     found = dict.fromkeys(name for each in program.nodes if each.primitive.id == node
                           for name in (*(x.name for x in each.implementations), *dict(each.rejected)))
-    return [name for name in found if name == kernel or name.startswith(f"{kernel}_" if kernel else "")]
+    return of_kernel(found, kernel)
+
+
+def of_kernel(candidates: Iterable[str], kernel: str) -> list[str]:
+    """Those that are configurations of a kernel; of any, if it is empty."""
+    return [name for name in candidates if name == kernel or name.startswith(f"{kernel}_" if kernel else "")]
 
 
 def reaches(program: Program | Exception) -> set[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 
 import pytest
@@ -17,7 +17,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.operation import Case
 from clinfer.runtime.engine import Engine
-from tests.candidates import candidates_of, candidates_of_op
+from tests.candidates import candidates_of, candidates_of_op, of_kernel
 from tests.deferring import Selection
 from tests.ops.case_runner import PADDED, ModelOf, Variant, is_unsupported, needs, run_case, topology_of
 from tests.ops.epilogues import HOSTS, float_rows, fused_model
@@ -36,21 +36,31 @@ def _kernels(op_name: str) -> list[str]:
 @pytest.mark.parametrize("op, kernel", [(op, kernel) for op in HOSTS for kernel in _kernels(op)])
 def test_a_kernel_applies_fused_operations(engine: Engine, op: str, kernel: str) -> None:
     """In each configuration that it has for some row."""
-    chance, selection = random.Random(f"{seed_of(kernel)}{kernel}"), Selection(engine)
-    build = partial(fused_model, f"{seed_of(kernel)}")
-    done: Counter[str] = Counter()
-    rows = float_rows(import_module(f"clinfer.ops.{op}.cases").CASES)
-    for case in chance.sample(rows, len(rows)):
-        if not needs(case, engine):
-            continue
-        layout = chance.choice(["", PADDED, *_layouts(case)])
-        variant = Variant(bool(case.sequence) and chance.random() < 0.7, "", layout)
-        program = selection.program(topology_of(case, variant, build), variant.options())
-        for name in candidates_of(program, kernel=kernel):
+    chance, done = random.Random(f"{seed_of(kernel)}{kernel}"), Counter[str]()
+    rows = _rows(engine, op)
+    for case, variant, candidates in chance.sample(rows, len(rows)):
+        for name in of_kernel(candidates, kernel):
             if done[name] < ROWS_PER_KERNEL:
-                done[name] += _runs(engine, case, replace(variant, kernel=name), build)
+                done[name] += _runs(engine, case, replace(variant, kernel=name), _models(op))
     if not done.total():
         pytest.skip("the device cannot run this kernel")
+
+
+@lru_cache(maxsize=2)
+def _rows(engine: Engine, op: str) -> list[tuple[Case, Variant, list[str]]]:
+    """The rows of an operation, how each is run, and the candidates that it has then."""
+    chance, selection, rows = random.Random(f"{seed_of(op)}{op}"), Selection(engine), []
+    for case in float_rows(import_module(f"clinfer.ops.{op}.cases").CASES):
+        if needs(case, engine):
+            layout = chance.choice(["", PADDED, *_layouts(case)])
+            variant = Variant(bool(case.sequence) and chance.random() < 0.7, "", layout)
+            program = selection.program(topology_of(case, variant, _models(op)), variant.options())
+            rows.append((case, variant, candidates_of(program)))
+    return rows
+
+
+def _models(op: str) -> ModelOf:
+    return partial(fused_model, f"{seed_of(op)}")
 
 
 def _layouts(case: Case) -> list[str]:
