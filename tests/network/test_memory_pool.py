@@ -147,6 +147,7 @@ def test_regular_growth_allocates_once_in_ten(own_engine: Engine) -> None:
     assert pool.nbytes <= 4096 * 50
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", ["mobilenet_v3_small", "bert_small", "vit_small", "yolo_small", "unet_small",
                                   "whisper_small", "ppocr_rec", "ppocr_det"])
 def test_the_peak_is_close_to_the_bound(engine: Engine, overlapping: None, rng: np.random.Generator,

@@ -148,6 +148,7 @@ def test_memory_shared_as_for_an_in_order_queue_is_found(engine: Engine, rng: np
     assert not all(results)
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", ["yolo_small", "unet_small", "bert_small", "ppocr_rec"])
 def test_random_orders_of_models(engine: Engine, rng: np.random.Generator, name: str) -> None:
     row = EVERYWHERE[name]

@@ -71,6 +71,8 @@ def engine_of_type(request: pytest.FixtureRequest) -> Engine:
     return engine_of(next(device.name for device in available_devices() if device.type == request.param))
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("name", ROWS)
 def test_launches(engine_of_type: Engine, name: str, rng: np.random.Generator) -> None:
     row, kind = ROWS[name], engine_of_type.device.type
