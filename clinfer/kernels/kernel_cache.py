@@ -11,6 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
@@ -37,14 +38,12 @@ class KernelCache:
         self._programs: dict[str, Program] = {}
         self._seconds: dict[str, float] = {}
         self._lock = threading.Lock()
-        self.refused = RefusedKernels(lambda: self._folder("refused"))
+        # They do not refer to this cache: programs and their context go with the engine, not with a later collection.
+        self.refused = RefusedKernels(partial(_refused_folder, self._engine_ref))
 
     @property
     def _engine(self) -> Engine:
-        engine = self._engine_ref()
-        if engine is None:
-            raise ClinferError("the engine of this kernel cache is gone")
-        return engine
+        return _alive(self._engine_ref)
 
     def program(self, kernel_id: str) -> Program:
         """The built program that holds a kernel given to `prepare` before."""
@@ -160,16 +159,11 @@ class KernelCache:
 
     # -- disk -----------------------------------------------------------------------------------
 
-    def _folder(self, part: str, recipe: Recipe = USUAL) -> TrustedFolder:
-        identity = (self._engine.device.driver_key, device_macros(self._engine, recipe), BUILD_OPTIONS,
-                    *([] if recipe == USUAL else [recipe]))
-        return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
-
     def _store(self, batch: Sequence[StageCode], binary: bytes) -> None:
         kernel_ids, recipe = [code.kernel_id for code in batch], batch[0].recipe
         name = _digest("\n".join(sorted(kernel_ids)))
-        self._folder("batches", recipe).write(name, [binary])
-        index = self._folder("index", recipe)
+        _folder(self._engine, "batches", recipe).write(name, [binary])
+        index = _folder(self._engine, "index", recipe)
         for kernel_id in kernel_ids:
             index.write(_digest(kernel_id), [name.encode()])
 
@@ -180,8 +174,8 @@ class KernelCache:
             return True
         if not knobs.cache_enabled():
             return False
-        name = (self._folder("index", recipe).read(_digest(kernel_id), _LARGEST_NOTE) or b"").decode("latin-1")
-        batches = self._folder("batches", recipe)
+        name = (_folder(self._engine, "index", recipe).read(_digest(kernel_id), _LARGEST_NOTE) or b"").decode("latin-1")
+        batches = _folder(self._engine, "batches", recipe)
         content = batches.read(name, _LARGEST_BINARY)
         if content is None:
             return False
@@ -221,6 +215,23 @@ def by_recipe(codes: Iterable[StageCode]) -> list[list[StageCode]]:
     for code in codes:
         groups.setdefault(code.recipe, []).append(code)
     return list(groups.values())
+
+
+def _alive(reference: weakref.ref[Engine]) -> Engine:
+    engine = reference()
+    if engine is None:
+        raise ClinferError("the engine of this kernel cache is gone")
+    return engine
+
+
+def _folder(engine: Engine, part: str, recipe: Recipe = USUAL) -> TrustedFolder:
+    identity = (engine.device.driver_key, device_macros(engine, recipe), BUILD_OPTIONS,
+                *([] if recipe == USUAL else [recipe]))
+    return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
+
+
+def _refused_folder(reference: weakref.ref[Engine]) -> TrustedFolder:
+    return _folder(_alive(reference), "refused")
 
 
 def device_macros(engine: Engine, recipe: Recipe = USUAL) -> str:
