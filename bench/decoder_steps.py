@@ -36,6 +36,7 @@ class Decoder:
             trace_ahead(program, OpenVinoShapeInference())
         self._size = size
         self._network = Network(program, engine.create_stream(), OpenVinoShapeInference(), parametric=parametric)
+        self._network.prepare()
         self.primitives = sum(len(segment.nodes) for segment in program.segments)
 
     def step_us(self, past: int, random: np.random.Generator) -> float:

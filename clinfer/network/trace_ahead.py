@@ -32,9 +32,13 @@ class Sizes:
     words: int
     pictures: tuple[int, ...]
 
+    def is_of_words(self, shape: Shape) -> bool:
+        """Whether a shape is one of small rank."""
+        return len(shape) <= len(self.pictures)
+
     def of(self, shape: Shape) -> tuple[int, ...]:
         """The sizes of a shape: those that are open, within their bounds, from the sample."""
-        others = self.pictures if len(shape) > len(self.pictures) else (self.words,)
+        others = (self.words,) if self.is_of_words(shape) else self.pictures
         wanted = (self.first, *others, *(others[-1],) * len(shape))
         return tuple(size if isinstance(size, int) else max(size.low, min(size.high, want))
                      for size, want in zip(shape, wanted, strict=False))
@@ -43,19 +47,28 @@ class Sizes:
 _SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 128)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (1, _LARGE), (3, _LARGE), (1, _SMALL), (2, _SMALL), (1, _MIDDLE), (2, _MIDDLE)))
+STEPS = tuple(Sizes(first, 1, _MIDDLE[1]) for first in (1, 2))
+"""Of decoders: one word, and the keys and values of many."""
 
 
-def trace_ahead(program: Program, shape_inference: ShapeInference, samples: Sequence[Sizes] = SAMPLES) -> None:
+def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
     """Make the traces of a program and of the bodies in it."""
     for node in program.nodes:
         for body in node.bodies:
-            trace_ahead(body, shape_inference, samples)
+            trace_ahead(body, shape_inference)
     opened = [number for number in range(len(program.segments)) if is_open(program, number)]
     if opened:
         planner = Planner(program, program.engine.create_stream(), shape_inference, number_kernels(program),
                           _refuse_large)
-        for sizes in samples:
+        for sizes in _samples_of(program):
             _Walk(program, planner, sizes).through(opened)
+
+
+def _samples_of(program: Program) -> tuple[Sizes, ...]:
+    """The samples that may well come: single words only beside inputs of larger rank."""
+    layouts = [program.tensors[tensor].layout for tensor in program.input_tensors.values()]
+    kinds = {SAMPLES[0].is_of_words(layout.shape) for layout in layouts if not layout.is_static}
+    return (*SAMPLES, *STEPS) if len(kinds) > 1 else SAMPLES
 
 
 def _refuse_large(_: int, problem: Problem) -> NoReturn:

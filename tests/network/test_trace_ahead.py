@@ -1,12 +1,14 @@
 """Plans that are ready before the first inference, and what becomes of those that are not."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from openvino import opset13 as ops
 
+from bench.models import llama
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
@@ -108,6 +110,18 @@ def test_samples_that_contradict_the_model_do_no_harm(engine: Engine, rng: Rng, 
     with pytest.raises(ClinferError, match=r"(?s)where: .*broadcast|broadcast"):
         execute(network, [_floats(rng, 2, 8, 16), _floats(rng, 2, 5, 16), _floats(rng, 2, 12)])
     check(network, oracle, [_floats(rng, 2, 8, 16), _floats(rng, 2, 5, 16), _floats(rng, 2, 13)])
+
+
+def test_a_decoder_finds_its_steps(engine: Engine, rng: Rng, planned: list[str]) -> None:
+    size = replace(llama.TINY_GROUPED, layers=1)
+    model = llama.build_decoder(size)
+    network, oracle = _ready(engine, model), CpuPlugin(model)
+    planned.clear()
+    for past in (70, 71, 90):
+        check(network, oracle, llama.decoder_inputs((1, 1, past), rng, size))
+        network.record_traces()
+    by_values = {node.primitive.id for node in network.program.nodes if node.kind == "host"}
+    assert {*planned} <= by_values, "only long values on the host are computed by themselves"
 
 
 def test_bodies_are_traced_too(engine: Engine, rng: Rng, planned: list[str]) -> None:
