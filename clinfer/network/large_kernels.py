@@ -33,7 +33,7 @@ class LargeKernels:
         for layout in problem.all_inputs + problem.outputs:
             self._program.engine.ledger.check_alone(layout.byte_size, f"tensor {layout}")
         for implementation in self._able(index, problem):
-            memories = self._weights.memories(index, implementation)
+            memories = self._weights.memories(index, implementation, problem)
             if memories is not None:
                 return implementation, self._bindings.specialised(index, implementation, memories)
         largest = max(problem.all_inputs + problem.outputs, key=lambda layout: layout.physical_count)

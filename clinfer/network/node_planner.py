@@ -152,7 +152,7 @@ class NodePlanner:
             check_epilogue(problem)
             return NodePlan(shapes, (), nbytes)
         check_epilogue(problem)
-        implementation, kernels = self._implementation(index, node, problem)
+        implementation, kernels, problem = self._implementation(index, node, problem)
         lowered = implementation.candidate.lower(problem)
         offsets = _offsets(node, lowered, problem)
         left_out = {aliased.alias.stage for aliased, offset in zip(node.aliases, offsets, strict=True) if offset >= 0}
@@ -165,13 +165,15 @@ class NodePlanner:
                         implementation.problem.is_large == node.implementations[0].problem.is_large)
 
     def _implementation(self, index: int, node: ProgramNode,
-                        problem: Problem) -> tuple[Implementation, Sequence[int]]:
-        """What computes a problem, and the numbers of its kernels."""
+                        problem: Problem) -> tuple[Implementation, Sequence[int], Problem]:
+        """What computes a problem, the numbers of its kernels, and the problem with weights in its format."""
         if problem.is_large and not node.implementations[0].problem.is_large:
-            return self._find_large(index, problem)
+            implementation, kernels = self._find_large(index, problem)
+            return implementation, kernels, implementation.candidate.in_own_formats(problem)
         choice = _choose(node, problem)
         implementation = node.implementations[choice]
-        return implementation, [self._kernel_index[index, choice, n] for n in range(len(implementation.stages))]
+        kernels = [self._kernel_index[index, choice, n] for n in range(len(implementation.stages))]
+        return implementation, kernels, problem
 
 
 def _keeping_count(rule: ShapeRule) -> ShapeRule:

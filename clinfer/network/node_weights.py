@@ -5,9 +5,16 @@ from collections.abc import Callable
 from functools import partial
 
 from clinfer.base.layout import Layout
+from clinfer.base.tracing import log
+from clinfer.kernels.contract import Problem
+from clinfer.kernels.cost import show_time
 from clinfer.kernels.implementation import Implementation
 from clinfer.program.program import Program
+from clinfer.program.weights_cache import Outcome
 from clinfer.runtime.memory import Memory
+
+_WAYS: dict[Outcome, str] = {"original": "as they are", "reinterpreted": "as they are, seen otherwise",
+                             "reordered": "reordered", "hit": "as they were reordered before"}
 
 
 class NodeWeights:
@@ -24,8 +31,9 @@ class NodeWeights:
             return None
         return partial(self._program.weights.reorder, self._program.tensors[tensor].layout)
 
-    def memories(self, index: int, implementation: Implementation) -> dict[int, Memory] | None:
-        """By input, the weights that an implementation wants in a format of its own; None: there is no room."""
+    def memories(self, index: int, implementation: Implementation, problem: Problem) -> dict[int, Memory] | None:
+        """By input, the weights that an implementation wants in a format of its own; None: there is no room. What it
+        takes for a problem, beside the present one, is told with CLINFER_DEBUG=3."""
         tensor, position = self._tensor(index), implementation.problem.primitive.weights_input
         if tensor < 0 or position is None:
             return {}
@@ -34,6 +42,10 @@ class NodeWeights:
                                           implementation.problem.inputs[position])
         if found is None:
             return None
+        node = self._program.nodes[index]
+        log(3, f"{node.primitive.where}: {implementation.name} has its weights {_WAYS[found.outcome]}; it takes "
+               f"{_time(implementation, problem)}, {node.implementations[0].name} "
+               f"{_time(node.implementations[0], problem)}")
         return {} if found.outcome == "original" else {position: found.memory}
 
     def _tensor(self, index: int) -> int:
@@ -42,3 +54,7 @@ class NodeWeights:
         position = node.primitive.weights_input
         tensor = -1 if position is None else node.inputs[position]
         return tensor if tensor in self._program.constant_memory else -1
+
+
+def _time(implementation: Implementation, problem: Problem) -> str:
+    return show_time(implementation.candidate.cost(implementation.candidate.in_own_formats(problem)))

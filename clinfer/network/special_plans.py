@@ -113,7 +113,7 @@ class SpecialPlans:
             if not holds_for(implementation, problem) or candidate.accepts(problem) is not None:
                 continue
             lowered = candidate.lower(problem)
-            memories = self._weights.memories(index, implementation)
+            memories = self._weights.memories(index, implementation, given)
             if memories is None:
                 continue
             kernels = self._bindings.specialised(index, implementation, memories)

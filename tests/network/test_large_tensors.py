@@ -10,6 +10,10 @@ from openvino import opset13 as ops
 
 from clinfer.base import layout
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.reader import to_topology
+from clinfer.ops import kernels_of
+from clinfer.ops.matmul import MatMul
+from clinfer.program.options import BuildOptions
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
 from tests.devices import engine_of
@@ -60,6 +64,33 @@ def test_large_products_have_their_weights_where_they_want_them(engine: Engine, 
         check(network, oracle, [rng.standard_normal((rows, 64)).astype(np.float32)])
     network.release_memory()
     check(network, oracle, [rng.standard_normal((70, 64)).astype(np.float32)])
+
+
+@pytest.mark.parametrize("way, cheap", [("as they are", "matmul_tile"), ("reordered", "matmul_vector")])
+def test_the_cheapest_kernel_decides_how_weights_are_had(
+        engine: Engine, rng: np.random.Generator, low_limit: None, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str], way: str, cheap: str) -> None:
+    """The program has them in panels, as tiles want them."""
+    if engine.device.type != "CPU":
+        pytest.skip("the kernels are made for CPUs")
+    x = ops.parameter([-1, 24], np.float32, name="x")
+    weights = rng.standard_normal((24, 48)).astype(np.float32)
+    model = ov.Model([ops.matmul(x, ops.constant(weights), False, False).output(0)], [x], "product")
+    topology = to_topology(model).topology
+    product = next(primitive for primitive in topology if isinstance(primitive, MatMul))
+    network, oracle = network_of(engine, topology, BuildOptions({product.id: ("", "matmul_tile_8")})), CpuPlugin(model)
+    network.program.weights.capacity = 1 << 20
+    for kernel in kernels_of(product).kernels:
+        usual = kernel.cost
+        factor = 1 if kernel.name == cheap else 1e6
+        monkeypatch.setattr(kernel, "cost", lambda problem, config, usual=usual, factor=factor:
+                            factor * usual(problem, config))
+    monkeypatch.setenv("CLINFER_DEBUG", "3")
+    capsys.readouterr()
+    check(network, oracle, [rng.standard_normal((90, 24)).astype(np.float32)])
+    told, *_ = [line for line in capsys.readouterr().err.splitlines() if "has its weights" in line]
+    assert f"{cheap}" in told and f"{way}; it takes" in told and "matmul_tile_8" in told.partition("; it takes")[2]
+    check(network, oracle, [rng.standard_normal((20, 24)).astype(np.float32)])
 
 
 def test_static_models_have_nothing_else(engine: Engine, rng: np.random.Generator, low_limit: None) -> None:
