@@ -31,6 +31,7 @@ class IndexOf:
 
 
 Natural = Annotated[int, AtLeast(0)]
+Positive = Annotated[int, AtLeast(1)]
 
 Check = Callable[[Any], bool]
 _NUMBERS: Mapping[object, tuple[type, ...]] = {

@@ -82,6 +82,10 @@ class NodePlanner:
             return self._plan_kernel(index, node, self._problem(node, shapes, outputs, values))
         except ClinferError as error:
             raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ClinferError("this primitive cannot be planned", where=node.primitive.where, values={
+                "reason": f"{type(error).__name__}: {error}", "shapes": ", ".join(map(show, shapes)), **_shown(values)},
+                hint="its attributes contradict its inputs, or this is a defect of clinfer") from error
 
     def take_planned(self) -> tuple[int, ...]:
         """The nodes that were planned on plain numbers since this was asked last."""

@@ -16,7 +16,12 @@ import pytest
 
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import check_fields
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.ops.convolution.op import Convolution
+from clinfer.ops.depth_space.op import DepthToSpace
+from clinfer.ops.pooling.op import MaxPool
+from clinfer.ops.split.op import Split
 from clinfer.program.blobs.container import Opened, seal
 from clinfer.program.blobs.programs import made_with
 from clinfer.runtime import driver
@@ -56,7 +61,8 @@ def no_launches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def attack(name: str, device: DeviceInfo, rng: np.random.Generator, count: int) -> None:
-    """Import hostile blobs of one model, and plan an inference of those that are loaded."""
+    """Import hostile blobs of one model, and plan inferences of those that are loaded: the first one node by node,
+    others by the plan function."""
     make, inputs_of = MODELS[name]
     core = Core()
     content = exported(core.compile_model(make(rng), device.name, F32)).getvalue()
@@ -65,7 +71,9 @@ def attack(name: str, device: DeviceInfo, rng: np.random.Generator, count: int) 
         blob, told = hostile_blob(content, random.Random(f"{seed} {number}"))
         try:
             with no_hang():
-                core.import_model(blob, device.name)(inputs_of(rng))
+                request = core.import_model(blob, device.name).create_infer_request()
+                for _ in range(3):
+                    request.infer(inputs_of(rng))
             loaded += 1
         except ClinferError:
             pass
@@ -85,6 +93,30 @@ def test_a_few_hostile_blobs(name: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_many_hostile_blobs(name: str, device: DeviceInfo, rng: np.random.Generator) -> None:
     attack(name, device, rng, MANY)
+
+
+@pytest.mark.parametrize(("kind", "field", "value"), [
+    (Convolution, "strides", (1, 0)), (Convolution, "dilations", (0, 1)), (MaxPool, "kernel", (2, 0)),
+    (MaxPool, "strides", (-1,)), (Split, "num_splits", 0), (DepthToSpace, "block_size", 0)])
+def test_steps_and_counts_are_positive(kind: type, field: str, value: object) -> None:
+    check_fields(kind, {field: (1, 1) if isinstance(value, tuple) else 1})
+    with pytest.raises(TypeError, match=f"{field} cannot be"):
+        check_fields(kind, {field: value})
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyError, IndexError, TypeError, ValueError, AssertionError,
+                                   AttributeError, OverflowError])
+def test_what_no_rule_foresaw_is_told_of_the_primitive(error: type[Exception], rng: np.random.Generator,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    """What contradicts itself in a way that no check knows ends in an error that names the primitive."""
+    make, inputs_of = MODELS["convolution"]
+    compiled = Core().compile_model(make(rng), "CPU", F32)
+
+    def fails(*arguments: object) -> None:
+        raise error("nobody thought of it")
+    monkeypatch.setattr(Convolution, "infer_shapes", fails)
+    with pytest.raises(ClinferError, match=f"(?s)cannot be planned.*{error.__name__}.*nobody thought of it"):
+        compiled(inputs_of(rng))
 
 
 def refusal_of(core: Core, device: DeviceInfo, records: object, data: bytes = b"") -> ClinferError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.schema import Positive
 from clinfer.topology import Primitive
 
 
@@ -14,8 +15,8 @@ class Col2Im(Primitive):
     Input 0 is [channels * block elements, blocks] or has a batch before that; the output has channels, height, width.
     """
 
-    strides: tuple[int, int] = (1, 1)
-    dilations: tuple[int, int] = (1, 1)
+    strides: tuple[Positive, Positive] = (1, 1)
+    dilations: tuple[Positive, Positive] = (1, 1)
     pads_begin: tuple[int, int] = (0, 0)
     pads_end: tuple[int, int] = (0, 0)
     op_type: ClassVar[str] = "Col2Im"

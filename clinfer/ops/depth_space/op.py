@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.schema import Positive
 from clinfer.topology import Primitive
 
 
@@ -15,7 +16,7 @@ class DepthToSpace(Primitive):
     counts the positions in a block in row-major order.
     """
 
-    block_size: int = 1
+    block_size: Positive = 1
     mode: str = "blocks_first"
     op_type: ClassVar[str] = "DepthToSpace"
 
@@ -24,6 +25,6 @@ class DepthToSpace(Primitive):
 class SpaceToDepth(Primitive):
     """Gathers spatial blocks of `block_size` along each spatial axis into channels; undoes DepthToSpace."""
 
-    block_size: int = 1
+    block_size: Positive = 1
     mode: str = "blocks_first"
     op_type: ClassVar[str] = "SpaceToDepth"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import Positive
 from clinfer.base.shape import Shape, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.topology import Primitive
@@ -19,7 +20,7 @@ class GroupNormalization(Primitive):
     and a summand per channel.
     """
 
-    num_groups: int = 1
+    num_groups: Positive = 1
     epsilon: float = 1e-5
     op_type: ClassVar[str] = "GroupNormalization"
     opset: ClassVar[str] = "opset12"

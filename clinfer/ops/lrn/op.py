@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.schema import Positive
 from clinfer.base.shape import Shape
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.reduction import check_given_axes
@@ -21,7 +22,7 @@ class LRN(Primitive):
     alpha: float = 1e-4
     beta: float = 0.75
     bias: float = 1.0
-    size: int = 1
+    size: Positive = 1
     op_type: ClassVar[str] = "LRN"
 
     @property

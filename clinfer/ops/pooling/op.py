@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import Positive
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.operation import by_attributes
@@ -20,11 +21,11 @@ class Pooling(Primitive):
     is "floor", "ceil", or "ceil_torch" (no window starts behind the data and its first padding).
     """
 
-    kernel: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
+    kernel: tuple[Positive, ...] = ()
+    strides: tuple[Positive, ...] = ()
     pads_begin: tuple[int, ...] = ()
     pads_end: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
+    dilations: tuple[Positive, ...] = ()
     rounding_type: str = "floor"
     auto_pad: str = "explicit"
 

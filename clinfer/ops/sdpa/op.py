@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import Positive
 from clinfer.base.shape import Shape, StaticShape, broadcast_shapes, empty, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.parts import ReadsParts
@@ -24,7 +25,7 @@ class ScaledDotProductAttention(ReadsParts):
 
     causal: bool = False
     scale: float | None = None
-    groups: int = 1
+    groups: Positive = 1
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
     part_inputs: ClassVar[tuple[int, ...]] = (0, 1, 2)

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import ceil, prod
 from typing import ClassVar, NamedTuple
 
+from clinfer.base.schema import Positive
 from clinfer.base.shape_inference import OpSignature
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Operand, Problem, input_operand, output_operand, stretched_epilogue
@@ -26,8 +27,8 @@ class AnyConvolution(Primitive):
     weights have their axes, each direction says.
     """
 
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
+    strides: tuple[Positive, ...] = ()
+    dilations: tuple[Positive, ...] = ()
     pads_begin: tuple[int, ...] = ()
     pads_end: tuple[int, ...] = ()
     auto_pad: str = "explicit"

@@ -8,6 +8,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
+from clinfer.base.schema import Positive
 from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.static_shapes import distinct_axes
@@ -18,7 +19,7 @@ from clinfer.topology import Primitive, SourceNode
 class Split(Primitive):
     """Input 0 cut along the axis in input 1 into `num_splits` equal outputs."""
 
-    num_splits: int = 1
+    num_splits: Positive = 1
     op_type: ClassVar[str] = "Split"
 
     @property
