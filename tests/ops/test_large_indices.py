@@ -3,16 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.shape import ANY
 from clinfer.ops import OPERATIONS
+from clinfer.ops.convert import Convert
 from clinfer.ops.operation import Case
+from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
+from clinfer.topology import Input, Topology
 from tests.candidates import reaches
 from tests.deferring import Selection
-from tests.ops.case_runner import Variant, check_program, is_refusal, needs, topology_of
+from tests.network.running import network_of
+from tests.ops.case_runner import Variant, check_program, execute, is_refusal, needs, topology_of
 from tests.ops.shards import layouts_of
 from tests.ops.test_cases import ROWS
 
@@ -37,6 +44,18 @@ def test_rows_with_large_indices(engine: Engine, op: str) -> None:
         codes = [stage.code for node in program.nodes for each in node.implementations for stage in each.stages]
         assert codes and all(code.is_large and "#define index_t long" in code.source for code in codes)
         check_program(program, case, variant)
+
+
+@pytest.mark.parametrize("kind", ["u4", "i4"])
+def test_results_of_4_bits_with_large_indices(engine: Engine, rng: np.random.Generator, kind: str) -> None:
+    topology = Topology(Input("x", shape=(ANY, 5), element_type=ElementType.of("i32")),
+                        Convert("y", ("x",), destination_type=kind))
+    network = network_of(engine, topology, BuildOptions(large_indices=True))
+    assert [each.name for node in network.program.nodes for each in node.implementations] == ["convert_nibbles"]
+    low = 0 if kind == "u4" else -8
+    for rows in (3, 8, 1):
+        given = rng.integers(low, low + 16, (rows, 5)).astype(np.int32)
+        np.testing.assert_array_equal(execute(network, [given])[0], given)
 
 
 def _programs(engine: Engine, selection: Selection, op: str, kernel: str) -> Iterator[tuple[Program, Case, Variant]]:
