@@ -1,4 +1,5 @@
-"""Tensors of more than 2^31 - 1 elements; most tests set that limit lower, and two have such tensors."""
+"""Tensors of more than 2^31 - 1 elements; most tests set that limit lower, and two, in `make test-full`, have such
+tensors."""
 from __future__ import annotations
 
 import os
@@ -195,7 +196,7 @@ def _free_bytes() -> int:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="asks Linux for free memory")
 def test_two_gibibytes_of_bytes(rng: np.random.Generator) -> None:
     """2^31 + 17 elements along one axis, of a model that saw few before."""
