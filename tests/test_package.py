@@ -57,6 +57,11 @@ def package_files() -> set[str]:
     return {name for name in listed if (ROOT / name).exists()}
 
 
+def is_compiled(name: str) -> bool:
+    """Whether a file is the loop of launches, which wheels made without a C compiler do without."""
+    return name.startswith("clinfer/runtime/_launch_loop.")
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a wheel and an sdist of the working tree, made from a copy of what belongs to the package."""
@@ -101,7 +106,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
         names = set(wheel.namelist())
         (metadata,) = [wheel.read(name).decode() for name in names if name.endswith("/METADATA")]
     held = {name for name in names if ".dist-info/" not in name}
-    assert held == package_files()
+    assert {name for name in held if not is_compiled(name)} == package_files()
+    assert len(list(filter(is_compiled, held))) == (shutil.which("gcc") is not None)
     assert "clinfer/py.typed" in held
     assert f"Version: {VERSION}\n" in metadata and "any model" not in metadata.lower()
 
@@ -114,7 +120,8 @@ def test_a_wheel_from_the_sdist_is_the_same(built: Path, tmp_path: Path) -> None
     run([sys.executable, "-c", BUILD.format(str(tmp_path / "dist"))], source)
     with zipfile.ZipFile(wheel_in(built)) as first, zipfile.ZipFile(wheel_in(tmp_path / "dist")) as second:
         assert sorted(first.namelist()) == sorted(second.namelist())
-        assert all(first.read(name) == second.read(name) for name in first.namelist() if name.startswith("clinfer/"))
+        assert all(first.read(name) == second.read(name) for name in first.namelist()
+                   if name.startswith("clinfer/") and not is_compiled(name))
         assert {"LICENSE"} <= {Path(name).name for name in second.namelist()}
 
 
@@ -160,3 +167,8 @@ def test_an_empty_environment_with_dependencies_from_the_registry(built: Path, t
     assert run([script, "--version"], tmp_path) == f"{VERSION}\n"
     (tmp_path / "vendors").mkdir()
     assert "CPU.0" in run([script, "devices"], tmp_path, OCL_ICD_VENDORS=str(tmp_path / "vendors"))
+
+
+def test_the_loop_of_launches_is_found_where_it_was_compiled(python: Path, tmp_path: Path) -> None:
+    asked = "from clinfer.runtime import launches; print(launches._loop_in_c() is not None)"
+    assert run([python, "-c", asked], tmp_path).strip() == str(shutil.which("gcc") is not None)

@@ -146,4 +146,4 @@ def test_tables_that_come_with_clinfer_are_whole() -> None:
         warnings.simplefilter("error")
         database_module._all_shipped.cache_clear()
         tables = database_module._all_shipped()
-    assert all(table.entries for table in tables)
+    assert tables and all(table.entries for table in tables)
