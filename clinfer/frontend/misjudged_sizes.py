@@ -12,8 +12,13 @@ from clinfer.frontend.openvino_import import openvino as ov
 
 _SLICES = {"Slice": (1, 2, 3), "StridedSlice": (1, 2, 3)}
 """The inputs with the places where a slice starts and stops, and its steps."""
+_RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
+_MOVES_OF_SIZES = (*_RESHAPES, "Convert", "Gather", "Slice", "StridedSlice")
+_SUMS_OF_SIZES = ("Concat", "Add", "Multiply", "Maximum", "Minimum")
 _SHAPE_AXES = 2
 """The last axes of attention, which are no batch."""
+MISJUDGED = (*_SLICES, "Unique", "Select", "FakeQuantize", "Broadcast", "ScaledDotProductAttention")
+"""The types of operations of which some axes may be misjudged."""
 
 
 def misjudged_axes(node: ov.Node) -> list[int]:
@@ -84,8 +89,68 @@ def _stretched_axes_of_attention(node: ov.Node, rank: int) -> list[int]:
 
 
 def _shape_of_values(port: ov.Output) -> ov.PartialShape:
-    """The shape that has the values of a tensor as its sizes, with the symbols that they are known by."""
-    return ov.opset3.broadcast(ov.op.Constant(ov.Type.boolean, ov.Shape([]), [True]), port).get_output_partial_shape(0)
+    """The shape that has the values of a list of numbers as its sizes, with the symbols of the sizes that they are.
+
+    Found by the operations that make the list: asking OpenVINO for its bounds changes what transformations find.
+    """
+    sizes = _sizes(port)
+    return ov.PartialShape.dynamic() if sizes is None else ov.PartialShape(sizes)
+
+
+def _sizes(port: ov.Output) -> list[ov.Dimension] | None:
+    """What is known of each number of a list, or of a single number; None if not even how many there are."""
+    node = _source(port)
+    kind, shape = node.get_type_name(), node.get_output_partial_shape(0)
+    if is_constant(node):
+        return [ov.Dimension(int(value)) if value >= 0 else ov.Dimension() for value in node.data.reshape(-1)]
+    if kind == "ShapeOf" and node.get_input_partial_shape(0).rank.is_static:
+        given = node.get_input_partial_shape(0)
+        return [given[axis] for axis in range(len(given))]
+    if kind == "Concat":
+        parts = [_sizes(node.input_value(i)) for i in range(node.get_input_size())]
+        return None if None in parts else [size for part in parts for size in part or ()]
+    if kind in ("Convert", *_RESHAPES):
+        return _sizes(node.input_value(0))
+    if kind == "Select" and (kept := _kept_values(node)) is not None:
+        return _sizes(kept)
+    if kind == "Gather" and is_constant(places := _source(node.input_value(1))):
+        known = _sizes(node.input_value(0))
+        return None if known is None else [known[int(place)] for place in places.data.reshape(-1)]
+    return None if shape.is_dynamic else [ov.Dimension()] * (shape[0].get_length() if len(shape) else 1)
+
+
+def _source(port: ov.Output) -> ov.Node:
+    """The node that makes a tensor, behind partitions."""
+    node = port.get_node()
+    while node.get_type_name() == "Partition":
+        node = node.input_value(0).get_node()
+    return node
+
+
+def _kept_values(select: ov.Node) -> ov.Output | None:
+    """What a Select gives that replaces -1 in sizes, which are never -1 (PyTorch's `expand` is exported so)."""
+    compared, kept = _source(select.input_value(0)), select.input_value(2)
+    if compared.get_type_name() != "Equal":
+        return None
+    for own, other in ((0, 1), (1, 0)):
+        unwanted = _source(compared.input_value(other))
+        if (_source(compared.input_value(own)) == _source(kept) and is_constant(unwanted)
+                and (unwanted.data == -1).all() and _are_sizes(kept)):
+            return kept
+    return None
+
+
+def _are_sizes(port: ov.Output) -> bool:
+    """Whether no value of a tensor is negative, because all are sizes or products and sums of sizes."""
+    node = _source(port)
+    kind = node.get_type_name()
+    if kind == "ShapeOf":
+        return True
+    if is_constant(node):
+        return bool((node.data >= 0).all())
+    if kind in _MOVES_OF_SIZES:
+        return _are_sizes(node.input_value(0))
+    return kind in _SUMS_OF_SIZES and all(_are_sizes(node.input_value(i)) for i in range(node.get_input_size()))
 
 
 def _are_same(sizes: Sequence[ov.Dimension]) -> bool:

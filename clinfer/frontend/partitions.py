@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from clinfer.frontend.conversions import bodies_of, is_constant
-from clinfer.frontend.misjudged_sizes import misjudged_axes, name_sizes
+from clinfer.frontend.misjudged_sizes import MISJUDGED, misjudged_axes, name_sizes
 from clinfer.frontend.openvino_import import openvino as ov
 
 UNFOLDED = "DisableConstantFolding_0"
@@ -77,22 +77,39 @@ def hide_misjudged_sizes(model: ov.Model) -> None:
     for node in nodes:
         for body in bodies_of(node):
             hide_misjudged_sizes(body)
-    if not any(misjudged_axes(node) for node in nodes):
+    if not any(node.get_type_name() in MISJUDGED for node in nodes):
         return
-    for node in nodes:
+    judged = _judged_with_names(model.clone())
+    for node, hidden in zip(nodes, judged, strict=True):
+        if hidden:
+            _hide(node, hidden)
+    if any(judged):
+        model.validate_nodes_and_infer_types()
+
+
+def _judged_with_names(clone: ov.Model) -> list[list[int]]:
+    """The misjudged axes of each operation where every size has a name of its own. This is for a clone, which keeps the
+    names and what was asked of values: transformations find less where they see them."""
+    found = []
+    for node in clone.get_ordered_ops():
         node.validate_and_infer_types()
         hidden = misjudged_axes(node)
-        if hidden:
-            port = node.output(0)
-            readers = port.get_target_inputs()
-            told = set(range(len(port.get_partial_shape()))) - set(hidden)
-            name_sizes(node)
-            node = Partition([port], told)
-            node.get_rt_info()[UNFOLDED] = True
-            for reader in readers:
-                reader.replace_source_output(node.output(0))
+        found.append(hidden)
         name_sizes(node)
-    model.validate_nodes_and_infer_types()
+        if hidden:
+            name_sizes(_hide(node, hidden))
+    return found
+
+
+def _hide(node: ov.Node, hidden: list[int]) -> ov.Node:
+    """A partition behind a node's first result, which does not tell these axes."""
+    port = node.output(0)
+    readers = port.get_target_inputs()
+    partition = Partition([port], set(range(len(port.get_partial_shape()))) - set(hidden))
+    partition.get_rt_info()[UNFOLDED] = True
+    for reader in readers:
+        reader.replace_source_output(partition.output(0))
+    return partition
 
 
 def take_away(model: ov.Model) -> None:
