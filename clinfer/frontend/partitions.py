@@ -161,6 +161,8 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     - A Reduce or a Squeeze ahead of a Transpose by an empty order of an unknown rank looks its axes up there.
     - A Reduce with `keep_dims` that moves ahead of a Reshape of a static shape puts its new axes in wrong places.
     - The folding of a Tile of a scalar by no numbers ends the process.
+    - The constant indices of a Gather in batches are taken for an order of channels, in which a convolution behind it
+      gets its weights.
     - Convolutions of the parts of a Split become one in groups, in whatever order a Concat takes them.
     - What FloorMod, Power and a Convert to boolean give for the bounds of integers is taken for the bounds of what they
       give, and for a constant where it is the same for both. Abs of what sizes give is taken for none, and so is a
@@ -169,6 +171,8 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     kind = node.get_type_name()
     if node.get_input_size() and _is_misjudged(node):
         yield from (i for i in range(node.get_input_size()) if not is_constant(node.input_value(i).get_node()))
+    if kind == "Gather" and node.get_attributes().get("batch_dims"):
+        yield 1
     is_reduction = kind.startswith("Reduce")
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
         if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())

@@ -100,6 +100,12 @@ def convolved_in_another_order(x: ov.Node) -> ov.Node:
     return op.concat([second, first], 1)
 
 
+def gathered_in_each_batch(x: ov.Node) -> ov.Node:
+    """They take the indices of the batches for an order of channels, and put the weights in it."""
+    channel = opset15.gather(op.reshape(x, np.array([2, 2, 3]), False), np.array([[1], [0]]), np.array(1), 1)
+    return op.convolution(channel, op.constant(np.array([3, 2], np.float32).reshape(2, 1, 1)), [1], [0], [0], [1])
+
+
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
@@ -114,6 +120,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (flattened, (2, 3), lambda x: x.sum(0)[None]),
     (stretched_to_nothing, (0, 2), lambda x: x),
     (convolved_in_another_order, (2, 3), lambda x: x[None, ::-1] * [[[3], [2]]]),
+    (gathered_in_each_batch, (12,), lambda x: x.reshape(2, 2, 3)[[0, 1], [1, 0]][:, None] * [[3], [2]]),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
 ]
 
