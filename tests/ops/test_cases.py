@@ -28,7 +28,7 @@ ROWS: list[Row] = [(op.name, case) for op in OPERATIONS
 # compressed weights (tests/ops/test_compressed_weights.py), and tensor cores (tests/ops/test_tensor_cores.py).
 _ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "reorder_nibbles", "sdpa_mma", "sdpa_mma_anywhere",
-              "matmul_mma", "convolution_mma"}
+              "matmul_mma", "matmul_wgmma", "convolution_mma", "convolution_wgmma", "convolution_mma_planar"}
 
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])
