@@ -115,7 +115,10 @@ def _sizes(port: ov.Output) -> list[ov.Dimension] | None:
         return _sizes(kept)
     if kind == "Gather" and is_constant(places := _source(node.input_value(1))):
         known = _sizes(node.input_value(0))
-        return None if known is None else [known[int(place)] for place in places.data.reshape(-1)]
+        wanted = [int(place) for place in places.data.reshape(-1)]
+        if known is None or any(not -len(known) <= place < len(known) for place in wanted):
+            return None
+        return [known[place] for place in wanted]
     return None if shape.is_dynamic else [ov.Dimension()] * (shape[0].get_length() if len(shape) else 1)
 
 

@@ -88,8 +88,8 @@ def hide_misjudged_sizes(model: ov.Model) -> None:
 
 
 def _judged_with_names(clone: ov.Model) -> list[list[int]]:
-    """The misjudged axes of each operation where every size has a name of its own. This is for a clone, which keeps the
-    names and what was asked of values: transformations find less where they see them."""
+    """The misjudged axes of each operation where every size has a name of its own; a clone is given the names and keeps
+    them."""
     found = []
     for node in clone.get_ordered_ops():
         node.validate_and_infer_types()

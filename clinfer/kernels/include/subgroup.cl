@@ -25,26 +25,7 @@
 
 #define GROUP_PLUS_(a, b) ((a) + (b))
 
-#if CLINFER_SUBGROUPS
-#ifdef cl_khr_subgroups
-#pragma OPENCL EXTENSION cl_khr_subgroups : enable
-#endif
-#ifdef cl_intel_subgroups
-#pragma OPENCL EXTENSION cl_intel_subgroups : enable
-#endif
-// Each sub-group reduces its values; their results, few, pass through local memory.
-#define GROUP_BY_SUBGROUPS_(REDUCE, OP, value, shared) do { \
-        (value) = REDUCE(value); \
-        barrier(CLK_LOCAL_MEM_FENCE); \
-        if (get_sub_group_local_id() == 0) (shared)[get_sub_group_id()] = (value); \
-        barrier(CLK_LOCAL_MEM_FENCE); \
-        (value) = (shared)[0]; \
-        for (int other_ = 1; other_ < (int)get_num_sub_groups(); ++other_) \
-            (value) = OP(value, (shared)[other_]); \
-    } while (0)
-#define GROUP_ADD(value, shared, lane, lanes) GROUP_BY_SUBGROUPS_(sub_group_reduce_add, GROUP_PLUS_, value, shared)
-#define GROUP_MAX(value, shared, lane, lanes) GROUP_BY_SUBGROUPS_(sub_group_reduce_max, fmax, value, shared)
-#elif defined(__NV_CL_C_VERSION)
+#ifdef __NV_CL_C_VERSION
 // NVIDIA's driver offers no sub-groups, but PTX the exchange of values in a warp, 32 work-items ("shfl.sync").
 #define CLINFER_OVERLOADED_ static inline __attribute__((overloadable))
 CLINFER_OVERLOADED_ uint clinfer_of_lane(uint value, int exchanged, uint present) {
@@ -71,6 +52,28 @@ CLINFER_OVERLOADED_ double clinfer_of_lane(double value, int exchanged, uint pre
     return as_double(clinfer_of_lane(as_ulong(value), exchanged, present));
 }
 #endif
+#endif
+
+#if CLINFER_SUBGROUPS
+#ifdef cl_khr_subgroups
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#endif
+#ifdef cl_intel_subgroups
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#endif
+// Each sub-group reduces its values; their results, few, pass through local memory.
+#define GROUP_BY_SUBGROUPS_(REDUCE, OP, value, shared) do { \
+        (value) = REDUCE(value); \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        if (get_sub_group_local_id() == 0) (shared)[get_sub_group_id()] = (value); \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+        (value) = (shared)[0]; \
+        for (int other_ = 1; other_ < (int)get_num_sub_groups(); ++other_) \
+            (value) = OP(value, (shared)[other_]); \
+    } while (0)
+#define GROUP_ADD(value, shared, lane, lanes) GROUP_BY_SUBGROUPS_(sub_group_reduce_add, GROUP_PLUS_, value, shared)
+#define GROUP_MAX(value, shared, lane, lanes) GROUP_BY_SUBGROUPS_(sub_group_reduce_max, fmax, value, shared)
+#elif defined(__NV_CL_C_VERSION)
 // Each warp combines its values; their results pass through local memory.
 #define GROUP_BY_WARPS_(OP, value, shared, lane, lanes) do { \
         const uint present_ = (lanes) >= 32 ? 0xFFFFFFFF : (1u << (lanes) % 32) - 1; \

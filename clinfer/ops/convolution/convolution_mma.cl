@@ -18,28 +18,10 @@
 #endif
 #include "mma_pixels.h"
 
-// Where the data of the pixels of this work-item's rows begin, and the place of their filters' corners.
-typedef struct {
-    const global half* data[LEFT_COPIES];
-    int y[LEFT_COPIES], x[LEFT_COPIES];
-} FUNC(pixels);
-
 // Which tap, and which channel of it, this work-item copies next.
 typedef struct {
     int channel, y, x;
 } FUNC(tap);
-
-INLINED void FUNC(find_pixels)(FUNC(pixels)* pixels, const global half* input, const int first, const int count ARGS) {
-    #pragma unroll
-    for (int i = 0; i < LEFT_COPIES; ++i) {
-        const int pixel = min(first + OWN_ROW + i * ROWS_APART(DEPTH / 8), count - 1);
-        pixels->y[i] = pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y * ARG_STRIDE_Y - ARG_PAD_Y;
-        pixels->x[i] = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
-        const int picture[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y};
-        pixels->data[i] = input + INPUT0_INDEX_OF(picture)
-            + (long)pixels->y[i] * INPUT0_PITCH_Y + (long)pixels->x[i] * INPUT0_PITCH_X;
-    }
-}
 
 // Goes on to the channel at which the tap's channels from 0 on end, or behind it.
 INLINED void FUNC(enter)(FUNC(tap)* tap ARGS) {
@@ -52,7 +34,8 @@ INLINED void FUNC(enter)(FUNC(tap)* tap ARGS) {
     }
 }
 
-// Starts copying the chunk of a tap of all rows, and goes on to that of the next step.
+// Starts copying the chunk of a tap of all rows, whose data begins at their filters' corners, and goes on to that of
+// the next step.
 INLINED void FUNC(copy_pixels)(const uint to, const FUNC(pixels)* pixels, FUNC(tap)* tap, const bool aligned ARGS) {
     const int there = tap->y < FILTER_Y ? min((int)INPUT1_SIZE_2 - tap->channel, 8) : 0;
     const int y = tap->y * ARG_DILATION_Y, x = tap->x * ARG_DILATION_X;
@@ -78,6 +61,9 @@ KERNEL(convolution_mma)(const global INPUT0_TYPE* restrict input, const global I
 
     FUNC(pixels) left;
     FUNC(find_pixels)(&left, (const global half*)input, row, pixels PASS_ARGS);
+    #pragma unroll
+    for (int i = 0; i < LEFT_COPIES; ++i)
+        left.data[i] += (long)left.y[i] * INPUT0_PITCH_Y + (long)left.x[i] * INPUT0_PITCH_X;
     FUNC(tap) tap = {OWN_CHUNK * 8, 0, 0};
     FUNC(enter)(&tap PASS_ARGS);
     const bool left_aligned = IS_ALIGNED((const global half*)input + INPUT0_OFFSET, INPUT0_PITCH_0)

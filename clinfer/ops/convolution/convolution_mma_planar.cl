@@ -20,23 +20,6 @@
 
 #include "mma_pixels.h"
 
-// Where the plane of the first channel begins, and the place of the filters' corners, of this work-item's rows.
-typedef struct {
-    const global half* plane[LEFT_COPIES];
-    int y[LEFT_COPIES], x[LEFT_COPIES];
-} FUNC(pixels);
-
-INLINED void FUNC(find_pixels)(FUNC(pixels)* pixels, const global half* input, const int first, const int count ARGS) {
-    #pragma unroll
-    for (int i = 0; i < LEFT_COPIES; ++i) {
-        const int pixel = min(first + OWN_ROW + i * ROWS_APART(DEPTH / 8), count - 1);
-        pixels->y[i] = pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y * ARG_STRIDE_Y - ARG_PAD_Y;
-        pixels->x[i] = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
-        const int picture[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y};
-        pixels->plane[i] = input + INPUT0_INDEX_OF(picture);
-    }
-}
-
 // Copies 8 halves to local memory, zeros where they are not from `low` on and below `high`.
 INLINED void FUNC(copy_part)(const uint to, const global half* from, const int low, const int high) {
     const global ushort* halves = (const global ushort*)from;
@@ -57,7 +40,7 @@ INLINED void FUNC(copy_step)(const uint to, const int s, const FUNC(pixels)* pix
     #pragma unroll
     for (int i = 0; i < LEFT_COPIES; ++i) {
         const int at_y = pixels->y[i] + y, at_x = pixels->x[i] + along;
-        const global half* from = pixels->plane[i] + (long)channel * INPUT0_PITCH_1 + (long)at_y * INPUT0_PITCH_Y
+        const global half* from = pixels->data[i] + (long)channel * INPUT0_PITCH_1 + (long)at_y * INPUT0_PITCH_Y
             + at_x;
         FUNC(copy_part)(to + CHUNK_ALONG_K(OWN_ROW + i * ROWS_APART(DEPTH / 8), OWN_CHUNK), from, -at_x,
                         (uint)at_y < (uint)INPUT0_SIZE_Y ? min((int)INPUT0_SIZE_X - at_x, there) : 0);

@@ -21,3 +21,20 @@
 #include "shared/warp_groups.h"
 #endif
 #include "shared/mma_tiles.h"
+
+// Of this work-item's rows: where the data of their pictures begins, and the place of their filters' corners.
+typedef struct {
+    const global half* data[LEFT_COPIES];
+    int y[LEFT_COPIES], x[LEFT_COPIES];
+} FUNC(pixels);
+
+INLINED void FUNC(find_pixels)(FUNC(pixels)* pixels, const global half* input, const int first, const int count ARGS) {
+    #pragma unroll
+    for (int i = 0; i < LEFT_COPIES; ++i) {
+        const int pixel = min(first + OWN_ROW + i * ROWS_APART(DEPTH / 8), count - 1);
+        pixels->y[i] = pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y * ARG_STRIDE_Y - ARG_PAD_Y;
+        pixels->x[i] = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
+        const int picture[MAX_RANK] = {pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y};
+        pixels->data[i] = input + INPUT0_INDEX_OF(picture);
+    }
+}

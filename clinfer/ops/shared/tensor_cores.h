@@ -51,12 +51,7 @@ INLINED uint FUNC(pack_halves)(const float low, const float high) {
     return packed;
 }
 #define PACK_HALVES(low, high) FUNC(pack_halves)(low, high)
-
-INLINED float FUNC(of_lane)(const float value, const int exchanged) {
-    float other;
-    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(other) : "f"(value), "r"(exchanged));
-    return other;
-}
+#define OF_LANE(value, exchanged) clinfer_of_lane(value, exchanged, 0xFFFFFFFF)
 #else
 #define SHARED(p) 0
 #define COPY16(to, from, bytes) ((void)(to), (void)(from), (void)(bytes))
@@ -69,19 +64,17 @@ INLINED float FUNC(of_lane)(const float value, const int exchanged) {
 #define GROUP_BARRIER()
 #define WARP_BARRIER()
 #define PACK_HALVES(low, high) ((uint)((low) + (high)))
-INLINED float FUNC(of_lane)(const float value, const int exchanged) {
-    return value;
-}
+#define OF_LANE(value, exchanged) (value)
 #endif
 
 INLINED float FUNC(four_lanes_max)(const float value) {
-    const float two = fmax(value, FUNC(of_lane)(value, 1));
-    return fmax(two, FUNC(of_lane)(two, 2));
+    const float two = fmax(value, OF_LANE(value, 1));
+    return fmax(two, OF_LANE(two, 2));
 }
 
 INLINED float FUNC(four_lanes_sum)(const float value) {
-    const float two = value + FUNC(of_lane)(value, 1);
-    return two + FUNC(of_lane)(two, 2);
+    const float two = value + OF_LANE(value, 1);
+    return two + OF_LANE(two, 2);
 }
 
 INLINED int FUNC(chunk_at)(const int row, const int chunk, const int chunks) {

@@ -17,6 +17,8 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
 
     name = "convolution_mma"
     has_epilogue = True
+    source = "convolution_mma.cl"
+    tiles: tuple[Tile, ...] = TILES
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_tensor_cores(device)
@@ -29,7 +31,7 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         return Formats((data, weights, *(x.format for x in problem.inputs[2:])), (data,))
 
     def configs(self, problem: ConvolutionProblem) -> tuple[Tile, ...]:
-        return TILES
+        return self.tiles
 
     def supports(self, problem: ConvolutionProblem, tile: Tile) -> str | None:
         if _has_other_axes(problem):
@@ -38,22 +40,29 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
             return "a factor of the data"
         if not problem.inputs[1].is_static:
             return "the shape of the weights is dynamic"
-        if problem.groups.inputs % CHUNK:
-            return f"input channels that are no multiple of {CHUNK}"
-        return tensor_cores.refusal(problem, (0, 1), tile.local_bytes)
+        return self.misfit(problem) or tensor_cores.refusal(problem, (0, 1), tile.local_bytes)
+
+    def misfit(self, problem: ConvolutionProblem) -> str | None:
+        """What keeps the way in which steps are copied from a problem."""
+        channels = problem.groups.inputs
+        return f"input channels that are no multiple of {CHUNK}" if channels % CHUNK else None
 
     def accepts(self, problem: ConvolutionProblem, tile: Tile) -> str | None:
         return tensor_cores.misplaced(tile, ((data_view(problem.inputs[0]), 1),))
 
+    def depth(self, problem: ConvolutionProblem) -> int:
+        """The products of which a result is the sum, those with zeros that are filled up included."""
+        return problem.depth
+
     def cost(self, problem: ConvolutionProblem, tile: Tile) -> float:
-        return tile.time(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs, problem.depth, 1,
-                         problem.moved_bytes)
+        return tile.time(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs,
+                         self.depth(problem), 1, problem.moved_bytes)
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
         _, y, x = problem.filter_sizes
         constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x}
         work = tile.work(problem.batch * problem.pixels, problem.groups.outputs)
-        return Lowered((Stage("convolution_mma.cl", problem.operands(), work, constants, problem.steps,
+        return Lowered((Stage(self.source, problem.operands(), work, constants, problem.steps,
                               problem.epilogue_views(), recipe=tile.recipe),))
 
 
@@ -61,54 +70,32 @@ class WarpGroupKernel(MmaKernel):
     """The same by groups of four warps, as the architecture 9.0 has them."""
 
     name = "convolution_wgmma"
+    tiles = GROUP_TILES
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_warp_groups(device)
 
-    def configs(self, problem: ConvolutionProblem) -> tuple[Tile, ...]:
-        return GROUP_TILES
 
-
-class PlanarMmaKernel(Kernel[ConvolutionProblem, Tile]):
+class PlanarMmaKernel(MmaKernel):
     """Pictures of few channels, plane by plane, to channels last."""
 
     name = "convolution_mma_planar"
-    has_epilogue = True
-
-    def targets(self, device: Capabilities) -> str | None:
-        return tensor_cores.needs_tensor_cores(device)
+    source = "convolution_mma_planar.cl"
+    tiles = (UNALIGNED_TILE,)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         """Data and weights planar, the result channels last."""
         planar = planar_formats(problem)
         return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
 
-    def configs(self, problem: ConvolutionProblem) -> tuple[Tile, ...]:
-        return (UNALIGNED_TILE,)
+    def misfit(self, problem: ConvolutionProblem) -> str | None:
+        if problem.inputs[1].padding:
+            return "padded weights"
+        return "a dilation along x" if problem.primitive.dilations[-1] != 1 else None
 
-    def supports(self, problem: ConvolutionProblem, tile: Tile) -> str | None:
-        if _has_other_axes(problem):
-            return "groups, or three spatial axes"
-        if problem.primitive.factor_input is not None:
-            return "a factor of the data"
-        if not problem.inputs[1].is_static:
-            return "the shape of the weights is dynamic"
-        if problem.primitive.dilations[-1] != 1:
-            return "a dilation along x"
-        return tensor_cores.refusal(problem, (0, 1), tile.local_bytes)
-
-    def cost(self, problem: ConvolutionProblem, tile: Tile) -> float:
+    def depth(self, problem: ConvolutionProblem) -> int:
         _, y, x = problem.filter_sizes
-        depth = problem.groups.inputs * y * ceil(x / CHUNK) * CHUNK
-        return tile.time(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs, depth, 1,
-                         problem.moved_bytes)
-
-    def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
-        _, y, x = problem.filter_sizes
-        constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x}
-        work = tile.work(problem.batch * problem.pixels, problem.groups.outputs)
-        return Lowered((Stage("convolution_mma_planar.cl", problem.operands(), work, constants, problem.steps,
-                              problem.epilogue_views()),))
+        return problem.groups.inputs * y * ceil(x / CHUNK) * CHUNK
 
 
 def _has_other_axes(problem: ConvolutionProblem) -> bool:

@@ -13,12 +13,13 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
 
     name = "matmul_mma"
     has_epilogue = True
+    tiles: tuple[Tile, ...] = TILES
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_tensor_cores(device)
 
     def configs(self, problem: MatMulProblem) -> tuple[Tile, ...]:
-        return TILES
+        return self.tiles
 
     def supports(self, problem: MatMulProblem, tile: Tile) -> str | None:
         if not problem.left_along_k:
@@ -44,9 +45,7 @@ class WarpGroupKernel(MmaKernel):
     """The same by groups of four warps, as the architecture 9.0 has them."""
 
     name = "matmul_wgmma"
+    tiles = GROUP_TILES
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_warp_groups(device)
-
-    def configs(self, problem: MatMulProblem) -> tuple[Tile, ...]:
-        return GROUP_TILES
