@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from openvino import opset13 as op
 
 from bench.models.layers import integers, named
-from bench.models.transformer import WeightSource, seeded
+from bench.models.transformer import WeightSource, mean_square, product, seeded
 
 MASKED = np.float32(-10000)
 
@@ -40,11 +40,11 @@ class T5:
 
     def linear(self, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
         """data [..., inputs] times the transposed weights [outputs, inputs]."""
-        return op.matmul(data, self.weights(f"{name}.weight", (outputs, inputs)), False, True, name=name)
+        return product(self.weights, name, data, outputs, inputs)
 
     def normalise(self, name: str, data: ov.Node) -> ov.Node:
         """Over the root of the mean square of the last axis, times a weight for each column."""
-        mean = op.reduce_mean(op.power(data, np.float32(2)), integers([-1]), True)
+        mean = mean_square(data)
         scaled = op.multiply(data, op.divide(np.float32(1), op.sqrt(op.add(mean, np.float32(1e-6)))))
         return op.multiply(self.weights(f"{name}.LayerNorm.weight", (self.size.hidden,)), scaled)
 

@@ -30,6 +30,16 @@ def seeded(seed: int) -> WeightSource:
     return weights
 
 
+def product(weights: WeightSource, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
+    """data [..., inputs] times the transposed weights [outputs, inputs]."""
+    return op.matmul(data, weights(f"{name}.weight", (outputs, inputs)), False, True, name=name)
+
+
+def mean_square(data: ov.Node) -> ov.Node:
+    """Over the last axis, which stays."""
+    return op.reduce_mean(op.power(data, np.float32(2)), integers([-1]), True)
+
+
 @dataclass(frozen=True)
 class Names:
     """What the parts of one layer's weights are called."""
@@ -55,8 +65,8 @@ class Transformer:
 
     def linear(self, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
         """data [..., inputs] times the transposed weights [outputs, inputs], plus the bias."""
-        product = op.matmul(data, self.weights(f"{name}.weight", (outputs, inputs)), False, True, name=name)
-        return op.add(product, self.weights(f"{name}.bias", (outputs,)), name=f"{name}.add")
+        biasless = product(self.weights, name, data, outputs, inputs)
+        return op.add(biasless, self.weights(f"{name}.bias", (outputs,)), name=f"{name}.add")
 
     def normalise(self, name: str, data: ov.Node) -> ov.Node:
         """Layer normalisation over the last axis."""

@@ -19,14 +19,14 @@ from clinfer.base.trace import Trace, spell, symbols_in
 from clinfer.base.tracing import log
 from clinfer.network.function_text import CompiledTrace, compile_trace, joined, spell_launch
 from clinfer.network.node_arguments import NodeArguments, is_small
-from clinfer.network.node_planner import NodePlan, NodePlanner
+from clinfer.network.node_planner import UNPLANNABLE, NodePlan, NodePlanner
 from clinfer.network.plan import launch_of
 from clinfer.network.tracer import NodeCall, Tracer, same_at_present
 from clinfer.program.program import Program
 from clinfer.topology import attributes_of
 
-UNTRACEABLE = (ClinferError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What planning raises for symbols that cannot be planned, and for sizes that do not fit together."""
+UNTRACEABLE = (ClinferError, *UNPLANNABLE)
+"""What planning, and filling in its arguments, raises for symbols that cannot be planned."""
 MOST_TRACES = 12
 """Of one node; a node that needs more decides in too many ways to be worth it."""
 

@@ -19,6 +19,8 @@ from clinfer.kernels.selector import cheapest
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Primitive
 
+UNPLANNABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What planning raises where attributes, sizes and values do not fit together, and for symbols that it cannot take."""
 InferShapes = Callable[[Primitive, ShapeRule, tuple[StaticShape, ...], Values], "tuple[StaticShape, ...]"]
 FindLarge = Callable[[int, Problem], "tuple[Implementation, Sequence[int]]"]
 Evaluate = Callable[[Primitive, tuple[np.ndarray, ...], tuple[StaticShape, ...]], "tuple[np.ndarray, ...]"]
@@ -82,7 +84,7 @@ class NodePlanner:
             return self._plan_kernel(index, node, self._problem(node, shapes, outputs, values))
         except ClinferError as error:
             raise error if node.primitive.where in error.where else error.at(node.primitive.where) from None
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except UNPLANNABLE as error:
             raise ClinferError("this primitive cannot be planned", where=node.primitive.where, values={
                 "reason": f"{type(error).__name__}: {error}", "shapes": ", ".join(map(show, shapes)), **_shown(values)},
                 hint="its attributes contradict its inputs, or this is a defect of clinfer") from error
