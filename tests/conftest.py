@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import zlib
 from collections.abc import Iterator
 
@@ -23,6 +24,11 @@ from tests.kept_helpers import KeptHelper
 from tests.kept_kernels import trim_kernels
 from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
+
+if not FULL:
+    # PoCL compiles a kernel for work-groups of any size, and then once more for those of each kind of launch: from the
+    # same source, and for longer than all else takes on that device. Processes of the tests inherit it.
+    os.environ.setdefault("POCL_WORK_GROUP_SPECIALIZATION", "0")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,6 +16,8 @@ time that they see a shape. Not fit for large models: every tensor lives until t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -146,8 +148,26 @@ class _Step:
         ports = [port for port in self._node.inputs() if not is_constant(self._node.input_value(
             port.get_index()).get_node())]
         if shapes not in self._alone:
-            self._alone[shapes] = CpuPlugin(_one_node_model(self._node, shapes))
+            self._alone[shapes] = _first_alike(CpuPlugin(_one_node_model(self._node, shapes)))
         return self._alone[shapes]([inputs[port.get_index()] for port in ports])
+
+
+def _first_alike(plugin: CpuPlugin) -> CpuPlugin:
+    """The plugin that was made first for the same model: to compile one takes longer than to run it a hundred times."""
+    return plugin if plugin.digest is None else _first_of(_Alike(plugin.digest, plugin))
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """A plugin, equal to others of its model."""
+
+    digest: bytes
+    plugin: CpuPlugin = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def _first_of(alike: _Alike) -> CpuPlugin:
+    return alike.plugin
 
 
 def _one_node_model(node: ov.Node, shapes: Sequence[tuple[int, ...]]) -> ov.Model:
@@ -158,7 +178,8 @@ def _one_node_model(node: ov.Node, shapes: Sequence[tuple[int, ...]]) -> ov.Mode
             node.input(index).replace_source_output(parameter.output(0))
             parameters.append(parameter)
     node.validate_and_infer_types()
-    return ov.Model([ov.op.Result(port) for port in node.outputs()], parameters, "node")
+    # A copy, which may be compiled when the node has inputs of other shapes.
+    return ov.Model([ov.op.Result(port) for port in node.outputs()], parameters, "node").clone()
 
 
 class _Loop:

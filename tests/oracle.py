@@ -77,19 +77,19 @@ class CpuPlugin:
     """OpenVINO's CPU plugin at f32 on one model, which it compiles where it was not asked the same before.
 
     Without its cache of compiled operations: with it, some sequences of shapes (PP-OCR recognition at width 7, then
-    320) give wrong results in OpenVINO 2026.4.1.
+    320) give wrong results in OpenVINO 2026.4.1. `digest`: the same for models that compute the same; None: unknown.
     """
 
     def __init__(self, model: ov.Model, **properties: str) -> None:
         self._model = model
         self._properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2,
                             "CPU_RUNTIME_CACHE_CAPACITY": "0", **properties}
-        self._digest = digest_of_model(model)
+        self.digest = digest_of_model(model)
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        if self._digest is None:
+        if self.digest is None:
             return self._infer(inputs)
-        key = key_of(_machine(), self._digest, sorted(self._properties.items()), arrays=inputs)
+        key = key_of(_machine(), self.digest, sorted(self._properties.items()), arrays=inputs)
         answer = kept_answers().find(key)
         if answer is None:
             answer = self._infer(inputs)

@@ -6,15 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bench.models import llama
+from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime.device import DeviceInfo, available_devices
-from examples import own_queue, shared_queue, zero_copy_loop
+from examples import generate, own_queue, shared_queue, zero_copy_loop
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize("name", ["own_queue", "shared_queue", "zero_copy_loop"])
+@pytest.mark.parametrize("name", ["generate", "own_queue", "shared_queue", "zero_copy_loop"])
 def test_examples_run_as_programs(name: str) -> None:
     device = available_devices()[0].name
     done = subprocess.run([sys.executable, "-m", f"examples.{name}", "--device", device], cwd=ROOT, capture_output=True,
@@ -28,3 +31,24 @@ def test_examples_agree_with_the_plain_way(main: object, device: DeviceInfo,
                                            capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--device", device.name]) == 0  # type: ignore[operator]
     assert f"device {device.name}: " in capsys.readouterr().out
+
+
+def test_generated_tokens_are_those_of_openvino(device: DeviceInfo) -> None:
+    model = llama.build_stateful(llama.TINY_GROUPED)
+    decoder, choose = generate.Decoder(model, device.name), generate.sampler(0.0, 1, 0)
+    request = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    for prompt in ([5, 7, 9, 11], [250]):
+        decoder.begin()
+        request.reset_state()
+        tokens = prompt
+        for found in decoder.generate(prompt, 12, choose):
+            scores = request.infer({"tokens": np.array([tokens]), "beam_idx": np.zeros(1, np.int32)})[0][0, -1]
+            # Random weights make near ties.
+            assert scores[found] > scores.max() - 1e-3 * np.abs(scores).max()
+            tokens = [found]
+
+
+def test_samples_are_among_the_best() -> None:
+    scores = np.arange(50, dtype=np.float32)
+    drawn = {generate.sampler(1.0, 5, seed)(scores) for seed in range(200)}
+    assert drawn == {45, 46, 47, 48, 49}

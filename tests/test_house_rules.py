@@ -21,7 +21,7 @@ SHARED = "shared"
 # Who stands higher may import who stands lower; those in one row do not know each other.
 LAYERS = (
     ("base",),
-    ("runtime",),
+    ("runtime", "symbolic"),
     ("topology", "tuning"),
     ("kernels",),
     ("ops",),

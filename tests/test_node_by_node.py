@@ -1,6 +1,7 @@
 """The node-by-node oracle against others: OpenVINO's CPU plugin where it is right, NumPy where it is not."""
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from importlib import import_module
 
@@ -12,8 +13,9 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import OPERATIONS
 from clinfer.ops.operation import Case
 from tests.frontend.models import Rng, convolution_model, if_model, normal, parameter, result
+from tests.frontend.size_models import ints, made
 from tests.network.loop_models import doubling, floats, run_length, run_length_model, running_sums, scalar
-from tests.node_by_node import IN_NUMPY, NodeByNode, NodeError
+from tests.node_by_node import IN_NUMPY, NodeByNode, NodeError, _first_of
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, random_inputs
 
 ROWS = [case for op in OPERATIONS for case in import_module(f"clinfer.ops.{op.name}.cases").CASES
@@ -111,3 +113,38 @@ def test_an_error_names_the_node() -> None:
     y.set_friendly_name("square")
     with pytest.raises(NodeError, match=r"layer 'square' \(Reshape\) on \[3\], \[2\]"):
         NodeByNode(ov.Model([result(y, "y")], [x]))([np.zeros(3, np.float32)])
+
+
+def test_nodes_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of other models, too; each is given its own inputs."""
+    compiled = []
+    compile_model = ov.Core.compile_model
+
+    def counted(core: ov.Core, model: ov.Model, *arguments: object) -> ov.CompiledModel:
+        compiled.append(model)
+        return compile_model(core, model, *arguments)
+
+    monkeypatch.setattr(ov.Core, "compile_model", counted)
+    seed = secrets.randbits(32)  # Answers of an earlier run would spare the compiling.
+    print(f"random seed: {seed}")
+    rng = np.random.default_rng(seed)
+    half = int(rng.integers(2, 1000))
+    for _ in range(3):
+        x, values = parameter("x", [-1, -1]), rng.standard_normal((1, 2)).astype(np.float32)
+        wide = made("Interpolate", x, ints(2 * half), ints(1), mode="nearest", shape_calculation_mode="sizes")
+        found, = NodeByNode(ov.Model([op.result(wide)], [x], "wide"))([values])
+        np.testing.assert_array_equal(found, values.repeat(half, 1))
+    assert len(compiled) == 1
+
+
+def test_a_node_whose_answer_was_known_can_be_compiled_later() -> None:
+    """When it has computed other shapes meanwhile."""
+    x, rng = parameter("x", [-1, -1]), np.random.default_rng(secrets.randbits(32))
+    wide = made("Interpolate", x, ints(4), ints(1), mode="nearest", shape_calculation_mode="sizes")
+    model = ov.Model([op.result(wide)], [x], "wide")
+    first, other, new = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 2), (3, 2), (1, 2)))
+    NodeByNode(model)([first])
+    _first_of.cache_clear()
+    later = NodeByNode(model)
+    for values in (first, other, new):
+        np.testing.assert_array_equal(later([values])[0], values.repeat(2, 1))

@@ -52,8 +52,8 @@ def _embed(size: Size, weights: WeightSource, inputs: list[ov.Node]) -> ov.Node:
     positions = weights("embeddings.position_embeddings.weight", (size.positions, size.hidden))
     types = weights("embeddings.token_type_embeddings.weight", (2, size.hidden))
     length = op.gather(op.shape_of(inputs[0]), integers([1]), integers(0))
-    first = op.slice(positions, integers([0]), length, integers([1]), integers([0]))
-    tokens = op.add(op.gather(words, inputs[0], integers(0)), op.gather(types, inputs[2], integers(0)))
+    first = op.slice(op.constant(positions), integers([0]), length, integers([1]), integers([0]))
+    tokens = op.add(op.gather(op.constant(words), inputs[0], integers(0)), op.gather(types, inputs[2], integers(0)))
     return op.add(tokens, first, name="embeddings")
 
 

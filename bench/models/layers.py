@@ -1,6 +1,8 @@
 """Layers out of OpenVINO operations, with seeded weights, for the generated models.
 
 The structure is that of a model before optimisation: convolution, normalisation, activation, one after the other.
+Large weights are made constants here: of an array that is an operation's input OpenVINO makes a list first, ten times
+as large.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ class Layers:
         window = ([stride] * len(kernel), pad, pad, [1] * len(kernel))
         weights = self.he(shape)
         if groups == 1:
-            return op.convolution(data, weights, *window, name=name)
+            return op.convolution(data, op.constant(weights), *window, name=name)
         grouped = weights.reshape(groups, shape[0] // groups, *shape[1:])
-        return op.group_convolution(data, grouped, *window, name=name)
+        return op.group_convolution(data, op.constant(grouped), *window, name=name)
 
     def add_bias(self, name: str, data: ov.Node, channels: int, spatial: int = 2) -> ov.Node:
         """Adds one number per channel (axis 1)."""
@@ -61,7 +63,8 @@ class Layers:
 
     def linear(self, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
         """data [..., inputs] times weights [outputs, inputs] transposed, plus a bias."""
-        product = op.matmul(data, self.he((outputs, inputs)), transpose_a=False, transpose_b=True, name=name)
+        product = op.matmul(data, op.constant(self.he((outputs, inputs))), transpose_a=False, transpose_b=True,
+                            name=name)
         return op.add(product, self.uniform(-0.1, 0.1, outputs), name=f"{name}_bias")
 
 

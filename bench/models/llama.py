@@ -123,12 +123,29 @@ class Llama:
         inside = op.multiply(gate, self.linear(f"{name}.up", data, size.inside, size.hidden))
         return self.linear(f"{name}.down", inside, size.hidden, size.inside)
 
+    def decode(self, tokens: ov.Node, pasts: list[ov.Node]) -> tuple[ov.Node, list[ov.Node]]:
+        """What the last layer makes of tokens behind keys and values of each layer, and these with the tokens' own."""
+        past = op.gather(op.shape_of(pasts[0]), integers(2), integers(0))
+        cosine, sine = self.angles(tokens, past)
+        mask = _later(tokens, past)
+        table = op.constant(self.weights("embedding", (self.size.vocabulary, self.size.hidden)))
+        data: ov.Node = op.gather(table, tokens, integers(0))
+        presents: list[ov.Node] = []
+        for number in range(self.size.layers):
+            name = f"layer{number}"
+            mixed, *present = self.attend_on(name, self.normalise(f"{name}.first", data), cosine, sine,
+                                             pasts[2 * number:2 * number + 2], mask)
+            presents += present
+            data = op.add(data, mixed)
+            data = op.add(data, self.feed_forward(name, self.normalise(f"{name}.second", data)))
+        return self.normalise("last", data), presents
+
 
 def build(batch: int = -1, length: int = -1, size: Size = Size(), seed: int = 512) -> ov.Model:
     """Input `tokens` [batch, length] i64, output `scores` [batch, length, vocabulary] f32; -1 leaves a size dynamic."""
     llama = Llama(size, seeded(seed))
     tokens = named(op.parameter([batch, length], np.int64, name="tokens"), "tokens")
-    table = llama.weights("embedding", (size.vocabulary, size.hidden))
+    table = op.constant(llama.weights("embedding", (size.vocabulary, size.hidden)))
     data: ov.Node = op.gather(table, tokens, integers(0))
     cosine, sine = llama.angles(tokens)
     for number in range(size.layers):
@@ -147,21 +164,29 @@ def build_decoder(size: Size = Size(), seed: int = 512) -> ov.Model:
     pasts = [named(op.parameter([-1, size.heads // size.groups, -1, llama.depth], np.float32,
                                 name=name), name)
              for number in range(size.layers) for name in (f"past.{number}.key", f"past.{number}.value")]
-    past = op.gather(op.shape_of(pasts[0]), integers(2), integers(0))
-    cosine, sine = llama.angles(tokens, past)
-    mask = _later(tokens, past)
-    data: ov.Node = op.gather(llama.weights("embedding", (size.vocabulary, size.hidden)), tokens, integers(0))
-    presents: list[ov.Node] = []
-    for number in range(size.layers):
-        name = f"layer{number}"
-        mixed, *present = llama.attend_on(name, llama.normalise(f"{name}.first", data), cosine, sine,
-                                          pasts[2 * number:2 * number + 2], mask)
-        presents += (named(each, f"present.{number}.{kind}") for each, kind in zip(present, ("key", "value"),
-                                                                                 strict=True))
-        data = op.add(data, mixed)
-        data = op.add(data, llama.feed_forward(name, llama.normalise(f"{name}.second", data)))
-    scores = llama.linear("head", llama.normalise("last", data), size.vocabulary, size.hidden)
-    return ov.Model([named(scores, "scores"), *presents], [tokens, *pasts], "llama_decoder")
+    data, presents = llama.decode(tokens, pasts)
+    kinds = [f"present.{number}.{kind}" for number in range(size.layers) for kind in ("key", "value")]
+    scores = llama.linear("head", data, size.vocabulary, size.hidden)
+    return ov.Model([named(scores, "scores"), *map(named, presents, kinds)], [tokens, *pasts], "llama_decoder")
+
+
+def build_stateful(size: Size = Size(), seed: int = 512) -> ov.Model:
+    """Inputs `tokens` [batch, length] i64 and `beam_idx` [batch] i32; output `scores` [batch, 1, vocabulary] of the
+    last token. Keys and values are variables, as exporters write them."""
+    llama = Llama(size, seeded(seed))
+    tokens = named(op.parameter([-1, -1], np.int64, name="tokens"), "tokens")
+    beams = named(op.parameter([-1], np.int32, name="beam_idx"), "beam_idx")
+    heads = size.heads // size.groups
+    blank = op.broadcast(np.float32(0), op.concat(
+        [op.gather(op.shape_of(tokens), integers([0]), integers(0)), integers([heads, 0, llama.depth])], 0))
+    names = [f"past.{number}.{kind}" for number in range(size.layers) for kind in ("key", "value")]
+    pasts = [op.gather(op.read_value(blank, name, ov.Type.f32, ov.PartialShape([-1, heads, -1, llama.depth])),
+                       beams, integers(0)) for name in names]
+    data, kept = llama.decode(tokens, pasts)
+    last = op.slice(data, integers([-1]), integers([2**63 - 1]), integers([1]), integers([1]))
+    scores = named(llama.linear("head", last, size.vocabulary, size.hidden), "scores")
+    return ov.Model([op.result(scores)], [op.assign(node, name) for node, name in zip(kept, names, strict=True)],
+                    [tokens, beams], "llama_stateful")
 
 
 def _later(tokens: ov.Node, past: ov.Node) -> ov.Node:

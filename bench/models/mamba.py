@@ -102,7 +102,8 @@ def build(batch: int = -1, length: int = -1, size: Size = Size(), seed: int = 23
     """Input `tokens` [batch, length] i64, output `scores` [batch, length, vocabulary] f32; -1 leaves a size dynamic."""
     mamba = Mamba(size, seeded(seed))
     tokens = named(op.parameter([batch, length], np.int64, name="tokens"), "tokens")
-    data: ov.Node = op.gather(mamba.weights("embedding", (size.vocabulary, size.hidden)), tokens, integers(0))
+    table = op.constant(mamba.weights("embedding", (size.vocabulary, size.hidden)))
+    data: ov.Node = op.gather(table, tokens, integers(0))
     for number in range(size.layers):
         name = f"layer{number}"
         data = op.add(data, mamba.mix(name, mamba.normalise(name, data)))

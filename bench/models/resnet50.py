@@ -40,7 +40,7 @@ class _Builder(Layers):
     def classify(self, data: ov.Node, inputs: int, classes: int) -> ov.Node:
         """Mean over the picture, then a linear layer to logits [N, classes]."""
         pooled = op.reduce_mean(data, np.array([2, 3], np.int64), keep_dims=False, name="pool")
-        weights = self.he((classes, inputs))
+        weights = op.constant(self.he((classes, inputs)))
         scores = op.matmul(pooled, weights, transpose_a=False, transpose_b=True, name="fc")
         return op.add(scores, self.uniform(-0.1, 0.1, classes), name="logits")
 

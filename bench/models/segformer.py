@@ -49,9 +49,9 @@ class Segformer:
         window = ([stride] * 2, [pad] * 2, [pad] * 2, [1, 1])
         if groups > 1:
             weights = weights.reshape(groups, shape[0] // groups, *shape[1:])
-            made = op.group_convolution(data, weights, *window, name=name)
+            made = op.group_convolution(data, op.constant(weights), *window, name=name)
         else:
-            made = op.convolution(data, weights, *window, name=name)
+            made = op.convolution(data, op.constant(weights), *window, name=name)
         return self.layers.add_bias(name, made, shape[0])
 
     def normalise(self, name: str, words: ov.Node, channels: int) -> ov.Node:

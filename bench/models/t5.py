@@ -126,12 +126,12 @@ def build(batch: int = -1, length: int = -1, written: int = -1, size: Size = Siz
     given = named(op.parameter([batch, written], np.int64, name="decoder_tokens"), "decoder_tokens")
     table = t5.weights("embedding", (size.vocabulary, size.hidden))
     hidden = op.multiply(op.subtract(np.float32(1), op.convert(op.unsqueeze(mask, integers([1, 2])), "f32")), MASKED)
-    encoded = t5.stack("encoder", op.gather(table, tokens, integers(0)),
+    encoded = t5.stack("encoder", op.gather(op.constant(table), tokens, integers(0)),
                        op.add(t5.bias("encoder", tokens, tokens, True), hidden))
     rows = op.unsqueeze(op.range(integers(0), _length(given), integers(1), "i64"), integers(1))
     columns = op.unsqueeze(op.range(integers(0), _length(given), integers(1), "i64"), integers(0))
     later = op.multiply(op.convert(op.greater(columns, rows), "f32"), MASKED)
-    data = t5.stack("decoder", op.gather(table, given, integers(0)),
+    data = t5.stack("decoder", op.gather(op.constant(table), given, integers(0)),
                     op.add(t5.bias("decoder", given, given, False), later), encoded, hidden)
     data = op.multiply(data, np.float32(size.hidden ** -0.5))
     return ov.Model([named(t5.linear("head", data, size.vocabulary, size.hidden), "scores")], [tokens, mask, given],

@@ -32,7 +32,7 @@ def seeded(seed: int) -> WeightSource:
 
 def product(weights: WeightSource, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
     """data [..., inputs] times the transposed weights [outputs, inputs]."""
-    return op.matmul(data, weights(f"{name}.weight", (outputs, inputs)), False, True, name=name)
+    return op.matmul(data, op.constant(weights(f"{name}.weight", (outputs, inputs))), False, True, name=name)
 
 
 def mean_square(data: ov.Node) -> ov.Node:

@@ -25,7 +25,7 @@ class _Builder(Layers):
     def grow(self, name: str, data: ov.Node, outputs: int, inputs: int) -> ov.Node:
         """2x2 transposed convolution of stride 2: twice the height and width."""
         weights = self.he((inputs, outputs, 2, 2), fan_in=inputs)
-        data = op.convolution_backprop_data(data, weights, [2, 2], pads_begin=[0, 0], pads_end=[0, 0],
+        data = op.convolution_backprop_data(data, op.constant(weights), [2, 2], pads_begin=[0, 0], pads_end=[0, 0],
                                             dilations=[1, 1], name=name)
         return self.add_bias(name, data, outputs)
 

@@ -22,12 +22,13 @@ def build(batch: int = -1, size: int = 224, layers: int = 12, hidden: int = 768,
     encoder = Transformer(weights, hidden, heads, epsilon=1e-6)
     image = image_input(batch, size, size)
     steps, none = [PATCH, PATCH], [0, 0]
-    patches = op.convolution(image, weights("patches.weight", (hidden, 3, PATCH, PATCH)), steps, none, none, [1, 1])
+    filters = op.constant(weights("patches.weight", (hidden, 3, PATCH, PATCH)))
+    patches = op.convolution(image, filters, steps, none, none, [1, 1])
     patches = op.add(patches, weights("patches.bias", (1, hidden, 1, 1)), name="patches")
     tokens = op.transpose(op.reshape(patches, integers([0, hidden, -1]), True), integers([0, 2, 1]))
     first = op.broadcast(weights("class_embedding", (1, 1, hidden)), _class_shape(image, hidden))
     data = op.concat([first, tokens], 1, name="tokens")
-    data = op.add(data, weights("position_embedding", (1, (size // PATCH) ** 2 + 1, hidden)))
+    data = op.add(data, op.constant(weights("position_embedding", (1, (size // PATCH) ** 2 + 1, hidden))))
     for number in range(layers):
         data = encoder.layer_norm_before(block_names(f"block{number}"), data, 4 * hidden)
     chosen = op.gather(encoder.normalise("LayerNorm", data), integers(0), integers(1))

@@ -25,7 +25,7 @@ def build(batch: int = -1, frames: int = 3000, layers: int = 4, hidden: int = 38
     data = op.transpose(_convolve(weights, "conv2", data, (hidden, hidden, 3), 2), integers([0, 2, 1]))
     length = op.gather(op.shape_of(data), integers([1]), integers(0))
     table = weights("position_embedding", (positions, hidden))
-    data = op.add(data, op.slice(table, integers([0]), length, integers([1]), integers([0])))
+    data = op.add(data, op.slice(op.constant(table), integers([0]), length, integers([1]), integers([0])))
     for number in range(layers):
         data = encoder.layer_norm_before(block_names(f"block{number}"), data, 4 * hidden)
     return ov.Model([named(encoder.normalise("LayerNorm", data), "states")], [spectrogram], "whisper_encoder")
@@ -33,5 +33,5 @@ def build(batch: int = -1, frames: int = 3000, layers: int = 4, hidden: int = 38
 
 def _convolve(weights: WeightSource, name: str, data: ov.Node, shape: tuple[int, int, int], stride: int) -> ov.Node:
     """1-D convolution of kernel 3, padded by 1, with bias and GELU."""
-    data = op.convolution(data, weights(f"{name}.weight", shape), [stride], [1], [1], [1], name=name)
+    data = op.convolution(data, op.constant(weights(f"{name}.weight", shape)), [stride], [1], [1], [1], name=name)
     return op.gelu(op.add(data, weights(f"{name}.bias", (1, shape[0], 1))), "erf")

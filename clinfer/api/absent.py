@@ -22,5 +22,4 @@ class Absent:
         raise AbsentError(f"clinfer has no {self.what}", where=owner.__name__, hint=self.instead)
 
 
-NO_STATES = Absent("variable states", "give the model its states as inputs and outputs")
 NO_PLUGINS = Absent("plugins", "available_devices lists the OpenCL devices; one is closed when nobody uses it any more")

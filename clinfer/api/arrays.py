@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import Shape, StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, shape_of, static_shape_of
+from clinfer.frontend.host_tensors import string_values
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.remote.tensors import RemoteTensor
 
@@ -73,10 +74,24 @@ class HostData:
         return element_type.decode(units, math.prod(self.shape)).reshape(self.shape)
 
 
+class GivenInput(Protocol):
+    """What tells of an input that has contents."""
+
+    declared: Declared
+
+    @property
+    def given_shape(self) -> StaticShape | None:
+        """The shape of the present contents; None without any."""
+
+    @property
+    def shape(self) -> StaticShape:
+        """The shape of contents that were checked."""
+
+
 def by_key(inputs: Any, ports: Ports) -> Mapping[PortKey | None, Any]:
     """The inputs of an inference, in any form that users give them, by key; None stands for the only input.
 
-    A list of plain numbers (at most two lists deep) given to a model with one input is that input's value,
+    A list of plain numbers or texts (at most two lists deep) given to a model with one input is that input's value,
     any other list or tuple holds one value per input.
     """
     if inputs is None:
@@ -88,29 +103,29 @@ def by_key(inputs: Any, ports: Ports) -> Mapping[PortKey | None, Any]:
             raise WrongTypeError("None names no input", where="infer request",
                                  values={"inputs": describe_all(ports.inputs)})
         return inputs
-    if isinstance(inputs, list) and len(ports.inputs) == 1 and _holds_numbers(inputs):
+    if isinstance(inputs, list) and len(ports.inputs) == 1 and _holds_elements(inputs):
         return {0: inputs}
     if isinstance(inputs, list | tuple):
         if len(inputs) > len(ports.inputs):
             raise ClinferError("more inputs were given than the model has", where="infer request",
                                values={"given": len(inputs), "inputs": describe_all(ports.inputs)})
         return dict(enumerate(inputs))
-    if not isinstance(inputs, ov.Tensor | RemoteTensor) and not _is_array_like(inputs):
+    if not isinstance(inputs, ov.Tensor | RemoteTensor | str | bytes) and not _is_array_like(inputs):
         raise WrongTypeError("inputs cannot be made from what was given", where="infer request",
                              values={"given": type(inputs).__name__, "inputs": describe_all(ports.inputs)},
                              hint="give an array, a tensor, a list of these, or a dictionary by index, name or port")
     return {None: inputs}
 
 
-def _holds_numbers(values: list[Any]) -> bool:
+def _holds_elements(values: list[Any]) -> bool:
     flat = [v for value in values for v in (value if isinstance(value, list) else [value])]
-    return all(isinstance(v, int | float) for v in flat)
+    return all(isinstance(v, int | float) for v in flat) or all(isinstance(v, str | bytes) for v in flat)
 
 
 def from_tensor(tensor: ov.Tensor, declared: Declared) -> HostData:
     """The contents of a host tensor, which must have the declared type and an admitted shape."""
     check_tensor_type(tensor, declared)
-    units = tensor.data
+    units = string_values(tensor) if declared.element_type.is_string else tensor.data
     shape = tensor_shape(tensor, declared)
     declared.check_shape(shape)
     return HostData(units, shape, is_private=False)
@@ -118,7 +133,8 @@ def from_tensor(tensor: ov.Tensor, declared: Declared) -> HostData:
 
 def tensor_shape(tensor: ov.Tensor, declared: Declared) -> StaticShape:
     """The shape of a host tensor of the declared type, by the quickest way."""
-    return static_shape_of(tensor.shape) if declared.element_type.is_packed else tensor.data.shape
+    kind = declared.element_type
+    return static_shape_of(tensor.shape) if kind.is_packed or kind.is_string else tensor.data.shape
 
 
 def check_unchanged(tensor: ov.Tensor, used: np.ndarray, declared: Declared) -> None:
@@ -131,8 +147,9 @@ def check_unchanged(tensor: ov.Tensor, used: np.ndarray, declared: Declared) -> 
 
 
 def logical_values(tensor: ov.Tensor, declared: Declared) -> np.ndarray:
-    """The values of a host tensor of the declared type, unpacked."""
-    return HostData(tensor.data, tensor_shape(tensor, declared), False).logical(declared.element_type)
+    """The values of a host tensor of the declared type, unpacked; strings as an array of NumPy's kind S."""
+    units = string_values(tensor) if declared.element_type.is_string else tensor.data
+    return HostData(units, tensor_shape(tensor, declared), False).logical(declared.element_type)
 
 
 def check_tensor_type(tensor: ov.Tensor, declared: Declared) -> None:
@@ -155,6 +172,8 @@ def from_value(value: Any, declared: Declared) -> HostData:
     """
     if isinstance(value, ov.Tensor):
         return from_tensor(value, declared)
+    if declared.element_type.is_string:
+        return _from_strings(value, declared)
     array = _as_array(value, declared)
     if array.ndim == 0 and declared.shape and admits(declared.shape, (1,) * len(declared.shape)):
         array = array.reshape((1,) * len(declared.shape))
@@ -167,6 +186,23 @@ def from_value(value: Any, declared: Declared) -> HostData:
     else:
         units = kind.encode(array.astype(kind.numpy).reshape(-1))
     return HostData(units, array.shape, is_private=isinstance(value, _PLAIN) or not np.may_share_memory(units, array))
+
+
+def _from_strings(value: Any, declared: Declared) -> HostData:
+    """The contents of a text, bytes, or an array or list of either."""
+    array = np.asarray(value)
+    if array.dtype.kind == "U" or (array.size == 0 and array.dtype.kind == "f" and isinstance(value, list | tuple)):
+        array = np.char.encode(array.astype("U"), "utf-8")
+    elif array.dtype.kind != "S":
+        raise WrongTypeError(f"{declared.label} cannot be made from what was given", where="infer request",
+                             values={"given": f"{type(value).__name__} of {array.dtype}",
+                                     "expected": describe(declared.port)},
+                             hint="give a text, a list of texts, an array of NumPy's kinds U or S, or an "
+                                  "openvino.Tensor of strings")
+    if array.ndim == 0 and declared.shape and admits(declared.shape, (1,) * len(declared.shape)):
+        array = array.reshape((1,) * len(declared.shape))
+    declared.check_shape(array.shape)
+    return HostData(np.array(array), array.shape, is_private=True)
 
 
 def _is_plain(element_type: ElementType) -> bool:

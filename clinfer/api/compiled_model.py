@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from clinfer.api.absent import NO_STATES
 from clinfer.api.arguments import only
+from clinfer.api.arrays import GivenInput
 from clinfer.api.config import CompileConfig, pairs_of
 from clinfer.api.handles import Handle
 from clinfer.api.infer_request import InferRequest
-from clinfer.api.input_slot import InputSlot
 from clinfer.api.ports import ConstOutput, PortKey, Ports, describe_all, port_name
 from clinfer.api.results import Results
 from clinfer.api.runtime_model import runtime_model
 from clinfer.api.saved_model import ModelParts, save_model_parts, write_blob
 from clinfer.api.stream_pool import StreamPool
+from clinfer.api.variable_state import VariableState
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
@@ -31,6 +31,7 @@ from clinfer.program.program import Program
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
+from clinfer.topology import State
 
 
 class CompiledModel(metaclass=Handle):
@@ -39,8 +40,6 @@ class CompiledModel(metaclass=Handle):
 
     `loaded_from_cache`: whether a blob of CACHE_DIR spared the compilation.
     """
-
-    query_state = reset_state = NO_STATES
 
     def __init__(self, parts: ModelParts, context: RemoteContext, loaded_from_cache: bool = False) -> None:
         self._set_up(parts.name, context, parts.ports, parts.config)
@@ -93,11 +92,16 @@ class CompiledModel(metaclass=Handle):
         return frozenset(i for i, name in enumerate(self.parts.input_names) if declared[name].is_surface)
 
     @property
+    def states(self) -> tuple[State, ...]:
+        """The variables that each request keeps."""
+        return self.parts.program.states
+
+    @property
     def pool(self) -> StreamPool:
         """The streams that run it."""
         return self._pool
 
-    def for_inputs(self, inputs: Sequence[InputSlot]) -> CompiledModel:
+    def for_inputs(self, inputs: Sequence[GivenInput]) -> CompiledModel:
         """The model that runs prepared inputs: this one, unless their ranks decide which."""
         return self
 
@@ -134,11 +138,22 @@ class CompiledModel(metaclass=Handle):
     def __call__(self, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *,
                  decode_strings: bool = True) -> Results:
         """Run in the request that belongs to this model, one call at a time; see InferRequest.infer."""
+        return self._own_request().infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+
+    def query_state(self) -> list[VariableState]:
+        """The variable states of the request that belongs to this model; see InferRequest.query_state."""
+        return self._own_request().query_state()
+
+    def reset_state(self) -> None:
+        """Reset the variable states of the request that belongs to this model."""
+        self._own_request().reset_state()
+
+    def _own_request(self) -> InferRequest:
         if self._infer_request is None:
             # A cycle would keep device memory until the garbage collector runs.
             own: Any = weakref.proxy(self)
             self._infer_request = InferRequest(own)
-        return self._infer_request.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+        return self._infer_request
 
     # -- keeping it -----------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class CompileConfig:
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
     `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
-    `BuildOptions`.
+    `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels.
     `without_effect`: what was set of the properties that change nothing here.
     """
 
@@ -61,6 +61,7 @@ class CompileConfig:
     preallocation_iterations: int = AHEAD.iterations
     preallocation_ratio: float = AHEAD.ratio
     execution_order: ExecutionOrder = "in_order"
+    host_fallback: bool = True
     without_effect: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -104,6 +105,7 @@ class CompileConfig:
             "preallocation_iterations": self.preallocation_iterations,
             "preallocation_ratio": self.preallocation_ratio,
             "execution_order": self.execution_order,
+            "host_fallback": self.host_fallback,
             **{name: self.without_effect.get(name, default) for name, (default, _) in WITHOUT_EFFECT.items()},
         }
 
@@ -154,6 +156,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "preallocation_iterations": ("preallocation_iterations", read_count),
     "preallocation_ratio": ("preallocation_ratio", read_ratio),
     "execution_order": ("execution_order", read_order),
+    "host_fallback": ("host_fallback", read_switch),
 }
 
 SETTABLE = (*_READERS, *WITHOUT_EFFECT)

@@ -12,25 +12,19 @@ from typing import Any
 from clinfer.api.absent import NO_PLUGINS
 from clinfer.api.arguments import only
 from clinfer.api.compiled_model import CompiledModel
+from clinfer.api.compiling import compile_parts, compile_read_model, keeps_blobs
 from clinfer.api.config import SETTABLE, CompileConfig
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
 from clinfer.api.device_properties import properties_of
 from clinfer.api.model_cache import ModelCache, identify_files
-from clinfer.api.open_ranks import OpenRankModel, check_ranks_follow, is_open
-from clinfer.api.ports import Ports
+from clinfer.api.open_ranks import OpenRankModel
 from clinfer.api.query import supported_layers
-from clinfer.api.saved_model import ModelParts, blob_contents, check_imported, load_model_parts
-from clinfer.base import knobs
+from clinfer.api.saved_model import blob_contents, check_imported, load_model_parts
 from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
 from clinfer.frontend.conversions import reason_of
+from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.frontend.reader import to_topology
 from clinfer.frontend.reading import OpenVinoCore, read_model
-from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.frontend.transformations import prepare
-from clinfer.network.compile import compile_topology
-from clinfer.network.trace_ahead import trace_ahead
-from clinfer.program.options import BuildOptions
 from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.remote.described_contexts import make_context
 from clinfer.runtime.device import DeviceInfo, available_devices
@@ -133,12 +127,13 @@ class Core:
             # What extensions make of a file, the file does not tell.
             source = None if self._is_extended else identify_files(model, weights)
             if source is not None and keeps_blobs(settings):
-                parts, is_cached = ModelCache(engine, settings).load_or_compile(
-                    source, None, lambda: compile_parts(engine, read(), settings))
+                parts, is_cached = ModelCache(engine, settings, self._reader).load_or_compile(
+                    source, None, lambda: compile_parts(engine, read(), settings, self._reader))
                 return CompiledModel(parts, context, is_cached)
-            return compile_read_model(context, settings, read())
+            return compile_read_model(context, settings, self._reader, read())
         except OpenRankError:
-            return OpenRankModel(read(), context, settings, partial(compile_read_model, context, settings))
+            return OpenRankModel(read(), context, settings,
+                                 partial(compile_read_model, context, settings, self._reader))
 
     def _where_to_run(self, where: str | RemoteContext, config: dict[str, Any]) -> tuple[RemoteContext, CompileConfig]:
         """The context of a device's name, or the one that is given, and the settings that hold there."""
@@ -162,7 +157,8 @@ class Core:
         context, settings = self._where_to_run(device_name, config or {})
         own, encryption = settings_for(context.engine.device, config or {}), settings.encryption
         content = blob_contents(model_stream)
-        parts = load_model_parts(content if encryption is None else encryption.decrypted(content), context.engine)
+        parts = load_model_parts(content if encryption is None else encryption.decrypted(content), context.engine,
+                                 self._reader)
         check_imported(parts.config, CompileConfig().updated(own))
         parts = replace(parts, config=replace(parts.config, encryption=encryption).updated(own))
         check_queue(context, parts.config)
@@ -170,13 +166,16 @@ class Core:
 
     def query_model(self, model: ov.Model, device_name: str = "AUTO",
                     config: dict[str, Any] | None = None) -> dict[str, str]:
-        """The layers of a model that a device can run, each with the device's name; see `query.supported_layers`."""
+        """The layers of a model that run, each with the device's name, or with "HOST" where OpenVINO computes it on the
+        host; see `query.supported_layers`."""
         device = choose_device(device_name)
         settings = self._config_of(device).updated(settings_for(device, config or {}))
         engine = self._open(device, settings)
         precision = settings.wanted_precision or natural_precision(engine)
         name = device_name if is_meant(device_name, device) else device.name
-        return dict.fromkeys(supported_layers(engine, model, precision), name)
+        host = HostOperations(self._reader) if settings.host_fallback else None
+        return {layer: "HOST" if by_host else name
+                for layer, by_host in supported_layers(engine, model, precision, host).items()}
 
     def engine(self, device_name: str) -> Engine:
         """The opened device of a name; opened at the first call."""
@@ -309,22 +308,6 @@ class Core:
         return f"<Core: {', '.join(self.available_devices) or 'no device'}>"
 
 
-def keeps_blobs(config: CompileConfig) -> bool:
-    """Whether compiled models go to a cache."""
-    return bool(config.cache_dir) and knobs.cache_enabled()
-
-
-def compile_read_model(context: RemoteContext, config: CompileConfig, model: ov.Model) -> CompiledModel:
-    """Compile a model in memory for a context, or take it from the cache."""
-    engine = context.engine
-    blobs = ModelCache(engine, config) if keeps_blobs(config) else None
-    source = blobs.identify(model) if blobs else None
-    if blobs is None or source is None:
-        return CompiledModel(compile_parts(engine, model, config), context)
-    parts, is_cached = blobs.load_or_compile(source, model, lambda: compile_parts(engine, model, config))
-    return CompiledModel(parts, context, is_cached)
-
-
 def check_queue(context: RemoteContext, config: CompileConfig) -> None:
     """Raise if the user's queue, in which a model is to run, cannot do what its settings ask for."""
     if context.queue is None:
@@ -336,27 +319,6 @@ def check_queue(context: RemoteContext, config: CompileConfig) -> None:
     if config.profiling and not context.queue_profiles:
         raise ClinferError("the user's queue measures no times", where="configuration", values={"PERF_COUNT": True},
                            hint="make the queue with PROFILING_ENABLE, or leave PERF_COUNT off")
-
-
-def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig) -> ModelParts:
-    """Compile a model for an opened device; `config.precision` is decided.
-
-    Errors: ClinferError; OpenRankError if ranks do not follow from what the model declares, but would from shapes.
-    """
-    if is_open(model):
-        raise OpenRankError("ranks of the model's inputs are open", where=f"model {model.friendly_name!r}")
-    try:
-        source = to_topology(prepare(model, config.precision))
-        program = compile_topology(engine, source.topology, OpenVinoShapeInference(),
-                                   BuildOptions(force_implementations=config.force_implementations,
-                                                execution_order=config.execution_order))
-    except OpenRankError:
-        check_ranks_follow(engine, model, config.precision)
-        raise
-    if knobs.traces_enabled():
-        trace_ahead(program, OpenVinoShapeInference())
-    return ModelParts(model.friendly_name, program, Ports.of(model), tuple(source.inputs), tuple(source.outputs),
-                      config)
 
 
 def natural_precision(engine: Engine) -> str:

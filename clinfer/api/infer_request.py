@@ -3,21 +3,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import wait as wait_for_any
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clinfer.api.absent import NO_STATES
 from clinfer.api.arguments import check_callback, seconds
 from clinfer.api.flight import Flight, Flights
 from clinfer.api.handles import Handle
+from clinfer.api.host_slots import HostOutputSlot
 from clinfer.api.ports import ConstOutput, describe_all
 from clinfer.api.profiling import profiling_info
 from clinfer.api.request_execution import RequestExecution
 from clinfer.api.results import Results
+from clinfer.api.variable_state import VariableState
 from clinfer.base.errors import ClinferError
 from clinfer.base.turns import Token, Turn
 from clinfer.frontend.openvino_import import openvino as ov
@@ -48,8 +49,6 @@ class InferRequest(RequestExecution, metaclass=Handle):
     `on_finish(request, error)` is called after every background run and its callback, in the thread that ends it.
     """
 
-    query_state = reset_state = NO_STATES
-
     def __init__(self, compiled_model: CompiledModel,
                  on_finish: Callable[[InferRequest, BaseException | None], None] | None = None) -> None:
         super().__init__(compiled_model)
@@ -74,6 +73,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
 
         `share_inputs`: an array of the right type stays the input, so that later changes to it count.
         `share_outputs`: the next inference overwrites the results if it has results of the same shape.
+        `decode_strings`: results that are strings are arrays of NumPy's kind U, else S. They are always copies.
         """
         start, token = time.perf_counter(), Token()
         try:
@@ -82,7 +82,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
             self._give(inputs, share_inputs, keep=False)
             self._was_started = True
             self._execute(start)
-            return self._collect(share_outputs)
+            return self._collect(share_outputs, decode_strings)
         finally:
             token.is_over = True
 
@@ -98,14 +98,14 @@ class InferRequest(RequestExecution, metaclass=Handle):
         try:
             self._begin(token)
             self._give(inputs, share_inputs, keep=True)
-            for slot in self._inputs:
-                slot.prepare()
             if userdata is not None:
                 self._userdata = userdata
             self._was_started = True
             if self._compiled.shares_queue:
                 self._start_in_queue(token, run, start)
             else:
+                for slot in self._inputs:
+                    slot.prepare()
                 self._run, self._queued = run, (token, run)
                 self._compiled.executor.submit(self._run_in_background, token, run,
                                                partial(self._execute, start))
@@ -258,6 +258,29 @@ class InferRequest(RequestExecution, metaclass=Handle):
 
     # -- what it tells --------------------------------------------------------------------------
 
+    def query_state(self) -> list[VariableState]:
+        """The variable states of this request, in the model's order."""
+        self._check_idle()
+        return [VariableState(self, self._states, declared) for declared in self._states.declared]
+
+    def reset_state(self) -> None:
+        """Let every variable state have its first value at the next inference."""
+        self._check_idle()
+        self._states.reset()
+
+    @contextmanager
+    def idle_stream(self) -> Iterator[Stream]:
+        """A stream for transfers, while this request runs nothing; raises while it runs."""
+        own, lent, pool = Token(is_brief=True), Token(), self._compiled.pool
+        try:
+            while not self._turn.take(own):
+                self._wait_for_turn()
+            self._end_flight()
+            yield pool.take(lent).stream
+        finally:
+            own.is_over = lent.is_over = True
+            pool.tell()
+
     @property
     def userdata(self) -> Any:
         """What was last given to `set_callback` or `start_async` beside it."""
@@ -326,8 +349,9 @@ class InferRequest(RequestExecution, metaclass=Handle):
 
     # -- helpers --------------------------------------------------------------------------------
 
-    def _collect(self, share: bool) -> Results:
-        return Results(self._ports, [output.result(share) for output in self._outputs])
+    def _collect(self, share: bool, decode_strings: bool = True) -> Results:
+        return Results(self._ports, [output.decoded() if decode_strings and isinstance(output, HostOutputSlot)
+                                     else output.result(share) for output in self._outputs])
 
     def _begin(self, token: Token) -> None:
         """Take the request for an inference; raises while another one runs."""

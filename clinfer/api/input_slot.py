@@ -8,6 +8,7 @@ import numpy as np
 
 from clinfer.api.arrays import (
     Declared,
+    GivenInput,
     HostData,
     check_tensor_type,
     check_unchanged,
@@ -30,8 +31,8 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
 _KEPT_BYTES = 4096
-"""Inputs up to this size keep a host copy, which spares a read where the host needs their values. Nothing else
-refers to the caller's arrays once an inference is over."""
+"""Inputs up to this size keep a host copy, which spares a read where the host needs their values; so do all that it
+computes with. Nothing else refers to the caller's arrays once an inference is over."""
 
 
 class InputSlot:
@@ -205,7 +206,7 @@ class InputSlot:
             self._memory, self._value = self._fit(batch.shape), None
             batch.gather(stream, self._memory)
         if data is not None:
-            is_kept = data.units.nbytes <= _KEPT_BYTES
+            is_kept = data.units.nbytes <= _KEPT_BYTES or name in network.program.called_inputs
             self._value = data.logical(self.declared.element_type).copy() if is_kept else None
             shared = None if self._tensor is None else self._place.memory(data.units)
             if shared is not None and not (written and overlaps(span_of(data.units), written)):
@@ -267,7 +268,7 @@ class InputSlot:
         return self._engine.allocate_memory(layout, what=self.declared.label)
 
 
-def describe_given(slots: Iterable[InputSlot]) -> str:
+def describe_given(slots: Iterable[GivenInput]) -> str:
     """The inputs that have contents, with their shapes, as errors tell them."""
     return ", ".join(f"{port_name(slot.declared.port)!r} {slot.declared.element_type}{show(shape)}"
                      for slot in slots if (shape := slot.given_shape) is not None)

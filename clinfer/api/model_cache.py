@@ -51,10 +51,12 @@ class ModelSource:
 
 
 class ModelCache:
-    """The blobs of one folder for one device and configuration; a folder that is not to be trusted has none."""
+    """The blobs of one folder for one device and configuration; a folder that is not to be trusted has none. `core`
+    knows the extensions that models use."""
 
-    def __init__(self, engine: Engine, config: CompileConfig) -> None:
+    def __init__(self, engine: Engine, config: CompileConfig, core: ov.Core) -> None:
         self._engine = engine
+        self._core = core
         self._config = config
         self._folder = TrustedFolder(Path(config.cache_dir))
         try:
@@ -115,7 +117,7 @@ class ModelCache:
         try:
             encryption = self._config.encryption
             opened = content if encryption is None else encryption.decrypted(content)
-            return load_model_parts(opened, self._engine, source.state)
+            return load_model_parts(opened, self._engine, self._core, source.state)
         except ClinferError as error:
             log(1, f"the blob {self._folder.path / name} is made anew: {error}")
             return None

@@ -8,24 +8,25 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from clinfer.api.arrays import GivenInput
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import CompileConfig
-from clinfer.api.input_slot import InputSlot
 from clinfer.api.ports import Ports, describe_all
 from clinfer.api.saved_model import ModelParts
 from clinfer.api.stream_pool import StreamPool
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError, OpenRankError
+from clinfer.base.errors import ClinferError, OpenRankError, UnsupportedError
 from clinfer.base.shape import ANY, Dim, Shape, Size, StaticShape, show
 from clinfer.frontend.conversions import OPENVINO_ERRORS, element_type_of, partial_shape_of, reason_of, shape_of
+from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.frontend.transformations import prepare
+from clinfer.frontend.states import has_states, read_source
 from clinfer.network.compile import refusals
 from clinfer.network.profiling import NodeProfile
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
+from clinfer.topology import State
 
 MODELS_KEPT = 16
 """How many compiled forms of a model are kept, least recently used out first."""
@@ -88,6 +89,10 @@ class OpenRankModel(CompiledModel):
     def __init__(self, model: ov.Model, context: RemoteContext, config: CompileConfig,
                  compile_model: Callable[[ov.Model], CompiledModel]) -> None:
         self._set_up(model.get_friendly_name(), context, Ports.of(model), config)
+        if has_states(model):
+            raise UnsupportedError("a model with variable states whose ranks are open is not supported",
+                                   where=self._where, values={"inputs": describe_all(self.ports.inputs)},
+                                   hint="give the inputs ranks with model.reshape")
         self._model = model.clone()
         self._compile_model = compile_model
         self._declared = [(shape_of(port.get_partial_shape()),
@@ -103,7 +108,12 @@ class OpenRankModel(CompiledModel):
         """None: images have four axes."""
         return frozenset()
 
-    def for_inputs(self, inputs: Sequence[InputSlot]) -> CompiledModel:
+    @property
+    def states(self) -> tuple[State, ...]:
+        """None: how they are stored is decided when the model is compiled."""
+        return ()
+
+    def for_inputs(self, inputs: Sequence[GivenInput]) -> CompiledModel:
         """The form for prepared inputs, compiled now if there is none yet."""
         shapes = tuple(slot.shape for slot in inputs)
         while True:
@@ -204,8 +214,9 @@ def is_open(model: ov.Model) -> bool:
     return any(port.get_partial_shape().rank.is_dynamic for port in model.inputs)
 
 
-def check_ranks_follow(engine: Engine, model: ov.Model, precision: str) -> None:
-    """Raise ClinferError where tensors of a model, whose inputs have ranks, would have none for any shapes.
+def check_ranks_follow(engine: Engine, model: ov.Model, precision: str, host: HostOperations | None) -> None:
+    """Raise ClinferError where tensors of a model, whose inputs have ranks, would have none for any shapes. `host`: see
+    `to_topology`.
 
     It is tried with one set of shapes: open vectors of integers of one element, and all other open sizes 2, or the
     least that they may be.
@@ -213,7 +224,7 @@ def check_ranks_follow(engine: Engine, model: ov.Model, precision: str) -> None:
     sample = model.clone()
     try:
         sample.reshape({number: partial_shape_of(_sample(port)) for number, port in enumerate(model.inputs)})
-        topology = to_topology(prepare(sample, precision)).topology
+        topology = read_source(sample, precision, host).topology
     except (ClinferError, RuntimeError):
         return
     refused = refusals(engine, [("", topology)], OpenVinoShapeInference()).get("")

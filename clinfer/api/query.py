@@ -2,19 +2,22 @@
 from __future__ import annotations
 
 from clinfer.api.open_ranks import is_open
-from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
-from clinfer.frontend.conversions import element_type_of, layer_of
+from clinfer.base.errors import OpenRankError, WrongTypeError
+from clinfer.frontend.conversions import is_held
+from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.layers import trace_layers
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import single_layers
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.frontend.states import separate_states
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import refusals
 from clinfer.runtime.engine import Engine
 
 
-def supported_layers(engine: Engine, model: ov.Model, precision: str) -> list[str]:
-    """The names of the layers that run, in the model's order: nothing is built.
+def supported_layers(engine: Engine, model: ov.Model, precision: str,
+                     host: HostOperations | None = None) -> dict[str, bool]:
+    """The names of the layers that run, in the model's order, each with whether `host` runs it: nothing is built.
 
     Each operation of the transformed model is tried alone: its converter, its shapes and types, its kernels.
     What was fused into it shares its fate; what folds away or is not needed is supported. Parameters and
@@ -24,27 +27,27 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str) -> list[st
     if not isinstance(model, ov.Model):
         raise WrongTypeError("query_model needs an openvino.Model", where="core",
                              values={"given": type(model).__name__}, hint="read the file with read_model first")
-    prepared = prepare(model, precision)
-    refused = refusals(engine, single_layers(prepared), OpenVinoShapeInference())
-    if is_open(model):
-        refused = {name: error for name, error in refused.items() if not isinstance(error, OpenRankError)}
-    traced = {layer.name: layer.into not in refused for layer in trace_layers(model, prepared)}
+    prepared = prepare(separate_states(model).model, precision)
+    refused = _refused(engine, model, prepared, None)
+    by_host: set[str] = set()
+    if refused and host is not None:
+        by_host = refused - _refused(engine, model, prepared, host.including(tuple(refused)))
+    traced = {layer.name: layer.into not in refused - by_host for layer in trace_layers(model, prepared)}
+    on_host = {layer.name for layer in trace_layers(model, prepared) if layer.into in by_host}
     nodes = model.get_ordered_ops()
     for node in nodes:
         if node.get_type_name() in ("Parameter", "Constant"):
-            traced[node.get_friendly_name()] = _is_held(node) and _is_read(node, traced)
+            traced[node.get_friendly_name()] = is_held(node.get_output_element_type(0)) and _is_read(node, traced)
         elif node.get_type_name() == "Result":
             traced[node.get_friendly_name()] = traced[node.input_value(0).get_node().get_friendly_name()]
-    return [node.get_friendly_name() for node in nodes if traced[node.get_friendly_name()]]
+    names = (node.get_friendly_name() for node in nodes)
+    return {name: name in on_host for name in names if traced[name]}
 
 
-def _is_held(node: ov.Node) -> bool:
-    """Whether clinfer has tensors of the type of a Parameter or Constant."""
-    try:
-        element_type_of(node.get_output_element_type(0), layer_of(node))
-    except ClinferError:
-        return False
-    return True
+def _refused(engine: Engine, model: ov.Model, prepared: ov.Model, host: HostOperations | None) -> set[str]:
+    """The layers of the transformed model that cannot be built."""
+    found = refusals(engine, single_layers(prepared, host=host), OpenVinoShapeInference())
+    return {name for name, error in found.items() if not (is_open(model) and isinstance(error, OpenRankError))}
 
 
 def _is_read(node: ov.Node, supported: dict[str, bool]) -> bool:

@@ -46,13 +46,14 @@ def check_remote_output(tensor: RemoteTensor, declared: Declared, engine: Engine
 
 def _check_surface(tensor: RemoteTensor, declared: Declared) -> None:
     """Raise unless images meet surfaces, and what is no image the rest."""
-    values = {"expected": describe(declared.port), "given": str(tensor)}
-    if tensor.is_image and not declared.is_surface:
-        raise ClinferError(f"{declared.label} is no surface, and was given an image", where=WHERE, values=values,
-                           hint="give a buffer, or say set_memory_type('GPU_SURFACE') of PrePostProcessor")
-    if declared.is_surface and not tensor.is_image:
-        raise ClinferError(f"{declared.label} is a surface, and was given no image", where=WHERE, values=values,
-                           hint="give images, or leave set_memory_type out")
+    if tensor.is_image == declared.is_surface:
+        return
+    is_what, given, hint = (("is a surface", "no image", "give images, or leave set_memory_type out")
+                            if declared.is_surface else
+                            ("is no surface", "an image",
+                             "give a buffer, or say set_memory_type('GPU_SURFACE') of PrePostProcessor"))
+    raise ClinferError(f"{declared.label} {is_what}, and was given {given}", where=WHERE, values={
+        "expected": describe(declared.port), "given": str(tensor)}, hint=hint)
 
 
 def _check_context(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:

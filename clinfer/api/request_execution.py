@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from clinfer.api.host_slots import HostOutputSlot
 from clinfer.api.input_slot import describe_given
 from clinfer.api.request_tensors import RequestTensors
 from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
@@ -13,6 +14,7 @@ from clinfer.base.turns import Token
 from clinfer.network.execution_log import EMPTY_PAGE
 from clinfer.network.network import Network
 from clinfer.network.profiling import NodeProfile
+from clinfer.network.states import RequestStates
 from clinfer.remote.claims import Use, check_apart, claim
 from clinfer.runtime.stream import Stream
 
@@ -33,6 +35,7 @@ class RequestExecution(RequestTensors):
         self._left: Stream | None = None
         """In which an inference that was interrupted may still run."""
         self._profile: tuple[NodeProfile, ...] = ()
+        self._states = RequestStates(compiled_model.engine, compiled_model.states)
         self._page = EMPTY_PAGE
 
     def _enqueue(self, then: Callable[[Network, CompiledModel], None]) -> None:
@@ -64,6 +67,7 @@ class RequestExecution(RequestTensors):
         try:
             self._give_and_run(network, model)
             then(network, model)
+            self._states.commit()
         except Exception as error:
             # The caller's arrays must be out of use before the error reaches the caller.
             with suppress(ClinferError):
@@ -95,10 +99,13 @@ class RequestExecution(RequestTensors):
             for name, slot in zip(parts.input_names, self._inputs, strict=True):
                 slot.upload(stream, network, name, written)
             network.set_outputs(self._given_outputs(parts.output_names, read))
-            results = network.execute(proceed=self._proceed)
+            results = network.execute(proceed=self._proceed, states=self._states)
             self._page = network.page
             for name, output in zip(parts.output_names, self._outputs, strict=True):
-                output.receive(stream, results[name])
+                if isinstance(output, HostOutputSlot):
+                    output.receive(network.host_output(name))
+                else:
+                    output.receive(stream, results[name])
 
     def _await(self, network: Network, model: CompiledModel) -> None:
         network.stream.finish()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clinfer.api.arguments import only
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
+from clinfer.api.host_slots import AnyInputSlot, AnyOutputSlot, HostInputSlot, HostOutputSlot
 from clinfer.api.input_slot import InputSlot
 from clinfer.api.output_slot import OutputSlot
 from clinfer.api.ports import AnyPort, PortKey, describe
@@ -56,9 +57,17 @@ class RequestTensors:
         def place() -> HostPlace:
             return HostPlace(engine, reaches_arrays=not compiled_model.shares_queue)
 
-        self._inputs = [InputSlot(Declared.of(port, "input", index in surfaces), engine, place())
+        def input_slot(declared: Declared) -> AnyInputSlot:
+            is_on_host = declared.element_type.is_on_host_only
+            return HostInputSlot(declared) if is_on_host else InputSlot(declared, engine, place())
+
+        def output_slot(declared: Declared) -> AnyOutputSlot:
+            is_on_host = declared.element_type.is_on_host_only
+            return HostOutputSlot(declared) if is_on_host else OutputSlot(declared, engine, place())
+
+        self._inputs = [input_slot(Declared.of(port, "input", index in surfaces))
                         for index, port in enumerate(self._ports.inputs)]
-        self._outputs = [OutputSlot(Declared.of(port, "output"), engine, place()) for port in self._ports.outputs]
+        self._outputs = [output_slot(Declared.of(port, "output")) for port in self._ports.outputs]
         self._had_remote = False
         self._had_tensor = False
         """Whether a remote tensor, or any tensor, was ever set, got or shared; sparing a look at each slot."""
@@ -79,7 +88,7 @@ class RequestTensors:
             else:
                 self._set(self._inputs[index], value)
 
-    def _set(self, slot: InputSlot | OutputSlot, tensor: AnyTensor | None) -> None:
+    def _set(self, slot: AnyInputSlot | AnyOutputSlot, tensor: AnyTensor | None) -> None:
         slot.set_tensor(tensor)
         self._had_tensor = True
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)

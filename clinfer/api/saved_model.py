@@ -6,18 +6,24 @@ import os
 import stat
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from clinfer.api.config import CompileConfig
 from clinfer.api.ports import Ports, make_input, make_output, source_of
+from clinfer.base import knobs
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import Shape
 from clinfer.frontend.conversions import element_type_of, ov_type, partial_shape_of, shape_of
+from clinfer.frontend.host_operations import OpenVinoFunction, read_function
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.saved_traces import SavedTraces, give_traces, take_traces
 from clinfer.program.blobs.container import Blob, making_sense, refusal
 from clinfer.program.blobs.programs import load_program, save_program
+from clinfer.program.blobs.records import Special
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 
@@ -52,7 +58,8 @@ class SavedPort:
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a blob holds besides the program; `config` maps fields of CompileConfig to plain values."""
+    """What a blob holds besides the program; `config` maps fields of CompileConfig to plain values, `traces` plan new
+    shapes from the first inference on."""
 
     name: str
     inputs: tuple[SavedPort, ...]
@@ -60,25 +67,31 @@ class SavedModel:
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
     config: Mapping[str, object]
+    traces: SavedTraces
 
 
 def save_model_parts(parts: ModelParts, also_made_with: Mapping[str, str] | None = None) -> Blob:
     """The blob of a compiled model; `also_made_with` are further conditions for loading it again."""
     inputs = tuple(map(_saved_port, parts.ports.inputs))
     outputs = tuple(_saved_port(port, source_of(port)) for port in parts.ports.outputs)
-    saved = SavedModel(parts.name, inputs, outputs, parts.input_names, parts.output_names, _saved_config(parts.config))
-    return save_program(parts.program, saved, {**_front_end(), **(also_made_with or {})})
+    saved = SavedModel(parts.name, inputs, outputs, parts.input_names, parts.output_names, _saved_config(parts.config),
+                       take_traces(parts.program, OpenVinoShapeInference()))
+    return save_program(parts.program, saved, {**_front_end(), **(also_made_with or {})}, (_host_functions(None),))
 
 
-def load_model_parts(content: memoryview, engine: Engine,
+def load_model_parts(content: memoryview, engine: Engine, core: ov.Core,
                      also_made_with: Mapping[str, str] | None = None) -> ModelParts:
-    """The compiled model of a blob. Errors: ClinferError that says why the blob cannot be used."""
-    program, saved = load_program(content, engine, {**_front_end(), **(also_made_with or {})})
+    """The compiled model of a blob; `core` knows the extensions whose operations run on the host. Errors: ClinferError
+    that says why the blob cannot be used."""
+    program, saved = load_program(content, engine, {**_front_end(), **(also_made_with or {})},
+                                  (_host_functions(core),))
     if not isinstance(saved, SavedModel):
         raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
     with making_sense():
         _check_ports(saved.inputs, saved.input_names, program.inputs)
         _check_ports(saved.outputs, saved.output_names, program.outputs)
+        if knobs.traces_enabled():
+            give_traces(program, saved.traces, OpenVinoShapeInference())
         ports = Ports(tuple(make_input(*_description(port)) for port in saved.inputs),
                       tuple(make_output(*_description(port), port.source) for port in saved.outputs))
         return ModelParts(saved.name, program, ports, saved.input_names, saved.output_names, _config(saved.config))
@@ -154,6 +167,11 @@ def _mapped(path: Path) -> memoryview:
         because = getattr(error, "strerror", None) or error
         raise ClinferError("the file of the compiled blob cannot be read", where="import of a model",
                            values={"file": path, "because": because}, hint="check the path") from None
+
+
+def _host_functions(core: ov.Core | None) -> Special:
+    """How blobs hold operations of the host: as models of one operation. `core` reads them."""
+    return Special(OpenVinoFunction, lambda function: function.serialized(), partial(read_function, core))
 
 
 def _front_end() -> dict[str, str]:

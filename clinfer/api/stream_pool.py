@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from clinfer.base.turns import Token, Turn
 from clinfer.network.network import Network
+from clinfer.network.record import PlanCounts
 
 _LOOK_S = 0.1
 """How often a thread that waits for a stream looks by itself: an interrupt may keep `tell` from being called."""
@@ -77,10 +78,10 @@ class StreamPool:
                 token.is_over = True
         self.tell()
 
-    def plan_counts(self) -> tuple[int, int]:
-        """How many plans the idle networks made, and how often they ran one again (bodies left out)."""
+    def plan_counts(self) -> PlanCounts:
+        """What the idle networks planned (bodies left out)."""
         idle = [place.network for place in self._places if place.network is not None and place.turn.user is None]
-        return sum(n.plans_made for n in idle), sum(n.plans_reused for n in idle)
+        return PlanCounts(*map(sum, zip(PlanCounts(), *(network.plan_counts for network in idle), strict=True)))
 
     def _is_awaited(self) -> bool:
         with self._lock:

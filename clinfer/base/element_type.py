@@ -28,8 +28,18 @@ class ElementType:
 
     @property
     def is_packed(self) -> bool:
-        """Whether two elements share one byte."""
-        return self.bits < 8
+        """Whether elements share a byte."""
+        return 0 < self.bits < 8
+
+    @property
+    def is_string(self) -> bool:
+        """Whether elements are texts."""
+        return self.bits == 0
+
+    @property
+    def is_on_host_only(self) -> bool:
+        """Whether no device holds tensors of the type: their values are known to OpenVINO alone."""
+        return self in HOST_TYPES
 
     @property
     def numpy(self) -> np.dtype:
@@ -48,7 +58,7 @@ class ElementType:
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Flat logical values -> flat storage units (rounding to nearest even for bf16 and f8)."""
         if self.is_packed:
-            return _pack_nibbles(values)
+            return _pack(values, self.bits)
         if self.name == "bf16":
             return _float_to_bf16(values)
         if self in FLOAT8_TYPES:
@@ -58,7 +68,7 @@ class ElementType:
     def decode(self, units: np.ndarray, count: int) -> np.ndarray:
         """Flat storage units -> `count` flat logical values."""
         if self.is_packed:
-            return _unpack_nibbles(units, count, signed=self.name == "i4")
+            return _unpack(units, count, self.bits, signed=self.name == "i4")
         if self.name == "bf16":
             return (units[:count].astype(np.uint32) << 16).view(np.float32)
         if self in FLOAT8_TYPES:
@@ -96,18 +106,23 @@ def _float_to_bf16(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(np.asarray(values, dtype=np.float32)), quiet_nan, rounded).astype(np.uint16)
 
 
-def _pack_nibbles(values: np.ndarray) -> np.ndarray:
-    nibbles = np.asarray(values).astype(np.int64).astype(np.uint8) & 0xF
-    if nibbles.size % 2:
-        nibbles = np.append(nibbles, np.uint8(0))
-    return (nibbles[0::2] | (nibbles[1::2] << 4)).astype(np.uint8)
+def _pack(values: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers of 2 or 4 bits as bytes, the first in the lowest bits."""
+    each = 8 // bits
+    numbers = np.asarray(values).astype(np.int64).astype(np.uint8) & ((1 << bits) - 1)
+    numbers = np.pad(numbers, (0, -numbers.size % each))
+    packed = np.zeros(numbers.size // each, np.uint8)
+    for place in range(each):
+        packed |= numbers[place::each] << (place * bits)
+    return packed
 
 
-def _unpack_nibbles(units: np.ndarray, count: int, signed: bool) -> np.ndarray:
-    both = np.empty(units.size * 2, np.uint8)
-    both[0::2] = units & 0xF
-    both[1::2] = units >> 4
-    values = both[:count]
+def _unpack(units: np.ndarray, count: int, bits: int, signed: bool) -> np.ndarray:
+    each = 8 // bits
+    numbers = np.empty(units.size * each, np.uint8)
+    for place in range(each):
+        numbers[place::each] = (units >> (place * bits)) & ((1 << bits) - 1)
+    values = numbers[:count]
     if not signed:
         return values
     return np.where(values > 7, values.astype(np.int16) - 16, values).astype(np.int8)
@@ -138,7 +153,12 @@ i4 = _type("i4", 4, "u1", "uchar", "int")
 
 ALL_TYPES = (f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean, u4, i4)
 FLOAT8_TYPES = (f8e4m3, f8e5m2)
-_BY_NAME = {t.name: t for t in ALL_TYPES}
+HOST_TYPES = (_type("string", 0, "S", "", ""), _type("f4e2m1", 4, "u1", "", "", True),
+              _type("nf4", 4, "u1", "", "", True), _type("f8e8m0", 8, "u1", "", "", True),
+              _type("u2", 2, "u1", "", ""))
+"""Types of tensors that stay on the host: bytes of texts in UTF-8 as arrays of NumPy's kind S, and codes of numbers."""
+_BY_NAME = {t.name: t for t in (*ALL_TYPES, *HOST_TYPES)}
 _UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "f8e4m3": np.dtype("f4"), "f8e5m2": np.dtype("f4"),
-                                   "u4": np.dtype("u1"), "i4": np.dtype("i1")}
+                                   "u4": np.dtype("u1"), "i4": np.dtype("i1"), "f4e2m1": np.dtype("u1"),
+                                   "nf4": np.dtype("u1"), "u2": np.dtype("u1")}
 _BY_NUMPY = {t.storage: t for t in ALL_TYPES if t.name not in _UNPACKED}

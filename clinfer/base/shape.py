@@ -1,12 +1,10 @@
 """Shapes: tuples of sizes in which a dynamic dimension is a `Dim` with bounds."""
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Natural
 
 UNBOUNDED = 2**62
@@ -16,17 +14,40 @@ UNBOUNDED = 2**62
 class Dim:
     """A dimension known at run time only, within [low, high] (high UNBOUNDED: no limit).
 
-    Arithmetic with it gives `ANY`: what is computed of an open size is open.
+    What is computed of an open size is open: sums, differences (which may lie below 0), products, and quotients and
+    rests by a number have the bounds that follow, all else is `ANY`.
     """
 
     low: Natural = 0
     high: Natural = UNBOUNDED
 
+    def __add__(self, other: Any) -> Any:
+        return _bounded(self, other, lambda a, b: (a.low + b.low, a.high + b.high))
+
+    def __sub__(self, other: Any) -> Any:
+        return _bounded(self, other, lambda a, b: (a.low - b.high, a.high if b.high >= UNBOUNDED else a.high - b.low))
+
+    def __rsub__(self, other: Any) -> Any:
+        return _bounded(self, other, lambda a, b: (b.low - a.high, b.high - a.low))
+
+    def __mul__(self, other: Any) -> Any:
+        def corners(a: Dim, b: Dim) -> tuple[int, int]:
+            found = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+            return min(found), max(found)
+        return _bounded(self, other, corners)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _bounded(self, other, lambda a, b: (
+            a.low // b.low, UNBOUNDED if a.high >= UNBOUNDED else a.high // b.low) if b.low == b.high > 0 else None)
+
+    def __mod__(self, other: Any) -> Any:
+        return _bounded(self, other, lambda a, b: (0, b.high - 1) if b.low == b.high > 0 else None)
+
     def _open(self, other: object = None) -> Any:
         return ANY
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _open
-    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = __ceil__ = __floor__ = _open
+    __radd__, __rmul__ = __add__, __mul__
+    __rfloordiv__ = __truediv__ = __rtruediv__ = __rmod__ = __neg__ = __ceil__ = __floor__ = _open
 
     def admits(self, size: int) -> bool:
         """Whether a run-time size lies within the bounds."""
@@ -38,35 +59,16 @@ class Dim:
         return f"{self.low}..{self.high}"
 
 
-@dataclass(frozen=True, eq=False)
-class NamedDim(Dim):
-    """A dimension that is told apart by its name: those of one name are equal, and of one size in every execution."""
-
-    name: Hashable = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamedDim) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
-@dataclass(frozen=True)
-class Broadcast:
-    """The name of the size to which sizes of these names stretch: each of them is that size, or 1."""
-
-    names: frozenset[Hashable]
-
-
-@dataclass(frozen=True)
-class Sum:
-    """The name of a sum: of sizes of these names, each as often as the number beside it says, and of a number."""
-
-    names: frozenset[tuple[Hashable, int]]
-    number: int
-
-
 ANY = Dim()
+
+
+def _bounded(size: Dim, other: object, bounds: Callable[[Dim, Dim], tuple[int, int] | None]) -> Dim:
+    """What is computed of a size and a number or another size, within these bounds; `ANY` where there are none."""
+    known = Dim(other, other) if isinstance(other, int) else other if isinstance(other, Dim) else None
+    found = None if known is None else bounds(size, known)
+    return ANY if found is None else Dim(max(found[0], -UNBOUNDED), min(found[1], UNBOUNDED))
+
+
 Size = Natural | Dim
 Shape = tuple[Size, ...]
 StaticShape = tuple[int, ...]
@@ -100,62 +102,3 @@ def upper_estimate(shape: Shape | None, unknown: int = 64) -> StaticShape:
     if shape is None:
         return (unknown,)
     return tuple(d if isinstance(d, int) else min(d.high, max(d.low, unknown)) for d in shape)
-
-
-def broadcast_shapes(shapes: tuple[Shape | None, ...]) -> Shape | None:
-    """The shape that all of these stretch to by NumPy's rule; None if a rank is dynamic.
-
-    A dynamic dimension against a size above 1 must turn out to be that size or 1.
-    """
-    if any(shape is None for shape in shapes):
-        return None
-    known = [shape for shape in shapes if shape is not None]
-    rank = max(map(len, known))
-    lifted = [(1,) * (rank - len(shape)) + tuple(shape) for shape in known]
-    return tuple(_broadcast_sizes([shape[axis] for shape in lifted], known) for axis in range(rank))
-
-
-def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
-    fixed = [size for size in sizes if isinstance(size, int) and size != 1]
-    if any(size != fixed[0] for size in fixed):
-        raise ClinferError("shapes do not broadcast", values={"shapes": " ".join(map(show, shapes))})
-    if fixed:
-        return fixed[0]
-    moving = [size for size in sizes if isinstance(size, Dim)]
-    if not moving:
-        return 1
-    if all(d == moving[0] for d in moving):
-        return moving[0]
-    # Of 0 and 1 the result is 0.
-    low = 0 if any(d.low == 0 for d in moving) else max(d.low for d in moving)
-    high = max(d.high for d in moving)
-    named = [d for d in moving if isinstance(d, NamedDim)]
-    if len(named) < len(moving):
-        return Dim(low, high)
-    return NamedDim(low, high, Broadcast(frozenset().union(*map(names_in, named))))
-
-
-def add_sizes(sizes: Sequence[Size]) -> Size:
-    """Their sum; it has a name if all of them that are not static have one."""
-    number = sum(size for size in sizes if isinstance(size, int))
-    moving = [size for size in sizes if isinstance(size, Dim)]
-    if not moving:
-        return number
-    low = number + sum(size.low for size in moving)
-    high = min(number + sum(size.high for size in moving), UNBOUNDED)
-    names: Counter[Hashable] = Counter()
-    for size in moving:
-        if not isinstance(size, NamedDim):
-            return Dim(low, high)
-        if isinstance(size.name, Sum):
-            names.update(dict(size.name.names))
-            number += size.name.number
-        else:
-            names[size.name] += 1
-    only, = names if len(names) == 1 and not number else (None,)
-    return NamedDim(low, high, only if names[only] == 1 else Sum(frozenset(names.items()), number))
-
-
-def names_in(size: NamedDim) -> frozenset[Hashable]:
-    """The names of the sizes of which a named one is the broadcast; its own if it is none."""
-    return size.name.names if isinstance(size.name, Broadcast) else frozenset((size.name,))

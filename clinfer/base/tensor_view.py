@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
+from clinfer.base.memo import memo
 from clinfer.base.shape import Shape, Size
-from clinfer.base.symbols import memo
 
 Pitch = int | None
 

@@ -42,7 +42,8 @@ class BenchmarkOrder:
 class Benchmark:
     """The report: seconds to read and compile, milliseconds of the first inference, then `latency` over
     `seconds`, without `warm_up` inferences before. Bytes of device memory as the engine counts them: held
-    after compiling, and the most at any time. Plans made and run again in all inferences."""
+    after compiling, and the most at any time. Plans made, continued
+    and run again in all inferences, see `clinfer.network.record.PlanCounts`."""
 
     subject: Subject
     shapes: dict[str, str]
@@ -58,7 +59,9 @@ class Benchmark:
     compiled_bytes: int
     peak_bytes: int
     plans_made: int
+    plans_continued: int
     plans_reused: int
+    planned_by_themselves: int
     stream: StreamReport | None
 
 
@@ -82,13 +85,12 @@ def run_benchmark(order: BenchmarkOrder) -> Benchmark:
             loop = measure_one_by_one(request, inputs, order.limit, tick)
     latency = Latency.of(loop.samples)
     assert latency is not None
-    made, reused = compiled.pool.plan_counts()
     return Benchmark(
         session.subject(compiled),
         {port_name(port): show(array.shape) for port, array in zip(session.ports.inputs, inputs, strict=True)},
         order.requests, compiled.get_property("NUM_STREAMS"), session.read_s, compile_s, first_ms, loop.warm_up,
         loop.seconds, len(loop.samples) / loop.seconds, latency, compiled_bytes, compiled.engine.ledger.peak,
-        made, reused, stream)
+        *compiled.pool.plan_counts(), stream)
 
 
 def print_benchmark(report: Benchmark, as_json: bool) -> None:
@@ -108,7 +110,8 @@ def print_benchmark(report: Benchmark, as_json: bool) -> None:
              ("throughput", f"{report.throughput:.2f} inferences/s"),
              *latency_rows("latency", report.latency),
              ("device memory", f"{_mib(report.compiled_bytes)} after compiling, {_mib(report.peak_bytes)} at most"),
-             ("execution plans", f"{report.plans_made} made, {report.plans_reused} reused")]
+             ("execution plans", f"{report.plans_made} made, {report.plans_continued} continued, "
+              f"{report.plans_reused} reused; {report.planned_by_themselves} times a primitive planned by itself")]
     print_table("benchmark", ("what", "value"), rows)
     if report.stream is not None:
         print_stream(report.stream)

@@ -14,6 +14,7 @@ from clinfer.cli.fates import LayerFate, find_fates
 from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject
 from clinfer.frontend.layers import trace_layers
+from clinfer.frontend.states import separate_states
 from clinfer.frontend.transformations import prepare
 from clinfer.network.profiling import NodeProfile
 from clinfer.program.explanation import ExplainedNode, Explanation
@@ -66,7 +67,8 @@ def explain_model(order: ModelOrder, inputs: InputOrder, timed: bool) -> Report:
     compiled, compile_s = session.compile(**({"PERF_COUNT": True} if timed else {}))
     explanation = compiled.program.explain()
     subject = session.subject(compiled)
-    layers = find_fates(trace_layers(session.model, prepare(session.model, subject.precision)), explanation)
+    prepared = prepare(separate_states(session.model).model, subject.precision)
+    layers = find_fates(trace_layers(session.model, prepared), explanation)
     shapes = {port_name(port): show(array.shape) for port, array in zip(session.ports.inputs, arrays, strict=False)}
     times, untimed = _measure(compiled, arrays) if timed else ({}, "not asked for")
     return Report(subject, compile_s, explanation, layers, shapes, times, untimed)

@@ -142,6 +142,9 @@ def explain(
     layer: Annotated[str, typer.Option(help="Only what became of this layer or primitive, in full.")] = "",
     memory: Annotated[bool, typer.Option(
         "--memory", help="Run the model and show what lies where in device memory, and when, instead.")] = False,
+    shapes: Annotated[bool, typer.Option(
+        "--shapes", help="Run the model and show which sizes decide what, and what was planned by itself, instead."
+    )] = False,
     html: Annotated[Path | None, typer.Option(
         parser=_path, metavar="FILE", help="Write one page with the graph, its times and reasons.")] = None,
     json: Json = False,
@@ -150,6 +153,7 @@ def explain(
     from clinfer.cli.explain import explain_model
     from clinfer.cli.explain_memory import explain_memory, print_memory
     from clinfer.cli.explain_page import write_page
+    from clinfer.cli.explain_shapes import explain_shapes, print_shapes
     from clinfer.cli.explain_tables import Selection, print_report
     from clinfer.cli.inputs import InputOrder
     from clinfer.cli.memory_page import write_memory_page
@@ -163,7 +167,12 @@ def explain(
         check_target(html, is_folder=False)
     order, inputs = (ModelOrder(model, device, _text(precision)),
                      InputOrder(tuple(input or ()), tuple(shape or ()), seed))
-    if memory:
+    if shapes:
+        if memory or html is not None:
+            raise UsageError("--shapes stands alone", values={"with": "--memory" if memory else "--html"},
+                             hint="run the command once for each")
+        print_shapes(explain_shapes(order, inputs), json)
+    elif memory:
         _tell(explain_memory(order, inputs), html, json, write_memory_page, print_memory)
     else:
         selection = Selection(None if everything else top,

@@ -86,7 +86,10 @@ def _row(tensor: TensorReport) -> tuple[str, ...]:
 
 
 def _report(port: ov.Output, tensor: ov.Tensor) -> TensorReport:
-    array = logical_values(tensor, Declared.of(port, "tensor"))
+    declared = Declared.of(port, "tensor")
+    array = logical_values(tensor, declared)
+    if declared.element_type.is_on_host_only:
+        return TensorReport(port_name(port), port.element_type.type_name, array.shape, None, None, None, 0)
     finite = array[np.isfinite(array)].astype(np.float64)
     low, mean, high = (float(finite.min()), float(finite.mean()), float(finite.max())) if finite.size else (None,) * 3
     return TensorReport(port_name(port), port.element_type.type_name, array.shape, low, mean, high,

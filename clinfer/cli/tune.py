@@ -21,9 +21,8 @@ from clinfer.cli.session import ModelOrder, Session
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.cli.usage import UsageError, told_as_usage
 from clinfer.cli.waiting import waiting
-from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.frontend.transformations import prepare
+from clinfer.frontend.states import read_source
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import show_time
 from clinfer.kernels.kernel_cache import kernel_cache_of
@@ -139,7 +138,7 @@ def _of_model(model: ov.Model, shapes: dict[int, StaticShape], engine: Engine,
         model = model.clone()
         with told_as_usage("give shapes that the model takes together"):
             model.reshape({index: list(shape) for index, shape in shapes.items()})
-    topology = to_topology(prepare(model, precision or natural_precision(engine))).topology
+    topology = read_source(model, precision or natural_precision(engine)).topology
     return problems_to_tune(engine, topology, OpenVinoShapeInference())
 
 

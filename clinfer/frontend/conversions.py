@@ -1,16 +1,18 @@
 """Element types, shapes, constants and error texts: between OpenVINO's classes and those of `base`."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from clinfer.base.element_type import ALL_TYPES, ElementType
+from clinfer.base.element_type import ALL_TYPES, HOST_TYPES, ElementType
 from clinfer.base.errors import UnsupportedError
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, StaticShape
 from clinfer.frontend.openvino_import import openvino as ov
 
-_OV_TYPES = {kind.name: getattr(ov.Type, kind.name) for kind in ALL_TYPES}
+_OUR_TYPES = {kind.name: kind for kind in (*ALL_TYPES, *HOST_TYPES)}
+_OV_TYPES = {name: getattr(ov.Type, name) for name in _OUR_TYPES}
 _LOOPS = ("Loop", "TensorIterator")
-_OUR_TYPES = {kind.name: kind for kind in ALL_TYPES}
 
 
 def ov_type(element_type: ElementType) -> ov.Type:
@@ -19,7 +21,7 @@ def ov_type(element_type: ElementType) -> ov.Type:
 
 
 def element_type_of(kind: ov.Type, where: str) -> ElementType:
-    """The element type of OpenVINO's. Errors: strings, nf4 and others that clinfer cannot hold."""
+    """The element type of OpenVINO's. Errors: u1 and others that clinfer cannot hold."""
     name = kind.get_type_name()
     found = _OUR_TYPES.get(name)
     if found is None:
@@ -27,6 +29,16 @@ def element_type_of(kind: ov.Type, where: str) -> ElementType:
         raise UnsupportedError(f"tensors of type {name} are not supported", where=where,
                                values={"supported": ", ".join(_OUR_TYPES)}, hint=hint if kind.is_dynamic() else "")
     return found
+
+
+def is_held(kind: ov.Type) -> bool:
+    """Whether clinfer has tensors of a type, be it on the host alone."""
+    return kind.get_type_name() in _OUR_TYPES
+
+
+def is_on_device(kind: ov.Type) -> bool:
+    """Whether devices have tensors of a type."""
+    return is_held(kind) and not _OUR_TYPES[kind.get_type_name()].is_on_host_only
 
 
 def static_shape_of(shape: ov.Shape) -> StaticShape:
@@ -95,6 +107,14 @@ def bodies_of(node: ov.Node) -> tuple[ov.Model, ...]:
     if kind == "If":
         return node.get_function(0), node.get_function(1)
     return (node.get_function(),) if kind in _LOOPS else ()
+
+
+def all_nodes(model: ov.Model) -> Iterator[ov.Node]:
+    """Every node of a model, those of bodies included."""
+    for node in model.get_ordered_ops():
+        yield node
+        for body in bodies_of(node):
+            yield from all_nodes(body)
 
 
 def _size_of(dimension: ov.Dimension) -> int | Dim:

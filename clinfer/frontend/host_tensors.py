@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError, WrongTypeError
+from clinfer.base.errors import ClinferError, UnsupportedError, WrongTypeError
 from clinfer.base.shape import StaticShape
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -17,15 +17,17 @@ HostTensor: TypeAlias = ov.Tensor
 
 def read_element_type(given: Any, where: str) -> ElementType:
     """The element type of an openvino.Type, a NumPy type, or a name such as "f32"."""
-    if isinstance(given, str):
-        return ElementType.of(given)
     try:
-        return element_type_of(given if isinstance(given, ov.Type) else ov.Type(np.dtype(given)), where)
+        found = ElementType.of(given) if isinstance(given, str) else element_type_of(
+            given if isinstance(given, ov.Type) else ov.Type(np.dtype(given)), where)
     except (TypeError, RuntimeError) as error:
         if isinstance(error, ClinferError):
             raise
         raise WrongTypeError("this is no element type", where=where, values={"given": repr(given)},
                              hint="give an openvino.Type, or a NumPy type") from None
+    if found.is_on_host_only:
+        raise UnsupportedError(f"devices have no tensors of type {found}", where=where)
+    return found
 
 
 def read_shape(given: Any, where: str) -> StaticShape:
@@ -52,9 +54,28 @@ def shape_for_users(shape: StaticShape) -> ov.Shape:
 
 def host_tensor_over(units: np.ndarray, element_type: ElementType, shape: StaticShape) -> HostTensor:
     """A host tensor in the memory of storage units, which it keeps alive."""
-    if element_type.is_encoded:
+    if element_type.is_encoded or element_type.is_on_host_only:
         return ov.Tensor(units, ov.Shape(shape), ov_type(element_type))
     return ov.Tensor(np.ndarray(shape, element_type.storage, units), shared_memory=True)
+
+
+def string_tensor(values: np.ndarray) -> HostTensor:
+    """A tensor of strings with a copy of the texts: an array of NumPy's kind S (UTF-8) or U."""
+    tensor = ov.Tensor(ov.Type.string, ov.Shape(values.shape))
+    set_strings(tensor, np.char.encode(values, "utf-8") if values.dtype.kind == "U" else values)
+    return tensor
+
+
+def set_strings(tensor: HostTensor, values: np.ndarray) -> None:
+    """Copy texts, an array of NumPy's kind S, into a tensor of that shape."""
+    if values.size:
+        tensor.bytes_data = values
+
+
+def string_values(tensor: HostTensor) -> np.ndarray:
+    """A copy of the texts of a tensor of strings: an array of NumPy's kind S."""
+    # OpenVINO cannot show those of an empty tensor.
+    return tensor.bytes_data if tensor.get_size() else np.empty(static_shape_of(tensor.get_shape()), "S1")
 
 
 def storage_of(given: Any, where: str) -> tuple[ElementType, StaticShape, np.ndarray]:

@@ -1,6 +1,8 @@
 """NonZeros of what is known when a model is read: constants, of which OpenVINO only tells how many there are."""
 from __future__ import annotations
 
+import numpy as np
+
 from clinfer.frontend.conversions import bodies_of, is_constant
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -37,15 +39,22 @@ def _is_known(node: ov.Node) -> bool:
 
 
 def _fold(model: ov.Model, node: ov.Node) -> bool:
-    """Whether OpenVINO computes the result, which constants take the place of."""
+    """Whether OpenVINO computes the data, of which constants take the place of the result.
+
+    What OpenVINO itself makes of a single element is wrong: of all rows but the first nothing is set.
+    """
     from openvino.passes import ConstantFolding, Manager
-    alone = ov.Model([ov.op.Result(node.output(0))], model.get_parameters()).clone()
+    data = node.input_value(0)
+    is_counted = ov.opset1.not_equal(data, ov.op.Constant(data.get_element_type(), ov.Shape([]), [0]))
+    alone = ov.Model([ov.op.Result(is_counted.output(0))], model.get_parameters()).clone()
     folding = Manager()
     folding.register_pass(ConstantFolding())
     folding.run_passes(alone)
-    value = alone.get_results()[0].input_value(0).get_node()
-    if not is_constant(value):
+    found = alone.get_results()[0].input_value(0).get_node()
+    if not is_constant(found):
         return False
+    places = np.array(np.nonzero(np.atleast_1d(found.data)), node.get_output_element_type(0).to_dtype())
+    value = ov.op.Constant(places)
     value.set_friendly_name(node.get_friendly_name())
     for reader in node.output(0).get_target_inputs():
         reader.replace_source_output(value.output(0))

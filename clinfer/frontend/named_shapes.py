@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from clinfer.base.shape import Dim, NamedDim, Shape, Size
+from clinfer.base.shape import Dim, Shape, Size
 from clinfer.frontend.conversions import partial_shape_of, shape_of
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.symbolic.dimensions import NamedDim
 
 
 class Symbols:

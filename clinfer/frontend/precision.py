@@ -6,6 +6,7 @@ import numpy as np
 from clinfer.frontend.conversions import bodies_of, identity_of, is_constant
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.precise_nodes import exact_inputs, find_precise
+from clinfer.ops import CONVERTERS
 
 _F32, _F16 = ov.Type.f32, ov.Type.f16
 _LARGEST, _SMALLEST = np.float16(65504), np.float16(2.0**-24)
@@ -38,7 +39,7 @@ class _Narrowing:
         for node in self._nodes:
             for body in bodies_of(node):
                 narrow_to_f16(body)
-            keeps = node.get_type_name() in _PINNED or node.get_instance_id() in self._precise
+            keeps = _is_pinned(node) or node.get_instance_id() in self._precise
             if keeps or not self._narrow(node):
                 self._restore(node)
 
@@ -92,6 +93,11 @@ class _Narrowing:
             twin.set_friendly_name(f"{port.get_node().get_friendly_name()}/{kind.get_type_name()}")
             self._twins[key] = twin.output(0)
         return self._twins[key]
+
+
+def _is_pinned(node: ov.Node) -> bool:
+    """Whether a node keeps its types whatever it computes: what has no converter runs on the host, in f32."""
+    return node.get_type_name() in _PINNED or node.get_type_name() not in CONVERTERS
 
 
 def _convert(port: ov.Output, kind: ov.Type) -> ov.Node:

@@ -1,22 +1,26 @@
 """From OpenVINO's model to a topology: every operation goes through the converter of its operation."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError, UnsupportedError
+from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError, OpenRankError, UnsupportedError
 from clinfer.frontend.bodies import source_body
 from clinfer.frontend.conversions import (
+    all_nodes,
     bodies_of,
     constant_values,
     element_type_of,
     identity_of,
     is_constant,
+    is_on_device,
     layer_of,
     shape_of,
 )
+from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.memory_types import is_surface
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
@@ -35,25 +39,29 @@ class SourceModel:
     outputs: tuple[str, ...]
 
 
-def to_topology(model: ov.Model, converters: Mapping[str, Converter] = CONVERTERS) -> SourceModel:
+def to_topology(model: ov.Model, converters: Mapping[str, Converter] = CONVERTERS,
+                host: HostOperations | None = None) -> SourceModel:
     """The topology of a model. Constants share the model's memory.
 
     Inputs and outputs are named by tensor names, where there are none by layer names; primitives by
-    layer names made unique. Errors: ClinferError that lists every operation without a converter, or
-    what a converter or an element type says of one layer.
+    layer names made unique. What cannot be converted becomes an operation of `host`. Errors: ClinferError that lists
+    every operation without a converter, or what a converter or an element type says of one layer, where there is no
+    `host`; or what that says of a layer.
     """
-    _check_supported(model, converters)
-    return _Reader(model, converters).read()
+    if host is None:
+        _check_supported(model, converters)
+    return _Reader(model, converters, host).read()
 
 
 def single_layers(model: ov.Model,
-                  converters: Mapping[str, Converter] = CONVERTERS) -> Iterator[tuple[str, Topology | ClinferError]]:
+                  converters: Mapping[str, Converter] = CONVERTERS,
+                  host: HostOperations | None = None) -> Iterator[tuple[str, Topology | ClinferError]]:
     """Every operation of a model by its layer name, as a topology of its own: what it reads are constants, where
     the model has them, and inputs. A ClinferError in its place says why it cannot be converted."""
     for node in model.get_ordered_ops():
         if node.get_type_name() not in _STRUCTURE:
             try:
-                yield node.get_friendly_name(), _LayerReader(model, converters).read_layer(node)
+                yield node.get_friendly_name(), _LayerReader(model, converters, host).read_layer(node)
             except ClinferError as error:
                 yield node.get_friendly_name(), error
 
@@ -61,18 +69,21 @@ def single_layers(model: ov.Model,
 class _Reader:
     """Reads one model or body, whose ids are a namespace of their own."""
 
-    def __init__(self, model: ov.Model, converters: Mapping[str, Converter]) -> None:
+    def __init__(self, model: ov.Model, converters: Mapping[str, Converter], host: HostOperations | None) -> None:
         self._model = model
         self._converters = converters
+        self._host = host
         self._ids = _UniqueNames()
         self._id_of: dict[int, str] = {}
+        self._folded: dict[tuple[int, int], Port] = {}
         self._primitives: list[Primitive] = []
 
     def read(self) -> SourceModel:
         inputs = tuple(self._read_parameter(node) for node in self._model.get_parameters())
         for node in self._model.get_ordered_ops():
             if is_constant(node):
-                self._read_constant(node)
+                if self._host is None or is_on_device(node.get_element_type()):
+                    self._read_constant(node)
             elif node.get_type_name() not in _STRUCTURE:
                 self._read_operation(node)
         outputs = self._read_results()
@@ -91,17 +102,55 @@ class _Reader:
 
     def _read_constant(self, node: ov.op.Constant) -> None:
         kind = element_type_of(node.get_element_type(), layer_of(node))
+        _check_on_device(kind, node)
         name = node.get_friendly_name()
         self._primitives.append(Constant(self._name(node, name), origin=name, element_type=kind,
                                          value=constant_values(node, layer_of(node))))
 
     def _read_operation(self, node: ov.Node) -> None:
-        source = self._source(node, self._name(node, node.get_friendly_name()))
+        id = self._name(node, node.get_friendly_name())
+        if self._host is None:
+            self._primitives += self._converted(node, id)
+            return
+        refusal: ClinferError | None = None
+        try:
+            if node.get_type_name() in self._converters and not self._host.demands(node):
+                self._primitives += self._converted(node, id)
+                return
+            refusal = _without_converter([node], f"model {self._model.get_friendly_name()!r}", self._converters)
+        except OpenRankError:
+            raise
+        except ClinferError as error:
+            refusal = error
+        self._read_host_operation(self._host, node, id, refusal)
+
+    def _converted(self, node: ov.Node, id: str) -> Sequence[Primitive]:
+        source = self._source(node, id)
+        for kind in (*source.input_types, *source.output_types):
+            _check_on_device(kind, node)
         try:
             converted = self._converters[source.type_name](source)
         except ClinferError as error:
             raise error.at(layer_of(node)) from None
-        self._primitives += [converted] if isinstance(converted, Primitive) else converted
+        return [converted] if isinstance(converted, Primitive) else converted
+
+    def _read_host_operation(self, host: HostOperations, node: ov.Node, id: str, refusal: ClinferError | None) -> None:
+        """Let the host compute a node, of which `refusal` says why nothing else does."""
+        try:
+            values = host.fold(node)
+            if values is None:
+                inputs = [self._port(port) for port in node.input_values() if not is_constant(port.get_node())]
+                self._primitives.append(host.primitive(node, id, inputs))
+                return
+        except ClinferError as error:
+            if refusal is None:
+                raise
+            raise refusal.beside({"on the host": error.what, **error.values}) from None
+        for index, (port, value) in enumerate(zip(node.outputs(), values, strict=True)):
+            name = self._ids.take(f"{id}/{index}")
+            self._primitives.append(Constant(name, origin=node.get_friendly_name(), value=value,
+                                             element_type=element_type_of(port.get_element_type(), layer_of(node))))
+            self._folded[identity_of(port)] = Port(name)
 
     def _source(self, node: ov.Node, id: str) -> SourceNode:
         inputs, outputs, where = node.inputs(), node.outputs(), layer_of(node)
@@ -120,7 +169,7 @@ class _Reader:
 
     def _body(self, node: ov.Node, index: int, body: ov.Model) -> SourceBody:
         try:
-            inner = _Reader(body, self._converters).read()
+            inner = _Reader(body, self._converters, self._host).read()
         except ClinferError as error:
             raise error.at(f"body {index} of {layer_of(node)}") from None
         return source_body(node, index, inner.topology, inner.inputs, inner.outputs)
@@ -141,23 +190,29 @@ class _Reader:
 
     def _port(self, port: ov.Output) -> Port:
         instance, index = identity_of(port)
-        return Port(self._id_of[instance], index)
+        if instance not in self._id_of:
+            kind = port.get_element_type().get_type_name()
+            raise UnsupportedError(f"a constant of type {kind} can be read by operations alone",
+                                   where=layer_of(port.get_node()))
+        return self._folded.get((instance, index)) or Port(self._id_of[instance], index)
 
 
 class _LayerReader(_Reader):
     """Reads one operation out of its model."""
 
-    def __init__(self, model: ov.Model, converters: Mapping[str, Converter]) -> None:
-        super().__init__(model, converters)
+    def __init__(self, model: ov.Model, converters: Mapping[str, Converter], host: HostOperations | None) -> None:
+        super().__init__(model, converters, host)
         self._sources: dict[tuple[int, int], Port] = {}
 
     def read_layer(self, node: ov.Node) -> Topology:
-        _check_operations([node, *(inner for body in bodies_of(node) for inner in _all_nodes(body))],
-                          layer_of(node), self._converters)
+        if self._host is None:
+            _check_operations([node, *(inner for body in bodies_of(node) for inner in all_nodes(body))],
+                              layer_of(node), self._converters)
         for port in node.input_values():
             if is_constant(port.get_node()) and identity_of(port) not in self._sources:
-                self._read_constant(port.get_node())
-                self._sources[identity_of(port)] = Port(self._primitives[-1].id)
+                if self._host is None or is_on_device(port.get_element_type()):
+                    self._read_constant(port.get_node())
+                    self._sources[identity_of(port)] = Port(self._primitives[-1].id)
             elif identity_of(port) not in self._sources:
                 self._sources[identity_of(port)] = self._read_source(port)
         self._read_operation(node)
@@ -205,28 +260,34 @@ class _ConstantInputs(Mapping[int, np.ndarray]):
         return len(self._nodes)
 
 
+def _check_on_device(kind: ElementType, node: ov.Node) -> None:
+    if kind.is_on_host_only:
+        raise UnsupportedError(f"devices have no tensors of type {kind}", where=layer_of(node))
+
+
 def _check_supported(model: ov.Model, converters: Mapping[str, Converter]) -> None:
-    _check_operations(_all_nodes(model), f"model {model.get_friendly_name()!r}", converters)
+    _check_operations(all_nodes(model), f"model {model.get_friendly_name()!r}", converters)
 
 
 def _check_operations(nodes: Iterable[ov.Node], where: str, converters: Mapping[str, Converter]) -> None:
+    refusal = _without_converter(nodes, where, converters)
+    if refusal is not None:
+        raise refusal
+
+
+def _without_converter(nodes: Iterable[ov.Node], where: str,
+                       converters: Mapping[str, Converter]) -> UnsupportedError | None:
+    """What refuses a model for operations among nodes that have no converters; None if there are none."""
     missing: dict[str, list[str]] = {}
     for node in nodes:
         if node.get_type_name() not in _STRUCTURE and node.get_type_name() not in converters:
             kind = f"{node.get_type_name()} ({node.get_type_info().version_id})"
             missing.setdefault(kind, []).append(node.get_friendly_name())
-    if missing:
-        raise UnsupportedError(
-            f"the model has operations that clinfer does not support: {', '.join(sorted(missing))}",
-            where=where,
-            values={kind: f"{len(layers)} x: {', '.join(layers)}" for kind, layers in sorted(missing.items())},
-            hint="leave these layers out at export, or run the model in parts; `clinfer operations` lists what "
-                 "is there")
-
-
-def _all_nodes(model: ov.Model) -> Iterator[ov.Node]:
-    """Every node, those of bodies included."""
-    for node in model.get_ordered_ops():
-        yield node
-        for body in bodies_of(node):
-            yield from _all_nodes(body)
+    if not missing:
+        return None
+    return UnsupportedError(
+        f"the model has operations that clinfer does not support: {', '.join(sorted(missing))}",
+        where=where,
+        values={kind: f"{len(layers)} x: {', '.join(layers)}" for kind, layers in sorted(missing.items())},
+        hint="leave these layers out at export, or run the model in parts; `clinfer operations` lists what "
+             "is there")

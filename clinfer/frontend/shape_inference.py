@@ -10,10 +10,11 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, show
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.frontend.conversions import OPENVINO_ERRORS, ov_type, partial_shape_of, reason_of, shape_of
 from clinfer.frontend.named_shapes import Symbols
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.symbolic.dimensions import NamedDim
+from clinfer.symbolic.shape_inference import OpSignature, Values
 
 # Attributes whose OpenVINO names are no Python identifiers.
 _SPELLINGS = {"exclude_pad": "exclude-pad"}
@@ -26,23 +27,12 @@ class OpenVinoShapeInference:
         """The rule of an operation with inputs of these types; it is made on its first call."""
         return OpenVinoShapeRule(signature, input_types)
 
-    def named_shapes(self, signature: OpSignature, input_types: tuple[ElementType, ...],
-                     shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        """See the ShapeInference protocol. The shapes must be some that the operation's rule has taken."""
-        symbols = Symbols()
-        # They own the memory of the constants.
-        known = {i: _ValueInput(values[i], kind) for i, kind in enumerate(input_types) if i in values}
-        inputs = [known[i].node if i in known else ov.op.Parameter(ov_type(kind), symbols.partial_shape_of(shape))
-                  for i, (shape, kind) in enumerate(zip(shapes, input_types, strict=True))]
-        made = _create(signature, [node.output(0) for node in inputs])
-        return tuple(symbols.shape_of(made.get_output_partial_shape(i)) for i in range(made.get_output_size()))
-
 
 class OpenVinoShapeRule:
     """An operation that is validated again for each new set of input shapes and known values.
 
     Calls with the ranks of the call before change the operation's inputs in place; others make it
-    anew. Errors: ClinferError with the shapes and values if OpenVINO refuses them.
+    anew, and so do those with names. Errors: ClinferError with the shapes and values if OpenVINO refuses them.
     """
 
     def __init__(self, signature: OpSignature, input_types: tuple[ElementType, ...]) -> None:
@@ -55,10 +45,21 @@ class OpenVinoShapeRule:
     def __call__(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         """Output shapes for input shapes; `values` replaces the shapes of the inputs that it has."""
         try:
+            if any(isinstance(size, NamedDim) for shape in shapes for size in shape or ()):
+                return self._named(shapes, values)
             node = self._validated(shapes, values)
         except OPENVINO_ERRORS as error:
             raise self._error(error, shapes, values) from None
         return tuple([shape_of(node.get_output_partial_shape(i)) for i in self._outputs])
+
+    def _named(self, shapes: Sequence[Shape | None], values: Values) -> tuple[Shape | None, ...]:
+        symbols = Symbols()
+        # They own the memory of the constants.
+        known = {i: _ValueInput(values[i], kind) for i, kind in enumerate(self._types) if i in values}
+        inputs = [known[i].node if i in known else ov.op.Parameter(ov_type(kind), symbols.partial_shape_of(shape))
+                  for i, (shape, kind) in enumerate(zip(shapes, self._types, strict=True))]
+        made = _create(self._signature, [node.output(0) for node in inputs])
+        return tuple(symbols.shape_of(made.get_output_partial_shape(i)) for i in range(made.get_output_size()))
 
     def _validated(self, shapes: Sequence[Shape | None], values: Values) -> ov.Node:
         # There is no operation while it is changed, so that an interrupt leaves none that is half changed.
@@ -143,7 +144,7 @@ def _create(signature: OpSignature, inputs: list[ov.Output]) -> ov.Node:
     if unknown:
         raise ClinferError(f"{signature.type_name} of {signature.opset} has no attribute {', '.join(unknown)}",
                            where="shape inference", values={"attributes": ", ".join(node.get_attributes())},
-                           hint="give the primitive a `signature` of its own")
+                           hint="name such fields in the primitive's `own_fields`")
     return node
 
 

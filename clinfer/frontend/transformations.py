@@ -69,6 +69,7 @@ def _transformed(model: ov.Model) -> ov.Model:
         clone = _clone(model)
         declared = declared_results(clone)
         _protect_weights(clone)
+        _protect_single_elements(clone)
         try:
             _apply_common_transformations(clone, guarded)
             found = contradictions(declared, declared_results(clone))
@@ -98,6 +99,21 @@ def _protect_weights(model: ov.Model) -> None:
             node.get_rt_info()[UNFOLDED] = True
         for body in bodies_of(node):
             _protect_weights(body)
+
+
+def _protect_single_elements(model: ov.Model) -> None:
+    """Keep the folding of constants away from every NonZero of one element, and of sizes that are not known yet: of its
+    result, a column of as many rows as there are axes, OpenVINO then sets the first row alone. Bodies included."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "NonZero" and not _has_several_elements(node.input_value(0)):
+            node.get_rt_info()[UNFOLDED] = True
+        for body in bodies_of(node):
+            _protect_single_elements(body)
+
+
+def _has_several_elements(port: ov.Output) -> bool:
+    shape = port.get_partial_shape()
+    return shape.is_static and math.prod(size.get_length() for size in shape) > 1
 
 
 def _is_large_constant(port: ov.Output) -> bool:

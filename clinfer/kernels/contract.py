@@ -3,7 +3,7 @@
 A kernel says on which devices it runs (`targets`), in which formats it wants its tensors (`formats`), which problems it
 supports, its configurations (tile sizes and the like: plain data), the nanoseconds that one takes (`cost`), and what is
 launched (`lower`). All of it is pure and is asked twice: when the program is built, with layouts that may be open
-(`base/shape.py`), and for each new shape, with layouts of numbers or of symbols (`base/symbols.py`).
+(`base/shape.py`), and for each new shape, with layouts of numbers or of symbols (`symbolic/symbols.py`).
 """
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ longer of computing and moving, each at the share of its ceiling that a kernel r
 """
 from __future__ import annotations
 
-from clinfer.base.symbols import computed
 from clinfer.runtime.ceilings import Ceilings
+from clinfer.symbolic.symbols import computed, pure
 
 CACHED_BYTES = 8 << 20
 """So many bytes of what a kernel moves are in a cache, because they were used just before or are used again."""
@@ -23,6 +23,7 @@ def time_of(device: Ceilings, *, flops: float = 0.0, peak: float | None = None, 
     return computed(_overlapped, computing, moving) + launches * device.launch
 
 
+@pure
 def _moving(nbytes: float, cache: float, memory: float) -> float:
     return min(nbytes, CACHED_BYTES) / cache + max(nbytes - CACHED_BYTES, 0) / memory
 
@@ -34,6 +35,7 @@ def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = Fa
     return max(flops / peak, _moving(nbytes, device.cache, device.memory))
 
 
+@pure
 def _overlapped(computing: float, moving: float) -> float:
     """The time of both at once: the shorter one is never hidden wholly."""
     return max(computing, moving) + min(computing, moving) / 8

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clinfer.base.layout import Layout
-from clinfer.base.symbols import computed
 from clinfer.kernels.cost import roofline, show_time
+from clinfer.symbolic.symbols import computed
 from clinfer.topology.primitive import attributes_of
-from clinfer.tuning.database import Database, database_of, factor, uses_times
+from clinfer.tuning.database import Database, database_of, uses_times
 from clinfer.tuning.entry import Entry, Subject, Variant
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def corrected(estimate: float, candidate: Candidate, problem: Problem) -> float:
     database = _database(problem)
     if database is None or not database.knows(type(problem.primitive).__name__):
         return estimate
-    handle = database.handle(subject_of(problem), variant_of(candidate, problem))
-    return estimate if handle < 0 else estimate * computed(factor, handle, *problem.sizes.values())
+    ratio = database.ratio(subject_of(problem), variant_of(candidate, problem))
+    return estimate if ratio is None else estimate * computed(ratio, *problem.sizes.values())
 
 
 def believed(candidate: Candidate, sample: Problem) -> float:

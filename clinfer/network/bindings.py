@@ -257,7 +257,7 @@ class Bindings:
         """What is launched, with its argument block set, unless it is set already."""
         index, block, work = launch
         kernel = self.kernels[index]
-        if block and self._blocks[index] is not block:
+        if block and self._blocks[index] != block:
             self._blocks[index] = b""
             kernel.set_bytes(self._block_position[index], block)
             self._blocks[index] = block

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape_inference import ShapeInference
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.network.buffers import GrowingBuffer
@@ -17,6 +16,7 @@ from clinfer.program.heavy_problems import heavy_problems
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
+from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.topology import Topology
 
 

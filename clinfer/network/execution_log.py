@@ -178,6 +178,8 @@ class _Teller:
             return ""
         if note.evicted:
             return "evicted"
+        if not note.plan.is_kept:
+            return "continued"
         same_shapes = note.before is not None and note.before[0][0] == self._key[0]
         return "other values" if same_shapes and self._key[1] else "first sight"
 

@@ -11,10 +11,12 @@ def host_waits(program: Program, inputs: Mapping[str, str]) -> tuple[str, ...]:
     `<primitive>/body<number>/`.
 
     `inputs`: how users call the program's inputs. Of these the host reads only those that it was not given itself:
-    `input <name>`.
+    `input <name>`; and variables, `state <name>`.
     """
     read = {tensor for segment in program.segments for tensor in segment.values}
-    own = [f"input {inputs[name]}" for name, tensor in program.input_tensors.items() if tensor in read]
+    states = {state.input: f"state {state.variable}" for state in program.states}
+    own = [states[name] if name in states else f"input {inputs[name]}"
+           for name, tensor in program.input_tensors.items() if tensor in read]
     return tuple(dict.fromkeys((*own, *_waits(program))))
 
 

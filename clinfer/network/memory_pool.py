@@ -86,15 +86,18 @@ class MemoryPool:
         fixed = {slot: self._places[slot] for slot in held if slot in self._places}
         kept = {slot: self._capacity[slot] for slot in self._parts}
         exact = kept | {slot: self._rounded(n) for slot, n in sizes.items() if slot not in fixed}
-        recent = [dict(needs) for needs in self._history]
-        ahead = {slot: self._ahead(n, [sizes[slot] for sizes in recent if slot in sizes])
-                 if n > kept.get(slot, 0) else n for slot, n in exact.items()}
+        recent = self._recent()
+        steady = {slot for slot, each in recent.items() if slot not in fixed and self._preallocation.steady_step(each)}
+        # Those that grow steadily are not waited for: all would have to lie elsewhere again when the next is too small.
+        ahead = {slot: max(self._rounded(self._preallocation.expected(recent[slot])), n)
+                 if slot in recent and (n > kept.get(slot, 0) or slot in steady) else n for slot, n in exact.items()}
         wanted = {slot: max(n, kept.get(slot, 0)) for slot, n in ahead.items()}
         if mends and is_enough and self._fresh(wanted) >= self.nbytes:
             self.is_split = False
             return []
         present = [chunk.capacity for chunk in self._chunks]
-        for tried in (wanted, exact) if not mends else ():
+        # Nor are they squeezed in, since they would have to move again the next time.
+        for tried in () if mends else (wanted,) if steady else (wanted, exact):
             found = self._memory_planner.plan_memory(tried, present, fixed, may_add=False)
             if found is not None and (tried is wanted or held or not self._has_operation_for(wanted, exact)):
                 return self._move(found, tried)
@@ -110,9 +113,13 @@ class MemoryPool:
         found = self._memory_planner.plan_memory(sizes, (), {}, may_add=True)
         return 0 if found is None else found.nbytes
 
-    def _ahead(self, nbytes: int, sizes: list[int]) -> int:
-        """The bytes to make room for where a slot that was needed in these sizes has to grow to `nbytes`."""
-        return max(self._rounded(self._preallocation.expected(sizes[-3:])), nbytes)
+    def _recent(self) -> dict[int, list[int]]:
+        """The last three sizes of each slot that was needed lately."""
+        recent: dict[int, list[int]] = {}
+        for needs in self._history:
+            for slot, nbytes in needs:
+                recent.setdefault(slot, []).append(nbytes)
+        return {slot: sizes[-3:] for slot, sizes in recent.items()}
 
     def _rounded(self, nbytes: int) -> int:
         return -(-max(nbytes, 1) // self._unit) * self._unit

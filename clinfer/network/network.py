@@ -1,7 +1,6 @@
 """The network: a program on a stream, with its kernel objects, its memory and its plans."""
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakSet
@@ -9,12 +8,12 @@ from weakref import WeakSet
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, admits, show
-from clinfer.base.shape_inference import ShapeInference
+from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
-from clinfer.network.buffers import Given, GrowingBuffer
+from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
+from clinfer.network.inputs import Inputs
 from clinfer.network.known import Known
 from clinfer.network.large_kernels import LargeKernels
 from clinfer.network.memory_picture import MemoryPicture, picture_memory
@@ -25,16 +24,18 @@ from clinfer.network.plan_cache import PlanCache, SeenPlan, SegmentKey
 from clinfer.network.planner import Planner
 from clinfer.network.preallocation import AHEAD, Preallocation
 from clinfer.network.profiling import NodeProfile, Profiler
-from clinfer.network.record import ExecutionRecord, Growth
-from clinfer.network.replay import Replay, resolve
+from clinfer.network.record import ExecutionRecord, Growth, PlanCounts
+from clinfer.network.replay import Replay
 from clinfer.network.runner import Runner
 from clinfer.network.special_plans import SpecialPlans
-from clinfer.network.surfaces import check_surface
+from clinfer.network.state_ports import StatePorts
+from clinfer.network.states import RequestStates
 from clinfer.network.waits import WaitFinder
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
+from clinfer.symbolic.shape_inference import ShapeInference
 
 RECORDING_S = 0.0005
 """Seconds of an execution behind which no further trace is begun; one takes a millisecond or less."""
@@ -60,9 +61,12 @@ class Network:
         self._preallocation = preallocation
         self._within = within
         self._execution_log = ExecutionLog() if within is None else within.execution_log
-        self._given: dict[str, Given] = {}
+        self._inputs = Inputs(program)
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
+        self._state_targets: dict[str, Memory | GrowingBuffer] = {}
         self.plans_made = 0
+        self.plans_continued = 0
+        self._planned_by_themselves = 0
         self.plans_reused = 0
         self._begin_anew()
 
@@ -86,11 +90,12 @@ class Network:
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
-        self._replays: list[Replay] = [[] for _ in program.segments]
+        self._replays = [Replay(self._bindings.ready) for _ in program.segments]
         self._site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations,
                           "" if self._within is None else self._within.path)
         self._bodies = Bodies(program, preallocation, self._make_body())
         self._runner = Runner(program, stream, self._bindings, self._bodies, self._profiler)
+        self._state_ports = StatePorts(program, self._make_body())
         self._known: Known | None = None
         self._is_whole = True
 
@@ -110,19 +115,16 @@ class Network:
         """Give an input: planar memory of that shape (of a surface: an image per picture); `host_value`, the same data
         on the host, spares a read where the host needs it. The memory must stay unchanged until the execution is
         complete."""
-        declared = self.program.inputs.get(name)
-        if declared is None:
-            raise ClinferError(f"there is no input {name!r}", where="network",
-                               values={"inputs": ", ".join(self.program.inputs)})
-        if not admits(declared.shape, shape):
-            raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
-                               values={"declared": show(declared.shape), "given": show(shape)})
-        check_surface(declared, memory, shape)
-        needed = declared.element_type.byte_size(math.prod(shape))
-        if memory.capacity < needed:
-            raise ClinferError(f"the memory of input {name!r} is too small", where="network",
-                               values={"needed bytes": needed, "given bytes": memory.capacity})
-        self._given[name] = Given(memory, tuple(shape), host_value)
+        self._inputs.give(name, memory, shape, host_value)
+
+    def set_host_input(self, name: str, value: np.ndarray) -> None:
+        """Give an input of a type that no device has; its values stay unchanged until the execution is over."""
+        self._inputs.give_on_host(name, value)
+
+    def host_output(self, name: str) -> np.ndarray:
+        """The values of an output of the last execution, of a type that no device has."""
+        assert self._known is not None
+        return self._known.values[self.program.outputs[name].tensor]
 
     def set_output(self, name: str, memory: Memory | GrowingBuffer | None) -> None:
         """Let an output be written to this memory (None: to memory of the network); a buffer grows as needed."""
@@ -145,12 +147,13 @@ class Network:
         """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next
         execution, for which inputs are given anew. The stream must be finished."""
         was_whole, self._is_whole = self._is_whole, False
-        self._given.clear()
+        self._inputs.clear()
         self._known = None
         self._forget_plans()
         self._plans.clear()
         self._planner.forget_plans()
         self._runner.release_memory()
+        self._state_ports.release_memory()
         self._bindings.release()
         self._pool.release()
         self.program.weights.release()
@@ -158,9 +161,11 @@ class Network:
 
     # -- execution ------------------------------------------------------------------------------
 
-    def execute(self, dependencies: Sequence[Event] = (),
-                proceed: Callable[[], None] | None = None) -> dict[str, NetworkOutput]:
-        """Enqueue one inference behind `dependencies`; returns without waiting unless data decides.
+    def execute(self, dependencies: Sequence[Event] = (), proceed: Callable[[], None] | None = None,
+                states: RequestStates | None = None) -> dict[str, NetworkOutput]:
+        """Enqueue one inference behind `dependencies`; returns without waiting unless data decides. Of a program with
+        `states` the caller has them, and commits them when all went well. `host_output` has outputs of types that no
+        device has.
 
         `proceed` is called before each segment, those of bodies included; what it raises ends the execution. What an
         execution that was interrupted, or failed while it changed what kernels work on, left behind is made anew.
@@ -169,7 +174,7 @@ class Network:
             self._begin_anew()
         self._is_whole = False
         try:
-            outputs = self._execute(dependencies, proceed)
+            outputs = self._execute(dependencies, proceed, states)
         except ClinferError:
             self._is_whole = self._bindings.is_whole
             raise
@@ -177,24 +182,35 @@ class Network:
         return outputs
 
     def prepare(self) -> None:
-        """Write what plans segments whose shapes change, bodies left out: then the first execution need not."""
-        self._planner.write_functions()
+        """Make what plans segments whose shapes change, bodies left out: then the first execution need not."""
+        self._planner.prepare()
 
     def record_traces(self) -> None:
         """Make all traces that executions lacked; they themselves make a few each."""
         self._planner.record_traces()
 
     @property
+    def plan_counts(self) -> PlanCounts:
+        """What all executions planned (bodies left out)."""
+        return PlanCounts(self.plans_made, self.plans_continued, self.plans_reused, self._planned_by_themselves)
+
+    @property
     def is_whole(self) -> bool:
         """Whether nothing was left half done."""
         return self._is_whole
 
-    def _execute(self, dependencies: Sequence[Event], proceed: Callable[[], None] | None) -> dict[str, NetworkOutput]:
+    def _execute(self, dependencies: Sequence[Event], proceed: Callable[[], None] | None,
+                 states: RequestStates | None) -> dict[str, NetworkOutput]:
         if dependencies:
             self.stream.barrier(dependencies)
         if self._execution_log.notes and self._within is None:
             self._execution_log.clear()
-        known, self._known = self._take_inputs(), None
+        self._state_targets = {}
+        if states is not None:
+            given, self._state_targets = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
+            for name, state in given.items():
+                self.set_input(name, state.memory, state.shape)
+        known, self._known = self._inputs.take(self._bindings.bind), None
         self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
@@ -209,7 +225,10 @@ class Network:
             self._profiler.add_execution(known.shapes)
         if self._execution_log.notes and self._within is None:
             log_record(self._execution_log.page())
-        outputs = {name: self._runner.output(info.tensor, known) for name, info in self.program.outputs.items()}
+        outputs = {name: self._runner.output(info.tensor, known) for name, info in self.program.outputs.items()
+                   if not info.layout.element_type.is_on_host_only}
+        if states is not None:
+            states.take(self.stream, outputs)
         return {name: self._delivered(name, output) for name, output in outputs.items()}
 
     def _delivered(self, name: str, output: NetworkOutput) -> NetworkOutput:
@@ -223,20 +242,6 @@ class Network:
             return NetworkOutput(output.layout, wanted, self.stream)
         self.stream.copy(output.memory, wanted, output.layout.byte_size)
         return NetworkOutput(output.layout, wanted, self.stream)
-
-    def _take_inputs(self) -> Known:
-        missing = [name for name in self.program.inputs if name not in self._given]
-        if missing:
-            raise ClinferError("not every input was given", where="network",
-                               values={"missing": ", ".join(missing)}, hint="call set_input for each")
-        known = Known()
-        for name, tensor in self.program.input_tensors.items():
-            given = self._given[name]
-            known.shapes[tensor] = given.shape
-            self._bindings.bind(tensor, given.memory)
-            if given.host_value is not None:
-                known.values[tensor] = given.host_value
-        return known
 
     def _run_segment(self, number: int, known: Known) -> None:
         segment, shapes, values = self.program.segments[number], known.shapes, known.values
@@ -268,8 +273,10 @@ class Network:
         plan = self._planner.plan(key[0], {t: known.shapes[t] for t in segment.incoming},
                                   {t: known.values[t].copy() for t in segment.values})
         if self._waits is not None:
-            plan = replace(plan, waits=self._waits.waits(plan.steps))
-        self.plans_made += 1
+            plan = replace(plan, waits=self._waits.waits(plan.steps), is_kept=True)
+        self._planned_by_themselves += len(plan.planned)
+        self.plans_made += plan.is_kept
+        self.plans_continued += not plan.is_kept
         seen = SeenPlan(plan, self._looks_after)
         self._plans.put(key, seen)
         return seen
@@ -293,7 +300,7 @@ class Network:
             self._execution_log.add(Note(
                 self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
                 None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
-            self._replays[number] = resolve(plan, self._bindings.ready)
+            self._replays[number].take(plan)
             self._current[number], self._keys[number] = plan, key[1]
         self._bindings.bind_own(plan.output_bytes, wanted)
         self._bindings.place(number, plan.places)
@@ -311,7 +318,7 @@ class Network:
     def _forget_plans(self) -> None:
         """Let every plan ask for its memory again."""
         self._current = [None] * len(self._current)
-        self._replays = [[] for _ in self._replays]
+        self._replays = [Replay(self._bindings.ready) for _ in self._replays]
         self._fitted.clear()
 
     # -- profiling ------------------------------------------------------------------------------
@@ -357,7 +364,7 @@ class Network:
 
     def _wanted_by_root(self) -> dict[int, Memory | GrowingBuffer]:
         return {self._tensor(self.program.outputs[name].tensor).root: memory
-                for name, memory in self._wanted.items()}
+                for name, memory in (*self._wanted.items(), *self._state_targets.items())}
 
 
 

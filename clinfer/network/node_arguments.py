@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
-from clinfer.base.symbols import array_of
+from clinfer.symbolic.symbols import array_of
 
 MOST_ELEMENTS = 16
 

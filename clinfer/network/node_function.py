@@ -1,6 +1,6 @@
 """Functions that plan one node: from the sizes and numbers that vary straight to launches and bytes.
 
-The planner of nodes runs once on symbols (`base/symbols.py`); the arithmetic that it leaves behind becomes a Python
+The planner of nodes runs once on symbols (`symbolic/symbols.py`); the arithmetic that it leaves behind becomes a Python
 function. Comparisons that decided its way become guards, and where one fails, the next older function is asked, at
 last the planner itself, whose way is recorded later on. A trace is used only if it tells what the planner made
 of the same plain numbers. Nodes that are alike share their traces, and so do the networks of a program.
@@ -14,15 +14,15 @@ from typing import Any
 from weakref import ref
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.symbols import TRACING
-from clinfer.base.trace import Trace, spell, symbols_in
+from clinfer.base.memo import TRACING
 from clinfer.base.tracing import log
-from clinfer.network.function_text import CompiledTrace, compile_trace, joined, spell_launch
 from clinfer.network.node_arguments import NodeArguments, is_small
 from clinfer.network.node_planner import UNPLANNABLE, NodePlan, NodePlanner
+from clinfer.network.node_trace import Helper, NodeTrace, joined, make_trace, spell_launch
 from clinfer.network.plan import launch_of
 from clinfer.network.tracer import NodeCall, Tracer, same_at_present
 from clinfer.program.program import Program
+from clinfer.symbolic.trace import Trace, spell, symbols_in
 from clinfer.topology import attributes_of
 
 UNTRACEABLE = (ClinferError, *UNPLANNABLE)
@@ -68,7 +68,10 @@ class NodeFunction:
         self._inputs = [program.tensors[t].layout for t in node.inputs]
         small = node.kind != "host" or all(map(is_small, self._outputs))
         self._left = MOST_TRACES if small and not arguments.has_arrays else 0
-        self._shared: list[CompiledTrace] = program.traces.setdefault(self._identity(), []) if self._left else []
+        self.traces: list[NodeTrace] = program.traces.setdefault(self._identity(), []) if self._left else []
+        self.is_traced = bool(self._left)
+        first = planner.first_kernel(index)
+        self.kernels = range(first, first + sum(len(each.stages) for each in node.implementations))
         self._apart: list[Callable[..., Any]] = []
         self._taken = 0
         self._take_shared()
@@ -97,7 +100,7 @@ class NodeFunction:
 
     def _by_trace(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What the first trace that holds gives, if there is one."""
-        for recorded in self._shared[len(self._apart):]:
+        for recorded in self.traces[len(self._apart):]:
             self._apart.append(self._function(recorded, _nothing))
         for function in self._apart:
             found: tuple[Any, ...] | None = function(*given)
@@ -124,17 +127,17 @@ class NodeFunction:
 
     def _take_shared(self) -> bool:
         """Put the traces of other nodes before what there is; whether there were any."""
-        new = self._shared[self._taken:][:self._left]
+        new = self.traces[self._taken:][:self._left]
         for shared in new:
             self._put_first(shared)
         self._taken += len(new)
         self._left -= len(new)
         return bool(new)
 
-    def _put_first(self, recorded: CompiledTrace) -> None:
+    def _put_first(self, recorded: NodeTrace) -> None:
         self.call = self._function(recorded, self.call)
 
-    def _function(self, recorded: CompiledTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def _function(self, recorded: NodeTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return recorded.function(self._planner.first_kernel(self._index), self._bound, otherwise)
 
     def _bound(self, call: NodeCall) -> Callable[..., Any]:
@@ -155,9 +158,13 @@ class NodeFunction:
         if recorded is None or not same_at_present(recorded, plan):
             log(5, f"{self._node.primitive.where}: a plan is not recorded")
             return
-        made = self._made(trace, recorded)
+        try:
+            made = self._made(trace, recorded)
+        except ValueError as error:
+            log(5, f"{self._node.primitive.where}: a plan is not recorded: {error}")
+            return
         self._put_first(made)
-        self._shared.append(made)
+        self.traces.append(made)
         self._taken += 1
 
     def _traced(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
@@ -174,15 +181,15 @@ class NodeFunction:
         finally:
             TRACING.is_on = outer
 
-    def _made(self, trace: Trace, plan: NodePlan) -> CompiledTrace:
-        helpers: dict[str, Any] = {}
+    def _made(self, trace: Trace, plan: NodePlan) -> NodeTrace:
+        helpers: dict[str, Helper] = {}
         first = self._planner.first_kernel(self._index)
         launches = [spell_launch(helpers, kernel - first, launch) for kernel, launch in plan.launches]
         numbers = self._numbers(plan)
         results = f"({joined([*map(spell, numbers), f'({joined(launches)})'])})"
         used = symbols_in((numbers, [(launch.arguments, launch.work.global_size, launch.work.local_size)
                                      for _, launch in plan.launches]))
-        return compile_trace(trace, used, results, helpers)
+        return make_trace(trace, used, results, helpers)
 
     def _numbers(self, plan: NodePlan) -> tuple[Any, ...]:
         """What the function gives besides the launches."""

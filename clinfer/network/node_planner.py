@@ -1,7 +1,6 @@
 """Plans one node: output shapes, host arithmetic, kernel choice, arguments and work sizes."""
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,15 +8,16 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Shape, StaticShape, admits, is_static, show
-from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
+from clinfer.base.shape import UNBOUNDED, StaticShape, admits, is_static, show
 from clinfer.kernels.aliasing import offset_within
 from clinfer.kernels.contract import Lowered, Problem
 from clinfer.kernels.epilogue import check_epilogue
 from clinfer.kernels.implementation import Implementation, StageLaunch, bind
 from clinfer.kernels.selector import cheapest
 from clinfer.program.program import Program, ProgramNode
+from clinfer.symbolic.shape_inference import ShapeInference, ShapeRule, Values
 from clinfer.topology import Primitive
+from clinfer.topology.shape_rules import PrimitiveRule
 
 UNPLANNABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """What planning raises where attributes, sizes and values do not fit together, and for symbols that it cannot take."""
@@ -143,13 +143,9 @@ class NodePlanner:
         rule = self._rules.get(index)
         if rule is None:
             node = self._program.nodes[index]
-            signature = node.primitive.signature()
             own = node.inputs[:node.primitive.shape_input_count]
             types = tuple(self._program.tensors[t].layout.element_type for t in own)
-            rule = node.primitive.infer_shapes if signature is None else self._shape_inference.rule(signature, types)
-            if node.primitive.reinterprets_input:
-                rule = _keeping_count(rule)
-            self._rules[index] = rule
+            rule = self._rules[index] = PrimitiveRule(node.primitive, types, self._shape_inference)
         return rule
 
     def _plan_kernel(self, index: int, node: ProgramNode, problem: Problem) -> NodePlan:
@@ -182,23 +178,11 @@ class NodePlanner:
         return implementation, kernels, problem
 
 
-def _keeping_count(rule: ShapeRule) -> ShapeRule:
-    """The rule, with an error where the output has another number of elements than input 0: OpenVINO's rule of
-    Reshape lets that pass for data without elements."""
-    def checked(shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        found = rule(shapes, values)
-        if math.prod(found[0] or ()) != math.prod(shapes[0] or ()):
-            raise ClinferError("the data does not have as many elements as its new shape", values={
-                "data": show(shapes[0]), "new shape": show(found[0])})
-        return found
-    return checked
-
-
 def _infer(primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
            values: Values) -> tuple[StaticShape, ...]:
     found = rule(shapes, values)
     for shape in found:
-        if not is_static(shape):
+        if not is_static(shape) or max(shape, default=0) >= UNBOUNDED:  # type: ignore[arg-type, type-var, operator]
             raise ClinferError("a size is negative, or too large to be represented", values={
                 "shapes": ", ".join(map(show, shapes)), "output": show(shape), **_shown(values)})
     return found  # type: ignore[return-value]

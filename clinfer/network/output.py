@@ -3,13 +3,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from clinfer.base.layout import Layout
+from clinfer.base.shape import StaticShape
 from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
+
+
+@lru_cache(maxsize=1024)
+def shaped(layout: Layout, shape: StaticShape) -> Layout:
+    """A declared layout with the shape of an execution."""
+    return layout.with_shape(shape)
 
 
 @dataclass(frozen=True)
@@ -25,9 +33,9 @@ class NetworkOutput:
         """Complete when the output may be read; made on request, because events cost time."""
         return self.stream.marker()
 
-    def to_numpy(self) -> np.ndarray:
-        """The logical values (blocking)."""
-        raw = np.empty(self.layout.byte_size, np.uint8)
+    def to_numpy(self, raw: np.ndarray | None = None) -> np.ndarray:
+        """The logical values (blocking); `raw`: bytes to read into, which they may be views of."""
+        raw = np.empty(self.layout.byte_size, np.uint8) if raw is None else raw
         if raw.size:
             self.stream.read(self.memory, raw)
         return self._values(raw)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from clinfer.base.shape import StaticShape
-from clinfer.base.shape_inference import Values
 from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.program.program import ProgramNode, Segment
 from clinfer.runtime.launches import WorkSize
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 PlanKey = tuple[tuple[StaticShape, ...], tuple[bytes, ...]]
@@ -99,7 +99,8 @@ class Plan:
     the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
     were planned one by one; what traces gave of the others cost next to nothing. `waits`: for each step the
     numbers of the steps that it waits for, where they may run out of order; else empty. `places`: the tensors that
-    lie within others, by the indices of tensors that own memory; `left_out` tells what it spares.
+    lie within others, by the indices of tensors that own memory; `left_out` tells what it spares. `is_kept`: whether
+    it is worth keeping for when its key comes again; a plan that differs from the one before in little is not.
     """
 
     steps: tuple[Step, ...]
@@ -110,6 +111,7 @@ class Plan:
     planned: tuple[int, ...] = ()
     waits: tuple[tuple[int, ...], ...] = ()
     places: tuple[Place, ...] = ()
+    is_kept: bool = True
 
     def left_out(self, node: ProgramNode) -> tuple[Alias, ...]:
         """The stages of a node that have nothing to do, because their tensors lie in one another's memory."""

@@ -31,11 +31,16 @@ class SeenPlan:
         self.used: set[int] = set()
 
 
+_NONE: tuple[SegmentKey | None, SeenPlan | None] = None, None
+
+
 class PlanCache:
-    """The plans of all segments. It remembers for a while which ones it gave up."""
+    """The plans of all segments that are worth keeping, and of each segment the last one that is not (`Plan.is_kept`).
+    It remembers for a while which ones it gave up."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[SegmentKey, SeenPlan] = OrderedDict()
+        self._passing: dict[int, tuple[SegmentKey, SeenPlan]] = {}
         self._gone: OrderedDict[int, None] = OrderedDict()
 
     def __len__(self) -> int:
@@ -46,10 +51,15 @@ class PlanCache:
         plan = self._plans.get(key)
         if plan is not None:
             self._plans.move_to_end(key)
-        return plan
+            return plan
+        last, passing = self._passing.get(key[0], _NONE)
+        return passing if last == key else None
 
     def put(self, key: SegmentKey, plan: SeenPlan) -> None:
-        """Keep a plan that is not there yet."""
+        """Keep a plan that is not there yet, or else let it stand until the segment has another of its kind."""
+        if not plan.plan.is_kept:
+            self._passing[key[0]] = key, plan
+            return
         self._plans[key] = plan
         if len(self._plans) > PLAN_CAPACITY:
             gone, _ = self._plans.popitem(last=False)
@@ -60,6 +70,7 @@ class PlanCache:
     def clear(self) -> None:
         """Give up all plans, and forget which ones there were."""
         self._plans.clear()
+        self._passing.clear()
         self._gone.clear()
 
     def was_evicted(self, key: SegmentKey) -> bool:

@@ -1,4 +1,4 @@
-"""Makes plans of segments: by the segment's own function where shapes change, else node by node."""
+"""Makes plans of segments: by the functions of nodes where shapes change, else node by node."""
 from __future__ import annotations
 
 import math
@@ -9,14 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
-from clinfer.base.shape_inference import ShapeInference, Values
 from clinfer.network.node_function import WantedTrace
 from clinfer.network.node_planner import FindLarge, NodePlan, NodePlanner
 from clinfer.network.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
-from clinfer.network.segment_function import SegmentFunction, make_segment_function
+from clinfer.network.segment_planner import SegmentPlanner
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
+from clinfer.symbolic.shape_inference import ShapeInference, Values
 
 _MOST_WANTED = 512
 """Traces that wait to be made; of more, the oldest are forgotten until they are wanted again."""
@@ -25,7 +26,7 @@ _MOST_WANTED = 512
 class Planner:
     """Plans segments of one program; belongs to one network, because shape rules are not shareable.
 
-    A segment whose shapes change has a function of its own (`segment_function.py`); the only plan of any other is made
+    A segment whose shapes change has a planner of its own (`segment_planner.py`); the only plan of any other is made
     node by node. Where a node has no trace that holds, it is planned by itself, and a trace is made when
     `record_traces` is called.
     """
@@ -33,46 +34,46 @@ class Planner:
     def __init__(self, program: Program, stream: Stream, shape_inference: ShapeInference,
                  kernel_index: Mapping[tuple[int, int, int], int], find_large: FindLarge,
                  observe: Callable[[int, int], None] | None = None, parametric: bool = True) -> None:
-        """`observe` is told (node, nanoseconds) of the planning of each node, of which a function plans all at
-        once in equal shares. Without `parametric` every plan is made node by node."""
+        """`observe` is told (node, nanoseconds) of the planning of each node, in equal shares where all are planned at
+        once. Without `parametric` every plan is made node by node."""
         self._program = program
         self._stream = stream
         self.nodes = NodePlanner(program, shape_inference, kernel_index, find_large)
         self._observe = observe
         self._parametric = parametric
-        self._functions: dict[int, SegmentFunction] = {}
+        self._segments: dict[int, SegmentPlanner] = {}
         self._wanted: deque[WantedTrace] = deque(maxlen=_MOST_WANTED)
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
         """The plan of a segment for the shapes and values of what comes in."""
         self.nodes.take_planned()
         if self._parametric and is_open(self._program, segment):
-            plan = self._plan_by_function(segment, shapes, values)
+            plan = self._plan_by_functions(segment, shapes, values)
         else:
             plan = self.plan_by_nodes(segment, shapes, values)
         planned = self.nodes.take_planned()
-        return replace(plan, planned=planned) if planned else plan
+        return replace(plan, planned=planned, is_kept=True) if planned else plan
 
-    def function(self, segment: int) -> SegmentFunction:
-        """The function of a segment; it is written when it is first asked for."""
-        function = self._functions.get(segment)
-        if function is None:
-            function = self._functions[segment] = make_segment_function(
-                self._program, segment, self.nodes, self._constant, self._wanted)
-        return function
+    def segment(self, number: int) -> SegmentPlanner:
+        """The planner of a segment; it is made when it is first asked for."""
+        found = self._segments.get(number)
+        if found is None:
+            found = self._segments[number] = SegmentPlanner(self._program, number, self.nodes, self._constant,
+                                                            self._wanted)
+        return found
 
-    def write_functions(self) -> None:
-        """Have the functions of all segments whose shapes change."""
+    def prepare(self) -> None:
+        """Have the planners of all segments whose shapes change."""
         if self._parametric:
-            for segment in range(len(self._program.segments)):
-                if is_open(self._program, segment):
-                    self.function(segment)
+            for number in range(len(self._program.segments)):
+                if is_open(self._program, number):
+                    self.segment(number)
 
     def forget_plans(self) -> None:
         """Forget what the plans made last were made of, whose kernels may be gone."""
         self._wanted.clear()
-        for function in self._functions.values():
-            function.forget()
+        for segment in self._segments.values():
+            segment.forget()
 
     def record_traces(self, seconds: float = math.inf) -> None:
         """Make the traces that plans lacked, until none is wanted or the time is over."""
@@ -82,11 +83,17 @@ class Planner:
             if time.perf_counter() - start >= seconds:
                 break
 
-    def _plan_by_function(self, segment: int, shapes: Mapping[int, StaticShape],
-                          values: Mapping[int, np.ndarray]) -> Plan:
-        function = self.function(segment)
+    def _plan_by_functions(self, segment: int, shapes: Mapping[int, StaticShape],
+                           values: Mapping[int, np.ndarray]) -> Plan:
+        planner = self.segment(segment)
         start = time.perf_counter_ns()
-        plan = function.plan(shapes, values)
+        try:
+            plan = planner.plan(shapes, values)
+        except (AttributeError, LookupError, NameError, TypeError) as error:
+            raise ClinferError("a trace gives no plan", where=f"segment {segment}",
+                               values={"because": f"{type(error).__name__}: {error}"},
+                               hint="compile the model instead of importing it; without a blob, this is a defect of "
+                                    "clinfer") from error
         if self._observe is not None:
             nodes = self._program.segments[segment].nodes
             share = (time.perf_counter_ns() - start) // max(len(nodes), 1)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Preallocation:
     """What is expected of sizes that grow.
 
-    Growth by the same number of bytes twice in a row, at most `largest_step` of them, makes room for `iterations`
-    more of it. Any other growth makes `ratio` times the size. `iterations` 0 and `ratio` 1 switch it off.
+    Growth by the same number of bytes twice in a row makes room for a quarter of the size more, and for at least
+    `iterations` more steps where they have at most `largest_step` bytes. Any other growth makes `ratio` times the size.
+    `iterations` 0 and `ratio` 1 switch it off.
     """
 
     iterations: int = 10
@@ -23,10 +24,15 @@ class Preallocation:
         now = sizes[-1]
         if len(sizes) < 2 or now <= max(sizes[:-1]):
             return now
-        steps = [after - before for before, after in zip(sizes[-3:], sizes[-2:], strict=False)]
-        if self.iterations and len(steps) == 2 and steps[0] == steps[1] and 0 < steps[0] <= self.largest_step:
-            return now + self.iterations * steps[0]
+        step = self.steady_step(sizes)
+        if step:
+            return now + max(self.iterations * step if step <= self.largest_step else 0, now // 4)
         return int(now * self.ratio)
+
+    def steady_step(self, sizes: Sequence[int]) -> int:
+        """The bytes by which the last three sizes grew each time; 0 if they did not, or it is switched off."""
+        steps = [after - before for before, after in zip(sizes[-3:], sizes[-2:], strict=False)]
+        return steps[0] if self.iterations and len(steps) == 2 and steps[0] == steps[1] > 0 else 0
 
 
 AHEAD = Preallocation()

@@ -2,12 +2,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-PlanReason = Literal["first sight", "other values", "evicted"]
+PlanReason = Literal["first sight", "other values", "evicted", "continued"]
 ShapeUpdate = Literal["inferred", "recorded", "known", "static output", "not changed", "shape_of not changed",
                       "shape_of subgraph not changed", "after the run"]
 MemoryUse = Literal["reused", "grown", "external", "view", "host", "body", "call", "within another"]
+
+
+class PlanCounts(NamedTuple):
+    """Plans that were made to be kept, that continued the one before and are not kept, and that were run again; how
+    often a primitive was planned by itself, since no trace held."""
+
+    made: int = 0
+    continued: int = 0
+    reused: int = 0
+    by_themselves: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,8 @@ class SegmentRecord:
     """One run of a segment that was not the plain repetition of the run before it.
 
     `within`: the path of the body that the segment belongs to, empty for the model itself. `reason`: why a plan was
-    made, empty where it was known. `waited_for`: the primitives whose results the host read first.
+    made, empty where it was known; `continued`: it is the plan before but for a few primitives. `waited_for`: the
+    primitives whose results the host read first.
     """
 
     within: str
@@ -95,7 +106,8 @@ class SegmentRecord:
         return sum(node.launches for node in self.nodes)
 
     def __str__(self) -> str:
-        plan = f"planned ({self.reason})" if self.reason else "known plan"
+        plan = (f"planned ({self.reason})" if self.reason not in ("", "continued") else
+                "plan continued" if self.reason else "known plan")
         waited = f", waited for {', '.join(self.waited_for)}" if self.waited_for else ""
         place = f"{self.within}/segment {self.segment}" if self.within else f"segment {self.segment}"
         return (f"{place}: {plan}, {self.changed_nodes} of {len(self.nodes)} primitives changed, "
@@ -123,8 +135,8 @@ class ExecutionRecord:
 
     @property
     def plans_made(self) -> int:
-        """How many segments had to be planned."""
-        return sum(bool(segment.reason) for segment in self.segments)
+        """How many segments had to be planned; plans that only continue the one before do not count."""
+        return sum(segment.reason not in ("", "continued") for segment in self.segments)
 
     @property
     def grown_bytes(self) -> int:

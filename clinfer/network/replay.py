@@ -17,37 +17,72 @@ class WaitingLaunches:
     waits: list[tuple[int, ...]]
 
 
-Replay = list[Upload | RunBody | Fetch | CallHost | Launches | WaitingLaunches]
+ReadyStep = Upload | RunBody | Fetch | CallHost | Launches | WaitingLaunches
+Ready = Callable[[Launch], tuple[Kernel, WorkSize]]
 
 
-def resolve(plan: Plan, ready: Callable[[Launch], tuple[Kernel, WorkSize]]) -> Replay:
-    """The steps of a plan, launches in unbroken runs; `ready` makes each launch so."""
-    if plan.waits:
-        return _resolve_waiting(plan, ready)
-    resolved: Replay = []
-    launches: Launches | None = None
-    for step in plan.steps:
-        if not isinstance(step, Launch):
-            resolved.append(step)
-            launches = None
-            continue
-        if launches is None:
-            launches = Launches()
-            resolved.append(launches)
-        launches.append(ready(step))
-    return resolved
+class Replay:
+    """The steps of one plan at a time, launches in unbroken runs; `ready` sets what a launch is given.
 
+    From one plan to the next only the launches that differ are touched, where both have as many in the same places.
+    """
 
-def _resolve_waiting(plan: Plan, ready: Callable[[Launch], tuple[Kernel, WorkSize]]) -> Replay:
-    resolved: Replay = []
-    run, first = WaitingLaunches(Launches(), []), 0
-    for number, (step, waits) in enumerate(zip(plan.steps, plan.waits, strict=True)):
-        if not isinstance(step, Launch):
-            resolved.append(step)
-            continue
-        if not resolved or resolved[-1] is not run:
-            run, first = WaitingLaunches(Launches(), []), number
-            resolved.append(run)
-        run.launches.append(ready(step))
-        run.waits.append(tuple(other - first for other in waits))
-    return resolved
+    def __init__(self, ready: Ready) -> None:
+        self.steps: list[ReadyStep] = []
+        self._ready = ready
+        self._plan: Plan | None = None
+        self._places: list[tuple[Launches | None, int]] = []
+
+    def take(self, plan: Plan) -> None:
+        """Be the form of this plan."""
+        before, self._plan = self._plan, None
+        if before is None or not self._patch(before, plan):
+            self.steps, self._places = [], []
+            self._resolve(plan)
+        self._plan = plan
+
+    def _patch(self, before: Plan, plan: Plan) -> bool:
+        """Exchange what differs; False, and nothing is changed, where that is not enough."""
+        if before.waits or plan.waits or len(before.steps) != len(plan.steps):
+            return False
+        changed = [(number, new) for number, (old, new) in enumerate(zip(before.steps, plan.steps, strict=True))
+                   if old is not new]
+        if any(type(before.steps[number]) is not type(new) for number, new in changed):
+            return False
+        for number, new in changed:
+            run, position = self._places[number]
+            if isinstance(new, Launch):
+                assert run is not None
+                run.exchange(position, self._ready(new))
+            else:
+                self.steps[position] = new
+        return True
+
+    def _resolve(self, plan: Plan) -> None:
+        if plan.waits:
+            self._resolve_waiting(plan)
+            return
+        run: Launches | None = None
+        for step in plan.steps:
+            if isinstance(step, Launch):
+                if run is None:
+                    run = Launches()
+                    self.steps.append(run)
+                self._places.append((run, len(run)))
+                run.append(self._ready(step))
+            else:
+                run = None
+                self._places.append((None, len(self.steps)))
+                self.steps.append(step)
+
+    def _resolve_waiting(self, plan: Plan) -> None:
+        run, first = WaitingLaunches(Launches(), []), 0
+        for number, (step, waits) in enumerate(zip(plan.steps, plan.waits, strict=True)):
+            if not isinstance(step, Launch):
+                self.steps.append(step)
+                continue
+            if not self.steps or self.steps[-1] is not run:
+                run, first = WaitingLaunches(Launches(), []), number
+                self.steps.append(run)
+            run.launches.append(self._ready(step))
+            run.waits.append(tuple(other - first for other in waits))

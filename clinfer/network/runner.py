@@ -3,21 +3,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import zip_longest
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.layout import Layout
-from clinfer.base.shape import StaticShape, admits, show
+from clinfer.base.shape import admits, show
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
 from clinfer.network.buffers import Given
 from clinfer.network.host_calls import HostCalls
 from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.known import Known
-from clinfer.network.output import NetworkOutput
+from clinfer.network.output import NetworkOutput, shaped
 from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.network.profiling import Profiler
 from clinfer.network.replay import Replay, WaitingLaunches
@@ -59,7 +57,7 @@ class Runner:
         """A tensor as it lies at present."""
         layout = self._program.tensors[tensor].layout
         if tensor in known.shapes:
-            layout = _shaped(layout, known.shapes[tensor])
+            layout = shaped(layout, known.shapes[tensor])
         return NetworkOutput(layout, self._bindings.memory(tensor), self._stream)
 
     def value(self, tensor: int, known: Known) -> np.ndarray:
@@ -72,7 +70,7 @@ class Runner:
         if self._inspected or self._profiler is not None:
             self._run_one_by_one(plan, known)
             return
-        for step in replay:
+        for step in replay.steps:
             if isinstance(step, Launches):
                 self._stream.enqueue_all(step)
             elif isinstance(step, WaitingLaunches):
@@ -92,13 +90,23 @@ class Runner:
 
     def _call_host(self, step: CallHost, known: Known) -> None:
         start, node = time.perf_counter_ns(), self._program.nodes[step.node]
-        inputs = [known.values[t] if t in known.values else self.value(t, known) for t in node.inputs]
+        inputs = [self._host_value(tensor, known) for tensor in node.inputs]
         for tensor, result in zip(node.outputs, self._host_calls.run(step.node, inputs), strict=True):
-            assert result.host_value is not None
-            known.shapes[tensor], known.values[tensor] = result.shape, result.host_value
-            self._bindings.bind(tensor, result.memory)
+            known.shapes[tensor], known.values[tensor] = result.value.shape, result.value
+            if result.memory is not None:
+                self._bindings.bind(tensor, result.memory)
         if self._profiler is not None:
             self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
+
+    def _host_value(self, tensor: int, known: Known) -> np.ndarray:
+        constant = self._program.constants.get(tensor)
+        if constant is not None:
+            return constant.on_host(self._stream)
+        if tensor in known.values:
+            return known.values[tensor]
+        if tensor in self._fetched:
+            return self.value(tensor, known)
+        return self._host_calls.read(tensor, self.output(tensor, known))
 
     def _run_body(self, step: RunBody, known: Known) -> None:
         node, pace = self._program.nodes[step.node], self._stream.pace
@@ -140,8 +148,3 @@ class Runner:
         start = time.perf_counter_ns()
         event = self._stream.enqueue_with_event(kernel, step.work)
         self._profiler.add_launch(step.kernel, event, time.perf_counter_ns() - start)
-
-
-@lru_cache(maxsize=1024)
-def _shaped(layout: Layout, shape: StaticShape) -> Layout:
-    return layout.with_shape(shape)

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import ShapeInference
 from clinfer.kernels.contract import Problem
 from clinfer.network.bindings import number_kernels
 from clinfer.network.node_function import UNTRACEABLE
 from clinfer.network.planner import Planner, is_open
-from clinfer.network.segment_function import NodeStep, size_name
+from clinfer.network.segment_nodes import NodeStep, size_name
 from clinfer.program.program import Program, Segment
+from clinfer.symbolic.shape_inference import ShapeInference
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Sizes:
 _SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 128)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (1, _LARGE), (3, _LARGE), (1, _SMALL), (2, _SMALL), (1, _MIDDLE), (2, _MIDDLE)))
-STEPS = tuple(Sizes(first, 1, _MIDDLE[1]) for first in (1, 2))
+STEPS = tuple(Sizes(first, 1, _MIDDLE[1]) for first in (2, 1))
 """Of decoders: one word, and the keys and values of many."""
 
 
@@ -56,6 +56,8 @@ def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
     for node in program.nodes:
         for body in node.bodies:
             trace_ahead(body, shape_inference)
+    if program.initial is not None:
+        trace_ahead(program.initial, shape_inference)
     opened = [number for number in range(len(program.segments)) if is_open(program, number)]
     if opened:
         planner = Planner(program, program.engine.create_stream(), shape_inference, number_kernels(program),
@@ -76,19 +78,20 @@ def _refuse_large(_: int, problem: Problem) -> NoReturn:
 
 
 class _Walk:
-    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentFunction`."""
+    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`."""
 
     def __init__(self, program: Program, planner: Planner, sizes: Sizes) -> None:
         self._program = program
         self._planner = planner
         self._sizes = sizes
         self._known: dict[str, Any] = {}
+        self._states = {program.input_tensors[state.input]: state for state in program.states}
 
     def through(self, segments: Sequence[int]) -> None:
         """Trace the nodes of these segments."""
         for number in segments:
             self._enter(self._program.segments[number])
-            for step in self._planner.function(number).nodes:
+            for step in self._planner.segment(number).described.steps:
                 self._trace(step)
 
     def _enter(self, segment: Segment) -> None:
@@ -97,7 +100,7 @@ class _Walk:
 
     def _trace(self, step: NodeStep) -> None:
         given = [self._known.get(name) for name in step.given]
-        if all(each is not None for each in given):
+        if step.function is not None and all(each is not None for each in given):
             try:
                 found = step.function.trace(tuple(given))
                 self._known.update(zip(step.results, found, strict=False))
@@ -110,6 +113,8 @@ class _Walk:
     def _estimate(self, tensor: int) -> None:
         """Give sizes of a tensor that are not known yet those of the sample."""
         shape = self._program.tensors[tensor].layout.shape
-        for axis, (declared, size) in enumerate(zip(shape, self._sizes.of(shape), strict=True)):
+        state = self._states.get(tensor)
+        sizes = self._sizes.of(shape) if state is None else state.stored(self._sizes.of(state.shape))
+        for axis, (declared, size) in enumerate(zip(shape, sizes, strict=True)):
             if not isinstance(declared, int):
                 self._known.setdefault(size_name(tensor, axis), size)

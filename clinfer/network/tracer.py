@@ -9,12 +9,12 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import StaticShape
-from clinfer.base.shape_inference import ShapeRule, Values
-from clinfer.base.symbols import Symbol, array_of, plain
-from clinfer.base.trace import Trace
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.network.node_planner import NodePlan
 from clinfer.program.program import ProgramNode
+from clinfer.symbolic.shape_inference import ShapeRule, Values
+from clinfer.symbolic.symbols import Symbol, array_of, plain
+from clinfer.symbolic.trace import Trace
 from clinfer.topology import Primitive
 
 
@@ -57,15 +57,13 @@ class Tracer:
     def infer(self, primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
               values: Values) -> tuple[StaticShape, ...]:
         """By the primitive's own arithmetic, or else by a call of the rule."""
-        if primitive.signature() is None:
-            return rule(shapes, values)  # type: ignore[return-value]
-        own = primitive.static_shapes(shapes, values)
-        return self._called(False, rule, shapes, values) if own is None else own
+        own = primitive.infer_shapes(shapes, values)
+        return self._called(False, rule, shapes, values) if own is None else own  # type: ignore[return-value]
 
     def evaluate(self, primitive: Primitive, inputs: tuple[np.ndarray, ...],
                  shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
         """By a call of the primitive's evaluation."""
-        found = self._called(True, primitive.infer_shapes, shapes, dict(enumerate(inputs)))
+        found = self._called(True, _nothing, shapes, dict(enumerate(inputs)))
         return tuple(array_of(items, layout.static_shape, layout.element_type.numpy)
                      for items, layout in zip(found, self._outputs, strict=True))
 
@@ -95,6 +93,11 @@ class Tracer:
         # As a comparison it is a guard: another number of axes needs another trace.
         assert count == len(items)
         return tuple(self._tape.part(name, f"{name}[{index}][{axis}]", item) for axis, item in enumerate(items))
+
+
+def _nothing(shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+    """The shape rule of what is evaluated, which is not asked."""
+    return ()
 
 
 def same_at_present(recorded: NodePlan, plan: NodePlan) -> bool:

@@ -32,6 +32,8 @@ from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
 def build_program(topology: Topology, context: BuildContext) -> Program:
     """The program of a topology; ClinferError if it cannot run on the device."""
+    initial = None if topology.initial is None else build_program(topology.initial, replace(
+        context, options=replace(context.options, force_implementations={}), given={}))
     refused = Refusals(context.kernels.refused)
     while True:
         graph, implementations = _selected(topology, context, refused)
@@ -41,7 +43,7 @@ def build_program(topology: Topology, context: BuildContext) -> Program:
             refused.add(error, graph, implementations)
         else:
             refused.keep(graph, context.engine.device)
-            return _Assembly(graph, context, implementations).program()
+            return _Assembly(graph, context, implementations).program(initial)
 
 
 def _selected(topology: Topology, context: BuildContext,
@@ -114,8 +116,8 @@ class _Assembly:
         self.scratch: dict[str, tuple[int, ...]] = {}
         self.slots = self._number_slots()
 
-    def program(self) -> Program:
-        """The program of the graph."""
+    def program(self, initial: Program | None) -> Program:
+        """The program of the graph; `initial`: the one that makes the first values of its states."""
         nodes = tuple(self._node(node) for node in self.order)
         constants = {self.index[Port(id)]: data for id, data in self.graph.constants.items()}
         memory = self._settle(constants)
@@ -131,7 +133,8 @@ class _Assembly:
                      for name, port in self.graph.outputs.items()},
             constants=constants, constant_memory=memory, dependencies=self._dependencies(),
             first_scratch=sum(home.slot >= 0 for home in (*self.homes.values(), *self.long_homes.values())),
-            execution_order=self.context.options.execution_order, removed=self.graph.history.removals(self.graph))
+            execution_order=self.context.options.execution_order, removed=self.graph.history.removals(self.graph),
+            states=self.graph.states, initial=initial)
 
     def _settle(self, constants: dict[int, ConstantData]) -> dict[int, Memory]:
         """Let constants be where they are read, and only there; the memory of those on the device."""
@@ -146,7 +149,8 @@ class _Assembly:
         return memory
 
     def _is_read_on_host(self, tensor: int) -> bool:
-        return any(self.ports[tensor] in value_ports(node) for node, _ in self.graph.readers(self.ports[tensor]))
+        return any(node.primitive.computed_on_host or self.ports[tensor] in value_ports(node)
+                   for node, _ in self.graph.readers(self.ports[tensor]))
 
     def _input(self, name: str) -> Input:
         primitive = self.graph[name].primitive
@@ -154,11 +158,14 @@ class _Assembly:
         return primitive
 
     def _needs_memory(self, tensor: int) -> bool:
-        """Whether a kernel, a body, a view or the caller takes a constant or host value as a buffer."""
+        """Whether a kernel, a body, a view or the caller takes a tensor that the host has as a buffer."""
+        if self.graph.layout(self.ports[tensor]).element_type.is_on_host_only:
+            return False
         if self.ports[tensor] in self.graph.outputs.values():
             return True
         for node, index in self.graph.readers(self.ports[tensor]):
-            if not node.on_host and index not in node.primitive.value_inputs:
+            by_host = node.on_host or node.primitive.computed_on_host
+            if not by_host and index not in node.primitive.value_inputs:
                 return True
             if any(index in body.inputs.values() for body in node.primitive.bodies):
                 return True
@@ -215,12 +222,13 @@ class _Assembly:
             return "input"
         if node.id in self.graph.constants:
             return "constant"
+        by_host = node.on_host or node.primitive.computed_on_host
+        if by_host and not self._needs_memory(self.index[port]):
+            return "host"
         if node.primitive.data_dependent_output:
             return "body"
         if is_output:
             return "output"
-        if node.on_host and not self._needs_memory(self.index[port]):
-            return "host"
         return "slot"
 
     def _find_long_homes(self) -> dict[int, _Home]:

@@ -10,20 +10,20 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError
+from clinfer.base.format import IMAGE_2D
 from clinfer.base.layout import Layout
 from clinfer.base.part import Part
-from clinfer.base.shape import Shape, show
-from clinfer.base.shape_inference import ShapeInference, ShapeRule, Values
-from clinfer.base.tracing import log
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.kernels.selector import NONE_REFUSED
-from clinfer.program.confirmed_shapes import confirmed
 from clinfer.program.constants import ConstantData
 from clinfer.program.graph import Graph, Node
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
-from clinfer.topology import Port, Primitive, Topology
+from clinfer.symbolic.shape_inference import ShapeInference, Values
+from clinfer.topology import Input, Port, Primitive, Topology
+from clinfer.topology.shape_rules import PrimitiveRule
 
 NOTHING: Mapping[Port, np.ndarray] = MappingProxyType({})
 
@@ -82,40 +82,34 @@ class BuildContext:
         primitive = node.primitive
         inputs = graph.input_layouts(node)
         types = tuple(x.element_type for x in inputs)
-        signature = primitive.signature()
         own = primitive.shape_input_count
         shapes = tuple(x.shape for x in inputs[:own])
-        values = self.known_values(graph, node, found)
         try:
-            if signature is None:
-                inferred = primitive.infer_shapes(shapes, values)
-            else:
-                inferred = self._by_rule(primitive, self.shape_inference.rule(signature, types[:own]), shapes, values)
-            if None in inferred:
-                opened = primitive.open_shapes(shapes)
-                inferred = tuple(b if a is None else a for a, b in zip(inferred, opened, strict=True))
+            inferred = self.rule(primitive, types)(shapes, self.known_values(graph, node, found))
         except ClinferError as error:
             raise error.at(primitive.where) from None
         out_types = primitive.stored_types(types)
         return tuple(self._layout(node, shape, kind) for shape, kind in zip(inferred, out_types, strict=True))
 
-    @staticmethod
-    def _by_rule(primitive: Primitive, rule: ShapeRule, shapes: tuple[Shape, ...],
-                 values: Values) -> tuple[Shape | None, ...]:
-        told = rule(shapes, values)
-        found = confirmed(rule, shapes, values, told)
-        if found != told:
-            log(1, f"{primitive.where}: its shape rule tells {' '.join(map(show, told))}, which sizes contradict; it "
-                   f"is taken to be {' '.join(map(show, found))}")
-        return found
+    def rule(self, primitive: Primitive, types: tuple[ElementType, ...]) -> PrimitiveRule:
+        """The shape rule of a primitive with inputs of these types."""
+        return PrimitiveRule(primitive, types[:primitive.shape_input_count], self.shape_inference)
 
     @staticmethod
     def _layout(node: Node, shape: Shape | None, element_type: ElementType) -> Layout:
         if shape is None:
             raise OpenRankError("a tensor of dynamic rank is not supported", where=node.primitive.where,
                                 hint="give the model's inputs a static rank, for instance with model.reshape")
-        layout = Layout.planar(shape, element_type)
-        if node.primitive.stored_format is not None:
-            layout = replace(layout, format=node.primitive.stored_format)
+        layout = Layout.planar(tuple(map(_size, shape)), element_type)
+        if isinstance(node.primitive, Input) and node.primitive.is_surface:
+            layout = replace(layout, format=IMAGE_2D)
         padding = node.primitive.output_padding
         return Layout(layout.shape, layout.element_type, layout.format, padding) if padding else layout
+
+
+def _size(size: Size) -> Size:
+    """A size as layouts have it: not below 0, without a name, and a number if its bounds leave only one."""
+    if not isinstance(size, Dim):
+        return size
+    low, high = max(size.low, 0), min(size.high, UNBOUNDED)
+    return low if low == high else Dim(low, max(high, low))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.tuned import measured
 from clinfer.program.history import Removal
-from clinfer.topology import attributes_of
+from clinfer.program.host_layers import transfers
+from clinfer.topology import HostOperation, attributes_of
 
 if TYPE_CHECKING:
     from clinfer.program.program import Program, ProgramNode
@@ -45,7 +46,8 @@ class ExplainedNode:
 
     `layer`: the model's. `kind`: "input", "host" (computed with NumPy), "view" (its input's memory under
     another shape), "body", or "kernel". `kernels`: those that are built, of which each shape takes the
-    fastest that accepts it; `why`: what the first was chosen for; `rejected`: (kernel, reason) of the
+    fastest that accepts it; `why`: what the first was chosen for, or what a layer that
+    OpenVINO computes on the host costs; `rejected`: (kernel, reason) of the
     others. `bodies`: what it may run inside. `unfused`: of element-wise primitives and of those that read compressed
     weights, (primitive that it reads, why the two were not fused). `implementation_type`: `ocl` or `host` (NumPy);
     empty for what nothing computes. `refused_types`: (type, reason) of the others.
@@ -118,10 +120,16 @@ def _node(program: Program, node: ProgramNode) -> ExplainedNode:
         node.primitive.id, type(node.primitive).__name__, node.primitive.origin, node.kind, node.segment,
         tuple(_input(program, tensor) for tensor in node.inputs),
         tuple(str(program.tensors[tensor].layout) for tensor in node.outputs),
-        kernels, node.why, node.rejected,
+        kernels, node.why or _on_host(program, node), node.rejected,
         tuple((name, str(value)) for name, value in attributes_of(node.primitive) if _is_plain(value)),
         tuple(explain_program(body) for body in node.bodies), node.unfused,
         node.implementation_type, node.refused_types)
+
+
+def _on_host(program: Program, node: ProgramNode) -> str:
+    if not isinstance(node.primitive, HostOperation):
+        return ""
+    return f"OpenVINO computes {node.primitive.operation} on the host: {transfers(program, node)}"
 
 
 def _measured(implementation: Implementation) -> float | None:

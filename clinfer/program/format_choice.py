@@ -19,18 +19,34 @@ from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.sample_sizes import Sample
+from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port
 
 SAMPLE_SIZES = ((1, 64), (1, 1), (1, 8), (1, 1000), (1000, 64))
 """For the first axis of inputs and for the others, where they are open: the usual ones, by which formats are chosen,
 and those that kernels are built for besides."""
+GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64))
+"""The same on GPUs, where batches of that size are computed by other tiles than one picture or a thousand."""
+
+
+def sample_sizes(device: Capabilities) -> tuple[tuple[int, int], ...]:
+    """Those of a device."""
+    return SAMPLE_SIZES if device.device_type == "CPU" else GPU_SAMPLE_SIZES
+
+
+def samples_of(graph: Graph, context: BuildContext) -> list[Sample]:
+    """The graph in each of these sizes; one alone if none is open."""
+    is_static = all(layout.is_static for node in graph for layout in node.layouts)
+    sizes = sample_sizes(context.engine.capabilities)
+    return [Sample(graph, context, *each) for each in sizes[:1 if is_static else None]]
 
 
 def built_for(selection: Selection) -> tuple[str, ...]:
     """What each candidate of a selection was taken for, as users read it."""
     if selection.problem.is_static:
         return ("the sizes of the model",) * len(selection.candidates)
-    names = ("usual sizes", *(f"first sizes of {first}, others of {others}" for first, others in SAMPLE_SIZES[1:]),
+    sizes = sample_sizes(selection.problem.capabilities)
+    names = ("usual sizes", *(f"first sizes of {first}, others of {others}" for first, others in sizes[1:]),
              "sizes that it accepts")
     return tuple("what others do not accept" if n == STANDS_IN else names[n] for n in selection.samples)
 
@@ -52,8 +68,7 @@ def plain(layout: Layout) -> Layout:
 def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, LayoutCandidate]:
     """How each node shall work, by id. Those in `launching` launch kernels; the others want plain tensors."""
     candidates: dict[str, list[LayoutCandidate]] = {}
-    is_static = all(layout.is_static for node in graph for layout in node.layouts)
-    samples = [Sample(graph, context, *sizes) for sizes in SAMPLE_SIZES[:1 if is_static else None]]
+    samples = samples_of(graph, context)
     for node in graph:
         candidates[node.id] = (list(_candidates(graph, node, context, candidates, samples))
                                if node.id in launching else [_without_kernels(graph, node)])

@@ -4,7 +4,7 @@ All edits go through this class, which keeps users consistent; `check` proves it
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -71,6 +71,7 @@ class Graph:
         self._order = Order(self._nodes)
         self.outputs: dict[str, Port] = topology.outputs
         self.input_names = [p.id for p in topology.inputs]
+        self.states = topology.states
         self.constants: dict[str, ConstantData] = {}
         self.history = History()
         self._users: dict[str, list[str]] = {id: [] for id in self._nodes}
@@ -115,6 +116,14 @@ class Graph:
     def input_layouts(self, node: Node) -> tuple[Layout, ...]:
         """The layouts of everything that a node reads."""
         return tuple(self.layout(port) for port in node.inputs)
+
+    def shared_size(self, id: str, axis: int) -> Hashable | None:
+        """What tells a size of an input from others, where several have it (`State.sizes`); None where not."""
+        state = next((state for state in self.states if state.input == id), None)
+        name = state.sizes[axis] if state is not None and state.sizes else ""
+        if state is None or not name:
+            return None
+        return (name, 0, 0) if name == state.selected_by else ("states", name)
 
     def is_output(self, id: str) -> bool:
         """Whether an output of the graph is read from this node."""

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from clinfer.kernels.contract import Problem
 from clinfer.program.context import BuildContext
-from clinfer.program.format_choice import SAMPLE_SIZES, problem_of
+from clinfer.program.format_choice import problem_of, samples_of
 from clinfer.program.graph import Graph
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
-from clinfer.program.sample_sizes import Sample
 from clinfer.topology import Topology
 
 
@@ -19,8 +18,7 @@ def heavy_problems(topology: Topology, context: BuildContext) -> Iterator[tuple[
     sizes, else one for each of the sample sizes for which kernels are built."""
     graph = Graph(topology)
     run_pipeline(graph, context)
-    is_static = all(layout.is_static for node in graph for layout in node.layouts)
-    samples = [Sample(graph, context, *sizes) for sizes in SAMPLE_SIZES[:1 if is_static else None]]
+    samples = samples_of(graph, context)
     for node in graph:
         for body in node.primitive.bodies:
             yield from heavy_problems(body.topology, replace(context, options=BuildOptions(), given={}))

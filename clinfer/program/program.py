@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from clinfer.base.layout import Layout
@@ -20,7 +21,7 @@ from clinfer.program.memory_dependencies import Dependencies, ExecutionOrder
 from clinfer.program.weights_cache import WeightsCache
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
-from clinfer.topology import Input, Port, Primitive
+from clinfer.topology import Input, Port, Primitive, State
 
 WEIGHTS_SHARE = 4
 """Reordered weights take at most this part of what the constants take."""
@@ -142,9 +143,9 @@ class Program:
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
     `long_homes`: for tensors in which others may lie the tensor that stands for their memory in plans where others
-    do. Three memories of its networks: `traces`, what they and those of bodies recorded of planning nodes,
-    `implementations`, which specialised ones are faster for which shapes, and `weights`, which these want in other
-    formats.
+    do. `states`: the inputs and outputs that requests keep; `initial` makes their values after a reset. Three memories
+    of its networks: `traces`, what they and those of bodies recorded of planning nodes, `implementations`, which
+    specialised ones are faster for which shapes, and `weights`, which these want in other formats.
     """
 
     engine: Engine
@@ -161,6 +162,8 @@ class Program:
     first_scratch: Natural
     execution_order: ExecutionOrder = "in_order"
     removed: tuple[Removal, ...] = ()
+    states: tuple[State, ...] = ()
+    initial: Program | None = None
     long_homes: Mapping[TensorIndex, TensorIndex] = field(default_factory=dict)
     traces: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
     implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
@@ -171,12 +174,20 @@ class Program:
         object.__setattr__(self, "weights", WeightsCache(self.engine, self.kernels, constants // WEIGHTS_SHARE))
         self._share_traces(self.traces)
 
+    @cached_property
+    def called_inputs(self) -> frozenset[str]:
+        """The inputs that the host computes with."""
+        read = {tensor for node in self.nodes if node.kind == "call" for tensor in node.inputs}
+        return frozenset(name for name, tensor in self.input_tensors.items() if tensor in read)
+
     def _share_traces(self, traces: dict[object, list[Any]]) -> None:
         """Let bodies, which are often alike, record in one place."""
         object.__setattr__(self, "traces", traces)
         for node in self.nodes:
             for body in node.bodies:
                 body._share_traces(traces)
+        if self.initial is not None:
+            self.initial._share_traces(traces)
 
     def explain(self) -> Explanation:
         """What each node became and why, and what passes removed."""

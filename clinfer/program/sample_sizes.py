@@ -9,11 +9,12 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import NamedDim, Shape, admits, is_static, names_in, upper_estimate
+from clinfer.base.shape import Shape, admits, is_static, upper_estimate
 from clinfer.kernels.contract import Problem
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.size_names import SizeNames
+from clinfer.symbolic.dimensions import NamedDim, names_in
 from clinfer.topology import Input, Port
 
 P = TypeVar("P", bound=Problem)
@@ -82,13 +83,9 @@ class Sample:
         if len(values) < len(primitive.value_inputs):
             return None
         given = [self._layouts[port] for port in node.inputs[:primitive.shape_input_count]]
-        shapes, signature = tuple(layout.static_shape for layout in given), primitive.signature()
+        rule = self._context.rule(primitive, tuple(layout.element_type for layout in given))
         try:
-            if signature is None:
-                return primitive.infer_shapes(shapes, values)
-            own = primitive.static_shapes(shapes, values)
-            types = tuple(layout.element_type for layout in given)
-            return own or self._context.shape_inference.rule(signature, types)(shapes, values)
+            return rule(tuple(layout.static_shape for layout in given), values)
         except ClinferError:
             return None
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from itertools import takewhile
 
-from clinfer.base.shape import Dim, NamedDim, Shape, Size, names_in
+from clinfer.base.shape import Dim, Shape, Size
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.symbolic.dimensions import NamedDim, names_in
 from clinfer.topology import Input, Port, attributes_of
 
 Names = tuple[Shape, ...]
@@ -52,7 +53,8 @@ class SizeNames:
             return found
         key = self._key(node)
         inferred = found if key is None else self._inferred(node, found)
-        return tuple(tuple(self._named(size, own, (key or node.id, output, axis))
+        shared = self._graph.shared_size
+        return tuple(tuple(self._named(size, own, shared(node.id, axis) or (key or node.id, output, axis))
                            for axis, (size, own) in enumerate(zip(shape, layout.shape, strict=True)))
                      for output, (shape, layout) in enumerate(zip(inferred, node.layouts, strict=True)))
 
@@ -76,14 +78,9 @@ class SizeNames:
     def _inferred(self, node: Node, found: Names) -> Names:
         """The shapes by the primitive's rule; `found` where that leaves a rank open."""
         primitive = node.primitive
-        signature = primitive.signature()
         shapes = tuple(self.shape(port) for port in node.inputs[:primitive.shape_input_count])
-        values = self._context.known_values(self._graph, node)
-        named = primitive.named_shapes(shapes, values)
-        if named is None:
-            types = tuple(self._graph.element_type(port) for port in node.inputs[:primitive.shape_input_count])
-            named = (primitive.infer_shapes(shapes, values) if signature is None else
-                     self._context.shape_inference.named_shapes(signature, types, shapes, values))
+        rule = self._context.rule(primitive, tuple(map(self._graph.element_type, node.inputs)))
+        named = rule(shapes, self._context.known_values(self._graph, node))
         return tuple(own if shape is None or len(shape) != len(own) else shape
                      for shape, own in zip(named, found, strict=True))
 

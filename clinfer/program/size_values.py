@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import NamedDim, Size, add_sizes
+from clinfer.base.shape import Size
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.size_names import SizeNames
+from clinfer.symbolic.dimensions import NamedDim
 from clinfer.topology import Port
 
 _ELEMENTS = 64
@@ -95,7 +96,7 @@ class _Element:
 
     def __add__(self, other: object) -> _Element:
         size = other.size if isinstance(other, _Element) else int(other) if isinstance(other, _NUMBERS) else None
-        total = None if self.size is None or size is None else add_sizes((self.size, size))
+        total = None if self.size is None or size is None else self.size + size
         return _Element(total if isinstance(total, NamedDim) and total.low >= 0 else None)
 
     __radd__ = __add__

@@ -20,7 +20,9 @@ class Event:
 
     def wait(self) -> None:
         """Block until the command is complete; the command's own failure comes as an error."""
-        status = answering(partial(driver.wait_for_all, [self.cl_event]))
+        # That a command is over makes nothing visible: only a wait does, and that one is short.
+        wait = partial(driver.wait_for_all, [self.cl_event])
+        status = wait() if self.is_over else answering(wait)
         if status:
             raise driver_error(status, "complete a command")
 

@@ -56,17 +56,26 @@ class PackedLaunches:
     __slots__ = ("_array", "address", "count", "steps")
 
     def __init__(self, launches: Sequence[tuple[Kernel, WorkSize]]) -> None:
-        self.steps = tuple(step for step in launches if not step[1].is_empty)
-        place = ctypes.addressof
-        self._array = np.array([(place(kernel.handle), work.dims, place(work.global_array),
-                                 0 if work.local_array is None else place(work.local_array))
-                                for kernel, work in self.steps], np.uintp)
+        self.steps = [step for step in launches if not step[1].is_empty]
+        self._array = np.array([_packed(step) for step in self.steps], np.uintp)
         self.address = ctypes.c_void_p(self._array.ctypes.data)
         self.count = ctypes.c_size_t(len(self.steps))
 
+    def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
+        """Put another launch, which is not empty, in the place of one."""
+        self._array[position] = _packed(launch)
+        self.steps[position] = launch
+
+
+def _packed(launch: tuple[Kernel, WorkSize]) -> tuple[int, int, int, int]:
+    kernel, work = launch
+    place = ctypes.addressof
+    return (place(kernel.handle), work.dims, place(work.global_array),
+            0 if work.local_array is None else place(work.local_array))
+
 
 class Launches(list[tuple[Kernel, WorkSize]]):
-    """Kernels and work sizes, in order; not to be changed once they are launched."""
+    """Kernels and work sizes, in order; once they are launched, they are changed by `exchange` alone."""
 
     __slots__ = ("_packed", "_was_asked")
 
@@ -82,6 +91,15 @@ class Launches(list[tuple[Kernel, WorkSize]]):
             self._packed = PackedLaunches(self)
         self._was_asked = True
         return self._packed
+
+    def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
+        """Put another launch in the place of one; those given before must have been launched."""
+        self[position] = launch
+        packed = self._packed
+        if packed is not None and (launch[1].is_empty or len(packed.steps) != len(self)):
+            self._packed = None
+        elif packed is not None:
+            packed.exchange(position, launch)
 
 
 class LaunchLoop:

@@ -1,13 +1,16 @@
 """What was asked: primitives and their connections."""
+from clinfer.topology.host_operation import HostOperation
 from clinfer.topology.loop_ports import Joining, LoopPorts, Slicing
 from clinfer.topology.primitive import Before, FusedOp, Port, Primitive, attributes_of
 from clinfer.topology.source import SourceBody, SourceNode
+from clinfer.topology.states import State
 from clinfer.topology.topology import Constant, Input, Topology, input_layout
 
 __all__ = [
            "Before",
            "Constant",
            "FusedOp",
+           "HostOperation",
            "Input",
            "Joining",
            "LoopPorts",
@@ -16,6 +19,7 @@ __all__ = [
            "Slicing",
            "SourceBody",
            "SourceNode",
+           "State",
            "Topology",
            "attributes_of",
            "input_layout",

@@ -1,7 +1,7 @@
 """The primitive: one operation of a topology, immutable, with the traits that other stages ask."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,11 +10,11 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.format import Format
+from clinfer.base.host_function import Evaluate
 from clinfer.base.layout import NO_PADDING, Padding
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,8 @@ class Primitive:
 
     op_type: ClassVar[str] = ""
     opset: ClassVar[str] = "opset1"
+    own_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that OpenVINO's operation of that type does not have as attributes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(Port.of(i) for i in self.inputs))
@@ -95,11 +97,6 @@ class Primitive:
     def output_count(self) -> int:
         """How many outputs there are."""
         return 1
-
-    @property
-    def stored_format(self) -> Format | None:
-        """The format in which its outputs come to be; None: one that its kernels choose."""
-        return None
 
     @property
     def value_inputs(self) -> tuple[int, ...]:
@@ -144,28 +141,8 @@ class Primitive:
         return None
 
     @property
-    def channel_axis(self) -> int | None:
-        """The output axis whose elements share all weights among them; None: the time that the weights take need not
-        be known, since no kernels compete on other formats."""
-        return None
-
-    @property
     def bias_axis(self) -> int | None:
         """The output axis along which one more input may add a value per element; None: takes none."""
-        return None
-
-    def with_factor(self, data: Port, factor: Port) -> Primitive | None:
-        """The primitive on other data, each channel of which (axis 1) it multiplies with a factor, [B or 1, C, 1...];
-        None: it does not do that. Outside of the data it sees zeros all the same."""
-        return None
-
-    def on_reordered(self, order: tuple[int, ...], shape: Shape, values: Values) -> Mapping[int, np.ndarray] | None:
-        """How it gives the same result, axis `order[i]` of it at i, on data (input 0, of that shape) whose axes stand
-        in that order: the inputs that are other constants then. None: it cannot, or is none the better for it."""
-        return None
-
-    def with_output_type(self, kind: ElementType) -> Primitive | None:
-        """The primitive with its results converted to another type before they are stored; None: it stores its own."""
         return None
 
     @property
@@ -256,24 +233,13 @@ class Primitive:
         """The element type of each output."""
         return (input_types[0],) * self.output_count
 
-    def signature(self) -> OpSignature | None:
-        """The OpenVINO operation whose shape rule is this primitive's; None: `infer_shapes` is."""
-        return OpSignature(self.op_type, self.opset, attributes_of(self))
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """The shape rule: output shapes for the shapes of the inputs and those values of `value_inputs` that are known;
+        None where it does not tell, and OpenVINO's rule of the operation is to be asked (`topology/shape_rules.py`).
 
-    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        """The primitive's own shape rule, used where `signature` is None."""
-        raise ClinferError(f"{type(self).__name__} has neither a shape rule nor an OpenVINO signature",
-                           where=self.where)
-
-    def named_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
-        """What the shape rule of `signature` gives, where it can tell more of the names of dimensions; else None."""
-        return None
-
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        """What the shape rule of `signature` gives for static shapes, by arithmetic alone; None: the rule is asked.
-
-        It runs on symbols in place of numbers (`base/symbols.py`), among them those in arrays of dtype object. Where
-        the rule might refuse the shapes, it gives None.
+        Sizes are numbers, symbols that stand for numbers (`symbolic/symbols.py`), among them those in arrays of dtype
+        object, or open (`Dim`), with a name or without. All three can be calculated with; what is decided of an open
+        size must hold whatever it turns out to be. Errors: ClinferError for shapes that the operation does not take.
         """
         return None
 
@@ -286,16 +252,17 @@ class Primitive:
         """Raise ClinferError for inputs that the shape rule takes although no result can be computed from them.
 
         `outputs`: what the shape rule gave; nothing for what is `computed_on_host`, which is asked before each
-        evaluation. Of kernels and views it is asked for each new shape, and runs on symbols too, see `static_shapes`.
+        evaluation. Of kernels and views it is asked for each new shape, and runs on symbols too, see `infer_shapes`.
         """
-
-    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
-        """What the shapes of the inputs alone tell of the output shapes, where the shape rule leaves a rank open."""
-        return (None,) * self.output_count
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         """The outputs computed with NumPy from the input values; input values not read may be empty."""
         raise ClinferError(f"{type(self).__name__} cannot be evaluated on the host", where=self.where)
+
+    def evaluator(self) -> Evaluate:
+        """What computes, for one network, a primitive that is `computed_on_host`; its results are valid until it is
+        called again."""
+        return lambda values: self.evaluate(values, tuple(value.shape for value in values))
 
     @property
     def where(self) -> str:

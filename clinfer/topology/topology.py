@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.format import IMAGE_2D, Format
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology.primitive import Port, Primitive
+from clinfer.topology.states import State
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,6 @@ class Input(Primitive):
     element_type: ElementType = ElementType.of("f32")
     is_surface: bool = False
 
-    @property
-    def stored_format(self) -> Format | None:
-        return IMAGE_2D if self.is_surface else None
-
-    def signature(self) -> OpSignature | None:
-        return None
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (self.shape,)
 
@@ -48,9 +41,6 @@ class Constant(Primitive):
 
     value: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     element_type: ElementType = ElementType.of("f32")
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (tuple(self.value.shape),)
@@ -67,11 +57,15 @@ def input_layout(id: str, layout: Layout) -> Input:
 class Topology:
     """Primitives by id and the named outputs of the graph.
 
-    Without `outputs`, every primitive that nobody reads is an output under its own id.
+    Without `outputs`, every primitive that nobody reads is an output under its own id. `states`: the inputs and outputs
+    that are variables of a request; `initial`: what makes their values after a reset, of inputs of the same names.
     Errors: duplicate id; an input that names no primitive or no output of it; a cycle.
     """
 
-    def __init__(self, *primitives: Primitive, outputs: Mapping[str, str | Port] | None = None) -> None:
+    def __init__(self, *primitives: Primitive, outputs: Mapping[str, str | Port] | None = None,
+                 states: Sequence[State] = (), initial: Topology | None = None) -> None:
+        self.states = tuple(states)
+        self.initial = initial
         self._primitives: dict[str, Primitive] = {}
         self._outputs = None if outputs is None else {name: Port.of(p) for name, p in outputs.items()}
         for primitive in primitives:

@@ -10,7 +10,7 @@ import hashlib
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from importlib import resources
@@ -47,7 +47,7 @@ class Database:
         self._tables = tuple(_by_subject(table.entries) for table in (own, *shipped))
         self._subjects = frozenset(subject for table in self._tables for subject in table)
         self._operations = frozenset(subject.operation for subject in self._subjects)
-        self._handles: dict[tuple[Subject, Variant], int] = {}
+        self._ratios: dict[tuple[Subject, Variant], MeasuredRatio] = {}
         self._refused: set[tuple[Subject, Variant]] = set()
         self._index()
 
@@ -80,19 +80,19 @@ class Database:
         """What was measured on this very device and driver for the bucket of these sizes."""
         return self._found.get(subject, {}).get(bucket_of(sizes), {}).get(variant)
 
-    def handle(self, subject: Subject, variant: Variant) -> int:
-        """The number by which `factor` knows a candidate; -1: there are no times of what it computes."""
+    def ratio(self, subject: Subject, variant: Variant) -> MeasuredRatio | None:
+        """How much longer than estimated a candidate takes; None: there are no times of what it computes."""
         key = subject, variant
         if subject not in self._subjects or key in self._refused:
-            return -1
-        handle = self._handles.get(key)
-        if handle is None:
-            handle = self._handles[key] = _number(self._points(subject, variant))
-        return handle
+            return None
+        found = self._ratios.get(key)
+        if found is None:
+            found = self._ratios[key] = MeasuredRatio(self._points(subject, variant))
+        return found
 
     def refuse(self, subject: Subject, variant: Variant, why: str) -> None:
         """Use the times of a candidate no more, and say so."""
-        self._handles.pop((subject, variant), None)
+        self._ratios.pop((subject, variant), None)
         self._refused.add((subject, variant))
         warn_once(f"clinfer does not use the measured times of {variant.kernel} {variant.config} ({subject.operation}, "
                   f"{subject.traits}): {why}".replace("  ", " "))
@@ -146,20 +146,17 @@ def today() -> str:
 
 # -- ratios, as arithmetic on symbols calls for them --------------------------------------------------
 
-_NUMBERED: list[Points] = []
+@dataclass(frozen=True)
+class MeasuredRatio:
+    """How many times longer than estimated a candidate takes, as the nearest measured sizes tell; beyond `REACH` they
+    tell nothing, and the less the farther they are."""
 
+    points: Points
 
-def _number(points: Points) -> int:
-    _NUMBERED.append(points)
-    return len(_NUMBERED) - 1
-
-
-def factor(handle: int, *sizes: int) -> float:
-    """How many times longer than estimated the candidate of a handle takes, as the nearest measured sizes tell;
-    beyond `REACH` they tell nothing, and the less the farther they are."""
-    away, ratio = min(((distance(sizes, known), ratio) for known, ratio in _NUMBERED[handle]
-                       if len(known) == len(sizes)), default=(REACH, 1.0))
-    return float(ratio ** (1 - away / REACH)) if away < REACH else 1.0
+    def __call__(self, *sizes: int) -> float:
+        away, ratio = min(((distance(sizes, known), ratio) for known, ratio in self.points
+                           if len(known) == len(sizes)), default=(REACH, 1.0))
+        return float(ratio ** (1 - away / REACH)) if away < REACH else 1.0
 
 
 # -- where tables are -------------------------------------------------------------------------------

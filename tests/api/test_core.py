@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import clinfer
-from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, compile_model, natural_precision
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
@@ -160,7 +159,7 @@ def test_unsupported_operations_are_all_listed(core: Core, device: DeviceInfo) -
     second = ov.opset13.reorg_yolo(first, [2])
     second.set_friendly_name("yolo_layer")
     with pytest.raises(ClinferError) as caught:
-        core.compile_model(ov.Model([second], [data], "m"), device.name)
+        core.compile_model(ov.Model([second], [data], "m"), device.name, {"host_fallback": "NO"})
     for word in ("GRN", "norm_layer", "ReorgYolo", "yolo_layer"):
         assert word in str(caught.value)
 
@@ -227,14 +226,11 @@ def test_a_model_is_gone_with_its_last_user(core: Core, device: DeviceInfo, rng:
         gc.enable()
 
 
-def test_what_is_not_here_says_so(core: Core, one: CompiledModel) -> None:
-    absent = {core: ("register_plugin", "register_plugins"), one: ("query_state", "reset_state"),
-              one.create_infer_request(): ("query_state", "reset_state")}
-    for owner, names in absent.items():
-        for name in names:
-            assert not hasattr(owner, name)
-            with pytest.raises(ClinferError, match=rf"clinfer has no (.|\n)*{type(owner).__name__}(.|\n)*try:"):
-                getattr(owner, name)
+def test_what_is_not_here_says_so(core: Core) -> None:
+    for name in ("register_plugin", "register_plugins"):
+        assert not hasattr(core, name)
+        with pytest.raises(ClinferError, match=r"clinfer has no (.|\n)*Core(.|\n)*try:"):
+            getattr(core, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         getattr(core, "no_such_" + "name")
 

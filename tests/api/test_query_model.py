@@ -95,7 +95,7 @@ def test_what_folds_away_needs_no_operation(core: Core, device: DeviceInfo) -> N
 def test_a_type_that_clinfer_cannot_hold(core: Core, device: DeviceInfo) -> None:
     op = ov.opset13
     x = op.parameter([2, 6], np.float32, name="x")
-    narrow = op.convert(x, "f4e2m1", name="narrow")
+    narrow = op.convert(x, "u1", name="narrow")
     wide = op.convert(narrow, "f32", name="wide")
     model = ov.Model([op.result(op.negative(wide, name="after"), name="y")], [x], "narrow")
     refused = unsupported(core, model, device)

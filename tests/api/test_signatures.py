@@ -23,10 +23,7 @@ CLASSES = ("AsyncInferQueue", "CompiledModel", "ConstOutput", "Core", "InferRequ
            "VAContext", "VASurfaceTensor", "Version")
 
 # What clinfer has otherwise; the document names each with its reason.
-DIFFERENCES = {
-    "Core.register_plugin", "Core.register_plugins",
-    "CompiledModel.query_state", "CompiledModel.reset_state", "InferRequest.query_state", "InferRequest.reset_state",
-}
+DIFFERENCES = {"Core.register_plugin", "Core.register_plugins"}
 # pybind11 has no name for these, so that no keyword can give them.
 _NAMELESS = re.compile(r"arg\d+")
 _NOT_GIVEN = object()

@@ -5,14 +5,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from clinfer.api.core import Core
-from clinfer.base.errors import UnsupportedError
 from clinfer.cli.operations import page
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.opsets import list_operations
-from clinfer.ops import CONVERTERS
+from clinfer.ops import CONVERTERS, OPERATIONS
 from tests.cli.test_cli import call
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,15 +25,15 @@ def test_the_page_is_current() -> None:
 def test_every_converter_is_for_an_operation_of_an_opset() -> None:
     operations = {each.name: each for each in list_operations()}
     assert set(CONVERTERS) <= set(operations)
-    assert all(operations[name].is_there for name in CONVERTERS)
+    assert all(operations[name].runs == "native" for name in CONVERTERS)
 
 
-def test_one_that_is_missing_is_refused_by_that_name(rng: np.random.Generator) -> None:
-    missing = {each.name for each in list_operations() if not each.is_there}
-    x = ov.opset13.parameter([1, 4, 4, 4], np.float32)
-    assert "GRN" in missing
-    with pytest.raises(UnsupportedError, match="GRN"):
-        Core().compile_model(ov.Model([ov.opset13.grn(x, 1e-3)], [x]), "CPU")
+def test_every_kernel_is_on_the_page() -> None:
+    text = page(list_operations())
+    kernels = {kernel.name for family in OPERATIONS for table in family.kernels.values() for kernel in table.kernels}
+    assert all(f"`{name}`" in text for name in kernels)
+    row = next(line for line in text.splitlines() if line.startswith("| `softmax` |"))
+    assert row.split(" | ")[1:] == ["`softmax_rows`, `softmax_columns`, `softmax_ref`", "`softmax_columns16`", " |"]
 
 
 def test_one_that_transformations_replace_runs(rng: np.random.Generator) -> None:
@@ -52,5 +50,5 @@ def test_the_command() -> None:
     operations = json.loads(call("operations", "--json").stdout)["operations"]
     rows = [line.split() for line in call("operations").stdout.splitlines()]
     for each in operations:
-        assert [each["name"], str(each["opset"]), "yes" if each["is_there"] else "no"] in rows
+        assert [each["name"], *", ".join(map(str, each["versions"])).split(), each["runs"]] in rows
     assert call("operations", "--markdown").stdout == (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")

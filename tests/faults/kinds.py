@@ -108,6 +108,27 @@ def branched(inputs: Arrays) -> list[np.ndarray]:
     return [3 * (x @ W1 if condition else np.maximum(1 / (1 + np.exp(-x)) - np.float32(0.5), 0))]
 
 
+# -- states -------------------------------------------------------------------------------------------
+
+
+def states() -> ov.Model:
+    """Rows x and 2x as a state that grows, their squares, and the sum of all rows as a state that is made anew."""
+    x = ops.parameter([-1, 16], np.float32, name="x")
+    rows = ops.read_value(ops.constant(np.zeros((2, 0, 16), np.float32)), "rows", ov.Type.f32,
+                          ov.PartialShape([2, -1, 16]))
+    total = ops.read_value(ops.constant(np.zeros((1, 16), np.float32)), "total", ov.Type.f32, ov.PartialShape([1, 16]))
+    both = ops.unsqueeze(x, np.int64([0]))
+    grown = ops.concat([rows, ops.concat([both, ops.multiply(both, np.float32(2))], 0)], 1)
+    added = ops.add(total, ops.reduce_sum(x, np.int64([0]), True))
+    squares = ops.reduce_sum(ops.multiply(grown, grown), np.int64([0]), False)
+    return ov.Model([ops.result(squares), ops.result(added)], [ops.assign(grown, "rows"), ops.assign(added, "total")],
+                    [x], "states")
+
+
+def remembered(inputs: Arrays) -> list[np.ndarray]:
+    return [5 * inputs[0] ** 2, inputs[0].sum(0, keepdims=True)]
+
+
 # -- how they are run ---------------------------------------------------------------------------------
 
 
@@ -152,6 +173,34 @@ class InQueue(Session):
         self._queue.wait_all()
         assert all(map(np.array_equal, self._found[0], self._found[1])), "two requests differ"
         return self._found[2]
+
+
+class WithStates(Session):
+    """Rows in three parts. What an inference before that was struck left in the states are whole parts of its rows."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        super().__init__(compiled)
+        self._fed = np.zeros((0, 16), np.float32)
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        rows, total = (state.state.data for state in self.request.query_state())
+        count = rows.shape[1]
+        assert count in (0, *self._ends(self._fed)), f"a state has {count} of {len(self._fed)} rows"
+        if count:
+            assert np.array_equal(rows, [self._fed[:count], 2 * self._fed[:count]]), "rows of a state are others"
+        assert np.allclose(total, self._fed[:count].sum(0), 1e-4, 1e-4), "states are of different inferences"
+        self.request.reset_state()
+        self._fed = inputs[0].copy()
+        begin = 0
+        for end in self._ends(self._fed):
+            found = super().infer([self._fed[begin:end]])
+            begin = end
+        return found
+
+    @staticmethod
+    def _ends(rows: np.ndarray) -> tuple[int, ...]:
+        """Where the parts of rows end."""
+        return len(rows) // 3, len(rows) // 2, len(rows)
 
 
 def _note(found: dict[int, list[np.ndarray]], request: clinfer.InferRequest, number: int) -> None:
@@ -268,6 +317,7 @@ KINDS = {
     "queue": Kind(lambda: chain(-1), _rows, chained, InQueue, {"NUM_STREAMS": 2}),
     "own queue": Kind(lambda: chain(-1), _rows, chained, in_own_queue=True),
     "specialised": Kind(lambda: chain(-1), _rows, chained, Repeated, {"SPECIALIZE_AFTER": 2}),
+    "states": Kind(states, _rows, remembered, WithStates),
     "cold": Kind(waves, _rows, lambda inputs: [np.sin(inputs[0] * 3)], is_cold=True),
     "profiled": Kind(positives, _rows, positive, Session, {"PERF_COUNT": True}),
 }

@@ -10,9 +10,9 @@ from openvino.utils.node_factory import NodeFactory
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference, OpenVinoShapeRule
+from clinfer.symbolic.shape_inference import OpSignature, Values
 from tests.frontend.operations import OPERATIONS, Inputs, Operation, Rng
 
 STEPS = 12

@@ -110,6 +110,20 @@ def test_weights_in_bodies_keep_their_type(precision: str, rng: Rng) -> None:
     assert [n.get_element_type().get_type_name() for n in large] == ["f16", "f16"]
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 1, 1), (1, 1), (1,), (), (1, 2), (0, 3)])
+@pytest.mark.parametrize("kind", [np.bool_, np.float32, np.int64])
+def test_places_of_constants_are_folded_whole(shape: tuple[int, ...], kind: type, rng: Rng) -> None:
+    """OpenVINO sets one row alone of the places of a single element."""
+    for data in (rng.integers(0, 2, shape).astype(kind), np.ones(shape, kind)):
+        flat = ov.op.Constant(data.reshape(-1))
+        known = op.non_zero(op.reshape(flat, op.constant(np.array(shape, np.int64)), False), "i64")
+        x = op.parameter([2], ov.Type.f32)
+        prepared = prepare(ov.Model([known, op.relu(x)], [x], "m"))
+        folded = prepared.get_results()[0].input_value(0).get_node()
+        assert folded.get_type_name() == "Constant"
+        assert np.array_equal(folded.data, np.nonzero(np.atleast_1d(data)))
+
+
 def test_small_constants_are_folded(rng: Rng) -> None:
     x = parameter("x", [-1, 4])
     y = op.multiply(x, compressed(np.float16([1, 2, 3, 4]), "f16"))

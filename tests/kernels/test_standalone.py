@@ -1,11 +1,15 @@
 """Every kernel file is real OpenCL C that compiles alone."""
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import clinfer
+from clinfer.kernels.jitter import common_source
+from clinfer.kernels.kernel_cache import device_macros
+from clinfer.kernels.recipe import USUAL
 from clinfer.kernels.standalone import FOLDER, OPERANDS, standalone_source
 from clinfer.runtime.engine import Engine
 
@@ -29,3 +33,10 @@ def test_compiles_alone(engine: Engine, path: Path) -> None:
     # Unoptimised: what the compiler makes of it is run elsewhere.
     program = engine.build_program(text, f"-cl-opt-disable -I {include} -I {path.parent} -I {ROOT / 'ops'}")
     assert program.kernel_names == ("standalone",)
+
+
+def test_programs_hold_no_function_that_nothing_calls(engine: Engine) -> None:
+    """Each program brings all headers: what no kernel of it uses is neither compiled nor kept on disk."""
+    kernel = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+    program = engine.build(USUAL.job("\n".join([device_macros(engine), common_source(), kernel])))
+    assert set(re.findall(rb"clinfer_\w+", program.binary)) == set()

@@ -6,6 +6,8 @@ import pytest
 from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
+from clinfer.kernels.contract import HOST
+from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
@@ -62,7 +64,8 @@ def test_arithmetic_that_the_host_cannot_do_is_an_error_of_clinfer(engine: Engin
     steps = ops.range(ops.constant(np.int64(0)), ops.constant(np.int64(6)), ops.subtract(length, np.int64(3)), "i64")
     steps.set_friendly_name("steps")
     model = ov.Model([ops.relu(ops.gather(x, steps, np.int64(0)))], [x])
-    network, oracle = network_of(engine, model), CpuPlugin(model)
+    network = network_of(engine, model, BuildOptions(force_implementations={"steps": ("", "", HOST)}))
+    oracle = CpuPlugin(model)
     assert any(n.kind == "host" and n.primitive.id == "steps" for n in network.program.nodes)
     with pytest.raises(ClinferError, match=r"host cannot compute[^$]*'steps'"):
         execute(network, [np.zeros(3, np.float32)])

@@ -80,7 +80,8 @@ def test_new_shapes_hardly_ask_the_planner(engine: Engine, rng: np.random.Genera
     for length in (40, 50, 42, 43, 44, 45, 46, 47, 48, 49):
         check(network, oracle, [_floats(rng, 2, length, 32)])
         planned.append(counter.taken())
-    assert planned[0] == nodes and network.plans_made == 10
+    assert nodes // 2 <= planned[0] < nodes, "of nodes that are alike and are given the same one is asked"
+    assert network.plans_made == 10
     assert sum(planned[2:]) <= nodes, "eight shapes decide about as the two before them"
 
 
@@ -100,8 +101,8 @@ def test_equal_nodes_and_networks_share_recordings(engine: Engine, rng: np.rando
     execute(network, [_floats(rng, *shapes[0], 32)])
     network.record_traces()
     nodes = len(network.program.segments[0].nodes)
-    assert counter.taken() == nodes
-    assert sum(map(len, network.program.traces.values())) < nodes // 2, "of four layers one is recorded"
+    assert nodes // 4 <= counter.taken() < nodes // 2, "of four layers one is planned"
+    assert sum(map(len, network.program.traces.values())) < nodes // 2, "and recorded"
     execute(network, [_floats(rng, *shapes[1], 32)])
     network.record_traces()
     counter.taken()

@@ -31,6 +31,7 @@ from clinfer.ops.split import Split, VariadicSplit
 from clinfer.ops.tile import Tile
 from clinfer.ops.transpose import Transpose
 from clinfer.topology import Primitive
+from clinfer.topology.shape_rules import PrimitiveRule
 
 SHAPES = ((), (0,), (1,), (4,), (1, 1), (3, 1), (2, 4), (1, 2, 3), (2, 0, 3), (3, 1, 2))
 Values = tuple[np.ndarray, ...]
@@ -245,13 +246,11 @@ def test_host_values(family: Callable[[tuple[int, ...]], Iterator[Row]], shape: 
 
 def _by_rule(primitive: Primitive, values: Values) -> tuple[tuple[int, ...], ...] | None:
     """The shapes that the shape rule tells; None where it refuses."""
-    signature, shapes = primitive.signature(), tuple(value.shape for value in values)
-    known = {i: values[i] for i in primitive.value_inputs}
+    types = tuple(ElementType.of_numpy(value.dtype) for value in values)
+    rule = PrimitiveRule(primitive, types, OpenVinoShapeInference())
     try:
-        if signature is None:
-            return primitive.infer_shapes(shapes, known)  # type: ignore[return-value]
-        types = tuple(ElementType.of_numpy(value.dtype) for value in values)
-        return OpenVinoShapeInference().rule(signature, types)(shapes, known)  # type: ignore[return-value]
+        return rule(tuple(value.shape for value in values),  # type: ignore[return-value]
+                    {i: values[i] for i in primitive.value_inputs})
     except ClinferError:
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
@@ -71,6 +72,10 @@ def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng:
     other = op.parameter([batches, -1, columns], ov.Type.f16)
     product = op.add(op.matmul(x, op.constant(weights), False, along_k, name="tiled"), op.constant(bias))
     model = ov.Model([op.add(op.relu(product), other)], [x, other], "product")
+    if not (along_k or tile.copies_columns):
+        with pytest.raises(ClinferError, match="would have different parts"):
+            _network(engine, model, f"matmul_{_tile_name(tile)}")
+        return
     network = _network(engine, model, f"matmul_{_tile_name(tile)}")
     assert f"matmul_{_tile_name(tile)}" in _kernels(network.program)
     right = (weights.T if along_k else weights).astype(np.float64)

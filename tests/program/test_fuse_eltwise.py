@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Padding
-from clinfer.base.shape import ANY, Dim, NamedDim
+from clinfer.base.shape import ANY, Dim
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
@@ -27,6 +27,7 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.size_names import SizeNames, is_kept, is_kept_if_it_fits
 from clinfer.runtime.engine import Engine
+from clinfer.symbolic.dimensions import NamedDim
 from clinfer.topology import Before, Port, Primitive, Topology
 from tests.network.running import network_of
 from tests.ops.case_runner import execute

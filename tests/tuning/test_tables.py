@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from clinfer.base import tracing
-from clinfer.base.trace import Trace
 from clinfer.runtime.hardware import Hardware
+from clinfer.symbolic.trace import Trace
 from clinfer.tuning import database as database_module
-from clinfer.tuning.database import Database, factor, shipped_tables
+from clinfer.tuning.database import Database, shipped_tables
 from clinfer.tuning.entry import REACH, Entry, Variant, bucket_of, distance
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
@@ -80,8 +80,8 @@ def test_buckets() -> None:
 
 
 def ratio(database: Database, variant: Variant, *sizes: int) -> float:
-    handle = database.handle(ENTRY.subject, variant)
-    return 1.0 if handle < 0 else factor(handle, *sizes)
+    found = database.ratio(ENTRY.subject, variant)
+    return 1.0 if found is None else found(*sizes)
 
 
 def test_a_time_counts_less_the_farther_its_sizes_are() -> None:
@@ -89,7 +89,7 @@ def test_a_time_counts_less_the_farther_its_sizes_are() -> None:
     assert ratio(database, ENTRY.variant, 64, 100) == 2 and ratio(database, ENTRY.variant, 1, 100) == 8
     assert ratio(database, ENTRY.variant, 128, 100) == pytest.approx(2 ** (1 - 1 / REACH))
     assert ratio(database, ENTRY.variant, 64 << int(REACH), 100) == 1
-    assert database.handle(ENTRY.subject._replace(traits="f16"), ENTRY.variant) == -1
+    assert database.ratio(ENTRY.subject._replace(traits="f16"), ENTRY.variant) is None
 
 
 def test_what_was_not_measured_is_off_as_the_least_of_the_others() -> None:
@@ -102,11 +102,11 @@ def test_what_was_not_measured_is_off_as_the_least_of_the_others() -> None:
 
 
 def test_a_ratio_is_one_line_of_a_recording() -> None:
-    handle = Database(CPU, Table(CPU, (ENTRY,))).handle(ENTRY.subject, ENTRY.variant)
+    measured = Database(CPU, Table(CPU, (ENTRY,))).ratio(ENTRY.subject, ENTRY.variant)
     trace = Trace()
     rows = trace.free(64)
-    found = rows * trace.apply(factor, (handle, rows, 100))
-    lines = [line for line in trace.lines([found.name], "failed") if "if" not in line]  # type: ignore[attr-defined]
+    found = rows * trace.apply(measured, (rows, 100))
+    lines = [line for line in trace.steps([found.name]) if line[0]]  # type: ignore[attr-defined]
     assert len(lines) == 2 and found == 128
 
 
@@ -127,7 +127,7 @@ def test_what_is_added_is_kept_for_later(tmp_path: Any, monkeypatch: pytest.Monk
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
     first = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
     first.add([ENTRY], [WrongKernel("MatMul", "tile", "8", "why", "2026-01-01")])
-    assert first.handle(ENTRY.subject, ENTRY.variant) == -1, "a plan is the same whenever it is made"
+    assert first.ratio(ENTRY.subject, ENTRY.variant) is None, "a plan is the same whenever it is made"
     second = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
     assert ratio(second, ENTRY.variant, 64, 100) == 2 and "why" in str(second.why_wrong("MatMul", "tile", "8"))
     second.add([entry(measured=900.0, is_alone=False), entry(kernel="new", is_alone=False)])
@@ -138,7 +138,7 @@ def test_what_is_added_is_kept_for_later(tmp_path: Any, monkeypatch: pytest.Monk
     path.write_bytes(path.read_bytes()[:200])
     with pytest.warns(RuntimeWarning, match="does not use the table"):
         lost = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
-    assert lost.handle(ENTRY.subject, ENTRY.variant) == -1
+    assert lost.ratio(ENTRY.subject, ENTRY.variant) is None
 
 
 def test_tables_that_come_with_clinfer_are_whole() -> None:

@@ -38,13 +38,13 @@
 #define STORE_boolean(p, i, v) ((p)[i] = (uchar)((v) != 0))
 
 // Rounds to nearest even; NaN stays NaN.
-inline ushort clinfer_to_bf16(float v) {
+static inline ushort clinfer_to_bf16(float v) {
     const uint bits = as_uint(v);
     return isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
 #define CLINFER_VECTOR_TYPES(n) \
-    inline ushort##n clinfer_to_bf16_##n(float##n v) { \
+    static inline ushort##n clinfer_to_bf16_##n(float##n v) { \
         const uint##n bits = as_uint##n(v); \
         const uint##n rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16; \
         return convert_ushort##n(select(rounded, (bits >> 16) | 0x40, isnan(v))); \
@@ -58,26 +58,26 @@ CLINFER_VECTOR_TYPES(16)
 // is too large becomes NaN or infinity. Subnormal numbers are computed, because devices may take those of f32 for 0.
 #define CLINFER_FLOAT8(suffix, ucharn, uintn, floatn, as_uintn, as_floatn, convert_uintn, convert_ucharn, \
                        convert_floatn) \
-    inline floatn clinfer_of_f8e4m3##suffix(ucharn v) { \
+    static inline floatn clinfer_of_f8e4m3##suffix(ucharn v) { \
         const uintn bits = convert_uintn(v), size = bits & 0x7F; \
         const floatn value = select(as_floatn((size << 20) + (120u << 23)), convert_floatn(size) * 0x1p-9f, \
                                     (size < 8)); \
         return as_floatn(select(as_uintn(value), (uintn)0x7FC00000, (size == 0x7F)) | (bits & 0x80) << 24); \
     } \
-    inline floatn clinfer_of_f8e5m2##suffix(ucharn v) { \
+    static inline floatn clinfer_of_f8e5m2##suffix(ucharn v) { \
         const uintn bits = convert_uintn(v), size = bits & 0x7F; \
         const uintn beyond = select((uintn)0x7F800000, (uintn)0x7FC00000, (size > 0x7C)); \
         const floatn value = select(as_floatn((size << 21) + (112u << 23)), convert_floatn(size) * 0x1p-16f, \
                                     (size < 4)); \
         return as_floatn(select(as_uintn(value), beyond, (size >= 0x7C)) | (bits & 0x80) << 24); \
     } \
-    inline ucharn clinfer_to_f8e4m3##suffix(floatn v) { \
+    static inline ucharn clinfer_to_f8e4m3##suffix(floatn v) { \
         const uintn bits = as_uintn(v), size = bits & 0x7FFFFFFF; \
         const uintn normal = ((size + 0x7FFFF + ((size >> 20) & 1)) >> 20) - (120u << 3); \
         const uintn code = select(normal, convert_uintn(rint(fabs(v) * 0x1p9f)), (size < 0x3C800000)); \
         return convert_ucharn(select(code, (uintn)0x7F, (code > 0x7E)) | ((bits >> 24) & 0x80)); \
     } \
-    inline ucharn clinfer_to_f8e5m2##suffix(floatn v) { \
+    static inline ucharn clinfer_to_f8e5m2##suffix(floatn v) { \
         const uintn bits = as_uintn(v), size = bits & 0x7FFFFFFF; \
         const uintn normal = ((size + 0xFFFFF + ((size >> 21) & 1)) >> 21) - (112u << 2); \
         const uintn code = select(normal, convert_uintn(rint(fabs(v) * 0x1p16f)), (size < 0x38800000)); \
@@ -159,7 +159,7 @@ CLINFER_FLOAT8_VECTOR(16)
 // Of 4-bit types there is only this one, from an even index on.
 #define LOAD16_u4(p, i) clinfer_nibbles16(READ8((p) + ((i) >> 1)))
 #define LOAD16_i4(p, i) ((LOAD16_u4(p, i) ^ 8) - 8)
-inline int16 clinfer_nibbles16(uchar8 v) {
+static inline int16 clinfer_nibbles16(uchar8 v) {
     const int16 both = convert_int16(v.s0011223344556677);
     return (both >> (int16)(0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4)) & 15;
 }

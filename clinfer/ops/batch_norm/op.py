@@ -4,9 +4,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, show
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.dimensions import differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -21,11 +23,14 @@ class BatchNormInference(Primitive):
     op_type: ClassVar[str] = "BatchNormInference"
     opset: ClassVar[str] = "opset5"
 
-    def signature(self) -> OpSignature | None:
-        return None
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        return (shapes[0],)
+        data, *parameters = shapes
+        if data is None or None in parameters:
+            return (None,)
+        if len(data) < 2 or any(shape is None or len(shape) != 1 or differ(shape[0], data[1]) for shape in parameters):
+            raise ClinferError("gamma, beta, mean and variance need one value per channel", where=self.where, values={
+                "data": show(data), "given": " ".join(map(show, parameters))})
+        return (data,)
 
 
 def convert_batch_norm(node: SourceNode) -> Primitive:

@@ -8,8 +8,8 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import Values
-from clinfer.ops.shared.static_shapes import stretches_to
+from clinfer.ops.shared.shape_rules import stretches_to
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 _MODES = ("numpy", "bidirectional", "explicit")
@@ -43,7 +43,9 @@ class Broadcast(Primitive):
     def can_evaluate(self) -> bool:
         return True
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        if shapes[0] is None or 1 not in values:
+            return None
         data, target = shapes[0], tuple(values[1].reshape(-1).tolist())
         if self.mode != "numpy" or any(size < 0 for size in target) or not stretches_to(data, target):
             return None

@@ -7,8 +7,9 @@ from typing import ClassVar
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.parts import ReadsParts
+from clinfer.symbolic.dimensions import differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import SourceNode
 
 
@@ -33,15 +34,13 @@ class ColorConvert(ReadsParts):
         return True
 
     def with_output_type(self, kind: ElementType) -> ColorConvert | None:
+        """The primitive with its results converted to another type before they are stored; None: it stores its own."""
         return replace(self, stored_type=kind.name) if kind.is_float and not self.fused_ops else None
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.stored_type) if self.stored_type else input_types[0],)
 
-    def signature(self) -> OpSignature | None:
-        return None
-
-    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         return (None,) if None in shapes else super().infer_shapes(shapes, values)
 
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
@@ -51,19 +50,18 @@ class ColorConvert(ReadsParts):
 
     def _of_one(self, seen: tuple[Shape, ...]) -> Shape:
         (batch, rows, width, last), = seen
-        if not (_may_be(last, 1) and _divides(rows, 3) and _divides(width, 2)):
+        if not (_may_be(last, 1) and _may_be(rows % 3, 0) and _may_be(width % 2, 0)):
             raise self._refused("all planes in one need an even width and a height that is a multiple of 3", seen)
-        return batch, _scaled(rows, 2, 3), width, 3
+        return batch, rows // 3 * 2, width, 3
 
     def _of_planes(self, seen: tuple[Shape, ...]) -> Shape:
         luma, *chroma = seen
         batch, height, width, _ = luma
         deep = 1 if len(chroma) == 2 else 2
         for plane in chroma:
-            batch = _same(batch, plane[0])
-            height, width = _same(height, _scaled(plane[1], 2, 1)), _same(width, _scaled(plane[2], 2, 1))
-        fits = all(_may_be(plane[0], batch) and _may_be(_scaled(plane[1], 2, 1), height)
-                   and _may_be(_scaled(plane[2], 2, 1), width) and _may_be(plane[3], deep) for plane in chroma)
+            batch, height, width = _same(batch, plane[0]), _same(height, plane[1] * 2), _same(width, plane[2] * 2)
+        fits = all(_may_be(plane[0], batch) and _may_be(plane[1] * 2, height) and _may_be(plane[2] * 2, width)
+                   and _may_be(plane[3], deep) for plane in chroma)
         if not fits or not _may_be(luma[3], 1):
             raise self._refused("the planes do not fit together", seen)
         return batch, height, width, 3
@@ -73,19 +71,8 @@ class ColorConvert(ReadsParts):
                             hint="height and width of pictures are even, those of their colour half as large")
 
 
-def _scaled(size: Size, up: int, down: int) -> Size:
-    if isinstance(size, Dim):
-        # Without a name: another size than the one that is named.
-        return Dim(size.low // down * up, min(size.high // down * up, Dim().high))
-    return size // down * up
-
-
-def _divides(size: Size, number: int) -> bool:
-    return isinstance(size, Dim) or size % number == 0
-
-
 def _may_be(size: Size, other: Size) -> bool:
-    return isinstance(size, Dim) or isinstance(other, Dim) or size == other
+    return not differ(size, other)
 
 
 def _same(one: Size, other: Size) -> Size:

@@ -7,7 +7,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -32,9 +32,6 @@ class Convert(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.destination_type),)
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (shapes[0],)

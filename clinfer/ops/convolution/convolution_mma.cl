@@ -13,6 +13,7 @@
 #define STAGES 3
 #define WARPS_DOWN 2
 #define WARPS_ACROSS 2
+#define COPYING_WARPS 0
 #define FILTER_Y 3
 #define FILTER_X 3
 #endif
@@ -43,44 +44,47 @@ INLINED void FUNC(copy_pixels)(const uint to, const FUNC(pixels)* pixels, FUNC(t
 #define FROM(i) (pixels->data[i] + offset)
 #define HALVES(i) ((uint)(pixels->y[i] + y) < (uint)INPUT0_SIZE_Y && (uint)(pixels->x[i] + x) < (uint)INPUT0_SIZE_X \
                    ? there : 0)
-    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, aligned);
+    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), COPYING_THREADS * 16, FROM, HALVES, aligned);
 #undef FROM
 #undef HALVES
     tap->channel += DEPTH;
     FUNC(enter)(tap PASS_ARGS);
 }
 
+// What a work-item copies of both sides of a tile.
+typedef struct {
+    FUNC(pixels) left;
+    FUNC(tap) tap;
+    const global half* right[RIGHT_COPIES];
+} FUNC(sides);
+
+INLINED void FUNC(find_sides)(FUNC(sides)* sides, const global half* input, const global half* filters,
+                              const int2 corner ARGS) {
+    FUNC(find_pixels)(&sides->left, input, corner.y, PIXELS PASS_ARGS);
+    #pragma unroll
+    for (int i = 0; i < LEFT_COPIES; ++i)
+        sides->left.data[i] += (long)sides->left.y[i] * INPUT0_PITCH_Y + (long)sides->left.x[i] * INPUT0_PITCH_X;
+    sides->tap = (FUNC(tap)){OWN_CHUNK * 8, 0, 0};
+    FUNC(enter)(&sides->tap PASS_ARGS);
+    FIND_ROWS(sides->right, RIGHT_COPIES, filters + (long)corner.x * INPUT1_PITCH_1,
+                    OUTPUT0_SIZE_1 - corner.x - 1, INPUT1_PITCH_1);
+}
+
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(convolution_mma)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                         BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
-    const int pixels = OUTPUT0_SIZE_0 * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, channels = OUTPUT0_SIZE_1;
+    local uchar memory[LOCAL_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     const int depth = FILTER_Y * FILTER_X * INPUT1_SIZE_2;
-    const int2 tile = FUNC(tile_of)(get_group_id(0), pixels, channels);
-    const int row = tile.y * TILE_ROWS, column = tile.x * TILE_COLUMNS;
-
-    FUNC(pixels) left;
-    FUNC(find_pixels)(&left, (const global half*)input, row, pixels PASS_ARGS);
-    #pragma unroll
-    for (int i = 0; i < LEFT_COPIES; ++i)
-        left.data[i] += (long)left.y[i] * INPUT0_PITCH_Y + (long)left.x[i] * INPUT0_PITCH_X;
-    FUNC(tap) tap = {OWN_CHUNK * 8, 0, 0};
-    FUNC(enter)(&tap PASS_ARGS);
     const bool left_aligned = IS_ALIGNED((const global half*)input + INPUT0_OFFSET, INPUT0_PITCH_0)
         && INPUT0_PITCH_Y % 8 == 0 && INPUT0_PITCH_X % 8 == 0;
-    const global half* right[RIGHT_COPIES];
     const global half* filters = (const global half*)weights + INPUT1_OFFSET;
     const bool right_aligned = IS_ALIGNED(filters, INPUT1_PITCH_1);
-    FUNC(find_rows)(right, RIGHT_COPIES, filters + (long)column * INPUT1_PITCH_1, channels - column - 1,
-                    INPUT1_PITCH_1);
+    FUNC(sides) sides;
+#define FIND_SIDES(tile) \
+    FUNC(find_sides)(&sides, (const global half*)input, filters, FUNC(corner_of)(tile PASS_ARGS) PASS_ARGS)
 #define COPY_STEP(to, s) do { \
-        FUNC(copy_pixels)(to, &left, &tap, left_aligned PASS_ARGS); \
-        FUNC(copy_rows)((to) + LEFT_BYTES, right, RIGHT_COPIES, (s) * DEPTH, depth, right_aligned); \
+        FUNC(copy_pixels)(to, &sides.left, &sides.tap, left_aligned PASS_ARGS); \
+        COPY_ROWS((to) + LEFT_BYTES, sides.right, RIGHT_COPIES, (s) * DEPTH, depth, right_aligned); \
     } while (0)
-
-    float sum[PART_ROWS / 16][PART_COLUMNS / 8][4];
-    ADD_STEPS(sum, steps, (depth + DEPTH - 1) / DEPTH);
-
-    const int first[2] = {row, column};
-    STORE_RESULTS(sum, steps, first, pixels - row, channels - column);
+    COMPUTE_TILES(memory, FUNC(tiles_of)(PIXELS, OUTPUT0_SIZE_1), (depth + DEPTH - 1) / DEPTH);
 }

@@ -13,6 +13,7 @@
 #define STAGES 3
 #define WARPS_DOWN 2
 #define WARPS_ACROSS 2
+#define COPYING_WARPS 0
 #define FILTER_Y 7
 #define FILTER_X 7
 #endif
@@ -56,20 +57,17 @@ INLINED void FUNC(copy_step)(const uint to, const int s, const FUNC(pixels)* pix
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(convolution_mma_planar)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                                BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    local uchar steps[STAGES * STEP_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
-    const int pixels = OUTPUT0_SIZE_0 * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, channels = OUTPUT0_SIZE_1;
+    local uchar memory[LOCAL_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     const int chunks = FILTER_Y * INPUT1_SIZE_2 * RUN_CHUNKS;
-    const int2 tile = FUNC(tile_of)(get_group_id(0), pixels, channels);
-    const int row = tile.y * TILE_ROWS, column = tile.x * TILE_COLUMNS;
-
     FUNC(pixels) left;
-    FUNC(find_pixels)(&left, (const global half*)input, row, pixels PASS_ARGS);
-    const global half* filters = (const global half*)weights + INPUT1_OFFSET + (long)column * INPUT1_PITCH_1;
-#define COPY_STEP(to, s) FUNC(copy_step)(to, s, &left, filters, channels - column PASS_ARGS)
-
-    float sum[PART_ROWS / 16][PART_COLUMNS / 8][4];
-    ADD_STEPS(sum, steps, (chunks + DEPTH / 8 - 1) / (DEPTH / 8));
-
-    const int first[2] = {row, column};
-    STORE_RESULTS(sum, steps, first, pixels - row, channels - column);
+    const global half* filters;
+    int channels;
+#define FIND_SIDES(tile) do { \
+        const int2 corner_ = FUNC(corner_of)(tile PASS_ARGS); \
+        FUNC(find_pixels)(&left, (const global half*)input, corner_.y, PIXELS PASS_ARGS); \
+        filters = (const global half*)weights + INPUT1_OFFSET + (long)corner_.x * INPUT1_PITCH_1; \
+        channels = OUTPUT0_SIZE_1 - corner_.x; \
+    } while (0)
+#define COPY_STEP(to, s) FUNC(copy_step)(to, s, &left, filters, channels PASS_ARGS)
+    COMPUTE_TILES(memory, FUNC(tiles_of)(PIXELS, OUTPUT0_SIZE_1), (chunks + DEPTH / 8 - 1) / (DEPTH / 8));
 }

@@ -22,6 +22,18 @@
 #endif
 #include "shared/mma_tiles.h"
 
+#define STORE_TILE(tile, sum, strip) do { \
+        const int2 corner_ = FUNC(corner_of)(tile PASS_ARGS); \
+        const int first_[2] = {corner_.y, corner_.x}; \
+        STORE_RESULTS(sum, strip, first_, PIXELS - corner_.y, (int)OUTPUT0_SIZE_1 - corner_.x); \
+    } while (0)
+#define PIXELS ((int)(OUTPUT0_SIZE_0 * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X))
+
+// The first pixel (y) and channel (x) of a tile.
+INLINED int2 FUNC(corner_of)(const int tile ARGS) {
+    return FUNC(tile_of)(tile, PIXELS, OUTPUT0_SIZE_1) * (int2)(TILE_COLUMNS, TILE_ROWS);
+}
+
 // Of this work-item's rows: where the data of their pictures begins, and the place of their filters' corners.
 typedef struct {
     const global half* data[LEFT_COPIES];

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
-from clinfer.base.shape_inference import Values
 from clinfer.ops.shared.convolving import AnyConvolution
-from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_windows, reach, shown
-from clinfer.topology import Port, Primitive
+from clinfer.ops.shared.spatial import check_axes, check_channels, map_windows, reach, shown
+from clinfer.symbolic.shape_inference import Values
+from clinfer.topology import Port
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ class Convolution(AnyConvolution):
         """The input that holds the factor, if there is one."""
         return self.own_input_count - 1 if self.has_factor else None
 
-    def with_factor(self, data: Port, factor: Port) -> Primitive | None:
+    def with_factor(self, data: Port, factor: Port) -> Convolution | None:
+        """The primitive on other data, each channel of which (axis 1) it multiplies with a factor, [B or 1, C, 1...];
+        None: it does not do that. Outside of the data it sees zeros all the same."""
         if self.has_factor or self.is_grouped:
             return None
         own = self.own_input_count
@@ -42,18 +44,14 @@ class Convolution(AnyConvolution):
         return replace(self, inputs=(data, *self.inputs[1:own], factor, *self.inputs[own:]), fused_ops=fused_ops,
                        has_factor=True)
 
-    @property
-    def channel_axis(self) -> int | None:
-        return 1
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data, weights = shapes[:2]
         if data is None or weights is None:
             return (None,)
         filters = weights[2 + self.is_grouped:]
         check_axes(self, data, weights, filters, len(self.strides))
-        check_channels(self, data, weights, count((weights[0], weights[2])) if self.is_grouped else weights[1])
-        channels = weights[0] if not self.is_grouped else count(weights[:2])
+        check_channels(self, data, weights, weights[0] * weights[2] if self.is_grouped else weights[1])
+        channels = weights[0] if not self.is_grouped else weights[0] * weights[1]
         spatial = tuple(self._output_size(axis, data[2 + axis], filters[axis]) for axis in range(len(filters)))
         least = 0 if self.auto_pad.startswith("same") else 1
         if any((size if isinstance(size, int) else size.high) < least for size in spatial):

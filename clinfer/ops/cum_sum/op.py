@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -30,6 +30,11 @@ class CumSum(Primitive):
     @property
     def can_evaluate(self) -> bool:
         return True
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        axis = values[1].reshape(-1).tolist()[0] if 1 in values else 0
+        return None if data is None or not -len(data) <= axis < len(data) else (data,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data = values[0]

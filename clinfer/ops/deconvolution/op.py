@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size, show
-from clinfer.base.shape_inference import Values
 from clinfer.ops.operation import by_attributes
 from clinfer.ops.shared.convolving import AnyConvolution
-from clinfer.ops.shared.spatial import check_axes, check_channels, count, map_bounds, reach, shown
+from clinfer.ops.shared.spatial import check_axes, check_channels, map_bounds, reach, shown
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -53,8 +53,8 @@ class ConvolutionBackpropData(AnyConvolution):
             return (None,)
         filters = weights[2 + self.is_grouped:]
         check_axes(self, data, weights, filters, len(self.strides))
-        check_channels(self, data, weights, count(weights[:2]) if self.is_grouped else weights[0])
-        channels = count((weights[0], weights[2])) if self.is_grouped else weights[1]
+        check_channels(self, data, weights, weights[0] * weights[1] if self.is_grouped else weights[0])
+        channels = weights[0] * weights[2] if self.is_grouped else weights[1]
         spatial = self._output_sizes(data[2:], filters, values)
         if any((size if isinstance(size, int) else size.high) < 0 for size in spatial):
             raise ClinferError("the pads are larger than the output", where=self.where,

@@ -11,9 +11,9 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape, show
-from clinfer.base.shape_inference import Values
 from clinfer.ops.detection.boxes import Kept, best_first, overlaps
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 

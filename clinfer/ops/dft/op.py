@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import ANY, Shape, Size
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.operation import constant_input
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
 
@@ -41,9 +41,6 @@ class FourierTransform(Primitive):
         if not isinstance(data, int):
             return ANY
         return 2 * (data - 1) if self.writes_real else data
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data = shapes[0]

@@ -4,8 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, Size, broadcast_shapes
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.shape import Shape, Size, show
+from clinfer.symbolic.dimensions import broadcast_shapes, differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -32,14 +33,15 @@ class Einsum(Primitive):
             if len(term) != len(shape):
                 raise ClinferError("an input has another rank than its term", where=self.where,
                                    values={"term": term, "shape": shape})
-            for label, size in zip(term, shape, strict=True):
+            diagonals = dict(zip(term, shape, strict=True))
+            if any(differ(size, diagonals[label]) for label, size in zip(term, shape, strict=True)):
+                raise ClinferError("axes of one label differ in their sizes", where=self.where,
+                                   values={"term": term, "shape": show(shape)})
+            for label, size in diagonals.items():
                 both = broadcast_shapes(((found.get(label, size),), (size,)))
                 assert both is not None
                 found[label] = both[0]
         return found
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         known = tuple(shape for shape in shapes if shape is not None)

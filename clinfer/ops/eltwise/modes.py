@@ -82,8 +82,8 @@ _ERF_FACTORS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.06140542
 _TANH_OF_GELU = "tanh((T)(0.7978845608f) * (a + (T)(0.044715f) * a * a * a))"
 
 # Abramowitz and Stegun 7.1.26: within 1.5e-7 of erf(a / sqrt(2)), and several times faster than erf.
-_T = "((T)(1) / ((T)(1) + (T)(0.2316418971f) * fabs(a)))"
-_ERF_OF_GELU = f"copysign((T)(1) - exp((T)(-0.5f) * a * a) * {_polynomial(_T, *_ERF_FACTORS)}, a)"
+_T = "QUICK_RECIPROCAL((T)(1) + (T)(0.2316418971f) * fabs(a))"
+_ERF_OF_GELU = f"copysign((T)(1) - QUICK_EXP((T)(-0.5f) * a * a) * {_polynomial(_T, *_ERF_FACTORS)}, a)"
 
 _SOFTPLUS = "(fmax(a, (T)(0)) + log1p(exp(-fabs(a))))"
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, broadcast_shapes
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.shape import Shape, show
 from clinfer.kernels.jitter import literal
 from clinfer.ops.eltwise.modes import FLAGS, MODES, Mode, whole_number
 from clinfer.ops.operation import constant_input
 from clinfer.ops.reshape import Reshape
+from clinfer.symbolic.dimensions import broadcast_shapes, differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 _NEVER_FUSED = ("Select", "Power")
@@ -59,15 +60,17 @@ class Eltwise(Primitive):
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of("boolean") if self.row.boolean else input_types[-1 if self.mode == "Select" else 0],)
 
-    def signature(self) -> OpSignature | None:
-        return None
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        if self.mode == "PRelu":
+            data, both = shapes[0], broadcast_shapes(shapes[:2])
+            if data is not None and both is not None and (len(both) > len(data) or any(map(differ, both, data))):
+                raise ClinferError("slopes must stretch to the data", where=self.where,
+                                   values={"data": show(data), "slopes": show(shapes[1])})
         return (broadcast_shapes(shapes),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         assert self.row.evaluate is not None
-        kind = values[-1].dtype
+        kind = next((value.dtype for value in values if value.dtype == object), values[-1].dtype)
         is_float = np.issubdtype(kind, np.floating)
         if self.row.on_int == "a" and not is_float:
             return (values[0],)

@@ -6,7 +6,11 @@ from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape
 from clinfer.ops.operation import by_attributes
+from clinfer.ops.shared.shape_rules import stretches_to
+from clinfer.symbolic.dimensions import is_open
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -20,6 +24,12 @@ class FakeQuantize(Primitive):
     levels: int = 2
     auto_broadcast: str = "numpy"
     op_type: ClassVar[str] = "FakeQuantize"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, *bounds = shapes
+        if data is None or any(each is None or is_open(each) or not stretches_to(each, data) for each in bounds):
+            return None
+        return (data,)
 
     def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
         """Of values and bounds a, b, c, d, e in the order of the inputs."""

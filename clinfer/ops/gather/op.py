@@ -9,10 +9,11 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
-from clinfer.base.shape import ANY, Shape, StaticShape, broadcast_shapes, show
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.shape import ANY, Dim, Shape, StaticShape, show
 from clinfer.ops.operation import by_attributes
-from clinfer.ops.shared.static_shapes import distinct_axes
+from clinfer.ops.shared.shape_rules import distinct_axes
+from clinfer.symbolic.dimensions import broadcast_shapes, same_size
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -106,11 +107,8 @@ class Gather(Gathering):
     def fused_ops_stretch(self) -> bool:
         return True
 
-    def signature(self) -> OpSignature | None:
-        return super().signature() if len(self.inputs) == self.own_input_count else None
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        """OpenVINO's rule, stretched to what fused operations read."""
+        """Its own result, stretched to what fused operations read."""
         data, indices = shapes[:2]
         if data is None or indices is None:
             return (None,)
@@ -121,10 +119,6 @@ class Gather(Gathering):
             raise ClinferError("the axis or the batch axes do not fit", where=self.where, values={
                 "data": show(data), "indices": show(indices), "axis": values[2], "batch_dims": self.batch_dims})
         return (broadcast_shapes((own, *shapes[self.own_input_count:])),)
-
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        found = self._shape(shapes[0], shapes[1], values[2])
-        return None if found is None else (found,)  # type: ignore[return-value]
 
     def _shape(self, data: Shape, indices: Shape, axis: np.ndarray) -> Shape | None:
         """The shape of the slices; None where the axis or known sizes do not fit."""
@@ -182,6 +176,14 @@ class GatherElements(Gathering):
     op_type: ClassVar[str] = "GatherElements"
     opset: ClassVar[str] = "opset6"
 
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, indices = shapes
+        if data is None or indices is None or len(data) != len(indices) or not -len(data) <= self.axis < len(data):
+            return None
+        sizes = [index if a == self.axis % len(data) else same_size((index, size))
+                 for a, (index, size) in enumerate(zip(indices, data, strict=True))]
+        return None if None in sizes else (tuple(sizes),)  # type: ignore[arg-type]
+
     def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
         axis = self.axis % len(data)
         return Lookup(tuple(None if a == axis else a for a in range(len(data))), tuple(range(len(data))), (axis,))
@@ -194,6 +196,16 @@ class GatherND(Gathering):
     batch_dims: int = 0
     op_type: ClassVar[str] = "GatherND"
     opset: ClassVar[str] = "opset8"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, indices = shapes
+        if data is None or not indices or isinstance(indices[-1], Dim) or self.batch_dims >= len(indices):
+            return None
+        behind = self.batch_dims + indices[-1]
+        batch = [same_size(sizes) for sizes in zip(data[:self.batch_dims], indices, strict=False)]
+        if not self.batch_dims < behind <= len(data) or None in batch or (self.opset == "opset5" and len(batch) > 1):
+            return None
+        return ((*batch, *indices[self.batch_dims:-1], *data[behind:]),)  # type: ignore[arg-type]
 
     def index_count(self, indices: Shape) -> int:
         count = indices[-1]

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, empty, show
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Shape, StaticShape, empty, show
+from clinfer.symbolic.dimensions import differ, same_size
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -24,6 +25,13 @@ class GridSample(Primitive):
     padding_mode: str = "zeros"
     op_type: ClassVar[str] = "GridSample"
     opset: ClassVar[str] = "opset9"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, grid = shapes
+        if data is None or grid is None or len(data) != 4 or len(grid) != 4 or differ(grid[3], 2):
+            return None
+        batch = same_size((data[0], grid[0]))
+        return None if batch is None else ((batch, data[1], *grid[1:3]),)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Positive
 from clinfer.base.shape import Shape, show
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -34,9 +34,6 @@ class GroupNormalization(Primitive):
     @property
     def takes_fused_ops(self) -> bool:
         return True
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data = shapes[0]

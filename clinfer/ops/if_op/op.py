@@ -7,7 +7,7 @@ from typing import Any
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, Shape
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceBody, SourceNode
 
 
@@ -47,9 +47,6 @@ class If(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return self.types
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return self.shapes

@@ -10,8 +10,8 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape, empty, show
-from clinfer.base.shape_inference import Values
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 MODES = ("nearest", "linear_onnx", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
@@ -79,19 +79,24 @@ class Interpolate(Primitive):
         return tuple(int(axis) % rank for axis in values[self.axes_input].reshape(-1))
 
     def on_reordered(self, order: tuple[int, ...], shape: Shape, values: Values) -> Mapping[int, np.ndarray] | None:
-        """Where the last two of four axes are resized then, and were not before: the kernels are made for these."""
+        """How it gives the same result, axis `order[i]` of it at i, on data (input 0, of that shape) whose axes stand
+        in that order: the inputs that are other constants then. None: it cannot, or is none the better for it.
+
+        It is where the last two of four axes are resized then, and were not before: the kernels are made for these.
+        """
         if len(shape) != 4 or self.axes_input not in values or any(self.pads_begin) or any(self.pads_end):
             return None
         axes = self.axes_of(values, 4) or ()
         moved = [order.index(axis) for axis in axes]
         return {self.axes_input: np.array(moved, np.int64)} if min(moved, default=0) >= 2 > min(axes) else None
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        data, axes = shapes[0], self.axes_of(values, len(shapes[0]))
-        if axes is None or any(self.pads_begin) or any(self.pads_end):
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, by_scales = shapes[0], self.shape_calculation_mode == "scales"
+        axes = None if data is None else self.axes_of(values, len(data))
+        numbers = values.get(self.scales_input if by_scales else 1)
+        if data is None or axes is None or numbers is None or any(self.pads_begin) or any(self.pads_end):
             return None
-        by_scales = self.shape_calculation_mode == "scales"
-        given = values[self.scales_input if by_scales else 1].reshape(-1).tolist()
+        given = numbers.reshape(-1).tolist()
         if len(given) != len(axes) or len(set(axes)) != len(axes) or any(number < 1 or number % 1 for number in given):
             return None
         sizes = dict(zip(axes, given, strict=True))

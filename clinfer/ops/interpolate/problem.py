@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from clinfer.base.symbols import computed
 from clinfer.kernels.contract import Constant, Problem
 from clinfer.ops.interpolate.op import COORDINATES, MODES, NEAREST, Interpolate
 from clinfer.ops.shared.views import static
+from clinfer.symbolic.symbols import computed, pure
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,12 @@ class InterpolateProblem(Problem):
                 "COORDINATES": COORDINATES.index(primitive.coordinate_transformation_mode)}
 
 
+@pure
 def _quotient(a: int, b: int) -> float:
     """a / b as single precision has it."""
     return float(np.float32(a) / np.float32(b))
 
 
+@pure
 def _bits(value: float) -> int:
     return int(struct.unpack("i", struct.pack("f", value))[0])

@@ -8,7 +8,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import Dim, Shape, Size, show
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 QUANTISED_TYPES = tuple(map(ElementType.of, ("u8", "i8", "u4", "i4", "f8e4m3", "f8e5m2")))
@@ -55,9 +55,6 @@ class MatMul(Primitive):
     @property
     def bias_axis(self) -> int | None:
         return -1 if self.bias_input is None and self.has_columns else None
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         left, right = shapes[:2]

@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from clinfer.base.layout import Layout
+from clinfer.base.memo import memo
 from clinfer.base.shape import Shape
-from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.ops.matmul.op import MatMul
-from clinfer.ops.shared.spatial import count
 
 LEAST_RANK = 4
 """Products of fewer axes are seen with leading axes of size 1, so that they share one build."""
@@ -57,7 +56,7 @@ def fused_view_of(layout: Layout, left: Layout, right: Layout, output: Layout, p
     if left.rank == 1:
         view = view.insert_axes((view.rank - 1,), pitch=1)
     if collapse and _can_collapse(left, right, output, primitive.transpose_a):
-        view = TensorView.dense(layout.element_type, (count(view.sizes[:-1]), view.sizes[-1]))
+        view = TensorView.dense(layout.element_type, (prod(view.sizes[:-1]), view.sizes[-1]))
     return view.insert_axes(tuple(range(seen.rank - view.rank)), pitch=1).broadcast(seen.sizes)
 
 
@@ -84,7 +83,7 @@ def _product(left_layout: Layout, right_layout: Layout, output_layout: Layout, t
     elif transpose_left:
         left = _transpose(left)
     if collapse and _can_collapse(left_layout, right_layout, output_layout, transpose_left):
-        rows = count(output.sizes[:-1])
+        rows = prod(output.sizes[:-1])
         left = TensorView.dense(left.element_type, (rows, left.sizes[-1]))
         output = TensorView.dense(output.element_type, (rows, output.sizes[-1]))
         right = TensorView(right.element_type, right.sizes[-2:], right.pitches[-2:], right.offset, right.blocks[-2:])

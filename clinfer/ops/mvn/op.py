@@ -10,8 +10,8 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.reduction import check_given_axes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 
@@ -48,9 +48,6 @@ class MVN(Primitive):
     def eps_inside_sqrt(self) -> bool:
         """Whether `eps` is added before the root is taken."""
         return self.eps_mode.lower() == "inside_sqrt"
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         check_given_axes(self, shapes[0], values)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape, Size
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
 _SUPPORTED = ("opset5", "opset9")
@@ -40,17 +40,12 @@ class SelectBoxes(Primitive):
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return tuple(map(ElementType.of, ("i64", "i32", "f32", "i32", "i32")))
 
-    def signature(self) -> OpSignature | None:
-        return None
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         boxes, scores = shapes[:2]
         if boxes is None or scores is None:
             return (1,), (ANY, ANY), (ANY, ANY), (ANY,), (ANY,)
         self._check(boxes, scores)
-        lists: Size = ANY
-        if isinstance(scores[0], int) and isinstance(scores[1], int):
-            lists = scores[0] * scores[1]
+        lists: Size = scores[0] * scores[1]
         longest = self._longest(scores[2], values)
         return (1,), (lists, longest), (lists, longest), (lists,), (lists,)
 
@@ -93,9 +88,6 @@ class NonMaxSuppression(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return self.types
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         count: Size = values[0].reshape(-1).tolist()[0] if 0 in values else Dim(0, _most(shapes[1]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, is_static
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
 CHUNK = 64
@@ -27,9 +27,6 @@ class CountNonZero(Primitive):
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return ElementType.of("i64"), ElementType.of("i32")
 
-    def signature(self) -> OpSignature | None:
-        return None
-
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (1,), (_chunks(shapes[0]),)
 
@@ -49,9 +46,6 @@ class NonZero(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.output_type),)
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data = shapes[0]

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.shared.reduction import check_given_axes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -34,9 +34,6 @@ class NormalizeL2(Primitive):
     @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1,)
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         check_given_axes(self, shapes[0], values)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -27,6 +29,16 @@ class OneHot(Primitive):
     def wraps_negative(self) -> bool:
         """Whether negative indices count from the end."""
         return False
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        indices, length, *others = shapes
+        if indices is None or length or 1 not in values or any(other is None or other for other in others):
+            return None
+        size, rank = values[1].reshape(-1).tolist()[0], len(indices) + 1
+        if size < 1 or not -rank <= self.axis < rank:
+            return None
+        axis = self.axis % rank
+        return ((*indices[:axis], size, *indices[axis:]),)
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (input_types[2],)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 MODES = ("constant", "edge", "reflect", "symmetric")
@@ -33,12 +33,14 @@ class Pad(Primitive):
     def can_evaluate(self) -> bool:
         return self.pad_mode == "constant"
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        if shapes[0] is None or len(values) < 2:
+            return None
         data, begins, ends = shapes[0], values[1].reshape(-1).tolist(), values[2].reshape(-1).tolist()
         if self.pad_mode != "constant" or len(begins) != len(data) or len(ends) != len(data):
             return None
-        sizes = tuple(a + size + b for a, size, b in zip(begins, data, ends, strict=True))
-        return None if any(size < 0 for size in sizes) else (sizes,)
+        sizes = tuple(size + (a + b) for a, size, b in zip(begins, data, ends, strict=True))
+        return None if any(isinstance(size, int) and size < 0 for size in sizes) else (sizes,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, begins, ends = values[0], values[1].reshape(-1), values[2].reshape(-1)

@@ -7,8 +7,8 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Positive
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -42,9 +42,6 @@ class Pooling(Primitive):
     @property
     def takes_fused_ops(self) -> bool:
         return self.output_count == 1
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data = shapes[0]
@@ -138,9 +135,6 @@ class AdaptivePool(Primitive):
     @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1,)
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data = shapes[0]

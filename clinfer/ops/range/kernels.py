@@ -33,6 +33,10 @@ class RangeProblem(OnlyKernelProblem):
 
 
 def _words(code: str, number: float) -> tuple[int, int]:
+    if code == "q":
+        # As arithmetic, for symbols.
+        high = number // 2**32
+        return (number + 2**31) % 2**32 - 2**31, high  # type: ignore[return-value]
     raw = struct.pack(f"<{code}", *((number, 0) if code == "fi" else (number,)))
     return struct.unpack("<2i", raw)
 

@@ -10,7 +10,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 _MOST = 2**31 - 1
@@ -59,13 +59,26 @@ class Range(Primitive):
         """Start, stop and step as numbers of the output's kind."""
         is_float = ElementType.of(self.output_type).is_float
         start, stop, step = (values[i].reshape(()).item() for i in self.value_inputs)
-        return (float(start), float(stop), float(step)) if is_float else (int(start), int(stop), int(step))
+        return (float(start), float(stop), float(step)) if is_float else (_whole(start), _whole(stop), _whole(step))
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """Of whole numbers."""
+        if any(i not in values for i in self.value_inputs):
+            return None
+        start, stop, step = self.bounds(values)
+        count = _count(start, stop, step) if isinstance(step, int) and step else None
+        return None if count is None or count > _MOST else ((count,),)
+
+
+def _whole(number: float) -> int:
+    """A number without its fraction; a symbol of an integer as it is."""
+    return number if isinstance(number, int) else int(number)
 
 
 def _count(start: float, stop: float, step: float) -> int:
     """How many numbers there are; whole numbers are divided exactly."""
-    whole = isinstance(step, int)
-    return max(int(-(-(stop - start) // step)) if whole else math.ceil((stop - start) / step), 0)
+    count = -((start - stop) // step) if isinstance(step, int) else math.ceil((stop - start) / step)
+    return max(count, 0)  # type: ignore[return-value]
 
 
 def convert_range(node: SourceNode) -> Range:

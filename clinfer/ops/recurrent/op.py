@@ -7,7 +7,7 @@ from typing import Literal
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, admits
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
@@ -43,9 +43,6 @@ class Recurrence(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (input_types[0],) * self.output_count
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         projected, state = shapes[0], shapes[3]

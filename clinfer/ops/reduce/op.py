@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.shared.open_ranks import without_axes
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import ANY, Shape, show
 from clinfer.ops.shared.reduction import HIGHEST, LOWEST
-from clinfer.ops.shared.static_shapes import distinct_axes
+from clinfer.ops.shared.shape_rules import without_axes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -100,23 +100,21 @@ class Reduce(Primitive):
     def can_evaluate(self) -> bool:
         return True
 
-    def signature(self) -> OpSignature | None:
-        return OpSignature(f"Reduce{self.mode}", REDUCTIONS[self.mode].opset, (("keep_dims", self.keep_dims),))
-
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        axes = distinct_axes(values[1], len(shapes[0]))
-        if axes is None:
-            return None
-        kept = (1 if axis in axes else size for axis, size in enumerate(shapes[0]))
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+        data = shapes[0]
+        if data is None or 1 not in values:
+            return (data and (ANY,) * len(data) if self.keep_dims else without_axes(shapes),)
+        named, rank = values[1].reshape(-1).tolist(), max(len(data), 1)
+        if any(not -rank <= axis < rank for axis in named):
+            raise ClinferError("an axis to reduce does not exist", where=self.where,
+                               values={"data": show(data), "axes": named})
+        axes = {int(axis) % rank for axis in named}
+        kept = (1 if axis in axes else size for axis, size in enumerate(data))
         return (tuple(size for axis, size in enumerate(kept) if self.keep_dims or axis not in axes),)
-
-    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
-        """One axis less for each that is named; with `keep_dims` the shape rule knows the rank."""
-        return (without_axes(shapes),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data = values[0]
-        axes = tuple(int(axis) % data.ndim for axis in values[1].reshape(-1)) if data.ndim else ()
+        axes = tuple({int(axis) % data.ndim for axis in values[1].reshape(-1)}) if data.ndim else ()
         result = REDUCTIONS[self.mode].evaluate(data, axes, keepdims=self.keep_dims)
         return (np.asarray(result).astype(data.dtype),)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -18,9 +18,6 @@ class Reorder(Primitive):
 
     format: str = "bfyx"
     element_type: str = ""
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (shapes[0],)

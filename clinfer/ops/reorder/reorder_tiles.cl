@@ -60,6 +60,10 @@
         runs = min(runs, read_runs); \
     }
 
+#if TILE == 16
+// Vectors are spelt out: a compiler that made vectors of work-items, too, would take four times as long over it.
+__attribute__((vec_type_hint(float16)))
+#endif
 KERNEL(reorder_tiles)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     index_t item = get_global_id(0);
     if (item >= ARG_ITEMS) return;

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import prod
 
 from clinfer.base.layout import Layout
+from clinfer.base.memo import memo
 from clinfer.base.shape import Size
-from clinfer.base.symbols import memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Work
 from clinfer.ops.shared.copying import local_items

@@ -10,10 +10,10 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
-from clinfer.base.shape import ANY, Shape, StaticShape, show
-from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.shared.open_ranks import named_axes, without_axes
-from clinfer.ops.shared.static_shapes import distinct_axes
+from clinfer.base.shape import ANY, Shape, Size, show
+from clinfer.ops.shared.shape_rules import distinct_axes, named_axes, without_axes
+from clinfer.symbolic.dimensions import differ, is_open
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -41,27 +41,27 @@ class Reshape(_Reshaping):
     special_zero: bool = False
     op_type: ClassVar[str] = "Reshape"
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        shape = self._shape(shapes[0], values[1].reshape(-1).tolist())
-        return None if shape is None else (shape,)
-
-    def _shape(self, data: StaticShape, pattern: Sequence[int]) -> StaticShape | None:
-        """The new shape, or None where there is none.
-
-        What remains for -1 is told by the sizes that are not copied; it is 1 where neither these nor the others of the
-        new shape have any elements, as with OpenVINO.
-        """
-        copied = {i for i, size in enumerate(pattern) if size == 0 and self.special_zero and i < len(data)}
-        sizes = [data[i] if i in copied else size for i, size in enumerate(pattern)]
-        left = [i for i, size in enumerate(sizes) if size < 0]
-        if not left:
-            return tuple(sizes) if prod(sizes) == prod(data) else None
-        others = prod(size for i, size in enumerate(sizes) if i not in copied and i not in left)
-        total = prod(size for i, size in enumerate(data) if i not in copied)
-        if len(left) > 1 or sizes[left[0]] != -1 or (total % others if others else total):
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """Sizes that are copied are handed on. What remains for -1 is told by the others; it is 1 where neither these
+        nor the others of the new shape have any elements, as with OpenVINO."""
+        data = shapes[0]
+        if data is None or 1 not in values:
             return None
-        sizes[left[0]] = total // others if others else 1
-        return tuple(sizes)
+        pattern = values[1].reshape(-1).tolist()
+        copied = {i for i, size in enumerate(pattern) if size == 0 and self.special_zero and i < len(data)}
+        sizes: list[Size] = [data[i] if i in copied else size for i, size in enumerate(pattern)]
+        left = [i for i, size in enumerate(pattern) if size < 0]
+        others = prod(size for i, size in enumerate(pattern) if i not in copied and i not in left)
+        total: Size = prod(size for i, size in enumerate(data) if i not in copied)
+        if left:
+            sizes[left[0]] = total // others if others else 1
+            fits = not differ(total % others if others else total, 0)
+        else:
+            fits = not differ(prod(sizes), prod(data))
+        if not fits or len(left) > 1 or any(pattern[i] != -1 for i in left):
+            raise ClinferError("the data does not have as many elements as its new shape", where=self.where,
+                               values={"data": show(data), "new shape": pattern})
+        return (tuple(sizes),)
 
     def surely_gives(self, given: Sequence[object], wanted: Sequence[object], pattern: Sequence[object],
                      made: Shape) -> bool:
@@ -79,11 +79,8 @@ class Reshape(_Reshaping):
         return wrong in ([], [None])
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
-        shape = self._shape(values[0].shape, values[1].reshape(-1).tolist())
-        if shape is None:
-            raise ClinferError("the elements do not fit into the new shape", where=self.where,
-                               values={"data": show(values[0].shape), "new shape": values[1].reshape(-1).tolist()})
-        return (values[0].reshape(shape),)
+        shape, = self.infer_shapes((values[0].shape,), {1: values[1]}) or ()
+        return (values[0].reshape(shape),)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -96,10 +93,6 @@ class Squeeze(_Reshaping):
     allow_axis_skip: bool = False
     op_type: ClassVar[str] = "Squeeze"
     opset: ClassVar[str] = "opset15"
-
-    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
-        """One axis less for each that is named, if each is named once and none may stay in place."""
-        return (None,) if self.allow_axis_skip else (without_axes(shapes),)
 
     def axes_of_one(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[int, ...]:
         if self.allow_axis_skip or shapes[0] is None or 1 not in values:
@@ -115,10 +108,15 @@ class Squeeze(_Reshaping):
             part = part.cut(axis, 0, 1).without(axis)
         return part
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         data = shapes[0]
-        axes = distinct_axes(values[1], len(data)) if 1 in values else None
-        if not axes or any(data[axis] != 1 for axis in axes):
+        if len(shapes) > 1 and 1 not in values and not self.allow_axis_skip:
+            # Each axis is named once.
+            return (without_axes(shapes),)
+        axes = distinct_axes(values[1], len(data)) if data is not None and 1 in values else None
+        if data is None or not axes or any(differ(data[axis], 1) for axis in axes):
+            return None
+        if self.allow_axis_skip and is_open(tuple(data[axis] for axis in axes)):
             return None
         return (tuple(size for axis, size in enumerate(data) if axis not in axes),)
 
@@ -136,17 +134,15 @@ class Unsqueeze(_Reshaping):
 
     op_type: ClassVar[str] = "Unsqueeze"
 
-    def open_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
-        """One axis more for each that is named."""
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         data, count = shapes[0], named_axes(shapes)
-        return (None,) if data is None or count is None else ((ANY,) * (len(data) + count),)
-
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        rank = len(shapes[0]) + values[1].size
+        if data is None or 1 not in values:
+            return (None if data is None or count is None else (ANY,) * (len(data) + count),)
+        rank = len(data) + values[1].size
         axes = distinct_axes(values[1], rank)
         if axes is None:
             return None
-        kept = iter(shapes[0])
+        kept = iter(data)
         return (tuple(1 if axis in axes else next(kept) for axis in range(rank)),)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
@@ -156,9 +152,6 @@ class Unsqueeze(_Reshaping):
 @dataclass(frozen=True)
 class Identity(_Reshaping):
     """Input 0 as it is."""
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (shapes[0],)

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import Values
+from clinfer.ops.shared.shape_rules import distinct_axes
 from clinfer.ops.shared.views import Indexing
+from clinfer.symbolic.shape_inference import Values
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Reverse(Indexing):
         axes = np.flatnonzero(given) if self.mode.lower() == "mask" else given
         turned = {int(axis) % rank for axis in axes} if rank else set()
         return tuple(slice(None, None, -1) if axis in turned else slice(None) for axis in range(rank))
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        by_index = data is not None and 1 in values and self.mode.lower() == "index"
+        return None if data is None or not by_index or distinct_axes(values[1], len(data)) is None else (data,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         index = self.index_of({1: values[1]}, values[0].ndim)

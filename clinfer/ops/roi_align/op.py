@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, empty, show
-from clinfer.base.shape_inference import Values
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 

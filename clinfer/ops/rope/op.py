@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, Size, show
-from clinfer.base.shape_inference import OpSignature
 from clinfer.ops.shared.parts import ReadsParts
 
 
@@ -25,9 +24,6 @@ class RoPE(ReadsParts):
     rotated: int = 0
 
     part_inputs: ClassVar[tuple[int, ...]] = (0,)
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def width(self, size: Size) -> Size:
         """The last size of what cosine and sine stretch to, for rows of that many elements."""

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Dim, Shape
+from clinfer.ops.shared.shape_rules import distinct_axes
+from clinfer.symbolic.dimensions import differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -93,6 +95,10 @@ class Scattering(Primitive, ABC):
         return tuple(target), tuple(source[u] for u in sorted(source))
 
 
+def _fit(updates: Shape, wanted: Shape) -> bool:
+    return len(updates) == len(wanted) and not any(map(differ, updates, wanted))
+
+
 @dataclass(frozen=True)
 class ScatterUpdate(Scattering):
     """Slices along the axis in input 3 replaced by those of the updates."""
@@ -103,6 +109,13 @@ class ScatterUpdate(Scattering):
     @property
     def value_inputs(self) -> tuple[int, ...]:
         return (3,)
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, indices, updates, _ = shapes
+        axes = distinct_axes(values[3], len(data)) if data is not None and 3 in values else None
+        if data is None or indices is None or updates is None or not axes:
+            return None
+        return (data,) if _fit(updates, (*data[:axes[0]], *indices, *data[axes[0] + 1:])) else None
 
     def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         if 3 not in values:
@@ -140,6 +153,13 @@ class ScatterElementsUpdate(Scattering):
     def walked_rank(self, indices: Shape) -> int:
         return 1
 
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, indices, updates, _ = shapes
+        axes = distinct_axes(values[3], len(data)) if data is not None and 3 in values else None
+        if data is None or indices is None or updates is None or not axes or len(indices) != len(data):
+            return None
+        return (data,) if _fit(updates, indices) else None
+
     def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         if 3 not in values:
             return None
@@ -169,6 +189,13 @@ class ScatterNDUpdate(Scattering):
 
     def walked_rank(self, indices: Shape) -> int:
         return len(indices) - 1
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, indices, updates = shapes
+        if data is None or not indices or updates is None or isinstance(indices[-1], Dim):
+            return None
+        fits = 0 < indices[-1] <= len(data) and _fit(updates, (*indices[:-1], *data[indices[-1]:]))
+        return (data,) if fits else None
 
     def places(self, shapes: tuple[Shape, ...], values: Values) -> Aliases | None:
         data, indices, updates = shapes[:3]

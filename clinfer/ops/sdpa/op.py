@@ -1,15 +1,16 @@
 """The ScaledDotProductAttention primitive (OpenVINO ScaledDotProductAttention-13)."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Positive
-from clinfer.base.shape import Shape, StaticShape, broadcast_shapes, empty, show
-from clinfer.base.shape_inference import OpSignature, Values
+from clinfer.base.shape import Shape, StaticShape, empty, show
 from clinfer.ops.shared.parts import ReadsParts
-from clinfer.ops.shared.static_shapes import stretches_to
+from clinfer.ops.shared.shape_rules import stretches_to
+from clinfer.symbolic.dimensions import broadcast_shapes, is_open
+from clinfer.symbolic.shape_inference import Values
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,8 @@ class ScaledDotProductAttention(ReadsParts):
     groups: Positive = 1
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
+    own_fields: ClassVar[tuple[str, ...]] = (*ReadsParts.own_fields, "scale", "groups")
     part_inputs: ClassVar[tuple[int, ...]] = (0, 1, 2)
-
-    def signature(self) -> OpSignature | None:
-        own = None if self.scale is not None or self.groups > 1 else super().signature()
-        return own and replace(own, attributes=(("causal", self.causal),))
 
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
         query, key, value = seen[0], self._shared(seen[1]), self._shared(seen[2])
@@ -66,18 +64,26 @@ class ScaledDotProductAttention(ReadsParts):
     def is_heavy(self) -> bool:
         return True
 
-    def named_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
-        """The query's axes, stretched by those of the others; the last is the value's."""
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         known = [shape for shape in shapes if shape is not None]
-        if self.signature() is None or self.causal or len(known) < len(shapes):
+        if self.scale is not None or self.groups > 1 or self.parts or self.result_axes:
+            return super().infer_shapes(shapes, values)
+        if len(known) < len(shapes):
             return None
-        query, key, value, *others = known
+        return self._stretched(*known) if is_open(*known) else self._plain(*known)
+
+    def _stretched(self, query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
+        """The query's axes, stretched by those of the others; the last is the value's."""
+        if self.causal:
+            return None
         mask = others[0] if others else ()
         *batch, length = broadcast_shapes((query[:-1], (*key[:-2], 1), (*value[:-2], 1), mask[:-1])) or ()
         return ((*batch, length, value[-1]),)
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        (*batch, length, depth), key, value, *others = shapes
+    @staticmethod
+    def _plain(query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
+        """Where only the mask is stretched."""
+        *batch, length, depth = query
         if len(others) > 2 or any(scale not in ((), (1,)) for scale in others[1:]):
             return None
         if len(key) != len(value) or key[:-2] != tuple(batch) or value[:-2] != tuple(batch):

@@ -7,8 +7,8 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.base.symbols import array_of
+from clinfer.symbolic.shape_inference import Values
+from clinfer.symbolic.symbols import array_of
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -28,9 +28,6 @@ class ShapeOf(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.output_type),)
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         return (None if shapes[0] is None else (len(shapes[0]),),)

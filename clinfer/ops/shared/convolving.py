@@ -9,7 +9,6 @@ from math import ceil, prod
 from typing import ClassVar, NamedTuple
 
 from clinfer.base.schema import Positive
-from clinfer.base.shape_inference import OpSignature
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Operand, Problem, input_operand, output_operand, stretched_epilogue
 from clinfer.kernels.cost import time_of
@@ -54,9 +53,6 @@ class AnyConvolution(Primitive):
     @property
     def takes_fused_ops(self) -> bool:
         return True
-
-    def signature(self) -> OpSignature | None:
-        return None
 
 
 class Groups(NamedTuple):

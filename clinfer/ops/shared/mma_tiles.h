@@ -5,22 +5,34 @@
 // 8 halves (CHUNK_AT): the left one TILE_ROWS rows along k, the right one TILE_COLUMNS rows along k (RIGHT_ALONG_K) or
 // DEPTH rows along the columns, with WARP_GROUPS those of 64 columns behind those of the next 64.
 // With WARP_GROUPS, groups of four warps multiply (warp_groups.h): DEPTH is 64, WARPS_ACROSS is 1, and a warp's part is
-// 16 rows.
-//   ADD_STEPS(sum, steps, count)   adds the products of all steps; the kernel defines COPY_STEP(to, s), which starts
-//                                  the copies of step s to local memory at `to`, the right side LEFT_BYTES behind the
-//                                  left, and is used for s = 0, 1, 2, ... in this order
-//   STORE_RESULTS(sum, steps, first, rows, columns)   stores them with bias and fused operations; of the tile so many
-//                                  rows and columns are there
-// The kernel also defines PLACE(at, first, y, x), which finds the coordinates of the result in row y and column x of
-// the tile, COLUMN_AXIS, the axis of the output that goes along columns, COLUMN_PITCH, and
+// 16 rows. With COPYING_WARPS, so many other warps copy, those with the first numbers: they are steps ahead, those of
+// the group's next tile included, while the results of a tile are stored; a group then computes every n-th tile.
+//   COMPUTE_TILES(memory, tiles, steps)   computes those of all numbers below `tiles` that are this group's: `steps`
+//                                         steps each; `memory`: LOCAL_BYTES of local memory, aligned to STEP_ALIGNMENT
+// The kernel defines FIND_SIDES(tile), which finds what is copied for a tile; COPY_STEP(to, s), which then starts the
+// copies of step s to local memory at `to`, the right side LEFT_BYTES behind the left, for s = 0, 1, 2, ... in this
+// order; and STORE_TILE(tile, sum, strip), which finds where its results belong and calls
+//   STORE_RESULTS(sum, strip, first, rows, columns)   stores them with bias and fused operations; of the tile so many
+//                                                     rows and columns are there
+// For that the kernel also defines PLACE(at, first, y, x), which finds the coordinates of the result in row y and
+// column x of the tile, COLUMN_AXIS, the axis of the output that goes along columns, COLUMN_PITCH, and
 // COLUMN_EPILOGUE4(result, at), the fused operations of four consecutive columns.
-#define THREADS (32 * WARPS_DOWN * WARPS_ACROSS)
+#define ADDING_WARPS (WARPS_DOWN * WARPS_ACROSS)
+#define THREADS (32 * (ADDING_WARPS + COPYING_WARPS))
+#define COPYING_THREADS (32 * (COPYING_WARPS ? COPYING_WARPS : ADDING_WARPS))
+#define ADDING_WARP ((int)get_local_id(0) / 32 - COPYING_WARPS)
 #define PART_ROWS (TILE_ROWS / WARPS_DOWN)
 #define PART_COLUMNS (TILE_COLUMNS / WARPS_ACROSS)
 #define LEFT_BYTES (TILE_ROWS * DEPTH * 2)
 #define STEP_BYTES (LEFT_BYTES + TILE_COLUMNS * DEPTH * 2)
-#define STRIP_PITCH (PART_COLUMNS + 4)
-#define SIDE_BY_SIDE (PART_COLUMNS / 8 < 4 ? PART_COLUMNS / 8 : 4)
+#define STRIP_COLUMNS (PART_COLUMNS < 64 ? PART_COLUMNS : 64)
+#define STRIP_FLOATS (16 * STRIP_COLUMNS)
+#if COPYING_WARPS
+#define LOCAL_BYTES (STAGES * (STEP_BYTES + 16) + ADDING_WARPS * STRIP_FLOATS * 4)
+#else
+#define LOCAL_BYTES (STAGES * STEP_BYTES)
+#endif
+#define SIDE_BY_SIDE (STRIP_COLUMNS / 8)
 #define CHUNK_ALONG_K(row, chunk) CHUNK_AT(row, chunk, DEPTH / 8)
 #if WARP_GROUPS
 #define CHUNK_ALONG_COLUMNS(row, chunk) ((chunk) / 8 * DEPTH * 128 + CHUNK_AT(row, (chunk) % 8, 8))
@@ -31,22 +43,9 @@
 #define BYTES_ALONG_COLUMNS (TILE_COLUMNS * 2)
 #define STEP_ALIGNMENT 128
 #endif
-#if STAGES == 2
-#define STAGES_BUT_2 0
-#elif STAGES == 3
-#define STAGES_BUT_2 1
-#define STAGES_BUT_3 0
-#elif STAGES == 4
-#define STAGES_BUT_2 2
-#define STAGES_BUT_3 1
-#elif STAGES == 5
-#define STAGES_BUT_3 2
-#elif STAGES == 6
-#define STAGES_BUT_3 3
-#endif
 
 // A work-item copies the same chunk of every n-th row along k.
-#define ROWS_APART(chunks) (THREADS / (chunks))
+#define ROWS_APART(chunks) (COPYING_THREADS / (chunks))
 #define LEFT_COPIES (TILE_ROWS / ROWS_APART(DEPTH / 8))
 #define RIGHT_COPIES (TILE_COLUMNS / ROWS_APART(DEPTH / 8))
 #define OWN_CHUNK ((int)get_local_id(0) % (DEPTH / 8))
@@ -54,23 +53,21 @@
 
 // Where the rows along k of this work-item begin. Rows behind the last are the last again: what comes of them is not
 // stored.
-INLINED void FUNC(find_rows)(const global half** rows, const int count, const global half* first, const int last,
-                             const int pitch) {
-    #pragma unroll
-    for (int i = 0; i < count; ++i)
-        rows[i] = first + (long)min(OWN_ROW + i * ROWS_APART(DEPTH / 8), last) * pitch + OWN_CHUNK * 8;
-}
+#define FIND_ROWS(rows, count, first, last, pitch) do { \
+        _Pragma("unroll") for (int i_ = 0; i_ < (count); ++i_) \
+            (rows)[i_] = (first) + (long)min(OWN_ROW + i_ * ROWS_APART(DEPTH / 8), (int)(last)) * (pitch) \
+                + OWN_CHUNK * 8; \
+    } while (0)
 
 // Starts copying the step at k of `depth` of rows along k, zeros behind the last k.
-INLINED void FUNC(copy_rows)(const uint to, const global half* const* rows, const int count, const int k,
-                             const int depth, const bool aligned) {
-    const int there = clamp(depth - k - OWN_CHUNK * 8, 0, 8);
-#define FROM(i) (rows[i] + k)
-#define HALVES(i) there
-    COPY_CHUNKS(count, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, aligned);
-#undef FROM
-#undef HALVES
-}
+#define COPY_ROWS(to, rows, count, k, depth, aligned) do { \
+        const int there_ = clamp((int)(depth) - (k) - OWN_CHUNK * 8, 0, 8); \
+        const uint to_ = (to) + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK); \
+        _Pragma("unroll") for (int i_ = 0; i_ < (count); ++i_) { \
+            if (aligned) COPY16(to_ + i_ * COPYING_THREADS * 16, (rows)[i_] + (k), there_ * 2); \
+            else COPY_CHUNK(to_ + i_ * COPYING_THREADS * 16, (rows)[i_] + (k), there_); \
+        } \
+    } while (0)
 
 // The same of a right side whose rows go along the columns, of which `columns` are there.
 INLINED void FUNC(copy_columns)(const uint to, const global half* right, const int columns, const int k,
@@ -85,6 +82,10 @@ INLINED void FUNC(copy_columns)(const uint to, const global half* right, const i
 #undef HALVES
 }
 
+INLINED int FUNC(tiles_of)(const int rows, const int columns) {
+    return ((rows + TILE_ROWS - 1) / TILE_ROWS) * ((columns + TILE_COLUMNS - 1) / TILE_COLUMNS);
+}
+
 // The tile (x: of columns, y: of rows) that a group computes: down the rows of a band of 8 tiles, then the next column,
 // so that groups that run at once share what they read.
 INLINED int2 FUNC(tile_of)(const int group, const int rows, const int columns) {
@@ -92,34 +93,6 @@ INLINED int2 FUNC(tile_of)(const int group, const int rows, const int columns) {
     const int first = group / (8 * across) * 8, inside = group % (8 * across), height = min(down - first, 8);
     return (int2)(inside / height, first + inside % height);
 }
-
-#if !WARP_GROUPS
-INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, const uint right) {
-    const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32;
-    const int row = warp / WARPS_ACROSS * PART_ROWS, column = warp % WARPS_ACROSS * PART_COLUMNS;
-    #pragma unroll
-    for (int k = 0; k < DEPTH; k += 16) {
-        uint a[PART_ROWS / 16][4], b[PART_COLUMNS / 16][4];
-        #pragma unroll
-        for (int i = 0; i < PART_ROWS / 16; ++i)
-            LOAD_FRAGMENTS(a[i], left + CHUNK_ALONG_K(row + i * 16 + lane % 16, k / 8 + lane / 16));
-        #pragma unroll
-        for (int j = 0; j < PART_COLUMNS / 16; ++j) {
-#if RIGHT_ALONG_K
-            LOAD_FRAGMENTS(b[j], right + CHUNK_ALONG_K(column + j * 16 + lane / 16 * 8 + lane % 8,
-                                                       k / 8 + lane / 8 % 2));
-#else
-            LOAD_TRANSPOSED(b[j], right + CHUNK_ALONG_COLUMNS(k + lane % 16, column / 8 + j * 2 + lane / 16));
-#endif
-        }
-        #pragma unroll
-        for (int i = 0; i < PART_ROWS / 16; ++i)
-            #pragma unroll
-            for (int j = 0; j < PART_COLUMNS / 8; ++j)
-                MULTIPLY_ADD(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
-    }
-}
-#endif
 
 INLINED void FUNC(clear)(float (*sum)[PART_COLUMNS / 8][4]) {
     #pragma unroll
@@ -130,18 +103,111 @@ INLINED void FUNC(clear)(float (*sum)[PART_COLUMNS / 8][4]) {
             for (int n = 0; n < 4; ++n) sum[i][j][n] = 0;
 }
 
-#if WARP_GROUPS
+#if !WARP_GROUPS
+// Loads 16 of k of a warp's part of both sides, while those before are multiplied.
+INLINED void FUNC(load_parts)(uint (*a)[4], uint (*b)[4], const uint left, const uint right, const int k) {
+    const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32;
+    const int row = warp / WARPS_ACROSS * PART_ROWS, column = warp % WARPS_ACROSS * PART_COLUMNS;
+    #pragma unroll
+    for (int i = 0; i < PART_ROWS / 16; ++i)
+        LOAD_FRAGMENTS(a[i], left + CHUNK_ALONG_K(row + i * 16 + lane % 16, k / 8 + lane / 16));
+    #pragma unroll
+    for (int j = 0; j < PART_COLUMNS / 16; ++j) {
+#if RIGHT_ALONG_K
+        LOAD_FRAGMENTS(b[j], right + CHUNK_ALONG_K(column + j * 16 + lane / 16 * 8 + lane % 8, k / 8 + lane / 8 % 2));
+#else
+        LOAD_TRANSPOSED(b[j], right + CHUNK_ALONG_COLUMNS(k + lane % 16, column / 8 + j * 2 + lane / 16));
+#endif
+    }
+}
+
+// Small parts wait for each product before they add the next one: every second one then goes to sums of its own.
+#define ADDS_APART (PART_ROWS * PART_COLUMNS <= 256)
+INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, const uint right) {
+    float others[PART_ROWS / 16][PART_COLUMNS / 8][4];
+    if (ADDS_APART) FUNC(clear)(others);
+    uint a[2][PART_ROWS / 16][4], b[2][PART_COLUMNS / 16][4];
+    FUNC(load_parts)(a[0], b[0], left, right, 0);
+    #pragma unroll
+    for (int k = 0; k < DEPTH; k += 16) {
+        const int now = k / 16 % 2;
+        if (k + 16 < DEPTH) FUNC(load_parts)(a[!now], b[!now], left, right, k + 16);
+        #pragma unroll
+        for (int i = 0; i < PART_ROWS / 16; ++i)
+            #pragma unroll
+            for (int j = 0; j < PART_COLUMNS / 8; ++j)
+                MULTIPLY_ADD(ADDS_APART && now ? others[i][j] : sum[i][j], a[now][i], b[now][j / 2][j % 2 * 2],
+                             b[now][j / 2][j % 2 * 2 + 1]);
+    }
+    if (ADDS_APART) {
+        #pragma unroll
+        for (int i = 0; i < PART_ROWS / 16; ++i)
+            #pragma unroll
+            for (int j = 0; j < PART_COLUMNS / 8; ++j)
+                #pragma unroll
+                for (int n = 0; n < 4; ++n) sum[i][j][n] += others[i][j][n];
+    }
+}
+#endif
+
+#if COPYING_WARPS
+// A step's place in local memory is full when all who copy have filled it, and empty again when all other warps
+// have multiplied it. Both are said by barriers in local memory, behind the strips, that go through phases 0, 1, 0, ...
+#define STEP_AT(n) (SHARED(memory) + (n) % STAGES * STEP_BYTES)
+#define FULL(n) (barriers_ + (n) % STAGES * 16)
+#define EMPTY(n) (FULL(n) + 8)
+#define PHASE(n) ((n) / STAGES % 2)
+#define COMPUTE_TILES(memory, tiles, steps) do { \
+        local float* strips_ = (local float*)((memory) + STAGES * STEP_BYTES); \
+        const uint barriers_ = SHARED(strips_ + ADDING_WARPS * STRIP_FLOATS); \
+        if (get_local_id(0) < STAGES) { \
+            PHASES_BEGIN(FULL(get_local_id(0)), COPYING_THREADS); \
+            PHASES_BEGIN(EMPTY(get_local_id(0)), ADDING_WARPS); \
+        } \
+        GROUP_BARRIER(); \
+        uint n_ = 0; \
+        if (get_local_id(0) < COPYING_THREADS) { \
+            FEWER_REGISTERS(); \
+            for (int tile_ = get_group_id(0); tile_ < (tiles); tile_ += get_num_groups(0)) { \
+                FIND_SIDES(tile_); \
+                for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
+                    PHASE_WAIT(EMPTY(n_), PHASE(n_) ^ 1); \
+                    COPY_STEP(STEP_AT(n_), s_); \
+                    COPIES_ARRIVE(FULL(n_)); \
+                } \
+            } \
+            COPIES_WAIT_ALL(); \
+        } else { \
+            MORE_REGISTERS(); \
+            const uint left_ = ADDING_WARP / 4 * 64 * DEPTH * 2; \
+            for (int tile_ = get_group_id(0); tile_ < (tiles); tile_ += get_num_groups(0)) { \
+                float sum_[1][PART_COLUMNS / 8][4]; \
+                FUNC(clear)(sum_); \
+                for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
+                    PHASE_WAIT(FULL(n_), PHASE(n_)); \
+                    COPIES_SHOWN(); \
+                    MULTIPLY_STEP(sum_[0], STEP_AT(n_) + left_, STEP_AT(n_) + LEFT_BYTES); \
+                    PRODUCTS_BUT_ONE_WAIT(); \
+                    if (s_ && get_local_id(0) % 32 == 0) ARRIVE(EMPTY(n_ - 1)); \
+                } \
+                PRODUCTS_WAIT(sum_[0]); \
+                if ((steps) && get_local_id(0) % 32 == 0) ARRIVE(EMPTY(n_ - 1)); \
+                STORE_TILE(tile_, sum_, strips_); \
+            } \
+        } \
+    } while (0)
+#elif WARP_GROUPS
 // The products of a step go on while the next step's copies are waited for: a step's place in local memory is free
 // when the products behind it have begun.
 #define ADD_STEPS(sum, steps, count) do { \
-        const uint left_ = SHARED(steps) + get_local_id(0) / 128 * 64 * DEPTH * 2; \
+        const uint left_ = SHARED(steps) + ADDING_WARP / 4 * 64 * DEPTH * 2; \
         FUNC(clear)(sum); \
         _Pragma("unroll") for (int s_ = 0; s_ < STAGES - 2; ++s_) { \
             if (s_ < (count)) COPY_STEP(SHARED(steps) + s_ * STEP_BYTES, s_); \
             COPIES_END(); \
         } \
         for (int s_ = 0, stage_ = 0, next_ = STAGES - 2; s_ < (count); ++s_) { \
-            COPIES_WAIT(STAGES_BUT_3); \
+            COPIES_WAIT(STAGES - 3); \
             COPIES_SHOWN(); \
             GROUP_BARRIER(); \
             MULTIPLY_STEP((sum)[0], left_ + stage_ * STEP_BYTES, SHARED(steps) + stage_ * STEP_BYTES + LEFT_BYTES); \
@@ -163,7 +229,7 @@ INLINED void FUNC(clear)(float (*sum)[PART_COLUMNS / 8][4]) {
             COPIES_END(); \
         } \
         for (int s_ = 0, stage_ = 0, next_ = STAGES - 1; s_ < (count); ++s_) { \
-            COPIES_WAIT(STAGES_BUT_2); \
+            COPIES_WAIT(STAGES - 2); \
             GROUP_BARRIER(); \
             if (s_ + STAGES - 1 < (count)) COPY_STEP(SHARED(steps) + next_ * STEP_BYTES, s_ + STAGES - 1); \
             COPIES_END(); \
@@ -177,52 +243,62 @@ INLINED void FUNC(clear)(float (*sum)[PART_COLUMNS / 8][4]) {
     } while (0)
 #endif
 
-// 16 rows of a warp's part pass through local memory, so that a lane gets 4 consecutive columns of a row.
+#if !COPYING_WARPS
+#define COMPUTE_TILES(memory, tiles, steps) do { \
+        const int tile_ = get_group_id(0); \
+        float sum_[PART_ROWS / 16][PART_COLUMNS / 8][4]; \
+        FIND_SIDES(tile_); \
+        ADD_STEPS(sum_, memory, steps); \
+        STORE_TILE(tile_, sum_, (local float*)(memory)); \
+    } while (0)
+#endif
+
+// 16 rows and STRIP_COLUMNS columns of a warp's part pass through local memory, so that a lane gets 4 consecutive
+// columns of a row. Blocks of 8 columns are exchanged so that those of consecutive rows lie in different banks.
+#define STRIP_AT(row, column) \
+    ((row) * STRIP_COLUMNS + (((column) / 8) ^ ((row) % (STRIP_COLUMNS / 8))) * 8 + (column) % 8)
 INLINED void FUNC(put_strip)(local float* strip, float (*sum)[4]) {
-    local float* here = strip + get_local_id(0) % 32 / 4 * STRIP_PITCH + get_local_id(0) % 4 * 2;
+    const int row = get_local_id(0) % 32 / 4, column = get_local_id(0) % 4 * 2;
     WARP_BARRIER();
     #pragma unroll
-    for (int j = 0; j < PART_COLUMNS / 8; ++j) {
-        *(local float2*)(here + j * 8) = (float2)(sum[j][0], sum[j][1]);
-        *(local float2*)(here + j * 8 + 8 * STRIP_PITCH) = (float2)(sum[j][2], sum[j][3]);
+    for (int j = 0; j < STRIP_COLUMNS; j += 8) {
+        *(local float2*)(strip + STRIP_AT(row, j + column)) = (float2)(sum[j / 8][0], sum[j / 8][1]);
+        *(local float2*)(strip + STRIP_AT(row + 8, j + column)) = (float2)(sum[j / 8][2], sum[j / 8][3]);
     }
     WARP_BARRIER();
 }
 
-// Stores what lies in a warp's strip: 16 rows from row `y` of the tile on, all columns of the warp's part, from column
-// `x` on. `first` is for PLACE; `rows` and `columns` are those of the tile that are there. Where all of the strip is
-// there, several results are computed side by side, and then stored.
+// Stores what lies in a warp's strip, from row `y` and column `x` of the tile on. `first` is for PLACE; `rows` and
+// `columns` are those of the tile that are there. Where all of the strip is there, the results of a lane are computed
+// side by side, and then stored.
 INLINED void FUNC(store_strip)(const local float* strip, const int y, const int x, const int* first, const int rows,
                                const int columns, BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int lane = get_local_id(0) % 32;
-    if (y + 16 <= rows && x + PART_COLUMNS <= columns && COLUMN_PITCH == 1) {
-        for (int n = 0; n < PART_COLUMNS / 8; n += SIDE_BY_SIDE) {
-            float4 fours[SIDE_BY_SIDE];
-            int to[SIDE_BY_SIDE];
-            #pragma unroll
-            for (int i = 0; i < SIDE_BY_SIDE; ++i) {
-                const int row = ((n + i) * 32 + lane) / (PART_COLUMNS / 4);
-                const int column = ((n + i) * 32 + lane) % (PART_COLUMNS / 4) * 4;
-                int at[MAX_RANK];
-                PLACE(at, first, y + row, x + column);
-                fours[i] = *(const local float4*)(strip + row * STRIP_PITCH + column);
-                ADD_BIAS4(fours[i], at[COLUMN_AXIS]);
-                COLUMN_EPILOGUE4(fours[i], at)
-                to[i] = OUTPUT0_INDEX_OF(at);
-            }
-            #pragma unroll
-            for (int i = 0; i < SIDE_BY_SIDE; ++i) OUTPUT0_STORE4(output, to[i], fours[i]);
+    if (y + 16 <= rows && x + STRIP_COLUMNS <= columns && COLUMN_PITCH == 1) {
+        float4 fours[SIDE_BY_SIDE];
+        int to[SIDE_BY_SIDE];
+        #pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) {
+            const int row = (i * 32 + lane) / (STRIP_COLUMNS / 4), column = (i * 32 + lane) % (STRIP_COLUMNS / 4) * 4;
+            int at[MAX_RANK];
+            PLACE(at, first, y + row, x + column);
+            fours[i] = *(const local float4*)(strip + STRIP_AT(row, column));
+            ADD_BIAS4(fours[i], at[COLUMN_AXIS]);
+            COLUMN_EPILOGUE4(fours[i], at)
+            to[i] = OUTPUT0_INDEX_OF(at);
         }
+        #pragma unroll
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) OUTPUT0_STORE4(output, to[i], fours[i]);
         return;
     }
-    for (int n = lane; n < 4 * PART_COLUMNS; n += 32) {
-        const int row = n / (PART_COLUMNS / 4), column = n % (PART_COLUMNS / 4) * 4;
+    for (int n = lane; n < 4 * STRIP_COLUMNS; n += 32) {
+        const int row = n / (STRIP_COLUMNS / 4), column = n % (STRIP_COLUMNS / 4) * 4;
         const int end = min(columns - x - column, 4);
         if (y + row >= rows) break;
         int at[MAX_RANK];
         for (int j = 0; j < end; ++j) {
             PLACE(at, first, y + row, x + column + j);
-            OUTPUT0_COMPUTE result = strip[row * STRIP_PITCH + column + j];
+            OUTPUT0_COMPUTE result = strip[STRIP_AT(row, column + j)];
             ADD_BIAS(result, at[COLUMN_AXIS]);
             FUSED_OPS(result, at)
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
@@ -230,13 +306,14 @@ INLINED void FUNC(store_strip)(const local float* strip, const int y, const int 
     }
 }
 
-#define STORE_RESULTS(sum, steps, first, rows, columns) do { \
-        const int warp_ = get_local_id(0) / 32; \
-        local float* strip_ = (local float*)(steps) + warp_ * 16 * STRIP_PITCH; \
-        _Pragma("unroll") for (int i_ = 0; i_ < PART_ROWS / 16; ++i_) { \
-            FUNC(put_strip)(strip_, (sum)[i_]); \
-            FUNC(store_strip)(strip_, warp_ / WARPS_ACROSS * PART_ROWS + i_ * 16, \
-                              warp_ % WARPS_ACROSS * PART_COLUMNS, first, rows, columns, PASS_BIAS output \
-                              PASS_ARGS); \
-        } \
+#define STORE_RESULTS(sum, strip, first, rows, columns) do { \
+        const int warp_ = ADDING_WARP; \
+        local float* strip_ = (strip) + warp_ * STRIP_FLOATS; \
+        _Pragma("unroll") for (int i_ = 0; i_ < PART_ROWS / 16; ++i_) \
+            _Pragma("unroll") for (int j_ = 0; j_ < PART_COLUMNS; j_ += STRIP_COLUMNS) { \
+                FUNC(put_strip)(strip_, (sum)[i_] + j_ / 8); \
+                FUNC(store_strip)(strip_, warp_ / WARPS_ACROSS * PART_ROWS + i_ * 16, \
+                                  warp_ % WARPS_ACROSS * PART_COLUMNS + j_, first, rows, columns, PASS_BIAS output \
+                                  PASS_ARGS); \
+            } \
     } while (0)

@@ -11,10 +11,10 @@ from typing import ClassVar, TypeVar
 
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Problem
 from clinfer.ops.shared.views import index_view
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive
 
 R = TypeVar("R", bound="ReadsParts")
@@ -45,6 +45,7 @@ class ReadsParts(Primitive, ABC):
     parts: tuple[Part | None, ...] = ()
     result_axes: tuple[int, ...] = ()
 
+    own_fields: ClassVar[tuple[str, ...]] = ("parts", "result_axes")
     part_inputs: ClassVar[tuple[int, ...]] = ()
     """The inputs of which it can read parts."""
     result_keeps_last: ClassVar[bool] = True
@@ -60,12 +61,7 @@ class ReadsParts(Primitive, ABC):
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
         """The shape of the result before its axes are put in order, for what it sees of its inputs."""
 
-    def signature(self) -> OpSignature | None:
-        if self.parts or self.result_axes:
-            return None
-        return super().signature()
-
-    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         seen = self.seen(shapes)
         result = self.result_shape(tuple(shape for shape in seen if shape is not None))
         return (tuple(result[axis] for axis in self.result_axes) if self.result_axes else result,)

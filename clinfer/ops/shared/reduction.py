@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, show
-from clinfer.base.shape_inference import Values
 from clinfer.kernels.contract import Constant, Problem
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 ROW_LANES_ON_GPU = 128

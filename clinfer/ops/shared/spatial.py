@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import UNBOUNDED, Dim, NamedDim, Shape, Size, show
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
 from clinfer.base.tensor_view import TensorView
+from clinfer.symbolic.dimensions import NamedDim
 from clinfer.topology import Primitive
 
 LETTERS = "zyx"
@@ -27,14 +28,6 @@ def axis_arguments(**named: tuple[int, int, int]) -> dict[str, int]:
 def data_view(layout: Layout) -> TensorView:
     """Data or output [B, C, spatial...] as [B, C, Z, Y, X]."""
     return TensorView.of(layout).insert_axes(tuple(range(2, 7 - layout.rank)), pitch=1)
-
-
-def count(sizes: Shape) -> Size:
-    """The product of all sizes, dynamic if one of them is."""
-    total: Size = 1
-    for size in sizes:
-        total = total * size if isinstance(total, int) and isinstance(size, int) else Dim()
-    return total
 
 
 def reach(filter_size: int, dilation: int) -> int:

@@ -7,7 +7,7 @@
 //                                at once, and slower
 //   IS_ALIGNED(p, pitch)         whether rows of halves from p on, so far apart, allow COPY16; with ALIGNED they all do
 //   COPIES_END()                 the copies started since the last such call are one batch
-//   COPIES_WAIT(n)               until at most the n youngest batches of this work-item are under way (n: a literal)
+//   COPIES_WAIT(n)               until at most the n youngest batches of this work-item are under way (n: a constant)
 //   LOAD_FRAGMENTS(to, address)  four 8 x 8 matrices of halves from local memory to uint to[4]: lane 8 * i + j holds
 //                                the address of row j of matrix i; a lane then holds elements 2 * (lane % 4) and the
 //                                next of row lane / 4
@@ -29,8 +29,7 @@
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" \
         :: "r"(to), "r"((v)[0]), "r"((v)[1]), "r"((v)[2]), "r"((v)[3]) : "memory")
 #define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
-#define COPIES_WAIT_(n) asm volatile("cp.async.wait_group " #n ";" ::: "memory")
-#define COPIES_WAIT(n) COPIES_WAIT_(n)
+#define COPIES_WAIT(n) asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory")
 #define LOAD_FRAGMENTS(to, address) \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" \
         : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3]) : "r"(address) : "memory")

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from math import ceil
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.symbols import computed
+from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Work
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.program import retargeted
+from clinfer.symbolic.symbols import computed, pure
 
 CHUNK = 8
 """Elements that are copied to local memory at once, where they start at a multiple of as many."""
+_COPYING_WARPS = 4
 _F16 = ElementType.of("f16")
 
 
@@ -72,15 +74,27 @@ class Tile:
     def local_bytes(self) -> int:
         return self.stages * (self.rows + self.columns) * self.depth * 2
 
-    def work(self, rows: int, columns: int, batch: int = 1) -> Work:
-        """One group per tile; batch."""
-        tiles = ceil(rows / self.rows) * ceil(columns / self.columns)
-        return Work((tiles * self.threads, batch), (self.threads, 1))
+    @property
+    def copying_threads(self) -> int:
+        """Those that copy steps."""
+        return self.threads
+
+    @property
+    def copies_columns(self) -> bool:
+        """Whether its threads can share rows of the right side that go along the columns."""
+        return self.copying_threads % (self.columns // CHUNK) == 0
+
+    def tiles(self, rows: int, columns: int, batch: int) -> int:
+        """How many there are in a batch of results."""
+        return ceil(rows / self.rows) * ceil(columns / self.columns) * batch
+
+    def work(self, device: Capabilities, rows: int, columns: int, batch: int = 1) -> Work:
+        """One group per tile."""
+        return Work((self.tiles(rows, columns, batch) * self.threads,), (self.threads,))
 
     def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
         """Nanoseconds of a product: that of the compute unit with the most tiles; `nbytes` are moved at least."""
-        tiles = ceil(rows / self.rows) * ceil(columns / self.columns) * batch
-        share = ceil(tiles / device.compute_units)
+        share = ceil(self.tiles(rows, columns, batch) / device.compute_units)
         side_by_side = max(device.usable_local_mem // self.local_bytes, 1)
         tile_times = computed(_tile_times, share, side_by_side, self.speed, self.speed_of_several)
         return (2 * self.rows * self.columns * depth * tile_times / 1000.0
@@ -90,9 +104,10 @@ class Tile:
         """What mma_tiles.h must know."""
         return {"TILE_ROWS": self.rows, "TILE_COLUMNS": self.columns, "DEPTH": self.depth, "STAGES": self.stages,
                 "WARPS_DOWN": self.warps_down, "WARPS_ACROSS": self.warps_across, "ALIGNED": self.aligned,
-                "WARP_GROUPS": False}
+                "WARP_GROUPS": False, "COPYING_WARPS": 0}
 
 
+@pure
 def _tile_times(tiles: int, side_by_side: int, speed: float, speed_of_several: float) -> float:
     """How long a unit takes for so many tiles of one operation each; the last few may have it for themselves."""
     rest = tiles % side_by_side
@@ -100,6 +115,7 @@ def _tile_times(tiles: int, side_by_side: int, speed: float, speed_of_several: f
         max(rest / speed_of_several, 1 / speed) if rest else 0.0)
 
 
+@pure
 def _longer(one: float, other: float) -> float:
     return max(one, other)
 
@@ -125,11 +141,40 @@ class GroupTile(Tile):
         return {**super().constants(), "WARP_GROUPS": True}
 
 
+@dataclass(frozen=True)
+class StreamTile(GroupTile):
+    """A tile of a group that computes one after the other, on a compute unit of its own, while four more warps copy
+    what comes next."""
+
+    @property
+    def copying_threads(self) -> int:
+        return 32 * _COPYING_WARPS
+
+    @property
+    def threads(self) -> int:
+        return super().threads + self.copying_threads
+
+    @property
+    def local_bytes(self) -> int:
+        """Steps, two barriers of 8 bytes for each, and a strip of 16 x 64 floats for each warp that adds."""
+        return super().local_bytes + 16 * self.stages + self.warps_down * 16 * 64 * 4
+
+    def work(self, device: Capabilities, rows: int, columns: int, batch: int = 1) -> Work:
+        """One group per compute unit, where there are as many tiles."""
+        tiles = self.tiles(rows, columns, batch)
+        groups = tiles if isinstance(tiles, Dim) else computed(min, tiles, device.compute_units)
+        return Work((groups * self.threads,), (self.threads,))
+
+    def constants(self) -> dict[str, Constant]:
+        return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS}
+
+
 UNALIGNED_TILE = Tile(64, 64, 64, 3, 2, 2, 1.4, 2.1, 500, aligned=False)
-TILES = (Tile(32, 32, 128, 3, 2, 2, 0.97, 1.5, 350), Tile(64, 64, 64, 3, 2, 2, 1.7, 2.55, 450),
+TILES = (Tile(32, 32, 128, 3, 2, 2, 0.9, 1.3, 350), Tile(64, 64, 64, 3, 2, 2, 1.7, 2.55, 450),
          Tile(64, 128, 64, 3, 2, 2, 2.2, 2.95, 800), Tile(128, 128, 32, 3, 2, 2, 2.1, 3.4, 1600), UNALIGNED_TILE)
 GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000),
-               GroupTile.of(128, 128, 3, 128, 3.0, 4.05, 1350), GroupTile.of(128, 256, 4, 255, 5.5, 5.5, 3700))
+               StreamTile.of(128, 128, 6, 168, 5.75, 5.75, 2600), StreamTile.of(128, 192, 4, 168, 5.6, 5.6, 2900),
+               StreamTile.of(128, 256, 4, 168, 5.95, 5.95, 4100))
 
 
 def is_aligned(view: TensorView, within: int) -> bool:

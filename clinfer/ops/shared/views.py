@@ -9,9 +9,9 @@ from itertools import accumulate, pairwise
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.shape import ANY, Shape, Size, StaticShape
-from clinfer.base.shape_inference import Values
 from clinfer.base.tensor_view import AxisBlocks, Pitch, TensorView
-from clinfer.ops.shared.static_shapes import cut
+from clinfer.ops.shared.shape_rules import cut
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 Index = tuple[slice | int | None, ...]

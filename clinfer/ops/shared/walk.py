@@ -14,13 +14,14 @@ from math import prod
 from typing import cast
 
 from clinfer.base.layout import Layout
+from clinfer.base.memo import memo
 from clinfer.base.shape import Dim
-from clinfer.base.symbols import computed, memo
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Stage, Work, input_operand, output_operand
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
 from clinfer.ops.shared.views import open_view
+from clinfer.symbolic.symbols import computed, pure
 
 AXES = 6
 _CPU_VECTOR, _GPU_VECTOR = 16, 4
@@ -131,11 +132,13 @@ def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tu
             computed(_tile_columns, length, total, width, units))
 
 
+@pure
 def _tile_rows(length: int, above: int, total: int, units: int) -> int:
     wanted = _tile_size(total, units)
     return 1 if length > wanted else min(max(wanted // max(length, 1), 1), max(above, 1))
 
 
+@pure
 def _tile_columns(length: int, total: int, width: int, units: int) -> int:
     wanted = _tile_size(total, units)
     return -(-wanted // width) * width if length > wanted else max(length, 1)

@@ -9,10 +9,12 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
-from clinfer.base.shape import Shape, StaticShape, empty, show
-from clinfer.base.shape_inference import Values
-from clinfer.ops.shared.static_shapes import cut
+from clinfer.base.shape import Dim, Shape, Size, StaticShape, empty, show
+from clinfer.ops.shared.shape_rules import cut
 from clinfer.ops.shared.views import Index, Indexing, nearest
+from clinfer.symbolic.shape_inference import Values
+
+_WHOLE = (slice(None), slice(None, None, 1))
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class Cut(Indexing, ABC):
     def can_evaluate(self) -> bool:
         return True
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        return sliced(shapes[0], self.index_of(values, len(shapes[0])))
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        return None if shapes[0] is None else sliced(shapes[0], self.index_of(values, len(shapes[0])))
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         index = self.index_of(dict(enumerate(values)), values[0].ndim)
@@ -44,7 +46,7 @@ class Cut(Indexing, ABC):
             return None
         part, dropped = Part.whole(len(shape)), []
         for axis, (entry, size) in enumerate(zip(index, shape, strict=True)):
-            if entry in (slice(None), slice(None, None, 1)):
+            if entry in _WHOLE:
                 continue
             if entry is None or not isinstance(size, int):
                 return None
@@ -66,7 +68,7 @@ class Cut(Indexing, ABC):
         """s of [..., s::2], if that is what is cut, and half of the elements; `values`: those that are known."""
         index = self.index_of(values, len(shape)) if all(i in values for i in self.value_inputs) else None
         if not index or len(index) != len(shape) or any(
-                entry not in (slice(None), slice(None, None, 1)) for entry in index[:-1]):
+                entry not in _WHOLE for entry in index[:-1]):
             return None
         entry, size = index[-1], shape[-1]
         if not isinstance(entry, slice) or not isinstance(size, int):
@@ -149,16 +151,20 @@ def _within(size: int, entry: slice | int) -> slice | int:
     return slice(start, None if stop < 0 else stop, step) if count else slice(0)
 
 
-def sliced(shape: StaticShape, index: Index | None) -> tuple[StaticShape, ...] | None:
-    """The shape of what an index over all axes selects; None where it is no such index."""
+def sliced(shape: Shape, index: Index | None) -> tuple[Shape, ...] | None:
+    """The shape of what an index over all axes selects; None where it is no such index, or cuts an open size."""
     if index is None or sum(entry is not None for entry in index) != len(shape):
         return None
     sizes = iter(shape)
-    found: list[int] = []
+    found: list[Size] = []
     for entry in index:
         size = 1 if entry is None else next(sizes)
         if entry is None:
             found.append(1)
+        elif entry in _WHOLE:
+            found.append(size)
+        elif isinstance(size, Dim):
+            return None
         elif not isinstance(entry, slice):
             if not -size <= entry < size:
                 return None

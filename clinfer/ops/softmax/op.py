@@ -4,8 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clinfer.base.shape import StaticShape
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -23,8 +23,8 @@ class _AlongAxis(Primitive):
     def is_heavy(self) -> bool:
         return True
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        rank = len(shapes[0])
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        rank = 0 if shapes[0] is None else len(shapes[0])
         return (shapes[0],) if -rank <= self.axis < rank else None
 
 

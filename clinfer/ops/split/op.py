@@ -9,9 +9,9 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
 from clinfer.base.schema import Positive
-from clinfer.base.shape import Shape, StaticShape, show
-from clinfer.base.shape_inference import OpSignature, Values
-from clinfer.ops.shared.static_shapes import distinct_axes
+from clinfer.base.shape import Shape, Size, StaticShape, show
+from clinfer.ops.shared.shape_rules import distinct_axes
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -34,11 +34,15 @@ class Split(Primitive):
     def can_evaluate(self) -> bool:
         return True
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        data, axes = shapes[0], distinct_axes(values[1], len(shapes[0]))
-        if not axes or data[axes[0]] % self.num_splits != 0:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        axes = distinct_axes(values[1], len(data)) if data is not None and 1 in values else None
+        if data is None or not axes:
             return None
-        return _cut(data, axes[0], (data[axes[0]] // self.num_splits,) * self.num_splits)
+        size = data[axes[0]]
+        if isinstance(size, int) and size % self.num_splits != 0:
+            return None
+        return _cut(data, axes[0], (size // self.num_splits,) * self.num_splits)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         parts = np.split(values[0], self.num_splits, int(values[1].reshape(())))
@@ -49,11 +53,11 @@ class Split(Primitive):
         size = None if axis is None else shape[axis]
         if axis is None or not isinstance(size, int):
             return None
-        cut = self.static_shapes(tuple((size,) if i == 0 else () for i in range(len(self.inputs))),
+        cut = self.infer_shapes(tuple((size,) if i == 0 else () for i in range(len(self.inputs))),
                                  {**values, 1: np.zeros((), np.int64)})
         if cut is None:
             return None
-        lengths = [length for length, in cut]
+        lengths: list[int] = [shape[0] for shape in cut]  # type: ignore[index, misc]
         start = sum(lengths[:output])
         return Part.whole(len(shape)).cut(axis, start, start + lengths[output])
 
@@ -67,28 +71,30 @@ class VariadicSplit(Split):
     """Input 0 cut along the axis in input 1 into the lengths in input 2, one of which may be -1 (the rest)."""
 
     op_type: ClassVar[str] = "VariadicSplit"
+    own_fields: ClassVar[tuple[str, ...]] = ("num_splits",)
 
     @property
     def value_inputs(self) -> tuple[int, ...]:
         return (1, 2)
 
-    def signature(self) -> OpSignature | None:
-        return OpSignature(self.op_type, self.opset)
-
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        data, axes, lengths = shapes[0], distinct_axes(values[1], len(shapes[0])), values[2].reshape(-1).tolist()
-        if not axes or len(lengths) != self.num_splits:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        axes = distinct_axes(values[1], len(data)) if data is not None and 1 in values else None
+        lengths = values[2].reshape(-1).tolist() if 2 in values else ()
+        if data is None or not axes or len(lengths) != self.num_splits:
             return None
         left = [i for i, length in enumerate(lengths) if length < 0]
         rest = data[axes[0]] - sum(length for i, length in enumerate(lengths) if i not in left)
-        if len(left) > 1 or rest < 0 or (not left and rest != 0) or any(lengths[i] != -1 for i in left):
+        if len(left) > 1 or any(lengths[i] != -1 for i in left):
+            return None
+        if isinstance(rest, int) and (rest < 0 or (not left and rest != 0)):
             return None
         return _cut(data, axes[0], tuple(rest if i in left else length for i, length in enumerate(lengths)))
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
         """OpenVINO's rule takes parts that are longer than the whole where the last one is -1."""
-        if self.static_shapes(shapes, values) is None:
+        if self.infer_shapes(shapes, values) is None:
             raise ClinferError("the lengths do not add up to the size of the axis", where=self.where, values={
                 "data": show(shapes[0]), "axis": values[1], "lengths": values[2]})
 
@@ -100,7 +106,7 @@ class VariadicSplit(Split):
         return tuple(np.ascontiguousarray(part) for part in np.split(values[0], ends[:-1], axis))
 
 
-def _cut(data: StaticShape, axis: int, lengths: tuple[int, ...]) -> tuple[StaticShape, ...]:
+def _cut(data: Shape, axis: int, lengths: tuple[Size, ...]) -> tuple[Shape, ...]:
     return tuple((*data[:axis], length, *data[axis + 1:]) for length in lengths)
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -29,7 +29,9 @@ class Tile(Primitive):
     def can_evaluate(self) -> bool:
         return True
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        if shapes[0] is None or 1 not in values:
+            return None
         data, repeats = shapes[0], values[1].reshape(-1).tolist()
         rank = max(len(data), len(repeats))
         sizes, times = (1,) * (rank - len(data)) + data, [1] * (rank - len(repeats)) + repeats

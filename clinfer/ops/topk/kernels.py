@@ -6,7 +6,6 @@ from functools import cached_property
 from math import ceil, prod
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.symbols import computed
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     Constant,
@@ -27,6 +26,7 @@ from clinfer.ops.shared.ordering import key_constants
 from clinfer.ops.shared.reduction import row_lanes, serial_time
 from clinfer.ops.shared.views import axis_last, static
 from clinfer.ops.topk.op import TopK
+from clinfer.symbolic.symbols import computed
 
 LEAVES = 256
 _LEVELS = 8

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Dim, Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -42,6 +44,15 @@ class TopK(Primitive):
     def sorts_by_place(self) -> bool:
         """Whether the elements keep the order of the input."""
         return self.sort.lower() in ("index", "indices", "sort_indices")
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, count = shapes
+        if data is None or count or 1 not in values or not -len(data) <= self.axis < len(data):
+            return None
+        size, axis = values[1].reshape(-1).tolist()[0], self.axis % len(data)
+        if isinstance(data[axis], Dim) or not 1 <= size <= data[axis]:
+            return None
+        return ((*data[:axis], size, *data[axis + 1:]),) * 2
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return input_types[0], ElementType.of(self.index_element_type)

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.part import Part
-from clinfer.base.shape import Shape, StaticShape
-from clinfer.base.shape_inference import Values
+from clinfer.base.shape import Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -34,9 +34,12 @@ class Transpose(Primitive):
     def can_evaluate(self) -> bool:
         return True
 
-    def static_shapes(self, shapes: tuple[StaticShape, ...], values: Values) -> tuple[StaticShape, ...] | None:
-        order = order_of(values, len(shapes[0])) or ()
-        return (tuple(shapes[0][axis] for axis in order),) if sorted(order) == list(range(len(shapes[0]))) else None
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        order = None if data is None else order_of(values, len(data))
+        if data is None or order is None or sorted(order) != list(range(len(data))):
+            return None
+        return (tuple(data[axis] for axis in order),)
 
     def as_part(self, output: int, shape: Shape, values: Values) -> Part | None:
         order = order_of(values, len(shape))

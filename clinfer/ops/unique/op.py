@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape, Size
-from clinfer.base.shape_inference import OpSignature, Values
 from clinfer.ops.operation import constant_input
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
 
@@ -30,9 +30,6 @@ class FindUnique(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return ElementType.of("i64"), *(ElementType.of("i32"),) * 3
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         count = item_count(shapes[0], self.axis)
@@ -60,9 +57,6 @@ class Unique(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return self.types
-
-    def signature(self) -> OpSignature | None:
-        return None
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data = shapes[0]

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
 from clinfer.base.schema import indices_in
 from clinfer.program.program import AliasedTensor, Program, ProgramNode
-from clinfer.topology import Primitive
+from clinfer.topology import HostOperation, Primitive
 from clinfer.topology.loop_ports import LoopPorts
 
 
@@ -31,6 +32,7 @@ def check_program(program: Program) -> None:
         _demand(tensor.layout.format.fits(tensor.layout.rank), "a tensor's format does not fit", tensor=number)
     _check_ends(program)
     _check_order(program)
+    _check_states(program)
     for node in program.nodes:
         _check_node(program, node)
         for body in node.bodies:
@@ -58,6 +60,28 @@ def _check_ends(program: Program) -> None:
         held = program.constants.get(tensor)
         _demand(held is not None and held.memory is memory and memory.nbytes >= held.layout.byte_size,
                 "the memory of a constant is another's", tensor=tensor)
+
+
+def _check_states(program: Program) -> None:
+    """Variables stand for inputs and outputs of their types, and their first values are made of the same inputs."""
+    initial = program.initial
+    for state in program.states:
+        declared, output = program.inputs.get(state.input), program.outputs.get(state.output)
+        _demand(declared is not None and declared.element_type == state.element_type
+                and (output is not None or not state.output), "a variable has no input or output of its own",
+                variable=state.variable)
+        _demand(sorted(state.order) in ([], [*range(len(state.shape))]), "a variable is stored in no order",
+                variable=state.variable)
+        _demand({other.variable for other in program.states}.issuperset(state.begins_with),
+                "a variable begins with one that is not there", variable=state.variable)
+        _demand(not state.selected_by or state.selected_by in program.inputs, "a variable is selected by nothing",
+                variable=state.variable)
+        _demand(not state.initial or (initial is not None and state.initial in initial.outputs),
+                "a variable has no first value", variable=state.variable)
+    if initial is not None:
+        _demand(initial.inputs.keys() <= program.inputs.keys(), "first values are made of other inputs",
+                inputs=list(initial.inputs))
+        check_program(initial)
 
 
 def _check_order(program: Program) -> None:
@@ -102,6 +126,8 @@ def _check_node(program: Program, node: ProgramNode) -> None:
     _check_bodies(node)
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
     outputs = tuple(program.tensors[i].layout for i in node.outputs)
+    if isinstance(primitive, HostOperation):
+        _check_function(primitive, inputs, outputs)
     for implementation in node.implementations:
         problem = implementation.problem
         # Value inputs are read on the host, in whichever format they lie.
@@ -115,6 +141,14 @@ def _check_node(program: Program, node: ProgramNode) -> None:
             for buffer in part.buffers:
                 count = {"input": len(inputs), "output": len(outputs), "scratch": len(node.scratch_slots)}[buffer.kind]
                 _demand(0 <= buffer.index < count, "a kernel takes a buffer that is not there", node=primitive.id)
+
+
+def _check_function(primitive: HostOperation, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> None:
+    """Whether what computes an operation on the host takes and gives its tensors."""
+    function = primitive.function
+    _demand(function is not None and function.input_types == tuple(x.element_type for x in inputs)
+            and function.output_types == tuple(x.element_type for x in outputs) == primitive.types,
+            "a host operation is of other tensors", node=primitive.id)
 
 
 def _check_alias(node: ProgramNode, aliased: AliasedTensor) -> None:

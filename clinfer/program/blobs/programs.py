@@ -50,15 +50,18 @@ def made_with(engine: Engine) -> dict[str, str]:
             "build options": BUILD_OPTIONS, **abilities}
 
 
-def save_program(program: Program, extra: object, also_made_with: Mapping[str, str]) -> Blob:
-    """A blob of a program and some plain data. Reads the constants back from the device (blocking)."""
+def save_program(program: Program, extra: object, also_made_with: Mapping[str, str],
+                 specials: Sequence[Special] = ()) -> Blob:
+    """A blob of a program and some plain data. Reads the constants back from the device (blocking). `specials`: how
+    parts are written that only the caller knows."""
     stream = program.engine.create_stream()
-    writer = Writer(_specials(program.engine, stream))
+    writer = Writer((*_specials(program.engine, stream), *specials))
     records = writer.write((tuple(_binaries(program)), program, extra))
     return seal({**made_with(program.engine), **also_made_with}, {"records": [records], "data": writer.data})
 
 
-def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[str, str]) -> tuple[Program, Any]:
+def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[str, str],
+                 specials: Sequence[Special] = ()) -> tuple[Program, Any]:
     """The program of a blob, ready on the device, and what was saved with it.
 
     `content` may be released afterwards. Errors: ClinferError that says why the blob cannot be used.
@@ -66,7 +69,7 @@ def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[st
     opened = Opened(content)
     opened.check_made_with({**made_with(engine), **also_made_with})
     stream = engine.create_stream()
-    reader = Reader(_specials(engine, stream), opened.section("data"))
+    reader = Reader((*_specials(engine, stream), *specials), opened.section("data"))
     try:
         loaded = reader.read(opened.section("records"))
     finally:
@@ -87,6 +90,8 @@ def _implementations(program: Program) -> Iterator[Implementation]:
         yield from node.implementations
         for body in node.bodies:
             yield from _implementations(body)
+    if program.initial is not None:
+        yield from _implementations(program.initial)
 
 
 def _codes(program: Program) -> dict[str, StageCode]:

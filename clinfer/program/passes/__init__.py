@@ -29,6 +29,7 @@ from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
+from clinfer.program.passes.name_state_lengths import name_state_lengths
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
@@ -46,6 +47,7 @@ PIPELINE: tuple[Pass, ...] = (
     keep_weights_narrow,
     propagate_constants,
     remove_needless_nodes,
+    name_state_lengths,
     fuse_attention,
     fuse_rms,
     fuse_rope,

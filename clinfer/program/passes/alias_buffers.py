@@ -24,7 +24,7 @@ def alias_buffers(graph: Graph, context: BuildContext) -> None:
 
     Each plan decides for its shapes. An output lies within an input unless it is an output of the graph; then, and
     where several stages fill one output, an input lies within the output, if a kernel of the same segment makes it.
-    What applies fused operations does not only move bytes.
+    What applies fused operations does not only move bytes. A state that grows lies within its next value.
     A tensor lies within one other at most, the one where that is likeliest. What bodies read or make stays where it
     is. What shares no memory for any of a few sizes hardly ever does, and is not worth to keep a tensor for.
     Steps that may run out of order wait for those that use the same tensors: there, nothing lies within another.
@@ -93,6 +93,8 @@ class _Finder:
         self._outputs = {self._root(port) for port in graph.outputs.values()}
         self._bodies = {self._root(port) for node in graph if node.primitive.bodies for port in
                         (*node.inputs, *(Port(node.id, i) for i in range(len(node.layouts))))}
+        self._grown = {(Port(state.input), self._root(graph.outputs[state.output]))
+                       for state in graph.states if state.grows}
         self._moved: set[Port] = set()
 
     def pair(self, node: Node, alias: Alias) -> tuple[Alias, Port, Port] | str:
@@ -100,6 +102,8 @@ class _Finder:
         source, target = self._root(node.inputs[alias.input]), Port(node.id, alias.output)
         if {source, target} & self._bodies:
             return "a body reads or makes one of them"
+        if (source, target) in self._grown:
+            return replace(alias, output_moves=False), source, target
         if alias.output_moves and target not in self._outputs:
             return alias, target, source
         maker = self._graph[source.primitive]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from clinfer.kernels.selector import ANYTHING
+from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import is_multiply
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -10,8 +11,8 @@ from clinfer.topology import Port
 
 
 def fuse_factor(graph: Graph, context: BuildContext) -> None:
-    """Where a product of data [B, C, ...] and a factor [B or 1, C, 1...] is read by one primitive alone, as its data,
-    and that multiplies by itself (`with_factor`)."""
+    """Where a product of data [B, C, ...] and a factor [B or 1, C, 1...] is read by one convolution alone, as its data,
+    and that multiplies by itself."""
     names: SizeNames | None = None
     for node in graph:
         found = _find(graph, node, context)
@@ -36,9 +37,13 @@ def _find(graph: Graph, node: Node, context: BuildContext) -> tuple[Port, Port] 
     for data, factor in (node.inputs, node.inputs[::-1]):
         shape, given = graph.layout(data).shape, graph.layout(factor).shape
         per_channel = len(given) == len(shape) > 2 and given[1] == shape[1] and isinstance(given[1], int)
-        if per_channel and all(size == 1 for size in given[2:]) and reader.primitive.with_factor(data, factor):
+        if per_channel and all(size == 1 for size in given[2:]) and _multiplying(reader, data, factor):
             return data, factor
     return None
+
+
+def _multiplying(reader: Node, data: Port, factor: Port) -> Convolution | None:
+    return reader.primitive.with_factor(data, factor) if isinstance(reader.primitive, Convolution) else None
 
 
 def _only_reader(graph: Graph, node: Node) -> Node | None:
@@ -50,7 +55,7 @@ def _only_reader(graph: Graph, node: Node) -> Node | None:
 
 def _fuse(graph: Graph, node: Node, data: Port, factor: Port) -> None:
     reader = _only_reader(graph, node)
-    fused = None if reader is None else reader.primitive.with_factor(data, factor)
+    fused = None if reader is None else _multiplying(reader, data, factor)
     if reader is not None and fused is not None:
         graph.replace(reader.id, fused)
         graph.remove(node.id)

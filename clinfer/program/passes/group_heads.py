@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from clinfer.base.part import Part
-from clinfer.base.shape import NamedDim, Shape, Size
+from clinfer.base.shape import Shape, Size
 from clinfer.ops.broadcast import Broadcast
 from clinfer.ops.concat import Concat
 from clinfer.ops.gather import Gather
@@ -19,6 +19,7 @@ from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.size_names import SizeNames
 from clinfer.program.size_values import SizeValues
+from clinfer.symbolic.dimensions import NamedDim
 from clinfer.topology import Port
 
 _Same = Mapping[NamedDim, Size]

@@ -1,8 +1,9 @@
 """Marks what the implementation type `cpu` computes: nodes that NumPy computes and the device never sees."""
 from __future__ import annotations
 
+from clinfer.ops import kernels_of
 from clinfer.program.context import BuildContext
-from clinfer.program.graph import Graph
+from clinfer.program.graph import Graph, Node
 from clinfer.program.implementation_types import is_for_host, is_small
 from clinfer.topology import Port
 
@@ -15,6 +16,21 @@ def mark_host_nodes(graph: Graph, context: BuildContext) -> None:
         for index in node.primitive.value_inputs:
             if not node.primitive.can_evaluate or not node.on_host:
                 _mark_value(graph, node.inputs[index], context)
+    for node in reversed(list(graph)):
+        if node.on_host and _is_data(graph, node) and not context.options.forced(node.id).type:
+            node.on_host = False
+
+
+def _is_data(graph: Graph, node: Node) -> bool:
+    """Whether a node makes rows of numbers, of any length, that kernels alone read: the host would make them anew, and
+    move them to the device, whenever their length changes."""
+    if node.primitive.reads_shapes_only or not kernels_of(node.primitive):
+        return False
+    if any(layout.is_static for layout in node.layouts):
+        return False
+    readers = [reader for output in range(len(node.layouts)) for reader in graph.readers(Port(node.id, output))]
+    return not any(reader.on_host or reader.primitive.bodies or index in reader.primitive.value_inputs
+                   for reader, index in readers)
 
 
 def _mark_value(graph: Graph, port: Port, context: BuildContext) -> None:

@@ -5,6 +5,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.kernels.selector import ANYTHING
+from clinfer.ops.interpolate import Interpolate
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -12,8 +13,8 @@ from clinfer.topology import Constant, Port
 
 
 def move_transpose_ahead(graph: Graph, context: BuildContext) -> None:
-    """Where what only puts axes in another order (Transpose) is the only reader of a primitive that gains by it
-    (`on_reordered`): pictures are resized plane by plane."""
+    """Where what only puts axes in another order (Transpose) is the only reader of an Interpolate that gains by
+    it: pictures are resized plane by plane."""
     for node in graph:
         if node.id in graph.constants or context.options.forced(node.id) != ANYTHING:
             continue
@@ -26,13 +27,14 @@ def move_transpose_ahead(graph: Graph, context: BuildContext) -> None:
 
 
 def _reads_alone(graph: Graph, node: Node, maker: Node) -> bool:
-    plain = not maker.primitive.fused_ops and not maker.primitive.output_padding and bool(maker.inputs)
-    return plain and graph.is_read_only_by(maker.id, node.id)
+    plain = not maker.primitive.fused_ops and not maker.primitive.output_padding
+    return isinstance(maker.primitive, Interpolate) and plain and graph.is_read_only_by(maker.id, node.id)
 
 
 def _move(graph: Graph, node: Node, maker: Node, order: tuple[int, ...], context: BuildContext) -> None:
-    changed = maker.primitive.on_reordered(order, graph.layout(maker.inputs[0]).shape,
-                                           context.known_values(graph, maker))
+    resizing = maker.primitive
+    assert isinstance(resizing, Interpolate)
+    changed = resizing.on_reordered(order, graph.layout(maker.inputs[0]).shape, context.known_values(graph, maker))
     if changed is None:
         return
     for port in node.inputs[1:]:

@@ -61,7 +61,7 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
         _, y, x = problem.filter_sizes
         constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x}
-        work = tile.work(problem.batch * problem.pixels, problem.groups.outputs)
+        work = tile.work(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs)
         return Lowered((Stage(self.source, problem.operands(), work, constants, problem.steps,
                               problem.epilogue_views(), recipe=tile.recipe),))
 

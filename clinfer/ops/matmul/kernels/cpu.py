@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import ceil, prod
 
 from clinfer.base.format import Format
-from clinfer.base.symbols import computed
 from clinfer.kernels.contract import (
     BufferRef,
     Formats,
@@ -22,6 +21,7 @@ from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed, pure
 
 VECTOR_COLUMNS = 64
 PANEL_COLUMNS = 32
@@ -183,6 +183,7 @@ def _tiles_per_item(problem: MatMulProblem, tile: int) -> int:
     return computed(tiles_per_item, ceil(problem.rows / tile), panels, problem.capabilities.compute_units)
 
 
+@pure
 def tiles_per_item(tiles: int, panels: int, units: int) -> int:
     """As many of all tiles as leave enough work-items for every core, up to MOST_TILES; at least 1."""
     panels = max(panels, 1)

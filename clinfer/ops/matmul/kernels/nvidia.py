@@ -24,6 +24,8 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
     def supports(self, problem: MatMulProblem, tile: Tile) -> str | None:
         if not problem.left_along_k:
             return "a left side along its rows"
+        if not (problem.right_along_k or tile.copies_columns):
+            return "a right side along its rows, of which the tile's threads would have different parts"
         return tensor_cores.refusal(problem, (0, 1), tile.local_bytes)
 
     def accepts(self, problem: MatMulProblem, tile: Tile) -> str | None:
@@ -36,7 +38,7 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
 
     def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
         constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k}
-        work = tile.work(problem.rows, problem.columns, problem.batch)
+        work = tile.work(problem.capabilities, problem.rows, problem.columns, problem.batch)
         return Lowered((Stage("matmul_mma.cl", problem.in_place_operands(), work, constants,
                               epilogue_views=problem.epilogue_views(), recipe=tile.recipe),))
 

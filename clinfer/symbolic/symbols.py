@@ -1,8 +1,8 @@
 """Symbols: numbers that remember how they were computed.
 
-Code that runs on symbols in place of plain numbers leaves behind, on a trace (`base/trace.py`), the straight line of
-arithmetic that leads from its inputs to its results, and a guard for each comparison that decided its way. Wherever
-all guards hold, the same lines give the same results without the code.
+Code that runs on symbols in place of plain numbers leaves behind, on a trace (`symbolic/trace.py`), the straight line
+of arithmetic that leads from its inputs to its results, and a guard for each comparison that decided its way.
+Wherever all guards hold, the same lines give the same results without the code.
 
 A symbol carries the number that it stands for at present. It says of itself that it is an `int` (or `float`) to
 `isinstance`, and is none: what reads a plain number behind Python's back (an index, a range, an array of numbers,
@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 from collections.abc import Callable
-from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from clinfer.base.forms import Form
-    from clinfer.base.trace import Trace
+    from clinfer.symbolic.forms import Form
+    from clinfer.symbolic.trace import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,10 +87,21 @@ def plain(number: Any) -> Any:
 def computed(function: Callable[..., R], *numbers: Any) -> R:
     """function(*numbers); of symbols it becomes one line of the trace.
 
-    For what takes plain numbers only (NumPy's scalars, `struct`): a pure function of a module, which gives a number.
+    For what takes plain numbers only (NumPy's scalars, `struct`): one that is marked `pure`, or frozen data of clinfer
+    that can be called, which gives a number.
     """
     symbol = next(filter(is_symbol, numbers), None)
     return function(*numbers) if symbol is None else symbol.trace.apply(function, numbers)
+
+
+PURE: dict[str, Callable[..., Any]] = {"max": max, "min": min}
+"""The functions of `computed` by name, as blobs name them."""
+
+
+def pure(function: Callable[P, R]) -> Callable[P, R]:
+    """Marks a function of a module that `computed` may call, and that gives the same number for the same numbers."""
+    PURE[f"{function.__module__}.{function.__qualname__}"] = function
+    return function
 
 
 def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -104,30 +113,6 @@ def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[A
 
 def _is_plain(number: object) -> bool:
     return not is_symbol(number) and isinstance(number, (int, float, np.generic))
-
-
-# -- memories -----------------------------------------------------------------------------------------
-
-
-class _Tracing(threading.local):
-    """Whether this thread records; then `memo` remembers nothing."""
-
-    is_on = False
-
-
-TRACING = _Tracing()
-
-
-def memo(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """`lru_cache`, except that a function called while this thread records is computed anew."""
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        cached = lru_cache(maxsize)(function)
-
-        @wraps(function)
-        def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(*args, **kwargs) if TRACING.is_on else cached(*args, **kwargs)  # type: ignore[arg-type]
-        return remembered
-    return decorate
 
 
 # -- operators ----------------------------------------------------------------------------------------

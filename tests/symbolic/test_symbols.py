@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clinfer.base.symbols import TRACING, array_of, computed, is_symbol, memo, plain
-from clinfer.base.trace import Trace, spell, symbols_in
+from clinfer.base.memo import TRACING, memo
+from clinfer.symbolic.symbols import array_of, computed, is_symbol, plain, pure
+from clinfer.symbolic.trace import Trace
+from tests.traced import function_of
 
 MISSED = "missed"
 
@@ -18,11 +20,7 @@ def recorded(function: Callable[..., Any], *given: int) -> tuple[Callable[..., A
     """The trace of a function at these arguments, which gives MISSED where it does not hold; and its trace."""
     trace = Trace()
     result = function(*[trace.free(number) for number in given])
-    names = ", ".join(trace.names)
-    lines = [*trace.lines(symbols_in(result), f"return {MISSED!r}"), f"return {spell(result)}"]
-    space = dict(trace.helpers)
-    exec("\n".join([f"def made({names}):", *(f"    {line}" for line in lines)]), space)
-    return space["made"], trace
+    return function_of(trace, result, MISSED), trace
 
 
 def random_program(rng: np.random.Generator, inputs: int, length: int = 14) -> Callable[..., tuple[Any, ...]]:
@@ -96,13 +94,13 @@ def test_equal_expressions_are_one_and_bounds_spare_guards() -> None:
         assert a * b != 0 and a >= 0 and a != 1 and a + b > 3 and (a * 3) % 3 == 0
         return (a * b,)
     made, trace = recorded(sizes, 5, 6)
-    assert trace.lines(("v",), "miss") == ["if not (a0 > 1 and a1 > 1): miss"] and trace.value_guards == 0
+    assert trace.steps(("v",)) == (("", "a0 > 1 and a1 > 1"),) and trace.value_guards == 0
     assert made(2, 2) == (4,) and made(1, 2) == made(2, 0) == MISSED
 
 
 def test_names_that_were_found_equal_are_one() -> None:
     made, trace = recorded(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
-    assert sum("==" in line for line in trace.lines((), "miss")) == 1
+    assert sum("==" in text for _, text in trace.steps(())) == 1
     assert made(7, 7) == (21, True, 21) and made(7, 8) == MISSED
 
 
@@ -128,6 +126,7 @@ def test_symbols_among_other_things() -> None:
     assert trace.value_guards == 0
 
 
+@pure
 def _half(number: int) -> float:
     return float(np.float32(number) / np.float32(2))
 

@@ -1,4 +1,4 @@
-"""The trace on which symbols (`base/symbols.py`) are computed: lines of arithmetic and guards, in order.
+"""The trace on which symbols (`symbolic/symbols.py`) are computed: lines of arithmetic and guards, in order.
 
 Integers are kept in the form `factor * a * b * ... + constant`, so that equal expressions are found to be equal, and
 with what guards and lines tell of their bounds, so that most comparisons need no guard of their own. A size of 0
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from clinfer.base.forms import Bounds, Form, bounds_of_result
-from clinfer.base.symbols import BINARY, COMPARISONS, SINGLE, Symbol
+from clinfer.symbolic.forms import Bounds, Form, bounds_of_result, calculate, product_of
+from clinfer.symbolic.symbols import BINARY, COMPARISONS, SINGLE, Symbol
 
 
 class Trace:
@@ -24,7 +24,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.helpers: dict[str, Any] = {"ceil": math.ceil, "floor": math.floor}
+        self.helpers: dict[str, Any] = {}
         self.value_guards = 0
         self._lines: list[tuple[str, str, tuple[str, ...]]] = []
         self._made: dict[object, Symbol] = {}
@@ -97,8 +97,10 @@ class Trace:
 
     def apply(self, function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         """A call of a pure function, which gives a number."""
-        name = f"apply_{function.__module__}_{function.__qualname__}".replace(".", "_")
-        self.helpers[name] = function
+        name = next((name for name, known in self.helpers.items() if known is function), None)
+        if name is None:
+            name = f"apply{len(self.helpers)}"
+            self.helpers[name] = function
         text = f"{name}({', '.join(map(_name, operands))})"
         return self._expression(text, function(*map(_value, operands)), operands)
 
@@ -106,11 +108,10 @@ class Trace:
         """The outcome of left sign right at present; guarded unless it is always the same."""
         one, other = _form(left), _form(right)
         if one is not None and other is not None:
-            difference = self._sum(self._resolved(one), self._resolved(other).negated())
-            if isinstance(difference, int):
-                return bool(COMPARISONS[sign](difference, 0))
+            difference = calculate("-", self._resolved(one), self._resolved(other))
             if difference is not None:
-                return self._decide(sign, difference)
+                return self._decide(sign, difference) if difference.atoms else bool(
+                    COMPARISONS[sign](difference.constant, 0))
         outcome = bool(COMPARISONS[sign](_value(left), _value(right)))
         text = f"{_name(left)} {sign} {_name(right)}"
         self._guard(text if outcome else f"not {text}", symbols_in((left, right)))
@@ -129,66 +130,33 @@ class Trace:
 
     # -- what comes out -------------------------------------------------------------------------
 
-    def lines(self, results: Iterable[str], otherwise: str) -> list[str]:
-        """Python statements that compute the symbols of these names; where a guard fails, `otherwise`.
-
-        Guards that follow each other are one condition.
-        """
+    def steps(self, results: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The lines, (name, expression), that the symbols of these names follow from, and in between the guards: their
+        name is empty, and those that follow each other are one condition."""
         needed = set(results)
         kept: list[tuple[str, str]] = []
         for name, text, operands in reversed(self._lines):
             if name == "" or name in needed:
                 needed.update(operands)
                 kept.append((name, text))
-        statements: list[str] = []
-        conditions: list[str] = []
-        for name, text in [*kept[::-1], ("", "")]:
-            if text and not name:
-                conditions.append(text)
-                continue
-            if conditions:
-                statements.append(f"if not ({' and '.join(conditions)}): {otherwise}")
-                conditions = []
-            if text:
-                statements.append(f"{name} = {text}")
-        return statements
+        steps: list[tuple[str, str]] = []
+        for name, text in reversed(kept):
+            if not name and steps and not steps[-1][0]:
+                steps[-1] = "", f"{steps[-1][1]} and {text}"
+            else:
+                steps.append((name, text))
+        return tuple(steps)
 
     # -- forms ----------------------------------------------------------------------------------
 
     def _calculate_forms(self, sign: str, left: Form, right: Form) -> Any:
         """The result in a form, or None where it has none."""
-        if sign in "+-":
-            total = self._sum(left, right if sign == "+" else right.negated())
-            return None if total is None else total if isinstance(total, int) else self._number(total)
-        if sign == "*":
-            return self._product(left, right)
-        if sign in ("//", "%") and not right.atoms and right.constant > 0:
-            return self._divided(sign, left, right.constant)
-        return None
-
-    @staticmethod
-    def _sum(left: Form, right: Form) -> Form | int | None:
-        if left.atoms and right.atoms and left.atoms != right.atoms:
-            return None
-        factor, constant = left.factor + right.factor, left.constant + right.constant
-        return Form(factor, left.atoms or right.atoms, constant) if factor else constant
-
-    def _product(self, left: Form, right: Form) -> Any:
-        if not left.atoms or not right.atoms:
-            form, number = (left, right.constant) if left.atoms else (right, left.constant)
-            return self._number(Form(form.factor * number, form.atoms, form.constant * number)) if number else 0
-        if left.constant or right.constant:
-            return None
-        return self._number(Form(left.factor * right.factor, tuple(sorted(left.atoms + right.atoms)), 0))
-
-    def _divided(self, sign: str, form: Form, by: int) -> Any:
-        if form.factor % by == 0:
-            if sign == "%":
-                return form.constant % by
-            return self._number(Form(form.factor // by, form.atoms, form.constant // by))
-        if sign == "//" and form.factor < 0:
+        found = calculate(sign, left, right)
+        if found is not None:
+            return self._number(found) if found.atoms else found.constant
+        if sign == "//" and left.factor < 0 and not right.atoms and right.constant > 0:
             # floor(-x / n) = -floor((x + n - 1) / n), which has bounds.
-            return -self.calculate(sign, self._number(form.negated().plus(by - 1)), by)
+            return -self.calculate(sign, self._number(left.negated().plus(right.constant - 1)), right.constant)
         return None
 
     def _number(self, form: Form) -> Symbol:
@@ -210,7 +178,7 @@ class Trace:
 
     def _atom(self, name: str, value: int) -> Symbol:
         """A symbol that is nothing but its name."""
-        form = Form(1, (name,), 0)
+        form = Form.atom(name)
         self._present[name] = value
         symbol = self._made[form] = Symbol(self, name, value, form)
         return symbol
@@ -230,7 +198,7 @@ class Trace:
     def _resolved(self, form: Form) -> Form:
         if not self._alias or not any(atom in self._alias for atom in form.atoms):
             return form
-        return Form(form.factor, tuple(sorted(self._alias.get(atom, atom) for atom in form.atoms)), form.constant)
+        return Form(form.factor, product_of(self._alias.get(atom, atom) for atom in form.atoms), form.constant)
 
     def _unify(self, one: Form | None, other: Form | None) -> None:
         """Two names that a guard found to be equal are one from now on."""
@@ -350,4 +318,4 @@ def _form(number: Any) -> Form | None:
     """The form of an integer; that of a plain number has no atoms."""
     if type(number) is Symbol:
         return number.form
-    return Form(0, (), number) if isinstance(number, int) else None
+    return Form.of(number) if isinstance(number, int) else None

@@ -30,12 +30,11 @@ class ShapeRule(Protocol):
 
 
 class ShapeInference(Protocol):
-    """A source of shape rules."""
+    """A source of shape rules.
+
+    A `NamedDim` in an output that a rule hands on has the size of the input dimension of that name whatever the sizes
+    are.
+    """
 
     def rule(self, signature: OpSignature, input_types: tuple[ElementType, ...]) -> ShapeRule:
         """The rule of an operation with inputs of these types; each call returns an isolated one."""
-
-    def named_shapes(self, signature: OpSignature, input_types: tuple[ElementType, ...],
-                     shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        """One application of a rule that knows dimensions by name: a `NamedDim` in an output has the size of the
-        input dimension of that name whatever the sizes are."""

@@ -11,13 +11,14 @@ from openvino import opset13 as ops
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, Dim, Shape, StaticShape, admits, is_static, show
-from clinfer.base.shape_inference import OpSignature, ShapeRule, Values
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.ops import OPERATIONS
-from clinfer.program.confirmed_shapes import confirmed
 from clinfer.runtime.engine import Engine
+from clinfer.symbolic.confirmed_shapes import confirmed
+from clinfer.symbolic.shape_inference import OpSignature, ShapeRule, Values
 from clinfer.topology import Constant, Input
+from clinfer.topology.shape_rules import signature_of
 from tests.network.running import check, network_of
 from tests.ops.test_cases import ROWS
 from tests.oracle import CpuPlugin, build_model, ov
@@ -50,13 +51,12 @@ def test_the_rows_of_operations(op: str, rng: np.random.Generator) -> None:
         primitives = {primitive.id: primitive for primitive in to_topology(build_model(case, False)).topology}
         primitive = primitives["node"]
         read = [primitives[port.primitive] for port in primitive.inputs]
-        signature = primitive.signature()
         operands = [x for x in read if isinstance(x, (Input, Constant))]
-        if signature is None or len(operands) < len(read):
+        if not primitive.op_type or len(operands) < len(read):
             continue
         values = {i: x.value for i, x in enumerate(operands)
                   if isinstance(x, Constant) and i in primitive.value_inputs}
-        rule = OpenVinoShapeInference().rule(signature, tuple(x.element_type for x in operands))
+        rule = OpenVinoShapeInference().rule(signature_of(primitive), tuple(x.element_type for x in operands))
         for bounds in BOUNDS:
             shapes = tuple(tuple(bounds if isinstance(x, Input) and rng.random() < 0.8 else size for size in shape)
                            for x, shape in zip(operands, map(_shape, operands), strict=True))

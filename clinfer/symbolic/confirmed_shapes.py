@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape, Size, is_static
-from clinfer.base.shape_inference import ShapeRule, Values
+from clinfer.symbolic.shape_inference import ShapeRule, Values
 
 _SIZES = (0, 1, 2, 3, 64)
 _LARGEST = 2**20

@@ -1,0 +1,96 @@
+"""What generation costs beside OpenVINO's CPU plugin at f32: a decoder with state, its prompt and its tokens.
+
+Both engines hold the same model in one process, and take turns token by token, so that a change of the machine's speed
+meets both. A token's time is that of `infer` alone. Ratios above 1 mean that clinfer is faster.
+`python -m bench.generate [--device CPU.0] [--prompt 512] [--tokens 40] [--layers 12] [--hidden 768] [--groups 1]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+import openvino
+from numpy.typing import NDArray
+
+import clinfer
+from bench.models import llama
+
+
+class Generator:
+    """A request of one engine."""
+
+    def __init__(self, module: Any, model: openvino.Model, device: str, config: dict[str, Any]) -> None:
+        start = time.perf_counter()
+        self._request = module.Core().compile_model(model, device, config).create_infer_request()
+        self.compile_s = time.perf_counter() - start
+
+    def begin(self) -> None:
+        """Forget what was said."""
+        self._request.reset_state()
+
+    def feed(self, tokens: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        """Milliseconds that tokens [1, n] took, and the scores of the last one."""
+        given = {"tokens": tokens, "beam_idx": np.zeros(1, np.int32)}
+        start = time.perf_counter()
+        scores = self._request.infer(given)["scores"]
+        return (time.perf_counter() - start) * 1e3, scores
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of all states."""
+        return sum(state.state.byte_size for state in self._request.query_state())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="CPU")
+    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--tokens", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3, help="prompts; the first one does not count")
+    parser.add_argument("--threads", type=int, default=2, help="of OpenVINO's CPU plugin")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--hidden", type=int, default=768)
+    parser.add_argument("--heads", type=int, default=12)
+    parser.add_argument("--groups", type=int, default=1)
+    parser.add_argument("--inside", type=int, default=2048)
+    parser.add_argument("--vocabulary", type=int, default=16384)
+    options = parser.parse_args()
+    size = llama.Size(options.layers, options.hidden, options.heads, options.inside, options.vocabulary,
+                      options.groups)
+    model, random = llama.build_stateful(size), np.random.default_rng(0)
+    engines = {"clinfer": Generator(clinfer, model, options.device, {"INFERENCE_PRECISION_HINT": "f32"}),
+               "openvino": Generator(openvino, model, "CPU", {
+                   "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(options.threads),
+                   "KV_CACHE_PRECISION": "f32", "PERFORMANCE_HINT": "LATENCY"})}
+    prompts: dict[str, list[float]] = {name: [] for name in engines}
+    tokens: dict[str, list[float]] = {name: [] for name in engines}
+    worst = 0.0
+    for number in range(options.rounds):
+        given = random.integers(0, size.vocabulary, (1, options.prompt))
+        for step in range(options.tokens + 1):
+            names = list(engines) if (number + step) % 2 else list(reversed(engines))
+            found = {}
+            for name in names:
+                if not step:
+                    engines[name].begin()
+                taken, found[name] = engines[name].feed(given)
+                if number:
+                    (tokens if step else prompts)[name].append(taken)
+            scale = float(np.abs(found["openvino"]).max())
+            worst = max(worst, float(np.abs(found["clinfer"] - found["openvino"]).max()) / scale)
+            given = random.integers(0, size.vocabulary, (1, 1))
+    parameters = sum(node.data.size for node in model.get_ops() if node.get_type_name() == "Constant")
+    print(f"{parameters / 1e6:.0f}M parameters, prompt {options.prompt}, {options.tokens} tokens, "
+          f"states {engines['clinfer'].state_bytes / 1e6:.1f} MB, largest difference {worst:.1e} of the scale")
+    for what, times in (("prompt", prompts), ("token", tokens)):
+        ours, theirs = (statistics.median(times[name]) for name in ("clinfer", "openvino"))
+        print(f"{what}: clinfer {ours:.2f} ms, openvino {theirs:.2f} ms, {theirs / ours:.2f}x")
+    print("compiling: " + ", ".join(f"{name} {engine.compile_s:.1f} s" for name, engine in engines.items()))
+
+
+if __name__ == "__main__":
+    main()

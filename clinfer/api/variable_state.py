@@ -1,0 +1,102 @@
+"""Variable states as users see them."""
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from clinfer.api.arrays import raw_bytes
+from clinfer.base.errors import ClinferError, WrongTypeError
+from clinfer.base.shape import StaticShape, admits, show
+from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.states import RequestStates
+from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
+from clinfer.topology import State
+
+
+class StateOwner(Protocol):
+    """The request that a state belongs to."""
+
+    def idle_stream(self) -> AbstractContextManager[Stream]:
+        """A stream for transfers; ClinferError while the request runs."""
+
+
+class VariableState:
+    """One variable of a request. Made by `InferRequest.query_state`; every use of it while the request runs is an
+    error."""
+
+    def __init__(self, request: StateOwner, states: RequestStates, declared: State) -> None:
+        self._request = request
+        self._states = states
+        self._declared = declared
+
+    @property
+    def name(self) -> str:
+        """The variable's name in the model."""
+        return self._declared.variable
+
+    @property
+    def state(self) -> ov.Tensor:
+        """The value, as a host tensor of its own: changing it changes nothing. After a reset zeros of the declared
+        shape, with 0 for what is open."""
+        declared = self._declared
+        with self._request.idle_stream() as stream:
+            units = self._states.read(self.name, stream)
+        if declared.order:
+            units = units.transpose(np.argsort(declared.order))
+        tensor = ov.Tensor(ov_type(declared.element_type), list(units.shape))
+        raw_bytes(tensor.data)[:] = raw_bytes(np.ascontiguousarray(units))
+        return tensor
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        """Copy a value, of the host or of a remote context; the tensor stays the caller's."""
+        if not isinstance(value, ov.Tensor | RemoteTensor):
+            raise WrongTypeError(f"state {self.name!r} is set to a tensor", where="variable state",
+                                 values={"given": type(value).__name__})
+        logical = self._checked(value)
+        stored = self._declared.stored(logical)
+        with self._request.idle_stream() as stream:
+            if isinstance(value, RemoteTensor) and not self._declared.order:
+                source, nbytes = value.memory, self._declared.element_type.byte_size(value.size)
+                self._states.write(self.name, stream, stored, lambda memory: stream.copy(source, memory, nbytes))
+            else:
+                self._states.write(self.name, stream, stored,
+                                   lambda memory: self._write(stream, memory, value, logical))
+
+    def reset(self) -> None:
+        """Let the next inference begin with the first value."""
+        with self._request.idle_stream():
+            self._states.reset(self.name)
+
+    def _write(self, stream: Stream, memory: Memory, value: Any, logical: StaticShape) -> None:
+        declared = self._declared
+        if isinstance(value, RemoteTensor):
+            units = np.empty(declared.element_type.byte_size(value.size), np.uint8)
+            stream.read(value.memory, units)
+            units = units.view(declared.element_type.storage).reshape(logical)
+        else:
+            units = value.data
+        if declared.order:
+            units = units.transpose(declared.order)
+        if units.size:
+            stream.write(memory, raw_bytes(np.ascontiguousarray(units)), blocking=True)
+
+    def _checked(self, value: Any) -> StaticShape:
+        declared = self._declared
+        given = element_type_of(value.element_type, f"state {self.name!r}")
+        if given != declared.element_type:
+            raise ClinferError(f"state {self.name!r} has another element type", where="variable state",
+                               values={"declared": declared.element_type.name, "given": given.name})
+        shape = static_shape_of(value.shape)
+        if not admits(declared.shape, shape):
+            raise ClinferError(f"state {self.name!r} cannot have this shape", where="variable state",
+                               values={"declared": show(declared.shape), "given": show(shape)})
+        return shape
+
+    def __repr__(self) -> str:
+        return f"<VariableState: {self.name!r}>"

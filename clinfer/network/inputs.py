@@ -1,0 +1,77 @@
+"""What a network was given to work on."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import StaticShape, admits, show
+from clinfer.network.buffers import Given
+from clinfer.network.known import Known
+from clinfer.network.surfaces import check_surface
+from clinfer.program.program import Program
+from clinfer.runtime.memory import Memory
+from clinfer.topology import Input
+
+
+class Inputs:
+    """The inputs of a program: memory of the device by name in `given`, and values of types that the host alone has."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.given: dict[str, Given] = {}
+        self._on_host: dict[str, np.ndarray] = {}
+
+    def give(self, name: str, memory: Memory, shape: StaticShape, host_value: np.ndarray | None) -> None:
+        """See `Network.set_input`."""
+        declared = self._declared(name)
+        if not admits(declared.shape, shape):
+            raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
+                               values={"declared": show(declared.shape), "given": show(shape)})
+        check_surface(declared, memory, shape)
+        needed = declared.element_type.byte_size(math.prod(shape))
+        if memory.capacity < needed:
+            raise ClinferError(f"the memory of input {name!r} is too small", where="network",
+                               values={"needed bytes": needed, "given bytes": memory.capacity})
+        self.given[name] = Given(memory, tuple(shape), host_value)
+
+    def give_on_host(self, name: str, value: np.ndarray) -> None:
+        """See `Network.set_host_input`."""
+        declared = self._declared(name)
+        if not declared.element_type.is_on_host_only or not admits(declared.shape, value.shape):
+            raise ClinferError(f"input {name!r} does not take these values of the host", where="network", values={
+                "declared": f"{declared.element_type}{show(declared.shape)}", "given": show(value.shape)})
+        self._on_host[name] = value
+
+    def clear(self) -> None:
+        """Forget them."""
+        self.given.clear()
+        self._on_host.clear()
+
+    def take(self, bind: Callable[[int, Memory], None]) -> Known:
+        """What is known when an execution begins; `bind` is told of the memory of each tensor. Errors: ClinferError for
+        inputs that were not given."""
+        missing = [name for name in self._program.inputs if name not in self.given and name not in self._on_host]
+        if missing:
+            raise ClinferError("not every input was given", where="network",
+                               values={"missing": ", ".join(missing)}, hint="call set_input for each")
+        known = Known()
+        for name, tensor in self._program.input_tensors.items():
+            if name in self._on_host:
+                known.shapes[tensor], known.values[tensor] = self._on_host[name].shape, self._on_host[name]
+                continue
+            given = self.given[name]
+            known.shapes[tensor] = given.shape
+            bind(tensor, given.memory)
+            if given.host_value is not None:
+                known.values[tensor] = given.host_value
+        return known
+
+    def _declared(self, name: str) -> Input:
+        declared = self._program.inputs.get(name)
+        if declared is None:
+            raise ClinferError(f"there is no input {name!r}", where="network",
+                               values={"inputs": ", ".join(self._program.inputs)})
+        return declared

@@ -1,0 +1,167 @@
+"""A node's trace as plain data, and the function that is made of it.
+
+Functions of equal text share their code; what differs are the defaults of the parameters behind the arguments.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from clinfer.base.schema import Natural
+from clinfer.kernels.implementation import StageLaunch
+from clinfer.kernels.jitter import block_format
+from clinfer.network.plan import Launch, work_size
+from clinfer.network.tracer import NodeCall
+from clinfer.symbolic.symbols import PURE, is_symbol
+from clinfer.symbolic.trace import Trace, spell, symbols_in
+from clinfer.tuning.database import MeasuredRatio
+
+ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
+          "work_size": work_size, "ceil": math.ceil, "floor": math.floor}
+"""What the text of every trace may name."""
+
+
+@dataclass(frozen=True)
+class KernelOffset:
+    """A kernel by its place among those of its node."""
+
+    place: Natural
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Packs numbers as this layout of `struct` says."""
+
+    layout: str
+
+
+@dataclass(frozen=True)
+class FixedWork:
+    """A work size that never changes."""
+
+    global_size: tuple[Natural, ...]
+    local_size: tuple[Natural, ...] | None
+
+
+@dataclass(frozen=True)
+class PureFunction:
+    """A function of `symbols.PURE`."""
+
+    name: str
+
+
+Helper = KernelOffset | Packing | FixedWork | PureFunction | MeasuredRatio | NodeCall | bytes
+"""What the text names besides numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTrace:
+    """The function of a node as text: arguments a0, a1, ..., `steps` (name, expression) with guards in between that
+    have no name, and the expression of its `results`, the last of which are the launches. What they name besides are
+    `helpers`."""
+
+    arguments: Natural
+    steps: tuple[tuple[str, str], ...]
+    results: str
+    helpers: Mapping[str, Helper]
+
+    @cached_property
+    def text(self) -> str:
+        """Of a function with the arguments, what to call where a guard fails or the arithmetic does, and all that is
+        named as parameters."""
+        names = ", ".join(f"a{number}" for number in range(self.arguments))
+        lines = [f"{name} = {text}" if name else f"if not ({text}): return otherwise({names})"
+                 for name, text in self.steps]
+        parameters = [*([names] if names else []), "otherwise", *ALWAYS, *self.helpers]
+        return "\n".join([f"def planned({', '.join(parameters)}):", "    try:",
+                          *(f"        {line}" for line in lines), f"        return {self.results}",
+                          "    except failures:", f"        return otherwise({names})"])
+
+    def function(self, first_kernel: int, call: Callable[[NodeCall], Any],
+                 otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """The function for a node, of which `call` makes calls; where a guard fails or the arithmetic does, it gives
+        what `otherwise` does."""
+        values = (_meant(helper, first_kernel, call) for helper in self.helpers.values())
+        return FunctionType(code_of(self.text), {}, argdefs=(otherwise, *ALWAYS.values(), *values))
+
+
+def _meant(helper: Helper, first_kernel: int, call: Callable[[NodeCall], Any]) -> Any:
+    if isinstance(helper, KernelOffset):
+        return first_kernel + helper.place
+    if isinstance(helper, Packing):
+        return _packer(helper.layout)
+    if isinstance(helper, FixedWork):
+        return work_size(helper.global_size, helper.local_size)
+    if isinstance(helper, PureFunction):
+        return PURE[helper.name]
+    return call(helper) if isinstance(helper, NodeCall) else helper
+
+
+def make_trace(trace: Trace, used: Iterable[str], results: str, helpers: Mapping[str, Helper]) -> NodeTrace:
+    """Of the lines of a trace the function that gives `results`, an expression of the symbols `used`."""
+    named = {name: PureFunction(_name_of(helper)) if callable(helper) and not isinstance(helper, MeasuredRatio)
+             else helper for name, helper in trace.helpers.items()}
+    return NodeTrace(len(trace.names), trace.steps(used), results, {**named, **helpers})
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """The name of a pure function. Errors: ValueError for any other."""
+    name = next((name for name, known in PURE.items() if known is function), None)
+    if name is None:
+        raise ValueError(f"{function} is not marked as pure")
+    return name
+
+
+@lru_cache(maxsize=4096)
+def code_of(text: str) -> CodeType:
+    """The code of the one function in a text."""
+    module = compile(text, "<recorded plan>", "exec")
+    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+
+
+@lru_cache(maxsize=1024)
+def _packer(layout: str) -> Callable[..., bytes]:
+    return struct.Struct(layout).pack
+
+
+def joined(items: Iterable[str]) -> str:
+    """Expressions as the inside of a tuple."""
+    return "".join(f"{item}, " for item in items)
+
+
+def spell_launch(helpers: dict[str, Helper], place: int, launch: StageLaunch) -> str:
+    """An expression for the step of a launch; what does not depend on symbols is put among `helpers`."""
+    work = launch.work.global_size, launch.work.local_size
+    block = (_spell_block(helpers, launch.arguments, block_format(launch.is_large)) if symbols_in(launch.arguments)
+             else _helper(helpers, "block", launch.block))
+    sizes = f"work_size{spell(work)}" if symbols_in(work) else _helper(helpers, "work", FixedWork(*work))
+    return f"new(Launch, ({_helper(helpers, 'kernel', KernelOffset(place))}, {block}, {sizes}))"
+
+
+def _spell_block(helpers: dict[str, Helper], numbers: tuple[int, ...], width: str) -> str:
+    """A call that packs the symbols among the numbers, each as `width` of `struct`; runs of plain ones are packed
+    already."""
+    layout, given, run = "=", [], b""
+    for number in (*numbers, None):
+        if number is not None and not is_symbol(number):
+            run += struct.pack(f"={width}", number)
+            continue
+        if run:
+            layout += f"{len(run)}s"
+            given.append(_helper(helpers, "run", run))
+            run = b""
+        if number is not None:
+            layout += width
+            given.append(spell(number))
+    return f"{_helper(helpers, 'pack', Packing(layout))}({', '.join(given)})"
+
+
+def _helper(helpers: dict[str, Helper], kind: str, value: Helper) -> str:
+    name = f"{kind}{len(helpers)}"
+    helpers[name] = value
+    return name

@@ -1,0 +1,46 @@
+"""Variable states: what a request keeps from one inference to the next."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Dim, Shape, StaticShape
+
+
+@dataclass(frozen=True)
+class State:
+    """A variable of the model, read as input `input` of the graph; output `output` is its next value ("": it stays).
+
+    `shape` and `element_type` are those that the model declares. `initial`: the output of the initial topology that is
+    its value after a reset; "": zeros. `begins_with`: the variables whose first values go into that one.
+    The request stores it with axis `order[i]` at i (empty: all where they are).
+    `grows`: the output is the input with more behind it along the first stored axis, so that both share memory.
+    `selected_by`: the input of the graph, a vector, that says which entries of axis 0 an inference works on ("": all).
+    `sizes`: names of the sizes of stored axes ("": it has none); those of one name are equal in every inference, and
+    that of `selected_by` is its length.
+    """
+
+    variable: str
+    input: str
+    output: str
+    shape: Shape
+    element_type: ElementType
+    initial: str = ""
+    order: tuple[int, ...] = ()
+    grows: bool = False
+    selected_by: str = ""
+    sizes: tuple[str, ...] = ()
+    begins_with: tuple[str, ...] = ()
+
+    @property
+    def blank(self) -> StaticShape:
+        """The shape of a value of which nothing is known: the least sizes that are declared."""
+        return tuple(size.low if isinstance(size, Dim) else size for size in self.shape)
+
+    def stored(self, shape: StaticShape) -> StaticShape:
+        """The shape in which a value of that shape is stored."""
+        return tuple(shape[axis] for axis in self.order) if self.order else shape
+
+    def logical(self, stored: StaticShape) -> StaticShape:
+        """The reverse of `stored`."""
+        return tuple(stored[self.order.index(axis)] for axis in range(len(stored))) if self.order else stored

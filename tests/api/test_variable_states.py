@@ -1,0 +1,372 @@
+"""Variable states: against NumPy and OpenVINO, through resets, errors, blobs, and moves between requests."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clinfer
+from clinfer.api.core import Core
+from clinfer.api.infer_request import InferRequest
+from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.runner import Runner
+from clinfer.runtime.device import DeviceInfo
+
+op = ov.opset13
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+
+
+def variable(first: Any, name: str, shape: list[int], kind: str = "f32") -> Any:
+    return op.read_value(first, name, getattr(ov.Type, kind), ov.PartialShape(shape))
+
+
+def memory_model() -> ov.Model:
+    """`rows`: all rows so far, at least those that are declared; `sum`: of all calls; `count`: of calls, an i32;
+    `before`: the sum one call ago, a delay of the other state."""
+    x = op.parameter([-1, 4], np.float32, name="x")
+    rows = variable(op.constant(np.zeros((0, 4), np.float32)), "rows", [-1, 4])
+    joined = op.concat([rows, x], 0)
+    total = variable(op.constant(np.zeros((1,), np.float32)), "sum", [1])
+    added = op.add(total, op.reduce_sum(op.reduce_sum(x, op.constant([1]), False), op.constant([0]), True))
+    count = variable(op.constant(np.array([7], np.int32)), "count", [1], "i32")
+    counted = op.add(count, op.constant(np.array([1], np.int32)))
+    before = variable(op.constant(np.array([-1], np.float32)), "before", [1])
+    fixed = variable(op.constant(np.array([5], np.float32)), "fixed", [1])
+    outputs = {"y": op.relu(joined), "sum": added, "count": counted, "old": op.add(before, fixed)}
+    results = []
+    for name, node in outputs.items():
+        node.output(0).set_names({name})
+        results.append(op.result(node))
+    sinks = [op.assign(node, name) for node, name in (
+        (joined, "rows"), (added, "sum"), (counted, "count"), (total, "before"), (fixed, "fixed"))]
+    return ov.Model(results, sinks, [x], "memory")
+
+
+class Reference:
+    """The same in NumPy."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.rows, self.sum, self.count = np.zeros((0, 4), np.float32), 0.0, 7
+        self.before = -1.0
+
+    def infer(self, x: np.ndarray) -> list[np.ndarray]:
+        old, self.before = self.before + 5, self.sum
+        self.rows, self.sum, self.count = np.concatenate([self.rows, x]), self.sum + float(x.sum()), self.count + 1
+        return [np.maximum(self.rows, 0), np.array([self.sum]), np.array([self.count]), np.array([old])]
+
+
+def rows(rng: np.random.Generator) -> np.ndarray:
+    return rng.standard_normal((int(rng.integers(1, 5)), 4)).astype(np.float32)
+
+
+def same(found: Any, wanted: list[np.ndarray]) -> None:
+    for index, value in enumerate(wanted):
+        assert found[index].shape == value.shape
+        np.testing.assert_allclose(found[index], value, rtol=1e-4, atol=1e-4)
+
+
+def states(request: InferRequest) -> dict[str, Any]:
+    return {state.name: state for state in request.query_state()}
+
+
+def contents(request: Any) -> dict[str, np.ndarray]:
+    return {state.name: state.state.data.copy() for state in request.query_state()}
+
+
+def unchanged(request: InferRequest, before: dict[str, np.ndarray]) -> None:
+    for name, value in contents(request).items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.fixture(scope="module")
+def compiled(core: Core, device: DeviceInfo) -> Any:
+    return core.compile_model(memory_model(), device.name, F32)
+
+
+def test_states_go_on_from_call_to_call(compiled: Any, rng: np.random.Generator) -> None:
+    request, reference = compiled.create_infer_request(), Reference()
+    for step in range(12):
+        x = rows(rng)
+        same(request.infer([x]), reference.infer(x))
+        if step == 7:
+            request.reset_state()
+            reference.reset()
+    np.testing.assert_allclose(states(request)["rows"].state.data, reference.rows)
+
+
+def test_openvino_has_the_same(compiled: Any, rng: np.random.Generator) -> None:
+    request = compiled.create_infer_request()
+    oracle = ov.Core().compile_model(memory_model(), "CPU", F32).create_infer_request()
+    for step in range(6):
+        x = rows(rng)
+        found, wanted = request.infer([x]), oracle.infer([x])
+        same(found, [wanted[k] for k in range(4)])
+        own, theirs = contents(request), contents(oracle)
+        assert own.keys() == theirs.keys()
+        for name, value in own.items():
+            np.testing.assert_allclose(value, theirs[name], rtol=1e-5, atol=1e-5)
+        if step == 2:
+            for each in (request, oracle):
+                each.reset_state()
+                assert {name: value.shape for name, value in contents(each).items()} == {
+                    "rows": (0, 4), "sum": (1,), "count": (1,), "before": (1,), "fixed": (1,)}
+
+
+def test_requests_have_states_of_their_own(compiled: Any, rng: np.random.Generator) -> None:
+    requests, references = [compiled.create_infer_request() for _ in range(3)], [Reference() for _ in range(3)]
+    for _ in range(12):
+        which, x = int(rng.integers(3)), rows(rng)
+        same(requests[which].infer([x]), references[which].infer(x))
+    for request, reference in zip(requests, references, strict=True):
+        x = rows(rng)
+        request.start_async([x])
+        request.wait()
+        same(request.results, reference.infer(x))
+
+
+def test_a_state_is_saved_and_moved(compiled: Any, rng: np.random.Generator) -> None:
+    one, other, reference = compiled.create_infer_request(), compiled.create_infer_request(), Reference()
+    for _ in range(3):
+        x = rows(rng)
+        same(one.infer([x]), reference.infer(x))
+    kept = {name: state.state for name, state in states(one).items()}
+    same(one.infer([x]), reference.infer(x))
+    # Two requests that are given one tensor have a copy each.
+    for request in (one, other):
+        for name, state in states(request).items():
+            state.state = kept[name]
+    references = [Reference(), Reference()]
+    for each in references:
+        each.rows, each.sum, each.count, each.before = (
+            kept["rows"].data.copy(), float(kept["sum"].data[0]), int(kept["count"].data[0]),
+            float(kept["before"].data[0]))
+    kept["rows"].data[...] = 99
+    for request, each in zip((one, other), references, strict=True):
+        for _ in range(2):
+            x = rows(rng)
+            same(request.infer([x]), each.infer(x))
+    states(one)["rows"].reset()
+    references[0].rows = np.zeros((0, 4), np.float32)
+    same(one.infer([x]), references[0].infer(x))
+
+
+def test_what_state_gives_is_a_copy(compiled: Any, rng: np.random.Generator) -> None:
+    request, reference, x = compiled.create_infer_request(), Reference(), rows(rng)
+    same(request.infer([x]), reference.infer(x))
+    states(request)["sum"].state.data[...] = 1000
+    same(request.infer([x]), reference.infer(x))
+
+
+def test_a_remote_tensor_is_copied_into_a_state(core: Core, device: DeviceInfo, compiled: Any,
+                                                rng: np.random.Generator) -> None:
+    request, value = compiled.create_infer_request(), rows(rng)
+    remote = compiled.get_context().create_tensor(ov.Type.f32, ov.Shape(list(value.shape)))
+    remote.copy_from(ov.Tensor(value))
+    states(request)["rows"].state = remote
+    x = rows(rng)
+    np.testing.assert_allclose(request.infer([x])["y"], np.maximum(np.concatenate([value, x]), 0))
+
+
+@pytest.mark.parametrize(("value", "error"), [
+    (np.zeros((1, 5), np.float32), r"shape(.|\n)*\[\?,4\](.|\n)*\[1,5\]"),
+    (np.zeros((4,), np.float32), r"shape(.|\n)*\[4\]"),
+    (np.zeros((1, 4), np.int32), r"type(.|\n)*f32(.|\n)*i32")])
+def test_wrong_values_are_refused(compiled: Any, rng: np.random.Generator, value: np.ndarray, error: str) -> None:
+    request, reference, x = compiled.create_infer_request(), Reference(), rows(rng)
+    same(request.infer([x]), reference.infer(x))
+    with pytest.raises(ClinferError, match=error):
+        states(request)["rows"].state = ov.Tensor(value)
+    with pytest.raises(TypeError):
+        states(request)["rows"].state = value
+    same(request.infer([x]), reference.infer(x))
+
+
+def test_states_are_left_alone_while_a_request_runs(compiled: Any, monkeypatch: pytest.MonkeyPatch,
+                                                    rng: np.random.Generator) -> None:
+    request, found = compiled.create_infer_request(), []
+    state = states(request)["sum"]
+    run = Runner.run
+
+    def look(*arguments: Any) -> None:
+        for use in (lambda: state.state, lambda: setattr(state, "state", ov.Tensor(np.zeros(1, np.float32))),
+                    state.reset, request.reset_state, request.query_state):
+            with pytest.raises(ClinferError, match="is running"):
+                use()
+            found.append(use)
+        run(*arguments)
+
+    monkeypatch.setattr(Runner, "run", look)
+    request.infer([rows(rng)])
+    assert len(found) >= 5
+
+
+def broken(*_: Any) -> None:
+    raise ClinferError("broken")
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("fault", [broken, interrupted])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_run_that_fails_leaves_states_as_they_were(compiled: Any, monkeypatch: pytest.MonkeyPatch, late: bool,
+                                                     rng: np.random.Generator, fault: Callable[..., None]) -> None:
+    request, reference = compiled.create_infer_request(), Reference()
+    for step in range(6):
+        x, run = rows(rng), Runner.run
+        before = contents(request)
+
+        def fail(*arguments: Any, run: Callable[..., None] = run) -> None:
+            if late:
+                run(*arguments)
+            fault()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Runner, "run", fail)
+            with pytest.raises((ClinferError, KeyboardInterrupt)):
+                request.infer([rows(rng)])
+        if step:
+            unchanged(request, before)
+        same(request.infer([x]), reference.infer(x))
+
+
+def test_a_cancelled_run_leaves_states_as_they_were(compiled: Any, monkeypatch: pytest.MonkeyPatch,
+                                                    rng: np.random.Generator) -> None:
+    request, reference, x = compiled.create_infer_request(), Reference(), rows(rng)
+    same(request.infer([x]), reference.infer(x))
+    before, run = contents(request), Runner.run
+
+    def cancel(*arguments: Any) -> None:
+        run(*arguments)
+        request.cancel()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Runner, "run", cancel)
+        with pytest.raises(CancelledError):
+            request.infer([rows(rng)])
+    unchanged(request, before)
+    same(request.infer([x]), reference.infer(x))
+
+
+def test_inputs_that_do_not_fit_leave_states_as_they_were(core: Core, device: DeviceInfo) -> None:
+    x = op.parameter([-1, -1], np.float32, name="x")
+    value = variable(op.constant(np.zeros((0, 3), np.float32)), "s", [-1, -1])
+    joined = op.concat([value, x], 0)
+    model = ov.Model([op.result(joined)], [op.assign(joined, "s")], [x], "open")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    request.infer([np.ones((2, 3), np.float32)])
+    before = contents(request)
+    with pytest.raises(ClinferError):
+        request.infer([np.ones((2, 4), np.float32)])
+    unchanged(request, before)
+    assert request.infer([np.ones((1, 3), np.float32)])[0].shape == (3, 3)
+
+
+def test_a_state_stays_within_its_bounds(core: Core, device: DeviceInfo) -> None:
+    x = op.parameter([-1, 4], np.float32, name="x")
+    value = op.read_value(op.constant(np.zeros((0, 4), np.float32)), "s", ov.Type.f32, ov.PartialShape("[..6,4]"))
+    joined = op.concat([value, x], 0)
+    model = ov.Model([op.result(joined)], [op.assign(joined, "s")], [x], "bounded")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    request.infer([np.ones((4, 4), np.float32)])
+    before = contents(request)
+    with pytest.raises(ClinferError, match=r"'s'(.|\n)*0..6(.|\n)*\[7,4\]"):
+        request.infer([np.ones((3, 4), np.float32)])
+    unchanged(request, before)
+    assert request.infer([np.ones((2, 4), np.float32)])[0].shape == (6, 4)
+
+
+def test_first_values_are_computed_from_inputs(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    x, start = (op.parameter([-1, 3], np.float32, name=name) for name in ("x", "start"))
+    value = variable(op.multiply(op.exp(start), op.constant(np.float32(2))), "s", [-1, 3])
+    added = op.add(value, x)
+    model = ov.Model([op.result(added)], [op.assign(added, "s")], [x, start], "computed")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    state = np.zeros(0)
+    for step in range(8):
+        if step % 4 == 0:
+            request.reset_state()
+            state = None
+        one, first = (rng.standard_normal((2 + step // 4, 3)).astype(np.float32) for _ in range(2))
+        state = (np.exp(first) * 2 if state is None else state) + one
+        np.testing.assert_allclose(request.infer([one, first])[0], state, rtol=1e-4, atol=1e-5)
+
+
+def test_first_values_are_made_of_one_another(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    x, start = (op.parameter([-1, 3], np.float32, name=name) for name in ("x", "start"))
+    whole = variable(op.multiply(start, op.constant(np.float32(1))), "whole", [-1, 3])
+    twice = variable(op.multiply(whole, op.constant(np.float32(2))), "twice", [-1, 3])
+    outputs = [op.result(op.add(op.add(whole, twice), x))]
+    model = ov.Model(outputs, [op.assign(whole, "whole"), op.assign(twice, "twice")], [x, start], "chain")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    for step in range(6):
+        one, given = (rng.standard_normal((2, 3)).astype(np.float32) for _ in range(2))
+        if step % 3 == 0:
+            request.reset_state()
+            first = given
+        np.testing.assert_allclose(request.infer([one, given])[0], 3 * first + one, rtol=1e-4, atol=1e-5)
+    states(request)["twice"].reset()
+    with pytest.raises(ClinferError, match=r"was reset(.|\n)*begins with: whole"):
+        request.infer([one, given])
+
+
+def test_an_opset3_state_without_a_first_value_of_its_own(core: Core, device: DeviceInfo) -> None:
+    x = op.parameter([1, 2], np.float32, name="x")
+    value = ov.opset3.read_value(op.constant(np.full((1, 2), 3, np.float32)), "s")
+    added = op.add(value, x)
+    model = ov.Model([op.result(added)], [ov.opset3.assign(added, "s")], [x], "older")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    for step in range(3):
+        np.testing.assert_array_equal(request.infer([np.ones((1, 2), np.float32)])[0], np.full((1, 2), 4 + step))
+
+
+def test_blobs_keep_states(core: Core, device: DeviceInfo, compiled: Any, rng: np.random.Generator,
+                           tmp_path: Any) -> None:
+    cached = clinfer.Core()
+    cached.set_property({"CACHE_DIR": str(tmp_path)})
+    models = [core.import_model(compiled.export_model(), device.name)]
+    models += [cached.compile_model(memory_model(), device.name, F32) for _ in range(2)]
+    assert models[-1].get_property("LOADED_FROM_CACHE")
+    for model in models:
+        request, reference = model.create_infer_request(), Reference()
+        for _ in range(4):
+            x = rows(rng)
+            same(request.infer([x]), reference.infer(x))
+
+
+def test_the_model_has_a_request_with_states(compiled: Any, rng: np.random.Generator) -> None:
+    compiled.reset_state()
+    reference = Reference()
+    for _ in range(2):
+        x = rows(rng)
+        same(compiled(x), reference.infer(x))
+    np.testing.assert_allclose({s.name: s for s in compiled.query_state()}["rows"].state.data, reference.rows)
+
+
+def test_layers_about_states_are_supported(core: Core, device: DeviceInfo) -> None:
+    model = memory_model()
+    supported = core.query_model(model, device.name)
+    assert {node.get_friendly_name() for node in model.get_ordered_ops()} == supported.keys()
+
+
+def test_a_state_in_a_body_is_refused(core: Core, device: DeviceInfo) -> None:
+    branches = []
+    for _ in range(2):
+        inner = op.parameter([1], np.float32)
+        value = variable(op.constant(np.zeros(1, np.float32)), "s", [1])
+        branches.append((inner, ov.Model([op.result(op.add(value, inner))], [inner], "branch")))
+    x, flag = op.parameter([1], np.float32, name="x"), op.parameter([], bool, name="flag")
+    choice = op.if_op(flag)
+    choice.set_then_body(branches[0][1])
+    choice.set_else_body(branches[1][1])
+    choice.set_input(x.output(0), branches[0][0], branches[1][0])
+    choice.set_output(branches[0][1].get_results()[0], branches[1][1].get_results()[0])
+    with pytest.raises(UnsupportedError, match=r"variable inside(.|\n)*variable: s"):
+        core.compile_model(ov.Model([op.result(choice)], [x, flag], "inside"), device.name, F32)

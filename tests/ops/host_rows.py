@@ -1,0 +1,137 @@
+"""Rows of operations of OpenVINO's opsets beside those of `clinfer/ops/`: what OpenVINO runs on the host, and other
+versions of what is native."""
+from __future__ import annotations
+
+import numpy as np
+
+from clinfer.ops.operation import Case
+
+
+def _ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def _i32(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def _row(op: str, opset: int, *inputs: object, sequence: object = (), low: float = -2.0, high: float = 2.0,
+         label: str = "", **attributes: object) -> Case:
+    return Case(op, f"opset{opset}", inputs, attributes, sequence=sequence, low=low, high=high,  # type: ignore[arg-type]
+                id=f"{op}-{opset}{label and '-' + label}", ordered=True)
+
+
+def _f32(*shape: int) -> tuple[tuple[int, ...], str]:
+    return shape, "f32"
+
+
+def _boxes(count: int, size: float) -> np.ndarray:
+    """Boxes x1, y1, x2, y2 on a picture of that size."""
+    corners = np.linspace(0, size / 2, count * 2, dtype=np.float32).reshape(count, 2)
+    return np.concatenate([corners, corners + np.float32(size / 3)], 1)
+
+
+def _rois(count: int, size: float) -> np.ndarray:
+    """Regions (picture 0, x1, y1, x2, y2)."""
+    return np.concatenate([np.zeros((count, 1), np.float32), _boxes(count, size)], 1)
+
+
+_DETECTRON = {"min_size": 0.0, "nms_threshold": 0.7, "post_nms_count": 6, "pre_nms_count": 20}
+_PRIORS = {"aspect_ratio": [2.0], "clip": False, "flip": True, "step": 16.0, "offset": 0.5,
+           "variance": [0.1, 0.1, 0.2, 0.2], "scale_all_sizes": True, "min_size": [4.0], "max_size": [9.0]}
+_BUTTERFLY = np.array([[-32.5, -12.5, 32.5, 12.5], [-16.0, -16.0, 16.0, 16.0], [-8.0, -24.0, 8.0, 24.0]], np.float32)
+_WINDOW = np.hanning(8).astype(np.float32)
+
+HOST_ROWS = (
+    _row("BatchToSpace", 2, _f32(8, 3, 4, 5), _ints(1, 1, 2, 2), _ints(0, 0, 1, 0), _ints(0, 0, 0, 1),
+         sequence=(((4, 3, 2, 7),), ((12, 3, 4, 5),))),
+    _row("Bucketize", 3, _f32(3, 7), np.array([-1, 0, 0.5, 1.5], np.float32), output_type="i32",
+         with_right_bound=False, sequence=(((1, 9),), ((0, 4),))),
+    _row("Bucketize", 3, ((5,), "i64"), _ints(-1, 1), output_type="i64", with_right_bound=True, label="i64"),
+    _row("CTCGreedyDecoder", 1, _f32(9, 2, 5), np.ones((9, 2), np.float32), ctc_merge_repeated=True),
+    _row("CTCGreedyDecoderSeqLen", 6, _f32(2, 9, 5), _i32(9, 4), merge_repeated=True, classes_index_type="i32",
+         sequence_length_type="i64"),
+    _row("CTCLoss", 4, _f32(2, 6, 5), _i32(6, 5), np.array([[0, 1, 2, 2, 0, 0], [3, 1, 0, 0, 0, 0]], np.int32),
+         _i32(4, 2), np.int32(4), preprocess_collapse_repeated=False, ctc_merge_repeated=True, unique=False),
+    _row("DeformableConvolution", 8, _f32(1, 4, 7, 7), _f32(1, 18, 7, 7), _f32(6, 4, 3, 3), strides=[1, 1],
+         pads_begin=[1, 1], pads_end=[1, 1], dilations=[1, 1], auto_pad="explicit", group=1, deformable_group=1,
+         bilinear_interpolation_pad=False,
+         sequence=(((2, 4, 5, 6), (2, 18, 5, 6), (6, 4, 3, 3)), ((1, 4, 8, 3), (1, 18, 8, 3), (6, 4, 3, 3)))),
+    _row("DeformableConvolution", 1, _f32(1, 4, 7, 7), _f32(1, 18, 5, 5), _f32(6, 2, 3, 3), strides=[1, 1],
+         pads_begin=[0, 0], pads_end=[0, 0], dilations=[1, 1], auto_pad="explicit", group=2, deformable_group=1),
+    _row("DeformablePSROIPooling", 1, _f32(1, 8, 12, 12), _rois(3, 12.0), spatial_scale=1.0, output_dim=2,
+         group_size=2, mode="bilinear_deformable", spatial_bins_x=2, spatial_bins_y=2, trans_std=0.1, part_size=2),
+    _row("EmbeddingBagOffsets", 15, _f32(9, 4), ((6,), "i32"), _i32(0, 2, 2), np.int32(1), reduction="mean",
+         low=0, high=8),
+    _row("EmbeddingBagOffsetsSum", 3, _f32(9, 4), ((6,), "i64"), _ints(0, 2, 5), low=0, high=8,
+         sequence=(((9, 4), (8,)), ((20, 4), (7,)))),
+    _row("EmbeddingBagPacked", 15, _f32(9, 4), ((3, 2), "i32"), reduction="sum", low=0, high=8),
+    _row("EmbeddingBagPackedSum", 3, _f32(9, 4), ((3, 2), "i64"), low=0, high=8),
+    _row("EmbeddingSegmentsSum", 3, _f32(9, 4), ((6,), "i32"), _i32(0, 0, 1, 2, 2, 2), np.int32(4), low=0, high=8),
+    _row("ErfInv", 17, _f32(3, 5), low=-0.9, high=0.9, sequence=(((1, 5),), ((7, 2),))),
+    _row("ExperimentalDetectronDetectionOutput", 6, _boxes(5, 60.0), _f32(5, 12), ((5, 3), "f32"),
+         np.array([[60.0, 60.0, 1.0]], np.float32), score_threshold=0.05, nms_threshold=0.5, num_classes=3,
+         post_nms_count=8, max_detections_per_image=6, class_agnostic_box_regression=False,
+         max_delta_log_wh=4.0, deltas_weights=[10.0, 10.0, 5.0, 5.0], low=0.0, high=1.0),
+    _row("ExperimentalDetectronGenerateProposalsSingleImage", 6, np.array([60.0, 60.0, 1.0], np.float32),
+         np.tile(_boxes(3, 40.0), (12, 1)), _f32(12, 3, 4), _f32(3, 3, 4), **_DETECTRON),
+    _row("ExperimentalDetectronPriorGridGenerator", 6, _BUTTERFLY, _f32(1, 4, 3, 5), _f32(1, 3, 60, 70),
+         flatten=True, h=0, w=0, stride_x=0.0, stride_y=0.0),
+    _row("ExperimentalDetectronROIFeatureExtractor", 6, _boxes(4, 60.0), _f32(1, 3, 16, 16), _f32(1, 3, 8, 8),
+         output_size=3, sampling_ratio=2, pyramid_scales=[4, 8], aligned=False),
+    _row("ExperimentalDetectronTopKROIs", 6, _f32(9, 4), _f32(9), max_rois=5),
+    _row("ExtractImagePatches", 3, _f32(1, 2, 9, 9), sizes=[3, 3], strides=[2, 2], rates=[1, 1], auto_pad="valid",
+         sequence=(((2, 2, 7, 8),), ((1, 2, 5, 5),))),
+    _row("FakeConvert", 13, _f32(2, 9), np.float32(3), np.float32(0.5), destination_type="f8e4m3"),
+    _row("GRN", 1, _f32(2, 4, 3, 5), bias=0.3, sequence=(((1, 4, 7, 2),), ((3, 4, 1, 1),))),
+    _row("GatherTree", 1, ((5, 2, 3), "i32"), ((5, 2, 3), "i32"), _i32(5, 3), np.int32(9), low=0, high=2),
+    _row("GenerateProposals", 9, np.array([[60.0, 60.0, 1.0, 1.0]], np.float32),
+         np.tile(_boxes(3, 40.0), (12, 1)).reshape(4, 3, 3, 4), _f32(1, 12, 4, 3), _f32(1, 3, 4, 3), roi_num_type="i32",
+         normalized=True, nms_eta=1.0, **_DETECTRON),
+    _row("ISTFT", 16, _f32(5, 6, 2), _WINDOW, np.int64(8), np.int64(4), center=False, normalized=False),
+    _row("Inverse", 14, _f32(2, 3, 3), adjoint=False),
+    _row("Multinomial", 13, _f32(2, 5), np.int32(6), convert_type="i32", with_replacement=True, log_probs=True,
+         global_seed=3, op_seed=5),
+    _row("NMSRotated", 13, _f32(1, 6, 5), _f32(1, 2, 6), np.int32(4), np.float32(0.3), np.float32(0.1),
+         sort_result_descending=True, output_type="i64", clockwise=True, low=0.1, high=3.0),
+    _row("PSROIPooling", 1, _f32(1, 8, 12, 12), _rois(3, 12.0), output_dim=2, group_size=2, spatial_scale=1.0,
+         mode="average", spatial_bins_x=1, spatial_bins_y=1),
+    _row("PriorBox", 8, ((2,), "i64"), _ints(64, 64), low=3, high=6, min_max_aspect_ratios_order=True, **_PRIORS),
+    _row("PriorBox", 1, ((2,), "i64"), _ints(64, 64), low=3, high=6, **_PRIORS),
+    _row("PriorBoxClustered", 1, ((2,), "i64"), _ints(64, 64), low=3, high=6, width=[5.0, 9.0], height=[4.0, 8.0],
+         clip=True, step=16.0, step_widths=0.0, step_heights=0.0, offset=0.5, variance=[0.1, 0.1, 0.2, 0.2]),
+    *(_row("Proposal", opset, _f32(1, 6, 4, 5), _f32(1, 12, 4, 5), np.array([60.0, 70.0, 1.0], np.float32), low=0.0,
+           high=1.0, base_size=16, pre_nms_topn=30, post_nms_topn=7, nms_thresh=0.7, feat_stride=16, min_size=4,
+           ratio=[1.0], scale=[1.0, 2.0, 4.0], clip_before_nms=True, clip_after_nms=False, normalize=False,
+           box_size_scale=1.0, box_coordinate_scale=1.0, framework="") for opset in (1, 4)),
+    _row("ROIAlignRotated", 15, _f32(1, 3, 9, 9), np.array([[4, 4, 3, 2, 0.3], [5, 3, 2, 4, -0.6]], np.float32),
+         _i32(0, 0), pooled_h=2, pooled_w=3, sampling_ratio=2, spatial_scale=1.0, clockwise_mode=False),
+    _row("ROIPooling", 2, _f32(1, 3, 12, 12), _rois(4, 12.0), output_roi=[2, 3], spatial_scale=1.0, method="max",
+         sequence=(((1, 3, 14, 13),), ((1, 3, 16, 12),))),
+    _row("RegionYolo", 1, _f32(1, 21, 5, 5), coords=4, classes=2, num=3, do_softmax=False, mask=[0, 1, 2], axis=1,
+         end_axis=3, anchors=[1.0] * 6),
+    _row("ReorgYolo", 2, _f32(1, 4, 6, 8), stride=[2], sequence=(((2, 4, 4, 4),), ((1, 8, 2, 6),))),
+    _row("STFT", 15, _f32(2, 40), _WINDOW, np.int64(8), np.int64(4), transpose_frames=True,
+         sequence=(((1, 64),), ((3, 24),))),
+    _row("SearchSorted", 15, np.arange(6, dtype=np.float32), _f32(4, 3), right_mode=True, output_type="i32",
+         low=-1, high=7),
+    _row("SegmentMax", 16, _f32(5, 3), _i32(0, 0, 1, 3, 3), np.int32(5), fill_mode="ZERO"),
+    _row("ShuffleChannels", 3, _f32(2, 6, 3, 3), axis=1, group=3, sequence=(((1, 9, 2, 2),), ((4, 3, 1, 5),))),
+    _row("SliceScatter", 15, _f32(5, 6), _f32(2, 6), _ints(1), _ints(5), _ints(2), _ints(0)),
+    _row("SpaceToBatch", 2, _f32(2, 3, 5, 6), _ints(1, 1, 2, 2), _ints(0, 0, 1, 0), _ints(0, 0, 0, 2),
+         sequence=(((1, 3, 3, 4),), ((2, 3, 7, 2),))),
+    _row("SparseFillEmptyRows", 16, _f32(3), _ints(4, 5), np.array([[0, 1], [2, 0], [2, 3]], np.int64), np.float32(9)),
+)
+
+NATIVE_ROWS = (
+    *(_row(op, 10, _f32(2, 5)) for op in ("IsFinite", "IsInf", "IsNaN")),
+    _row("FakeQuantize", 13, _f32(2, 5), *map(np.float32, (-1, 1, -1, 1)), levels=16),
+    _row("Gelu", 2, _f32(2, 5)),
+    _row("LSTMCell", 1, _f32(2, 3), _f32(2, 4), _f32(2, 4), _f32(16, 3), _f32(16, 4), _f32(16), hidden_size=4),
+    *(_row("NonMaxSuppression", opset, _boxes(9, 20.0)[None], _f32(1, 2, 9), np.int64(5), np.float32(0.4),
+           np.float32(0.1), box_encoding="corner") for opset in (1, 3, 4)),
+    _row("RNNCell", 3, _f32(2, 3), _f32(2, 4), _f32(4, 3), _f32(4, 4), _f32(4), hidden_size=4),
+    _row("ScatterElementsUpdate", 3, _f32(3, 4), np.zeros((1, 4), np.int64), _f32(1, 4), np.int64(0)),
+    _row("Softmax", 1, _f32(3, 4, 2), axis=1),
+    _row("Xor", 1, ((3, 4), "boolean"), ((4,), "boolean")),
+)
