@@ -19,10 +19,10 @@ from clinfer.base.layout import Layout
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
-from clinfer.network import segment_planner
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans import segment_planner
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 

@@ -22,8 +22,8 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.kernels.contract import Problem
 from clinfer.network.compile import compile_topology
-from clinfer.network.memory_planner import MemoryPlanner
-from clinfer.network.node_planner import NodePlanner
+from clinfer.network.memory.memory_planner import MemoryPlanner
+from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.program.program import Program
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine

@@ -24,8 +24,8 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.plan_cache import SeenPlan
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans.plan_cache import SeenPlan
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 

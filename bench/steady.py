@@ -24,7 +24,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.special_plans import LONGEST_INTERVAL
+from clinfer.network.plans.special_plans import LONGEST_INTERVAL
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.shape import StaticShape
-from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Step, Upload
-from clinfer.network.planner import Planner
+from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Step, Upload
+from clinfer.network.plans.planner import Planner
 
 
 class CheckedPlanner(Planner):

@@ -26,7 +26,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.host_waits import host_waits
 from clinfer.network.network import Network
-from clinfer.network.profiling import NodeProfile, unexecuted
+from clinfer.network.reports.profiling import NodeProfile, unexecuted
 from clinfer.program.program import Program
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine

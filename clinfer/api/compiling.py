@@ -17,7 +17,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import read_source, separate_states
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import compile_topology, refusals
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.program.host_layers import host_layers
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program

@@ -23,7 +23,7 @@ from clinfer.api.without_effect import WITHOUT_EFFECT
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.tracing import log
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.preallocation import AHEAD, Preallocation
+from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.program.memory_dependencies import ExecutionOrder
 
 PerformanceMode: TypeAlias = ov.properties.hint.PerformanceMode

@@ -23,8 +23,8 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.turns import Token, Turn
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
-from clinfer.network.profiling import unexecuted
-from clinfer.network.record import ExecutionRecord
+from clinfer.network.reports.profiling import unexecuted
+from clinfer.network.reports.record import ExecutionRecord
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:

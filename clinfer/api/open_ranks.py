@@ -23,7 +23,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import has_states, read_source
 from clinfer.network.compile import refusals
-from clinfer.network.profiling import NodeProfile
+from clinfer.network.reports.profiling import NodeProfile
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
 from clinfer.topology import State

@@ -13,7 +13,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.host_tensors import host_tensor_over
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.buffers import OfferedMemory
+from clinfer.network.memory.buffers import OfferedMemory
 from clinfer.network.output import NetworkOutput
 from clinfer.remote.host_memories import HostPlace, Span, overlaps, span_of
 from clinfer.remote.tensors import RemoteTensor

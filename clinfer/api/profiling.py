@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.profiling import NodeProfile
+from clinfer.network.reports.profiling import NodeProfile
 
 _STATUS = {
     "executed": ov.ProfilingInfo.Status.EXECUTED,

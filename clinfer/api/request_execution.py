@@ -11,10 +11,10 @@ from clinfer.api.input_slot import describe_given
 from clinfer.api.request_tensors import RequestTensors
 from clinfer.base.errors import CancelledError, ClinferError, OutOfMemoryError
 from clinfer.base.turns import Token
-from clinfer.network.execution_log import EMPTY_PAGE
+from clinfer.network.memory.states import RequestStates
 from clinfer.network.network import Network
-from clinfer.network.profiling import NodeProfile
-from clinfer.network.states import RequestStates
+from clinfer.network.reports.execution_log import EMPTY_PAGE
+from clinfer.network.reports.profiling import NodeProfile
 from clinfer.remote.claims import Use, check_apart, claim
 from clinfer.runtime.stream import Stream
 

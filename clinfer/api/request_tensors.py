@@ -14,7 +14,7 @@ from clinfer.api.ports import AnyPort, PortKey, describe
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.buffers import OfferedMemory
+from clinfer.network.memory.buffers import OfferedMemory
 from clinfer.remote.host_memories import HostPlace, Span
 from clinfer.remote.lent import taken_over
 from clinfer.remote.tensors import RemoteTensor

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from clinfer.base.layout import Layout
 from clinfer.frontend.conversions import ov_type, partial_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.profiling import NodeProfile, fused_primitives, profiled_name
+from clinfer.network.reports.profiling import NodeProfile, fused_primitives, profiled_name
 from clinfer.program.program import Program, ProgramNode
 from clinfer.topology import Input
 

@@ -20,7 +20,7 @@ from clinfer.frontend.conversions import element_type_of, ov_type, partial_shape
 from clinfer.frontend.host_operations import OpenVinoFunction, read_function
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.network.saved_traces import SavedTraces, give_traces, take_traces
+from clinfer.network.plans.saved_traces import SavedTraces, give_traces, take_traces
 from clinfer.program.blobs.container import Blob, making_sense, refusal
 from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.program.blobs.records import Special

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from clinfer.base.turns import Token, Turn
 from clinfer.network.network import Network
-from clinfer.network.record import PlanCounts
+from clinfer.network.reports.record import PlanCounts
 
 _LOOK_S = 0.1
 """How often a thread that waits for a stream looks by itself: an interrupt may keep `tell` from being called."""

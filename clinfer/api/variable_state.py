@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.states import RequestStates
+from clinfer.network.memory.states import RequestStates
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream

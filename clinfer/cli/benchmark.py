@@ -43,7 +43,7 @@ class Benchmark:
     """The report: seconds to read and compile, milliseconds of the first inference, then `latency` over
     `seconds`, without `warm_up` inferences before. Bytes of device memory as the engine counts them: held
     after compiling, and the most at any time. Plans made, continued
-    and run again in all inferences, see `clinfer.network.record.PlanCounts`."""
+    and run again in all inferences, see `clinfer.network.reports.record.PlanCounts`."""
 
     subject: Subject
     shapes: dict[str, str]

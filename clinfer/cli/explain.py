@@ -16,7 +16,7 @@ from clinfer.cli.session import ModelOrder, Session, Subject
 from clinfer.frontend.layers import trace_layers
 from clinfer.frontend.states import separate_states
 from clinfer.frontend.transformations import prepare
-from clinfer.network.profiling import NodeProfile
+from clinfer.network.reports.profiling import NodeProfile
 from clinfer.program.explanation import ExplainedNode, Explanation
 
 _TIMED_RUNS = 3

@@ -11,7 +11,7 @@ from clinfer.base.turns import Token
 from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject
 from clinfer.cli.table import print_json, print_line, print_table
-from clinfer.network.memory_picture import MemoryPicture, PicturedTensor
+from clinfer.network.reports.memory_picture import MemoryPicture, PicturedTensor
 
 _STRIP = 40
 

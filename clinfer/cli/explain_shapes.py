@@ -10,7 +10,7 @@ from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.network.guards import GuardedNode, find_guards
+from clinfer.network.reports.guards import GuardedNode, find_guards
 
 
 @dataclass(frozen=True)

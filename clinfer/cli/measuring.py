@@ -15,7 +15,7 @@ from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.infer_request import InferRequest
 from clinfer.cli.session import milliseconds
-from clinfer.network.record import ExecutionRecord
+from clinfer.network.reports.record import ExecutionRecord
 
 Tick = Callable[[int], None]
 WARM_UP_S = 0.3

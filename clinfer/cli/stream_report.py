@@ -9,7 +9,7 @@ from clinfer.api.ports import Ports, port_name
 from clinfer.base.shape import StaticShape, show
 from clinfer.cli.measuring import Latency, StreamSample
 from clinfer.cli.table import print_line, print_table
-from clinfer.network.record import ExecutionRecord
+from clinfer.network.reports.record import ExecutionRecord
 
 _SHAPES_SHOWN = 20
 
@@ -17,7 +17,7 @@ _SHAPES_SHOWN = 20
 @dataclass(frozen=True)
 class Preparation:
     """What an inference did before it could run: plans made, primitives by what became of their shapes (see
-    `clinfer.network.record.ShapeUpdate`), bytes by which memory grew."""
+    `clinfer.network.reports.record.ShapeUpdate`), bytes by which memory grew."""
 
     plans_made: int
     primitives: dict[str, int]

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import BufferRef
 from clinfer.kernels.implementation import Implementation, StageImpl
-from clinfer.network.aliases import Aliases, Uses
-from clinfer.network.buffers import GrowingBuffer
-from clinfer.network.memory_pool import MemoryPool, Needs
-from clinfer.network.plan import Launch, Place
-from clinfer.network.record import Growth
+from clinfer.network.memory.aliases import Aliases, Uses
+from clinfer.network.memory.buffers import GrowingBuffer
+from clinfer.network.memory.memory_pool import MemoryPool, Needs
+from clinfer.network.plans.plan import Launch, Place
+from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize

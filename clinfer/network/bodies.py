@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.buffers import Given
 from clinfer.network.loops import Loop
-from clinfer.network.memory_picture import MemoryPicture
-from clinfer.network.plan import RunBody
-from clinfer.network.preallocation import Preallocation
-from clinfer.network.profiling import NodeProfile
+from clinfer.network.memory.buffers import Given
+from clinfer.network.memory.preallocation import Preallocation
+from clinfer.network.plans.plan import RunBody
+from clinfer.network.reports.memory_picture import MemoryPicture
+from clinfer.network.reports.profiling import NodeProfile
 from clinfer.program.program import Program
 
 if TYPE_CHECKING:

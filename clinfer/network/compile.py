@@ -7,7 +7,7 @@ from dataclasses import replace
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.kernel_cache import kernel_cache_of
-from clinfer.network.buffers import GrowingBuffer
+from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.network import Network
 from clinfer.program.build import build_program, check_topology
 from clinfer.program.constants import ConstantData

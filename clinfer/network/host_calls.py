@@ -9,7 +9,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.host_function import Evaluate
 from clinfer.base.shape import admits, show
-from clinfer.network.buffers import GrowingBuffer
+from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.output import NetworkOutput, shaped
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory

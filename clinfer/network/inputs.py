@@ -8,8 +8,8 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, admits, show
-from clinfer.network.buffers import Given
 from clinfer.network.known import Known
+from clinfer.network.memory.buffers import Given
 from clinfer.network.surfaces import check_surface
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory

@@ -13,7 +13,7 @@ from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.kernels.specialisation import TuningTask, ranked
 from clinfer.network.bindings import Bindings
-from clinfer.network.node_weights import NodeWeights
+from clinfer.network.memory.node_weights import NodeWeights
 from clinfer.ops import kernels_of
 from clinfer.program.program import Program
 

@@ -17,8 +17,8 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
-from clinfer.network.buffers import Given, GrowingBuffer
-from clinfer.network.preallocation import Preallocation
+from clinfer.network.memory.buffers import Given, GrowingBuffer
+from clinfer.network.memory.preallocation import Preallocation
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream

@@ -11,26 +11,26 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
-from clinfer.network.buffers import GrowingBuffer
-from clinfer.network.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.inputs import Inputs
 from clinfer.network.known import Known
 from clinfer.network.large_kernels import LargeKernels
-from clinfer.network.memory_picture import MemoryPicture, picture_memory
-from clinfer.network.memory_pool import MemoryPool
+from clinfer.network.memory.buffers import GrowingBuffer
+from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.memory.preallocation import AHEAD, Preallocation
+from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput
-from clinfer.network.plan import Plan, PlanKey
-from clinfer.network.plan_cache import PlanCache, SeenPlan, SegmentKey
-from clinfer.network.planner import Planner
-from clinfer.network.preallocation import AHEAD, Preallocation
-from clinfer.network.profiling import NodeProfile, Profiler
-from clinfer.network.record import ExecutionRecord, Growth, PlanCounts
+from clinfer.network.plans.plan import Plan, PlanKey
+from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
+from clinfer.network.plans.planner import Planner
+from clinfer.network.plans.special_plans import SpecialPlans
+from clinfer.network.plans.waits import WaitFinder
 from clinfer.network.replay import Replay
+from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
+from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
+from clinfer.network.reports.profiling import NodeProfile, Profiler
+from clinfer.network.reports.record import ExecutionRecord, Growth, PlanCounts
 from clinfer.network.runner import Runner
-from clinfer.network.special_plans import SpecialPlans
 from clinfer.network.state_ports import StatePorts
-from clinfer.network.states import RequestStates
-from clinfer.network.waits import WaitFinder
 from clinfer.program.program import Program, Tensor
 from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
+from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import Launches, WorkSize
 

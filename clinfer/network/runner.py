@@ -11,14 +11,14 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import admits, show
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
-from clinfer.network.buffers import Given
 from clinfer.network.host_calls import HostCalls
-from clinfer.network.inspection import inspect_launch, inspected
 from clinfer.network.known import Known
+from clinfer.network.memory.buffers import Given
 from clinfer.network.output import NetworkOutput, shaped
-from clinfer.network.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
-from clinfer.network.profiling import Profiler
+from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.network.replay import Replay, WaitingLaunches
+from clinfer.network.reports.inspection import inspect_launch, inspected
+from clinfer.network.reports.profiling import Profiler
 from clinfer.program.program import Program
 from clinfer.runtime.launches import Launches
 from clinfer.runtime.stream import Stream

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.buffers import Given, GrowingBuffer
+from clinfer.network.memory.buffers import Given, GrowingBuffer
+from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput
-from clinfer.network.states import RequestStates
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream

@@ -19,7 +19,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.schema import check_fields
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network import network
-from clinfer.network.planner import Planner
+from clinfer.network.plans.planner import Planner
 from clinfer.ops.convolution.op import Convolution
 from clinfer.ops.depth_space.op import DepthToSpace
 from clinfer.ops.pooling.op import MaxPool

@@ -20,7 +20,7 @@ from clinfer.cli.inputs import InputOrder
 from clinfer.cli.session import ModelOrder
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.cost import show_time
-from clinfer.network.profiling import IN_PLACE
+from clinfer.network.reports.profiling import IN_PLACE
 from clinfer.runtime.device import DeviceInfo
 from tests.cli.test_cli import call
 from tests.frontend.models import convolution_model, if_model

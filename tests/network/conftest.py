@@ -8,7 +8,7 @@ import pytest
 
 from clinfer.kernels import specialiser as specialiser_module
 from clinfer.kernels.specialiser import Specialiser
-from clinfer.network import special_plans
+from clinfer.network.plans import special_plans
 from clinfer.runtime.engine import Engine
 from tests.network.specialising import FakeHelper, last_wins
 

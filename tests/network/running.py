@@ -9,7 +9,7 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.record import ExecutionRecord
+from clinfer.network.reports.record import ExecutionRecord
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology

@@ -12,8 +12,8 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.plan import Launch
-from clinfer.network.plan_cache import SeenPlan
+from clinfer.network.plans.plan import Launch
+from clinfer.network.plans.plan_cache import SeenPlan
 from clinfer.program.program import Program
 from clinfer.runtime.builder import build_in_processes
 from clinfer.runtime.device import DeviceInfo

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clinfer.frontend.transformations import prepare
-from clinfer.network.memory_planner import MemoryPlanner
+from clinfer.network.memory.memory_planner import MemoryPlanner
 from clinfer.runtime import memory as memories
 from clinfer.runtime.engine import Engine
 from tests.models.zoo import EVERYWHERE

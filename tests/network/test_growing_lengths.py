@@ -12,13 +12,13 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network import network as network_module
-from clinfer.network import node_trace
 from clinfer.network.compile import compile_topology
-from clinfer.network.memory_pool import MemoryPool
+from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.network import Network
-from clinfer.network.node_planner import NodePlanner
-from clinfer.network.planner import Planner
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans import node_trace
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.planner import Planner
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of, run_once
 from tests.oracle import CpuPlugin, ov
@@ -71,13 +71,14 @@ def test_a_steady_state_makes_nothing(engine: Engine, unchecked: None, rng: Rng,
 
 def test_a_long_generation_gives_up_no_other_plan(engine: Engine, unchecked: None, rng: Rng,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clinfer.network.plan_cache.PLAN_CAPACITY", 4)
+    monkeypatch.setattr("clinfer.network.plans.plan_cache.PLAN_CAPACITY", 4)
     network = _decoder(engine)
     prompts = [llama.decoder_inputs((1, length, 0), rng, SIZE) for length in (3, 9)]
-    for arrays in prompts:
+    tokens = [llama.decoder_inputs((1, 1, past), rng, SIZE) for past in range(20, 40)]
+    # Lengths at which other kernels are chosen are recorded the first time.
+    for arrays in (*tokens, *prompts, *tokens):
         run_once(network, arrays)
-    for past in range(20, 40):
-        run_once(network, llama.decoder_inputs((1, 1, past), rng, SIZE))
+    assert network.plans_continued >= len(tokens)
     made = network.plans_made
     for arrays in prompts:
         run_once(network, arrays)

@@ -28,14 +28,14 @@ def test_nan_is_found_where_it_arises(engine: Engine, monkeypatch: pytest.Monkey
 def test_kernels_of_several_stages_are_checked_when_they_are_done(engine: Engine, rng: np.random.Generator,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_VALIDATE", "1")
-    from clinfer.network import inspection
+    from clinfer.network.reports import inspection
     seen: list[str] = []
     original = inspection.check_outputs
 
     def watched(*args: object) -> None:
         seen.append(args[3].primitive.id)  # type: ignore[attr-defined]
         original(*args)  # type: ignore[arg-type]
-    monkeypatch.setattr("clinfer.network.inspection.check_outputs", watched)
+    monkeypatch.setattr("clinfer.network.reports.inspection.check_outputs", watched)
     x = ops.parameter([-1, 40], np.float32)
     model = ov.Model([ops.softmax(ops.convert(ops.non_zero(ops.relu(x), "i64"), "f32"), 1)], [x])
     network = network_of(engine, model)

@@ -87,7 +87,7 @@ def test_all_but_constants_is_given_back(own_engine: Engine, rng: np.random.Gene
 
 def test_plans_are_bounded_and_made_again(engine: Engine, rng: np.random.Generator,
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clinfer.network.plan_cache.PLAN_CAPACITY", 3)
+    monkeypatch.setattr("clinfer.network.plans.plan_cache.PLAN_CAPACITY", 3)
     model = _branching_model()
     network, oracle = network_of(engine, model), CpuPlugin(model)
     for rows in (1, 2, 3, 1, 4, 1, 2, 3, 3, 4, 1):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
-from clinfer.network.memory_picture import MemoryPicture, PicturedBlock, PicturedTensor
 from clinfer.network.network import Network
+from clinfer.network.reports.memory_picture import MemoryPicture, PicturedBlock, PicturedTensor
 from clinfer.runtime.engine import Engine
 from tests.frontend.models import if_model
 from tests.network.running import network_of

@@ -14,11 +14,11 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
-from clinfer.network.buffers import GrowingBuffer
 from clinfer.network.compile import compile_topology
-from clinfer.network.memory_planner import MemoryPlan, MemoryPlanner
-from clinfer.network.memory_pool import MemoryPool
-from clinfer.network.preallocation import AHEAD, EXACT, Preallocation
+from clinfer.network.memory.buffers import GrowingBuffer
+from clinfer.network.memory.memory_planner import MemoryPlan, MemoryPlanner
+from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.memory.preallocation import AHEAD, EXACT, Preallocation
 from clinfer.program.memory_dependencies import Buffer, in_order_dependencies
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine

@@ -11,9 +11,9 @@ from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.network import execution_log
 from clinfer.network.network import Network
-from clinfer.network.record import NOTHING, ExecutionRecord, NodeRecord
+from clinfer.network.reports import execution_log
+from clinfer.network.reports.record import NOTHING, ExecutionRecord, NodeRecord
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import loop_of, running_sums
 from tests.network.running import network_of, run_once
@@ -258,7 +258,7 @@ def test_empty_tensors_launch_nothing(engine: Engine) -> None:
 
 
 def test_a_plan_that_had_to_be_given_up(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clinfer.network.plan_cache.PLAN_CAPACITY", 2)
+    monkeypatch.setattr("clinfer.network.plans.plan_cache.PLAN_CAPACITY", 2)
     network = network_of(engine, _chain())
     told = [[segment.reason for segment in run_once(network, _rows(rows)).segments] for rows in (1, 2, 3, 1, 1, 3, 2)]
     assert told == [["first sight"]] * 3 + [["evicted"], [], [], ["evicted"]]

@@ -17,11 +17,11 @@ from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import network as network_module
-from clinfer.network.node_planner import NodePlanner
-from clinfer.network.node_trace import FixedWork, KernelOffset, NodeTrace, Packing, PureFunction
-from clinfer.network.planner import Planner
-from clinfer.network.saved_traces import SavedTraces, give_traces, take_traces
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.node_trace import FixedWork, KernelOffset, NodeTrace, Packing, PureFunction
+from clinfer.network.plans.planner import Planner
+from clinfer.network.plans.saved_traces import SavedTraces, give_traces, take_traces
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.program.program import Program
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine

@@ -10,7 +10,7 @@ from openvino.utils.node_factory import NodeFactory
 
 from clinfer.base.layout import Layout
 from clinfer.network.network import Network
-from clinfer.network.plan import Launch
+from clinfer.network.plans.plan import Launch
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory

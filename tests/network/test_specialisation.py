@@ -12,7 +12,7 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.specialiser import Specialiser, choose
 from clinfer.network.compile import compile_topology
-from clinfer.network.execution_log import Page
+from clinfer.network.reports.execution_log import Page
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import Trial, TrialLaunch, TrialResult

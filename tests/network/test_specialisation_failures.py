@@ -12,8 +12,8 @@ import pytest
 
 from clinfer.kernels import specialiser as specialiser_module
 from clinfer.kernels.specialiser import MOST_FAILURES, Specialiser
-from clinfer.network import special_plans
-from clinfer.network.special_plans import LONGEST_INTERVAL
+from clinfer.network.plans import special_plans
+from clinfer.network.plans.special_plans import LONGEST_INTERVAL
 from clinfer.ops.matmul import MatMul
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine

@@ -16,9 +16,9 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import network as network_module
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.network.node_planner import NodePlan, NodePlanner
-from clinfer.network.planner import Planner
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans.node_planner import NodePlan, NodePlanner
+from clinfer.network.plans.planner import Planner
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import running_sums

@@ -15,10 +15,10 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import network as network_module
 from clinfer.network.network import Network
-from clinfer.network.node_function import MOST_TRACES
-from clinfer.network.node_planner import NodePlan, NodePlanner
-from clinfer.network.planner import Planner
-from clinfer.network.trace_ahead import trace_ahead
+from clinfer.network.plans.node_function import MOST_TRACES
+from clinfer.network.plans.node_planner import NodePlan, NodePlanner
+from clinfer.network.plans.planner import Planner
+from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute

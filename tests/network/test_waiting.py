@@ -9,8 +9,8 @@ import pyopencl as cl
 import pytest
 from openvino import opset13 as ops
 
-from clinfer.network.plan import Plan
-from clinfer.network.record import NOTHING
+from clinfer.network.plans.plan import Plan
+from clinfer.network.reports.record import NOTHING
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.event import Event
 from clinfer.runtime.kernel import Kernel

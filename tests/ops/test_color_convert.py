@@ -13,7 +13,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
 from clinfer.network.network import Network
-from clinfer.network.plan import Launch
+from clinfer.network.plans.plan import Launch
 from clinfer.ops.color_convert import ColorConvert
 from clinfer.ops.interpolate import Interpolate
 from clinfer.program.options import BuildOptions

@@ -11,9 +11,9 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.kernels.specialisation import TuningTask, rivals
-from clinfer.network import special_plans
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.network.plans import special_plans
 from clinfer.ops.operation import Case
 from clinfer.runtime.engine import Engine
 from tests.ops.case_runner import Variant, execute, needs, topology_of

@@ -14,9 +14,9 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, admits, show
-from clinfer.network.buffers import Given, GrowingBuffer
+from clinfer.network.memory.buffers import Given, GrowingBuffer
+from clinfer.network.memory.preallocation import EXACT
 from clinfer.network.output import NetworkOutput
-from clinfer.network.preallocation import EXACT
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream

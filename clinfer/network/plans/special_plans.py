@@ -19,10 +19,10 @@ from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.kernels.specialisation import TuningTask, key_of
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.bindings import Bindings
-from clinfer.network.node_planner import NodePlanner
-from clinfer.network.node_weights import NodeWeights
-from clinfer.network.plan import Launch, Plan, Step, launch_of
-from clinfer.network.plan_cache import SeenPlan
+from clinfer.network.memory.node_weights import NodeWeights
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.plan import Launch, Plan, Step, launch_of
+from clinfer.network.plans.plan_cache import SeenPlan
 from clinfer.ops import kernels_of
 from clinfer.program.program import Program
 

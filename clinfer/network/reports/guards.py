@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clinfer.network.node_trace import NodeTrace
-from clinfer.network.saved_traces import steps_of
+from clinfer.network.plans.node_trace import NodeTrace
+from clinfer.network.plans.saved_traces import steps_of
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
 

@@ -16,9 +16,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape
 from clinfer.kernels.contract import Problem
 from clinfer.network.bindings import number_kernels
-from clinfer.network.node_function import UNTRACEABLE
-from clinfer.network.planner import Planner, is_open
-from clinfer.network.segment_nodes import NodeStep, size_name
+from clinfer.network.plans.node_function import UNTRACEABLE
+from clinfer.network.plans.planner import Planner, is_open
+from clinfer.network.plans.segment_nodes import NodeStep, size_name
 from clinfer.program.program import Program, Segment
 from clinfer.symbolic.shape_inference import ShapeInference
 

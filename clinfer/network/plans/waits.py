@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clinfer.network.plan import Launch, Step
+from clinfer.network.plans.plan import Launch, Step
 from clinfer.program.program import Program
 
 

@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
 from clinfer.base.tracing import log
 from clinfer.network.bindings import Bindings
-from clinfer.network.plan import Launch
+from clinfer.network.plans.plan import Launch
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
-from clinfer.network.memory_needs import Needs, needs_of
-from clinfer.network.node_function import WantedTrace
-from clinfer.network.node_planner import NodePlanner
-from clinfer.network.numbers import Get, Names, Numbers
-from clinfer.network.plan import CallHost, Launch, Place, Plan, Step, Upload, fetches, run_body
-from clinfer.network.segment_nodes import NodeStep, SegmentNodes, describe_nodes
+from clinfer.network.plans.memory_needs import Needs, needs_of
+from clinfer.network.plans.node_function import WantedTrace
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.numbers import Get, Names, Numbers
+from clinfer.network.plans.plan import CallHost, Launch, Place, Plan, Step, Upload, fetches, run_body
+from clinfer.network.plans.segment_nodes import NodeStep, SegmentNodes, describe_nodes
 from clinfer.program.program import Program, ProgramNode
 from clinfer.symbolic.shape_inference import Values
 from clinfer.symbolic.symbols import array_of

@@ -11,10 +11,10 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
-from clinfer.network.node_function import WantedTrace
-from clinfer.network.node_planner import FindLarge, NodePlan, NodePlanner
-from clinfer.network.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
-from clinfer.network.segment_planner import SegmentPlanner
+from clinfer.network.plans.node_function import WantedTrace
+from clinfer.network.plans.node_planner import FindLarge, NodePlan, NodePlanner
+from clinfer.network.plans.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
+from clinfer.network.plans.segment_planner import SegmentPlanner
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference, Values

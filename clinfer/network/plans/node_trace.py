@@ -15,8 +15,8 @@ from typing import Any
 from clinfer.base.schema import Natural
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.kernels.jitter import block_format
-from clinfer.network.plan import Launch, work_size
-from clinfer.network.tracer import NodeCall
+from clinfer.network.plans.plan import Launch, work_size
+from clinfer.network.plans.tracer import NodeCall
 from clinfer.symbolic.symbols import PURE, is_symbol
 from clinfer.symbolic.trace import Trace, spell, symbols_in
 from clinfer.tuning.database import MeasuredRatio

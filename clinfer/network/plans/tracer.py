@@ -10,7 +10,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape, StaticShape
-from clinfer.network.node_planner import NodePlan
+from clinfer.network.plans.node_planner import NodePlan
 from clinfer.program.program import ProgramNode
 from clinfer.symbolic.shape_inference import ShapeRule, Values
 from clinfer.symbolic.symbols import Symbol, array_of, plain

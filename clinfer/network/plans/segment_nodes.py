@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from clinfer.base.layout import Layout
-from clinfer.network.node_arguments import Argument, Elements, NodeArguments, Number, is_small
-from clinfer.network.node_function import NodeFunction, WantedTrace
-from clinfer.network.node_planner import NodePlanner
-from clinfer.network.numbers import Names
+from clinfer.network.plans.node_arguments import Argument, Elements, NodeArguments, Number, is_small
+from clinfer.network.plans.node_function import NodeFunction, WantedTrace
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.numbers import Names
 from clinfer.program.program import Program, ProgramNode
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from clinfer.network.plan import Place
+from clinfer.network.plans.plan import Place
 from clinfer.program.program import Program
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from clinfer.kernels.implementation_cache import TuningResult
-from clinfer.network.plan import Plan, PlanKey
+from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.runtime.waiting import Pace
 
 FIRST_INTERVAL = 4

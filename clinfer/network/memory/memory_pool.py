@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
-from clinfer.network.memory_planner import MemoryPlan, MemoryPlanner, Place
-from clinfer.network.preallocation import Preallocation
+from clinfer.network.memory.memory_planner import MemoryPlan, MemoryPlanner, Place
+from clinfer.network.memory.preallocation import Preallocation
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 

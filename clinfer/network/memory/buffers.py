@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
-from clinfer.network.preallocation import EXACT, Preallocation
+from clinfer.network.memory.preallocation import EXACT, Preallocation
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 

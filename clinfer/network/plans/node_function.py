@@ -16,11 +16,11 @@ from weakref import ref
 from clinfer.base.errors import ClinferError
 from clinfer.base.memo import TRACING
 from clinfer.base.tracing import log
-from clinfer.network.node_arguments import NodeArguments, is_small
-from clinfer.network.node_planner import UNPLANNABLE, NodePlan, NodePlanner
-from clinfer.network.node_trace import Helper, NodeTrace, joined, make_trace, spell_launch
-from clinfer.network.plan import launch_of
-from clinfer.network.tracer import NodeCall, Tracer, same_at_present
+from clinfer.network.plans.node_arguments import NodeArguments, is_small
+from clinfer.network.plans.node_planner import UNPLANNABLE, NodePlan, NodePlanner
+from clinfer.network.plans.node_trace import Helper, NodeTrace, joined, make_trace, spell_launch
+from clinfer.network.plans.plan import launch_of
+from clinfer.network.plans.tracer import NodeCall, Tracer, same_at_present
 from clinfer.program.program import Program
 from clinfer.symbolic.trace import Trace, spell, symbols_in
 from clinfer.topology import attributes_of

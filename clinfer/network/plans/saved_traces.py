@@ -16,9 +16,9 @@ from typing import NoReturn
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import Problem
 from clinfer.network.bindings import number_kernels
-from clinfer.network.node_trace import ALWAYS, FixedWork, KernelOffset, NodeTrace, Packing, PureFunction, code_of
-from clinfer.network.planner import Planner, is_open
-from clinfer.network.segment_nodes import NodeStep
+from clinfer.network.plans.node_trace import ALWAYS, FixedWork, KernelOffset, NodeTrace, Packing, PureFunction, code_of
+from clinfer.network.plans.planner import Planner, is_open
+from clinfer.network.plans.segment_nodes import NodeStep
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.symbolic.symbols import PURE

@@ -15,10 +15,10 @@ from clinfer.base.knobs import debug_level
 from clinfer.base.shape import StaticShape, is_static
 from clinfer.base.tracing import log
 from clinfer.kernels.implementation import Implementation
-from clinfer.network.plan import Launch, Plan, PlanKey
-from clinfer.network.plan_cache import SegmentKey
-from clinfer.network.profiling import profiled_name
-from clinfer.network.record import (
+from clinfer.network.plans.plan import Launch, Plan, PlanKey
+from clinfer.network.plans.plan_cache import SegmentKey
+from clinfer.network.reports.profiling import profiled_name
+from clinfer.network.reports.record import (
     NOTHING,
     ExecutionRecord,
     Growth,

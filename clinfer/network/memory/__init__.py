@@ -1,0 +1,1 @@
+"""The memory of networks: slots, aliases, states and what grows."""

@@ -1,0 +1,1 @@
+"""Plans of segments: traced ahead, made for shapes, kept and specialised."""

@@ -1,0 +1,1 @@
+"""What executions did, as plain data: plans and why, times, memory, guards."""
