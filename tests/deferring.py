@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.jitter import StageCode
-from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.kernel_cache import KernelCache, LoadedKernels
 from clinfer.network.compile import execute_constants
 from clinfer.program.build import build_program
 from clinfer.program.context import BuildContext
@@ -16,11 +16,11 @@ from clinfer.runtime.engine import Program as Built
 from clinfer.topology import Topology
 
 
-class DeferringCache(KernelCache):
-    """Builds at once what runs during the build of a program, and all else together."""
+class DeferredKernels(LoadedKernels):
+    """Those of programs that are built later, together."""
 
-    def __init__(self, engine: Engine) -> None:
-        super().__init__(engine)
+    def __init__(self, cache: KernelCache) -> None:
+        super().__init__(cache)
         self._waiting: dict[str, StageCode] = {}
 
     def prepare(self, codes: Iterable[StageCode]) -> None:
@@ -43,7 +43,7 @@ class Selection:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._stream = engine.create_stream()
-        self._kernels = DeferringCache(engine)
+        self._kernels = DeferredKernels(KernelCache(engine))
         self._shape_inference = OpenVinoShapeInference()
 
     def program(self, topology: Topology, options: BuildOptions) -> Program:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from clinfer.kernels import kernel_cache
-
 MOST_BYTES = 800 << 20
 """The size of a process above which it drops what its tests have cached."""
 MOST_BEFORE_MODELS = 500 << 20
@@ -22,13 +20,9 @@ _CACHED = type(lru_cache(print))
 
 
 def drop_unless_small(most_bytes: int = MOST_BYTES) -> None:
-    """Drop models and kernels that tests keep for each other, where the process became large.
-
-    Engines stay, and would keep each program that was ever loaded: about a megabyte each.
-    """
+    """Drop what tests keep for each other, where the process became large."""
     if resident_bytes() < most_bytes:
         return
-    kernel_cache._CACHES.clear()
     for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
         _clear_caches(module)
     gc.collect()

@@ -10,7 +10,8 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from clinfer.base import knobs
@@ -25,17 +26,23 @@ from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.program import BuildJob
 
 BATCH_KERNELS = 12
+MOST_IDLE = 64
+"""Programs that stay loaded though nobody uses them: about a megabyte each. To load one takes some milliseconds."""
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
 
 
 class KernelCache:
-    """The kernels of one engine, `refused` those that its driver cannot build; safe for use by several threads."""
+    """The kernels of one engine, `refused` those that its driver cannot build; safe for use by several threads.
+
+    Programs are kept by those that use them (`LoadedKernels`), and the last `MOST_IDLE` by the cache.
+    """
 
     def __init__(self, engine: Engine) -> None:
         # Weak, because the table of caches below must not keep engines alive.
         self._engine_ref = weakref.ref(engine)
-        self._programs: dict[str, Program] = {}
+        self._programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+        self._recent: OrderedDict[Program, None] = OrderedDict()
         self._seconds: dict[str, float] = {}
         self._lock = threading.Lock()
         # They do not refer to this cache: programs and their context go with the engine, not with a later collection.
@@ -45,39 +52,50 @@ class KernelCache:
     def _engine(self) -> Engine:
         return _alive(self._engine_ref)
 
-    def program(self, kernel_id: str) -> Program:
-        """The built program that holds a kernel given to `prepare` before."""
-        return self._programs[kernel_id]
-
     def build_seconds(self, kernel_ids: Iterable[str]) -> float | None:
         """The seconds of building these kernels: of each batch their share, by the length of the sources. None: not all
         of them were built here."""
         found = [self._seconds.get(kernel_id) for kernel_id in kernel_ids]
         return None if None in found else sum(filter(None, found))
 
-    def prepare(self, codes: Iterable[StageCode]) -> None:
-        """Have every kernel ready: from memory, from disk, or built now. KernelBuildError for those that cannot be
-        built; the others are ready then, too."""
+    def prepare(self, codes: Iterable[StageCode]) -> dict[str, Program]:
+        """The programs of kernels by kernel id: from memory, from disk, or built now. KernelBuildError for those that
+        cannot be built; the others are in the cache then."""
         with self._lock:
-            wanted = {code.kernel_id: code for code in codes if code.kernel_id not in self._programs}
-            _dump(wanted.values())
-            refused = {each: reason for each, code in wanted.items() if (reason := self.refusal(code))}
-            missing = [code for each, code in wanted.items() if each not in refused and not self._load(code)]
+            wanted = {code.kernel_id: code for code in codes}
+            held = {each: program for each in wanted if (program := self._programs.get(each))}
+            unknown = [code for each, code in wanted.items() if each not in held]
+            _dump(unknown)
+            refused = {code.kernel_id: reason for code in unknown if (reason := self.refusal(code))}
+            missing = []
+            for code in unknown:
+                if code.kernel_id not in refused:
+                    program = self._load(code)
+                    if program is None:
+                        missing.append(code)
+                    else:
+                        held[code.kernel_id] = program
             if missing:
-                refused |= self._build(missing)
+                built, failed = self._build(missing)
+                held |= built
+                refused |= failed
+            self._use(held.values())
         if refused:
             raise KernelBuildError("kernels cannot be built", where=f"device {self._engine.device}", values=refused,
                                    hint="CLINFER_DEBUG=1 prints the compiler's log, CLINFER_DEBUG=4 the source")
+        return held
 
-    def adopt(self, binaries: Iterable[tuple[StageCode, bytes]]) -> None:
-        """Have the kernels of programs that were built earlier ready, each given with the code of one of its kernels;
-        ClinferError for a binary that is foreign."""
+    def adopt(self, binaries: Iterable[tuple[StageCode, bytes]]) -> dict[str, Program]:
+        """The programs, by the ids of their kernels, that were built earlier, each given with the code of one of its
+        kernels; ClinferError for a binary that is foreign."""
+        held: dict[str, Program] = {}
         with self._lock:
             for code, binary in binaries:
                 program = self._engine.load_binary(binary, code.recipe.load_options,
                                                    what="a kernel binary of a compiled blob")
-                for kernel_id in program.kernel_names:
-                    self._programs.setdefault(kernel_id, program)
+                held |= self._enter(program, program.kernel_names)
+            self._use(held.values())
+        return held
 
     # -- kernels built elsewhere ----------------------------------------------------------------
 
@@ -91,42 +109,49 @@ class KernelCache:
         return recipe.job("\n".join([device_macros(self._engine, recipe), common_source(),
                                      *(code.source for code in batch)]))
 
-    def missing(self, codes: Iterable[StageCode]) -> list[StageCode]:
-        """Those of the kernels that are neither in memory nor on disk; what was on disk is loaded."""
+    def find(self, codes: Iterable[StageCode]) -> dict[str, Program]:
+        """The programs of those of the kernels that are in memory or on disk."""
         with self._lock:
-            return [code for code in codes if not self._load(code)]
+            held = {code.kernel_id: program for code in codes if (program := self._load(code))}
+            self._use(held.values())
+        return held
 
-    def keep(self, batch: Sequence[StageCode], binary: bytes) -> None:
-        """Take over a program that a helper process built by `job(batch)`; ClinferError if it is unusable."""
+    def keep(self, batch: Sequence[StageCode], binary: bytes) -> dict[str, Program]:
+        """Take over the program of these kernels that a helper process built by `job(batch)`; ClinferError if it is
+        unusable."""
         program = self._engine.load_binary(binary, batch[0].recipe.load_options)
         with self._lock:
-            self._keep(batch, program, binary)
+            held = self._keep(batch, program, binary)
+            self._use(held.values())
+        return held
 
     # -- building -------------------------------------------------------------------------------
 
-    def _build(self, codes: Sequence[StageCode]) -> dict[str, str]:
-        """Build kernels, in batches and those of failed batches one by one; why some cannot be built."""
+    def _build(self, codes: Sequence[StageCode]) -> tuple[dict[str, Program], dict[str, str]]:
+        """Build kernels, in batches and those of failed batches one by one; their programs, and why some cannot be
+        built."""
         batches = [batch for alike in by_recipe(codes) for batch in _batches(alike)]
         log(1, f"building {len(codes)} kernels in {len(batches)} batches")
         jobs = [self.job(batch) for batch in batches]
         results = build_in_processes(self._engine.device, jobs, workers=self._engine.build_workers)
+        held: dict[str, Program] = {}
         failed = [(batch, result) for batch, result in zip(batches, results, strict=True)
-                  if not self._take(batch, result)]
+                  if not self._take(batch, result, held)]
         left = [(code, result) for batch, result in failed if len(batch) == 1 or not result.is_refused
                 for code in batch]
         apart = [code for batch, result in failed if len(batch) > 1 and result.is_refused for code in batch]
         left += [(code, result) for code, result in zip(apart, self._build_apart(apart), strict=True)
-                 if not self._take([code], result)]
-        refused = {code.kernel_id: self._build_here(code, result) for code, result in left}
-        return {kernel_id: reason for kernel_id, reason in refused.items() if reason}
+                 if not self._take([code], result, held)]
+        refused = {code.kernel_id: self._build_here(code, result, held) for code, result in left}
+        return held, {kernel_id: reason for kernel_id, reason in refused.items() if reason}
 
     def _build_apart(self, codes: Sequence[StageCode]) -> list[BuildResult]:
         """Build kernels one by one, out of this process: one of them may crash the driver."""
         return build_in_processes(self._engine.device, [self.job([code]) for code in codes],
                                   workers=self._engine.build_workers, isolated=True) if codes else []
 
-    def _take(self, batch: Sequence[StageCode], result: BuildResult) -> bool:
-        """Keep the program of a build, unless that failed or the driver refuses what it made itself."""
+    def _take(self, batch: Sequence[StageCode], result: BuildResult, held: dict[str, Program]) -> bool:
+        """Add the program of a build to what is held, unless that failed or the driver refuses what it made itself."""
         if result.binary is None:
             return False
         try:
@@ -134,12 +159,12 @@ class KernelCache:
         except ClinferError as error:
             log(1, f"the driver refuses the binary of a batch: {error.what}")
             return False
-        self._keep(batch, program, result.binary)
+        held |= self._keep(batch, program, result.binary)
         total = sum(len(code.source) for code in batch)
         self._seconds.update((code.kernel_id, result.seconds * len(code.source) / total) for code in batch)
         return True
 
-    def _build_here(self, code: StageCode, result: BuildResult) -> str | None:
+    def _build_here(self, code: StageCode, result: BuildResult, held: dict[str, Program]) -> str | None:
         """Build a kernel in this process where no other could be had, or made what is of no use here; why it cannot be
         built."""
         if result.is_refused:
@@ -148,14 +173,25 @@ class KernelCache:
             program = self._engine.build(self.job([code]))
         except ClinferError as error:
             return self.refused.add(code.kernel_id, str(error.values.get("log", error)))
-        self._keep([code], program, program.binary)
+        held |= self._keep([code], program, program.binary)
         return None
 
-    def _keep(self, batch: Sequence[StageCode], program: Program, binary: bytes) -> None:
-        for code in batch:
-            self._programs[code.kernel_id] = program
+    def _keep(self, batch: Sequence[StageCode], program: Program, binary: bytes) -> dict[str, Program]:
         if knobs.cache_enabled():
             self._store(batch, binary)
+        return self._enter(program, [code.kernel_id for code in batch])
+
+    def _enter(self, program: Program, kernel_ids: Iterable[str]) -> dict[str, Program]:
+        """Put a program into the table; which one holds each of its kernels: another one may have been there before."""
+        return {each: self._programs.setdefault(each, program) for each in kernel_ids}
+
+    def _use(self, programs: Iterable[Program]) -> None:
+        """Note that these are the last that were used."""
+        for program in programs:
+            self._recent[program] = None
+            self._recent.move_to_end(program)
+        while len(self._recent) > MOST_IDLE:
+            self._recent.popitem(last=False)
 
     # -- disk -----------------------------------------------------------------------------------
 
@@ -167,18 +203,17 @@ class KernelCache:
         for kernel_id in kernel_ids:
             index.write(_digest(kernel_id), [name.encode()])
 
-    def _load(self, code: StageCode) -> bool:
-        """Load the batch that holds a kernel; whether the kernel is there now."""
+    def _load(self, code: StageCode) -> Program | None:
+        """The program that holds a kernel, loaded from disk where it is not in memory; None: it was not built yet."""
         kernel_id, recipe = code.kernel_id, code.recipe
-        if kernel_id in self._programs:
-            return True
-        if not knobs.cache_enabled():
-            return False
+        held = self._programs.get(kernel_id)
+        if held is not None or not knobs.cache_enabled():
+            return held
         name = (_folder(self._engine, "index", recipe).read(_digest(kernel_id), _LARGEST_NOTE) or b"").decode("latin-1")
         batches = _folder(self._engine, "batches", recipe)
         content = batches.read(name, _LARGEST_BINARY)
         if content is None:
-            return False
+            return None
         try:
             program = self._engine.load_binary(content, recipe.load_options)
             names = program.kernel_names
@@ -187,10 +222,28 @@ class KernelCache:
         except ClinferError as error:
             log(1, f"kernel cache file {batches.path / name} is unusable and will be built anew: {error.what}")
             batches.remove(name)
-            return False
-        for held in names:
-            self._programs.setdefault(held, program)
-        return True
+            return None
+        return self._enter(program, names)[kernel_id]
+
+
+class LoadedKernels:
+    """The kernels of one model, of a `cache`: as long as this lives, their programs stay loaded."""
+
+    def __init__(self, cache: KernelCache) -> None:
+        self.cache = cache
+        self._programs: dict[str, Program] = {}
+
+    def prepare(self, codes: Iterable[StageCode]) -> None:
+        """Have every kernel ready. KernelBuildError for those that cannot be built."""
+        self.hold(self.cache.prepare(codes))
+
+    def hold(self, programs: Mapping[str, Program]) -> None:
+        """Keep programs that the cache found, by the ids of the kernels that are wanted of them."""
+        self._programs.update(programs)
+
+    def program(self, kernel_id: str) -> Program:
+        """The built program of a kernel that was made ready before."""
+        return self._programs[kernel_id]
 
 
 def _digest(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from clinfer.base.layout import Layout
 from clinfer.kernels.contract import Candidate, Kernel, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, generate, holds_for
+from clinfer.kernels.kernel_cache import LoadedKernels
 from clinfer.kernels.selector import is_able
 from clinfer.kernels.tuned import wrong_results
 from clinfer.topology.primitive import attributes_of
@@ -27,14 +28,16 @@ ALIGNMENT = 8
 class TuningTask:
     """Which implementation is fastest for these static layouts?
 
-    `present`: the one that serves every shape, made for `present.problem`. `table`: the operation's kernels.
-    `scratch`: how many scratch buffers the program has for the primitive. `repack`: gives what brings the weights
-    into another layout (None: nothing need be done); without it they stay in the one that they have.
+    `present`: the one that serves every shape, made for `present.problem`. `table`: the operation's kernels. `kernels`:
+    where those of the answer are to be. `scratch`: how many scratch buffers the program has for the primitive.
+    `repack`: gives what brings the weights into another layout (None: nothing need be done); without it they stay in
+    the one that they have.
     """
 
     present: Implementation
     problem: Problem
     table: KernelTable
+    kernels: LoadedKernels
     scratch: int
     repack: Callable[[Layout], Implementation | None] | None = None
 

@@ -23,7 +23,7 @@ from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import by_recipe, kernel_cache_of
 from clinfer.kernels.specialisation import TuningTask, rivals
 from clinfer.kernels.tuner import keep_result, known_result, reference_for, trial_of
-from clinfer.runtime.engine import Engine
+from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.trial import TrialResult
 
@@ -139,9 +139,11 @@ class Specialiser:
                 _settle(job, None)
             else:
                 faster.append((job, winner))
-        ready = self._build([each for job, winner in faster for each in _needed(job.task, winner)])
+        self._build([each for job, winner in faster for each in _needed(job.task, winner)])
         for job, winner in faster:
-            _settle(job, winner if ready or self._build(_needed(job.task, winner)) else None)
+            programs = self._build(_needed(job.task, winner))
+            job.task.kernels.hold(programs)
+            _settle(job, winner if programs else None)
 
     @staticmethod
     def _tell(task: TuningTask, failure: Exception) -> None:
@@ -179,7 +181,11 @@ class Specialiser:
 
     def _refuse_unbuildable(self, candidates: Sequence[Implementation]) -> None:
         """Find out of implementations that failed which of their kernels the driver cannot build."""
-        for code in self._kernels.missing(_codes(candidates)):
+        codes = _codes(candidates)
+        found = self._kernels.find(codes)
+        for code in codes:
+            if code.kernel_id in found:
+                continue
             if self._closed:
                 return
             try:
@@ -190,18 +196,21 @@ class Specialiser:
                 self._kernels.refused.add(code.kernel_id, error)
                 self._kernels.refused.keep([code.kernel_id])
 
-    def _build(self, implementations: Sequence[Implementation]) -> bool:
-        """Have the kernels of implementations ready, built by the helper; whether they are."""
+    def _build(self, implementations: Sequence[Implementation]) -> dict[str, Program]:
+        """The programs of the kernels of implementations, built by the helper where they are not there; none: they
+        cannot be had."""
+        codes = _codes(implementations)
+        programs = self._kernels.find(codes)
         try:
-            for alike in by_recipe(self._kernels.missing(_codes(implementations))):
+            for alike in by_recipe(code for code in codes if code.kernel_id not in programs):
                 binary, error = self._request("build", self._kernels.job(alike))
                 if binary is None:
                     raise HelperFailure(str(error))
-                self._kernels.keep(alike, binary)
+                programs |= self._kernels.keep(alike, binary)
         except Exception as failure:
             log(1, f"specialised kernels cannot be had: {failure}")
-            return False
-        return True
+            return {}
+        return programs
 
     def _request(self, *message: object) -> Any:
         """What the helper answers; a helper that fails is replaced by the next request."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import Problem
-from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.network import Network
 from clinfer.program.build import build_program, check_topology
@@ -48,13 +48,14 @@ def refusals(engine: Engine, topologies: Iterable[tuple[str, Topology | ClinferE
 
 
 def _context(engine: Engine, shape_inference: ShapeInference, options: BuildOptions) -> BuildContext:
-    return BuildContext(engine, engine.create_stream(), kernel_cache_of(engine), shape_inference, options,
-                        execute_constants)
+    kernels = LoadedKernels(kernel_cache_of(engine))
+    return BuildContext(engine, engine.create_stream(), kernels, shape_inference, options, execute_constants)
 
 
 def execute_constants(topology: Topology, context: BuildContext) -> dict[str, ConstantData]:
     """Run a topology without inputs once, as an internal network; its outputs stay on the device."""
-    program = build_program(topology, replace(context, options=BuildOptions(is_internal=True)))
+    program = build_program(topology, replace(context, options=BuildOptions(is_internal=True),
+                                              kernels=LoadedKernels(context.kernels.cache)))
     network = Network(program, context.stream, context.shape_inference)
     for name in program.outputs:
         network.set_output(name, GrowingBuffer(context.engine, f"constant {name}"))

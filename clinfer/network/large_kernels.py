@@ -48,7 +48,7 @@ class LargeKernels:
         present = node.implementations[0]
         built_for = replace(present.problem, is_large=True)
         task = TuningTask(replace(present, problem=built_for), problem, kernels_of(node.primitive),
-                          len(node.scratch_slots), self._weights.repack(index))
+                          self._program.kernels, len(node.scratch_slots), self._weights.repack(index))
         for candidate in ranked(task):
             made = self._made.get((index, candidate))
             if made is None:

@@ -34,7 +34,7 @@ def build_program(topology: Topology, context: BuildContext) -> Program:
     """The program of a topology; ClinferError if it cannot run on the device."""
     initial = None if topology.initial is None else build_program(topology.initial, replace(
         context, options=replace(context.options, force_implementations={}), given={}))
-    refused = Refusals(context.kernels.refused)
+    refused = Refusals(context.kernels.cache.refused)
     while True:
         graph, implementations = _selected(topology, context, refused)
         try:

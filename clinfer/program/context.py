@@ -14,7 +14,7 @@ from clinfer.base.format import IMAGE_2D
 from clinfer.base.layout import Layout
 from clinfer.base.part import Part
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size
-from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.kernel_cache import LoadedKernels
 from clinfer.kernels.selector import NONE_REFUSED
 from clinfer.program.constants import ConstantData
 from clinfer.program.graph import Graph, Node
@@ -39,7 +39,7 @@ class BuildContext:
 
     engine: Engine
     stream: Stream
-    kernels: KernelCache
+    kernels: LoadedKernels
     shape_inference: ShapeInference
     options: BuildOptions
     execute_constants: Callable[[Topology, BuildContext], dict[str, ConstantData]]

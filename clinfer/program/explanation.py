@@ -99,7 +99,7 @@ class Explanation:
 def explain_program(program: Program) -> Explanation:
     """The explanation of a program, its bodies included."""
     outputs = tuple((name, program.tensors[info.tensor].port.primitive) for name, info in program.outputs.items())
-    seconds = [program.kernels.build_seconds([kernel_id]) for kernel_id in _functions(program)]
+    seconds = [program.kernels.cache.build_seconds([kernel_id]) for kernel_id in _functions(program)]
     built = [each for each in seconds if each is not None]
     return Explanation(tuple(_node(program, node) for node in program.nodes), program.removed, outputs,
                        len(seconds), len(built), sum(built))
@@ -114,7 +114,7 @@ def _node(program: Program, node: ProgramNode) -> ExplainedNode:
     costs = dict(node.costs)
     taken = node.built_for or ("",) * len(node.implementations)
     kernels = tuple(ExplainedKernel(i.name, costs.get(i.name, 0.0), _sources(node, index), _measured(i), taken[index],
-                                    program.kernels.build_seconds(stage.code.kernel_id for stage in i.stages))
+                                    program.kernels.cache.build_seconds(stage.code.kernel_id for stage in i.stages))
                     for index, i in enumerate(node.implementations))
     return ExplainedNode(
         node.primitive.id, type(node.primitive).__name__, node.primitive.origin, node.kind, node.segment,

@@ -13,7 +13,7 @@ from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.contract import HOST, OCL
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.implementation_cache import ImplementationCache
-from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.kernel_cache import LoadedKernels
 from clinfer.program.constants import ConstantData
 from clinfer.program.explanation import Explanation, explain_program
 from clinfer.program.history import Removal
@@ -149,7 +149,7 @@ class Program:
     """
 
     engine: Engine
-    kernels: KernelCache
+    kernels: LoadedKernels
     nodes: tuple[ProgramNode, ...]
     tensors: tuple[Tensor, ...]
     segments: tuple[Segment, ...]

@@ -13,7 +13,7 @@ from typing import Literal
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.implementation import Implementation, bind
-from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.kernel_cache import LoadedKernels
 from clinfer.program.passes.add_required_reorders import reorder_between
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
@@ -54,7 +54,7 @@ class WeightsCache:
     It owns at most `capacity` bytes. Weights in use are never evicted; where they leave no room, there are none.
     """
 
-    def __init__(self, engine: Engine, kernels: KernelCache, capacity: int) -> None:
+    def __init__(self, engine: Engine, kernels: LoadedKernels, capacity: int) -> None:
         self.capacity = capacity
         self._engine = engine
         self._kernels = kernels

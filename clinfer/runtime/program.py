@@ -154,7 +154,7 @@ def build_error(device: DeviceInfo, log: str, what: str, options: str) -> Clinfe
 class Program:
     """A built program of one engine. Kernels keep it alive."""
 
-    __slots__ = ("cl_program", "device")
+    __slots__ = ("__weakref__", "cl_program", "device")
 
     def __init__(self, cl_program: cl._cl._Program, device: DeviceInfo) -> None:
         self.cl_program = cl_program

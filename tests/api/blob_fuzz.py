@@ -15,8 +15,8 @@ EXTREMES = (None, True, False, 0, 1, -1, 2, 7, 127, 255, 2**31 - 1, 2**31, -2**3
             "b_fs_yx_fsv16", "image_2d", "input", "kernel", "host", "body", "call", "view", "slot", "constant",
             "output", "<f4", "<i8", "O", "V8", "S9", "\0", "a" * 10_000)
 TAGS = ("tuple", "list", "dict", "frozenset", "array", "number", "bytes", "memoryview", "dtype", "enum", "Engine",
-        "KernelCache", "Capabilities", "ElementType", "Format", "Topology", "Memory", "ConstantData", "Implementation",
-        "nonsense", "", "clinfer.base.layout:Layout", "clinfer.program.program:Program", "os:system")
+        "LoadedKernels", "Capabilities", "ElementType", "Format", "Topology", "Memory", "ConstantData",
+        "Implementation", "nonsense", "", "clinfer.base.layout:Layout", "clinfer.program.program:Program", "os:system")
 
 
 def references(record: Any) -> list[int]:

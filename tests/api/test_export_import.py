@@ -258,7 +258,7 @@ def test_a_change_of_the_code_is_another_version(core: Core, device: DeviceInfo,
 
 @pytest.mark.parametrize("records", [
     b"", b"[]", b"[1]", b'["x"]', b'[["tuple"]]', b'["echo",["os:system",0]]', b'[["Engine"]]', b'[["Program"]]',
-    b'[["tuple"],["KernelCache"],["list"],["tuple",0,1,2]]', b'[["Memory"]]', b'[null,["Implementation",0,0,0]]',
+    b'[["tuple"],["LoadedKernels"],["list"],["tuple",0,1,2]]', b'[["Memory"]]', b'[null,["Implementation",0,0,0]]',
 ], ids=repr)
 def test_sound_digests_around_nonsense(core: Core, device: DeviceInfo, records: bytes) -> None:
     here = {**made_with(core.engine(device.name)), "OpenVINO": ov.get_version()}

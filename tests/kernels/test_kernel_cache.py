@@ -1,7 +1,9 @@
 """The kernel cache: warm starts, damaged files, and errors that name the kernel."""
 from __future__ import annotations
 
+import gc
 import os
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from clinfer.base.shape import ANY
 from clinfer.kernels import kernel_cache
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.jitter import StageCode
-from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.kernels.kernel_cache import KernelCache, LoadedKernels
 from clinfer.ops import kernels_of
 from clinfer.ops.softmax import Softmax
 from clinfer.runtime.engine import Engine
@@ -50,10 +52,8 @@ def test_a_second_process_builds_nothing(engine: Engine, codes: list[StageCode],
     KernelCache(engine).prepare(codes)
     assert _files(tmp_path, "batches")
     request.getfixturevalue("no_builds")
-    warm = KernelCache(engine)
-    warm.prepare(codes)
-    for code in codes:
-        engine.create_kernel(warm.program(code.kernel_id), code.kernel_id)
+    for kernel_id, program in KernelCache(engine).prepare(codes).items():
+        engine.create_kernel(program, kernel_id)
 
 
 @pytest.mark.parametrize("part", ["batches", "index"])
@@ -63,9 +63,8 @@ def test_damaged_files_are_built_anew(engine: Engine, codes: list[StageCode], tm
     KernelCache(engine).prepare(codes)
     for path in _files(tmp_path, part):
         path.write_bytes(damage)
-    repaired = KernelCache(engine)
-    repaired.prepare(codes)
-    engine.create_kernel(repaired.program(codes[0].kernel_id), codes[0].kernel_id)
+    for kernel_id, program in KernelCache(engine).prepare(codes).items():
+        engine.create_kernel(program, kernel_id)
     request.getfixturevalue("no_builds")
     KernelCache(engine).prepare(codes)
 
@@ -76,9 +75,7 @@ def test_a_flipped_bit_is_noticed(engine: Engine, codes: list[StageCode], tmp_pa
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(bytes(content))
-    cache = KernelCache(engine)
-    cache.prepare(codes)
-    assert cache.program(codes[0].kernel_id).kernel_names
+    assert KernelCache(engine).prepare(codes)[codes[0].kernel_id].kernel_names
 
 
 @pytest.mark.parametrize("form", ["absolute", "relative", "beside"])
@@ -124,9 +121,8 @@ def test_a_folder_that_others_may_write_is_not_used(engine: Engine, codes: list[
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(folder))
     with pytest.warns(RuntimeWarning, match="other users may write") as caught:
         for _ in range(2):
-            cache = KernelCache(engine)
-            cache.prepare(codes)
-            engine.create_kernel(cache.program(codes[0].kernel_id), codes[0].kernel_id)
+            programs = KernelCache(engine).prepare(codes)
+            engine.create_kernel(programs[codes[0].kernel_id], codes[0].kernel_id)
     assert len(caught) == 1 and not list(folder.iterdir())
 
 
@@ -176,12 +172,39 @@ def test_other_capabilities_have_another_cache(engine: Engine, codes: list[Stage
         KernelCache(other).prepare(codes)
 
 
+def test_programs_stay_with_those_that_use_them(engine: Engine, codes: list[StageCode],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "MOST_IDLE", 0)
+    cache = KernelCache(engine)
+    one, other = LoadedKernels(cache), LoadedKernels(cache)
+    one.prepare(codes)
+    other.prepare(codes)
+    used = weakref.ref(one.program(codes[0].kernel_id))
+    assert used() is other.program(codes[0].kernel_id), "loaded once"
+    del one
+    assert used() is other.program(codes[0].kernel_id)
+    del other
+    gc.collect()
+    assert used() is None
+
+
+def test_the_last_that_were_used_stay_loaded(engine: Engine, codes: list[StageCode],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "MOST_IDLE", 1)
+    monkeypatch.setattr(kernel_cache, "BATCH_KERNELS", 1)
+    cache = KernelCache(engine)
+    first, second = (weakref.ref(cache.prepare([code])[code.kernel_id]) for code in codes)
+    gc.collect()
+    assert first() is None and second() is not None
+    cache.prepare(codes[:1])
+    gc.collect()
+    assert second() is None
+
+
 def test_a_binary_that_the_driver_refuses_is_built_here(engine: Engine, codes: list[StageCode],
                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise ClinferError("not this one")
     monkeypatch.setattr(engine, "load_binary", refuse)
-    cache = KernelCache(engine)
-    cache.prepare(codes)
-    for code in codes:
-        engine.create_kernel(cache.program(code.kernel_id), code.kernel_id)
+    for kernel_id, program in KernelCache(engine).prepare(codes).items():
+        engine.create_kernel(program, kernel_id)

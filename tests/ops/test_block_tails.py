@@ -47,11 +47,10 @@ def _run(engine: Engine, candidate: Candidate, problem: Problem, arrays: tuple[n
     stream.write(weights, problem.inputs[1].pack(arrays[1]), blocking=True)
     stream.fill(output, 0xFF)
     implementation = generate(candidate, problem)
-    cache = kernel_cache_of(engine)
-    cache.prepare(stage.code for stage in implementation.stages)
+    programs = kernel_cache_of(engine).prepare(stage.code for stage in implementation.stages)
     memories = {"input": (data, weights), "output": (output,)}
     for part, launch in zip(implementation.stages, bind(implementation, problem), strict=True):
-        kernel = engine.create_kernel(cache.program(part.code.kernel_id), part.code.kernel_id)
+        kernel = engine.create_kernel(programs[part.code.kernel_id], part.code.kernel_id)
         for index, buffer in enumerate(part.buffers):
             kernel.set_buffer(index, memories[buffer.kind][buffer.index])
         if launch.block:

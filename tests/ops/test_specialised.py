@@ -9,7 +9,6 @@ import pytest
 
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.implementation_cache import TuningResult
-from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.kernels.specialisation import TuningTask, rivals
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
@@ -27,8 +26,7 @@ SAMPLES = 3
 class Chosen:
     """A specialiser that at once settles tasks with the n-th candidate, or the last."""
 
-    def __init__(self, engine: Engine, number: int) -> None:
-        self._kernels = kernel_cache_of(engine)
+    def __init__(self, number: int) -> None:
         self._number = number
         self.settled = 0
 
@@ -37,7 +35,7 @@ class Chosen:
         winner = found[min(self._number, len(found) - 1)]
         index = winner.problem.primitive.weights_input
         repack = task.repack(winner.problem.inputs[index]) if task.repack and index is not None else None
-        self._kernels.prepare(stage.code for each in (*found, *([repack] if repack else ())) for stage in each.stages)
+        task.kernels.prepare(stage.code for each in (*found, *([repack] if repack else ())) for stage in each.stages)
         result.settle(winner)
         self.settled += 1
         return True
@@ -64,7 +62,7 @@ def test_every_candidate_is_right(engine: Engine, monkeypatch: pytest.MonkeyPatc
     rng = np.random.default_rng(seed)
     worst = max(TOLERANCE.get(kind, 0) for kind in ("f32", *(kind for _, kind in parameter_specs(case))))
     for number in range(1, 6):
-        chosen = Chosen(engine, number)
+        chosen = Chosen(number)
         monkeypatch.setattr(special_plans, "specialiser_of", lambda _, own=chosen: own)
         program.implementations.clear()
         network = Network(program, engine.create_stream(), OpenVinoShapeInference(), specialise_after=1)

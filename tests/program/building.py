@@ -8,7 +8,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.network.compile import execute_constants
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph
@@ -20,8 +20,9 @@ from clinfer.topology import Constant, Input, Topology
 
 def context_of(engine: Engine, options: BuildOptions | None = None) -> BuildContext:
     """What passes are handed."""
-    return BuildContext(engine, engine.create_stream(), kernel_cache_of(engine), OpenVinoShapeInference(),
-                        options or BuildOptions(), execute_constants)
+    kernels = LoadedKernels(kernel_cache_of(engine))
+    return BuildContext(engine, engine.create_stream(), kernels, OpenVinoShapeInference(), options or BuildOptions(),
+                        execute_constants)
 
 
 def graph_after(engine: Engine, topology: Topology, passes: Sequence[Pass],

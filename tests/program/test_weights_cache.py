@@ -9,7 +9,7 @@ import pytest
 from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout
-from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.program.weights_cache import Weights, WeightsCache, same_bytes
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
@@ -33,7 +33,8 @@ class Subject:
 
     def __init__(self, engine: Engine, rng: np.random.Generator, capacity: int) -> None:
         self.engine = engine
-        self.cache = WeightsCache(engine, kernel_cache_of(engine), capacity)
+        self.kernels = LoadedKernels(kernel_cache_of(engine))
+        self.cache = WeightsCache(engine, self.kernels, capacity)
         self.values = [rng.standard_normal((64, 48)).astype(np.float32) for _ in range(4)]
         self.originals = [stored(engine, values, layout("packed")) for values in self.values]
 
@@ -42,7 +43,7 @@ class Subject:
         present, other = layout("packed"), layout(wanted)
         reorder = self.cache.reorder(present, other) if present != other else None
         if reorder is not None:
-            kernel_cache_of(self.engine).prepare(stage.code for stage in reorder.stages)
+            self.kernels.prepare(stage.code for stage in reorder.stages)
         found = self.cache.get(tensor, self.originals[tensor], present, other)
         if found is not None:
             raw = self.engine.create_stream().read(found.memory, other.byte_size)
@@ -81,7 +82,8 @@ def test_layouts_of_the_same_bytes_are_reinterpreted(engine: Engine, rng: np.ran
     planar, reversed_ = layout("bfyx", (64, 48, 1, 1)), layout("byxf", (64, 48, 1, 1))
     assert same_bytes(planar, reversed_) and not same_bytes(planar, layout("byxf", (64, 48, 2, 1)))
     values = rng.standard_normal((64, 48, 1, 1)).astype(np.float32)
-    memory, cache = stored(engine, values, planar), WeightsCache(engine, kernel_cache_of(engine), 0)
+    memory = stored(engine, values, planar)
+    cache = WeightsCache(engine, LoadedKernels(kernel_cache_of(engine)), 0)
     assert cache.reorder(planar, reversed_) is None
     for outcome in ("reinterpreted", "hit"):
         found = cache.get(0, memory, planar, reversed_)

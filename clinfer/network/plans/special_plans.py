@@ -98,7 +98,8 @@ class SpecialPlans:
         key = _hashable((key_of(present, problem), repack is not None), index)
         result, is_new = cache.add(key)
         if is_new and not self._specialiser.give(
-                TuningTask(present, problem, kernels_of(node.primitive), len(node.scratch_slots), repack), result):
+                TuningTask(present, problem, kernels_of(node.primitive), self._program.kernels,
+                           len(node.scratch_slots), repack), result):
             cache.forget(key)
             return None
         return result

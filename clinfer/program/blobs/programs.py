@@ -18,7 +18,7 @@ from clinfer.base.schema import check_fields
 from clinfer.base.version import VERSION, code_digest
 from clinfer.kernels.implementation import Implementation, stage_with_code
 from clinfer.kernels.jitter import StageCode
-from clinfer.kernels.kernel_cache import KernelCache, kernel_cache_of
+from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.kernels.recipe import BUILD_OPTIONS
 from clinfer.ops import kernels_of
 from clinfer.program.blobs.consistency import check_program
@@ -80,7 +80,8 @@ def load_program(content: memoryview, engine: Engine, also_made_with: Mapping[st
     with making_sense():
         check_program(program)
         codes = _codes(program)
-        program.kernels.adopt([(codes[kernel_id], binary) for kernel_id, binary in binaries])
+        kernels = program.kernels
+        kernels.hold(kernels.cache.adopt([(codes[kernel_id], binary) for kernel_id, binary in binaries]))
         _check_kernels(program)
     return program, extra
 
@@ -114,6 +115,8 @@ def _check_kernels(program: Program) -> None:
 
 def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
     """`stream` reads constants (blocking) and writes them (the caller finishes it)."""
+    kernels = LoadedKernels(kernel_cache_of(engine))
+
     def write(layout: Layout | None, raw: memoryview) -> Memory:
         if layout is not None and len(raw) != layout.byte_size:
             raise ValueError(f"{len(raw)} bytes for a constant of {layout.byte_size}")
@@ -124,7 +127,7 @@ def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
 
     return (
         Special(Engine, lambda _: (), lambda: engine),
-        Special(KernelCache, lambda _: (), lambda: kernel_cache_of(engine)),
+        Special(LoadedKernels, lambda _: (), lambda: kernels),
         Special(Capabilities, lambda _: (), lambda: engine.capabilities),
         Special(ElementType, lambda kind: (kind.name,), ElementType.of),
         Special(Format, lambda fmt: (fmt.name,), Format.of),
