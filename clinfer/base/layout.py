@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -81,7 +81,7 @@ class Layout:
 
     def with_shape(self, shape: Shape) -> Layout:
         """The same layout of another shape (of the same rank if there is padding)."""
-        return replace(self, shape=tuple(shape))
+        return self if shape is self.shape else Layout(tuple(shape), self.element_type, self.format, self.padding)
 
     @cached_property
     def static_shape(self) -> StaticShape:

@@ -23,6 +23,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology.primitive import Primitive
+from clinfer.tuning.entry import Subject
 
 Constant = int | float | str | bool
 OCL, HOST = "ocl", "host"
@@ -89,6 +90,11 @@ class Problem:
         hidden = self.primitive.value_inputs
         return (sum(x.byte_size for i, x in enumerate(self.all_inputs) if i not in hidden)
                 + sum(x.byte_size for x in self.outputs))
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What it is, whatever its sizes, for tuning tables."""
+        return tuned.subject_of(self)
 
     @property
     def sizes(self) -> Mapping[str, int]:

@@ -43,7 +43,7 @@ def corrected(estimate: float, candidate: Candidate, problem: Problem) -> float:
     database = _database(problem)
     if database is None or not database.knows(type(problem.primitive).__name__):
         return estimate
-    ratio = database.ratio(subject_of(problem), variant_of(candidate, problem))
+    ratio = database.ratio(problem.subject, variant_of(candidate, problem))
     return estimate if ratio is None else estimate * computed(ratio, *problem.sizes.values())
 
 
@@ -55,7 +55,7 @@ def believed(candidate: Candidate, sample: Problem) -> float:
     if cost < estimate and cost < FASTEST * cached_roofline(sample):
         database = _database(sample)
         assert database is not None
-        database.refuse(subject_of(sample), variant_of(candidate, sample),
+        database.refuse(sample.subject, variant_of(candidate, sample),
                         f"they amount to {show_time(cost)}, and the device takes {show_time(cached_roofline(sample))}")
         return estimate
     return cost
@@ -66,7 +66,7 @@ def measured(candidate: Candidate, problem: Problem) -> Entry | None:
     database = _database(problem)
     if database is None or not database.knows(type(problem.primitive).__name__):
         return None
-    return database.entry(subject_of(problem), problem.sizes, variant_of(candidate, problem))
+    return database.entry(problem.subject, problem.sizes, variant_of(candidate, problem))
 
 
 def wrong_results(candidate: Candidate, problem: Problem, reference: Kernel[Any, Any]) -> str | None:
@@ -84,13 +84,15 @@ def refuse_unknown(table: KernelTable, problem: Problem) -> None:
     database = _database(problem)
     if database is None or not database.knows(type(problem.primitive).__name__):
         return
+    variants = database.variants(problem.subject)
+    if not variants:
+        return
     names = {kernel.name for kernel in table.kernels}
     known = {(candidate.kernel.name, candidate.config_text) for candidate in table.candidates(problem)}
-    subject = subject_of(problem)
-    for variant in sorted(database.variants(subject)):
+    for variant in sorted(variants):
         if variant[:2] not in known:
             what = "configuration" if variant.kernel in names else "kernel"
-            database.refuse(subject, variant, f"there is no such {what}")
+            database.refuse(problem.subject, variant, f"there is no such {what}")
 
 
 def problem_roofline(problem: Problem) -> float:

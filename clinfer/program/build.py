@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.kernels.contract import Problem
-from clinfer.kernels.implementation import Implementation, generate
+from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
@@ -52,7 +52,7 @@ def _selected(topology: Topology, context: BuildContext,
     graph = Graph(topology)
     try:
         run_pipeline(graph, replace(context, refused=refused.by_node))
-        return graph, _generate(graph, context.engine)
+        return graph, _generate(graph, context)
     except ClinferError:
         refused.forget()
         raise
@@ -67,12 +67,12 @@ def check_topology(topology: Topology, context: BuildContext) -> None:
             check_topology(body.topology, context)
 
 
-def _generate(graph: Graph, engine: Engine) -> dict[str, tuple[Implementation, ...]]:
+def _generate(graph: Graph, context: BuildContext) -> dict[str, tuple[Implementation, ...]]:
     made = {}
     for node in graph:
         if node.selection is not None and node.id not in graph.constants:
-            _check_large(node.primitive, node.selection.problem, engine)
-            made[node.id] = tuple(generate(candidate, node.selection.problem)
+            _check_large(node.primitive, node.selection.problem, context.engine)
+            made[node.id] = tuple(context.alike.implementation(candidate, node.selection.problem)
                                   for candidate in node.selection.candidates)
     return made
 

@@ -16,6 +16,7 @@ from clinfer.base.part import Part
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size
 from clinfer.kernels.kernel_cache import LoadedKernels
 from clinfer.kernels.selector import NONE_REFUSED
+from clinfer.program.alike import AlikeNodes
 from clinfer.program.constants import ConstantData
 from clinfer.program.graph import Graph, Node
 from clinfer.program.options import BuildOptions
@@ -35,6 +36,7 @@ class BuildContext:
     `execute_constants` computes all outputs of a topology without inputs on the device, by an
     internal network. `stream` moves constants. `given`: contents of the topology's constants, by id, that are
     there already; they are shared, not copied. `refused`: by node, why candidates for it are out of the question.
+    `alike`: what was found out of nodes so far, for those that are like them.
     """
 
     engine: Engine
@@ -45,6 +47,7 @@ class BuildContext:
     execute_constants: Callable[[Topology, BuildContext], dict[str, ConstantData]]
     given: Mapping[str, ConstantData] = field(default_factory=dict)
     refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    alike: AlikeNodes = field(default_factory=AlikeNodes)
 
     def refused_kernels(self, node: str) -> Mapping[str, str]:
         """The names of candidates that a node cannot have, with the reasons."""

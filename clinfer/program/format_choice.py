@@ -7,7 +7,7 @@ which formats its readers want the result. For chains and trees this is the leas
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clinfer.base.format import Format
@@ -16,11 +16,12 @@ from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import reorder_time
 from clinfer.kernels.selector import STANDS_IN, Judged, Selection, alternatives
 from clinfer.ops import kernels_of
+from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.sample_sizes import Sample
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.topology import Port
+from clinfer.topology import Port, Primitive
 
 SAMPLE_SIZES = ((1, 64), (1, 1), (1, 8), (1, 1000), (1000, 64))
 """For the first axis of inputs and for the others, where they are open: the usual ones, by which formats are chosen,
@@ -67,11 +68,11 @@ def plain(layout: Layout) -> Layout:
 
 def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, LayoutCandidate]:
     """How each node shall work, by id. Those in `launching` launch kernels; the others want plain tensors."""
-    candidates: dict[str, list[LayoutCandidate]] = {}
+    candidates: dict[str, tuple[LayoutCandidate, ...]] = {}
     samples = samples_of(graph, context)
     for node in graph:
-        candidates[node.id] = (list(_candidates(graph, node, context, candidates, samples))
-                               if node.id in launching else [_without_kernels(graph, node)])
+        candidates[node.id] = (_candidates(graph, node, context, candidates, samples)
+                               if node.id in launching else (_without_kernels(graph, node),))
     if any(len(found) > 1 for found in candidates.values()):
         return _Choice(graph, context, candidates, samples[0]).made()
     return {id: only for id, (only,) in candidates.items()}
@@ -91,28 +92,54 @@ def problem_of(graph: Graph, node: Node, context: BuildContext,
 
 
 def _candidates(graph: Graph, node: Node, context: BuildContext, candidates: Mapping[str, Sequence[LayoutCandidate]],
-                samples: Sequence[Sample]) -> Iterator[LayoutCandidate]:
+                samples: Sequence[Sample]) -> tuple[LayoutCandidate, ...]:
     """The layout candidates of a node that launches kernels, given those of what it reads."""
+    problem = problem_of(graph, node, context)
+    numbers = [number for number, sample in enumerate(samples) if sample.is_inferred(node)]
+    likely = [samples[n].problem(node, problem, node.primitive.value_inputs) for n in numbers]
+    givens = tuple(_givens([dict.fromkeys(candidate.outputs[port.index] for candidate in candidates[port.primitive])
+                            for port in node.inputs]))
+    forced, refused = context.options.forced(node.id), context.refused_kernels(node.id)
+    identities = [identity_of(each) for each in (problem, *likely)]
+    key = None if None in identities or refused else (*identities, *numbers, len(samples), givens, forced)
+    found = None if key is None else context.alike.candidates.get(key)
+    if found is not None:
+        return tuple(_of_primitive(candidate, node.primitive) for candidate in found)
+    found = tuple(_judged(graph, node, context, givens, dict(zip(numbers, likely, strict=True)), len(samples)))
+    if key is not None:
+        context.alike.candidates[key] = found
+    return found
+
+
+def _of_primitive(candidate: LayoutCandidate, primitive: Primitive) -> LayoutCandidate:
+    """A layout candidate of a node that is like the primitive's."""
+    selection = candidate.selection
+    assert selection is not None
+    problem = replace(selection.problem, primitive=primitive)
+    return replace(candidate, selection=replace(selection, problem=problem))
+
+
+def _judged(graph: Graph, node: Node, context: BuildContext, givens: Sequence[tuple[Layout, ...]],
+            likely: Mapping[int, Problem], sample_count: int) -> Iterable[LayoutCandidate]:
+    """The layout candidates of a node for each of the layouts in which its inputs may come; `likely`: its problem in
+    the samples, by their numbers."""
     found: dict[tuple[object, ...], LayoutCandidate] = {}
     judged: Judged = {}
-    table, forced = kernels_of(node.primitive), context.options.forced(node.id)
-    numbers = [number for number, sample in enumerate(samples) if sample.is_inferred(node)]
-    likely = [samples[n].problem(node, problem_of(graph, node, context), node.primitive.value_inputs) for n in numbers]
-    for given in _givens([dict.fromkeys(candidate.outputs[port.index] for candidate in candidates[port.primitive])
-                          for port in node.inputs]):
+    table, forced, numbers = kernels_of(node.primitive), context.options.forced(node.id), list(likely)
+    for given in givens:
         problem = problem_of(graph, node, context, given)
-        for selection in alternatives(table, problem, forced, (problem,) if problem.is_static else likely, judged,
-                                      context.refused_kernels(node.id)):
+        sizes = (problem,) if problem.is_static else tuple(likely.values())
+        for selection in alternatives(table, problem, forced, sizes, judged, context.refused_kernels(node.id)):
             if likely and not problem.is_static:
                 selection = replace(selection, samples=tuple(
-                    numbers[n] if 0 <= n < len(numbers) else n if n < 0 else len(samples) for n in selection.samples))
+                    numbers[n] if 0 <= n < len(numbers) else n if n < 0 else sample_count for n in selection.samples))
             inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
             if known is None or known.selection is None or selection.cost < known.selection.cost:
                 hidden = node.primitive.value_inputs
                 wanted = tuple(None if i in hidden else layout for i, layout in enumerate(inputs))
                 found[inputs, outputs] = LayoutCandidate(wanted, outputs, selection)
-    yield from found.values()
+    return found.values()
 
 
 def _givens(offered: Sequence[Mapping[Layout, None]]) -> Iterator[tuple[Layout, ...]]:
