@@ -17,8 +17,13 @@ _MOVES_OF_SIZES = (*_RESHAPES, "Convert", "Gather", "Slice", "StridedSlice")
 _SUMS_OF_SIZES = ("Concat", "Add", "Multiply", "Maximum", "Minimum")
 _SHAPE_AXES = 2
 """The last axes of attention, which are no batch."""
-MISJUDGED = (*_SLICES, "Unique", "Select", "FakeQuantize", "Broadcast", "ScaledDotProductAttention")
-"""The types of operations of which some axes may be misjudged."""
+_MISJUDGED = (*_SLICES, "Unique", "Select", "FakeQuantize", "Broadcast", "ScaledDotProductAttention")
+
+
+def is_suspect(node: ov.Node) -> bool:
+    """Whether an operation is of a kind of which some axes may be misjudged."""
+    kind = node.get_type_name()
+    return kind in _MISJUDGED or (kind == "Reshape" and not is_constant(node.input_value(1).get_node()))
 
 
 def misjudged_axes(node: ov.Node) -> list[int]:
@@ -28,6 +33,7 @@ def misjudged_axes(node: ov.Node) -> list[int]:
     - The distinct slices of a Unique along an axis.
     - What is stretched to each other in a Select, FakeQuantize, ScaledDotProductAttention or bidirectional Broadcast: a
       size that turns out to be 1 is not that of the result. Equal symbols of the inputs are believed.
+    - A Reshape to sizes of other axes, where 0 stands for the size of its own axis.
     """
     kind, declared = node.get_type_name(), node.get_output_partial_shape(0)
     if declared.rank.is_dynamic:
@@ -40,6 +46,8 @@ def misjudged_axes(node: ov.Node) -> list[int]:
         axes = _stretched_axes([node.get_input_partial_shape(i) for i in range(node.get_input_size())], len(declared))
     elif kind == "Broadcast" and node.get_attributes()["mode"] == "bidirectional":
         axes = _stretched_axes([node.get_input_partial_shape(0), _shape_of_values(node.input_value(1))], len(declared))
+    elif kind == "Reshape" and node.get_attributes()["special_zero"]:
+        axes = _axes_that_may_be_kept(node)
     elif kind == "ScaledDotProductAttention":
         axes = _stretched_axes_of_attention(node, len(declared))
     else:
@@ -86,6 +94,16 @@ def _stretched_axes_of_attention(node: ov.Node, rank: int) -> list[int]:
     batch = [axis for axis in _stretched_axes([queries, keys, values, *masks], rank) if axis < rank - _SHAPE_AXES]
     rows = [axis for axis in _stretched_axes([queries, *masks], rank) if axis == rank - _SHAPE_AXES]
     return [*batch, *rows]
+
+
+def _axes_that_may_be_kept(node: ov.Node) -> Iterable[int]:
+    """The axes of a Reshape whose sizes are those of other axes, and may be 0; then that of the rest, too."""
+    wanted, given = _sizes(node.input_value(1)), node.get_input_partial_shape(0)
+    if wanted is None or given.rank.is_dynamic or is_constant(_source(node.input_value(1))):
+        return ()
+    kept = [axis for axis, size in enumerate(wanted[:len(given)])
+            if size.has_symbol() and size.min_length == 0 and not _is_same(size, given[axis])]
+    return [*kept, *(axis for axis, size in enumerate(wanted) if not size.has_symbol())] if kept else ()
 
 
 def _shape_of_values(port: ov.Output) -> ov.PartialShape:

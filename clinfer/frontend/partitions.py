@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from clinfer.frontend.conversions import bodies_of, is_constant
-from clinfer.frontend.misjudged_sizes import MISJUDGED, misjudged_axes, name_sizes
+from clinfer.frontend.misjudged_sizes import is_suspect, misjudged_axes, name_sizes
 from clinfer.frontend.openvino_import import openvino as ov
 
 UNFOLDED = "DisableConstantFolding_0"
@@ -77,7 +77,7 @@ def hide_misjudged_sizes(model: ov.Model) -> None:
     for node in nodes:
         for body in bodies_of(node):
             hide_misjudged_sizes(body)
-    if not any(node.get_type_name() in MISJUDGED for node in nodes):
+    if not any(map(is_suspect, nodes)):
         return
     judged = _judged_with_names(model.clone())
     for node, hidden in zip(nodes, judged, strict=True):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
-from itertools import chain, product
+from itertools import chain, permutations, product
 
 import numpy as np
 import pytest
@@ -24,8 +24,8 @@ from clinfer.frontend.transformations import prepare
 from clinfer.ops import OPERATIONS
 from clinfer.ops.operation import Case
 from clinfer.runtime.device import DeviceInfo
-from tests.frontend.models import Rng
-from tests.frontend.size_models import CONSUMERS, NUMBERS, PRODUCERS, counted, inputs_of, model_of
+from tests.frontend.models import Rng, parameter
+from tests.frontend.size_models import CONSUMERS, NUMBERS, PRODUCERS, counted, inputs_of, ints, model_of, size
 from tests.node_by_node import NodeByNode, NodeError
 from tests.oracle import build_model, ov_type, parameter_specs, random_inputs
 from tests.seeds import FULL
@@ -85,6 +85,20 @@ def test_openvino_alone_is_wrong(producer: str, consumer: str) -> None:
             apply_moc_transformations(transformed, False)
             wrong += wrong_results(model, transformed, [inputs_of(*sizes, rng) for sizes in SIZES])
     assert wrong
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3)), (1, 0, -1), (0, 2, -1), (2, -1)])
+def test_sizes_that_are_kept_where_they_are_nothing(order: tuple[int, ...]) -> None:
+    """A Reshape to sizes of other axes, some of which are 0: that of its own axis is kept then."""
+    x = parameter("x", [-1, -1, -1])
+    wanted = [ints(-1) if axis < 0 else size(x, axis) for axis in order]
+    shaped = op.reshape(x, op.concat(wanted, 0), True).output(0)
+    model = ov.Model([counted(name, port, axis, "i64") for name, port in (("x", x.output(0)), ("shaped", shaped))
+                      for axis in range(port.get_partial_shape().rank.get_length())], [x], "kept")
+    feeds = [[np.zeros(shape, np.float32)] for shape in product((0, 1, 3), repeat=3)]
+    computed = [feed for feed in feeds if can_be_computed(model, feed)]
+    assert any(feed[0].size == 0 for feed in computed)
+    assert wrong_results(model, prepare(model), computed) == []
 
 
 @pytest.mark.parametrize("producer", ["Eye", "Select", "Unique"])
