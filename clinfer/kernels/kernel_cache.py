@@ -7,11 +7,10 @@ On disk, per device, driver and way of building, `batches/<digest of kernel ids>
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from clinfer.base import knobs
@@ -25,11 +24,17 @@ from clinfer.runtime.builder import BuildResult, build_in_processes
 from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.program import BuildJob
 
-BATCH_KERNELS = 12
+BATCH_KERNELS = 4
+"""Of one program. More would spare little of the driver's time, and a batch is what an interrupt loses, what a process
+that is done waits for, and what is loaded for one of its kernels."""
 MOST_IDLE = 64
 """Programs that stay loaded though nobody uses them: about a megabyte each. To load one takes some milliseconds."""
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
+
+
+Progress = Callable[[int, int], None]
+"""Takes how many kernels are built, and how many shall be."""
 
 
 class KernelCache:
@@ -58,9 +63,13 @@ class KernelCache:
         found = [self._seconds.get(kernel_id) for kernel_id in kernel_ids]
         return None if None in found else sum(filter(None, found))
 
-    def prepare(self, codes: Iterable[StageCode]) -> dict[str, Program]:
+    def prepare(self, codes: Iterable[StageCode],
+                progress: Progress = lambda built, wanted: None) -> dict[str, Program]:
         """The programs of kernels by kernel id: from memory, from disk, or built now. KernelBuildError for those that
-        cannot be built; the others are in the cache then."""
+        cannot be built; the others are in the cache then. What is built is kept as soon as it is there.
+
+        Where kernels are built, `progress` is told how many of how many are done: first none, then what a batch adds.
+        """
         with self._lock:
             wanted = {code.kernel_id: code for code in codes}
             held = {each: program for each in wanted if (program := self._programs.get(each))}
@@ -76,7 +85,7 @@ class KernelCache:
                     else:
                         held[code.kernel_id] = program
             if missing:
-                built, failed = self._build(missing)
+                built, failed = self._build(missing, progress)
                 held |= built
                 refused |= failed
             self._use(held.values())
@@ -127,22 +136,31 @@ class KernelCache:
 
     # -- building -------------------------------------------------------------------------------
 
-    def _build(self, codes: Sequence[StageCode]) -> tuple[dict[str, Program], dict[str, str]]:
+    def _build(self, codes: Sequence[StageCode], progress: Progress) -> tuple[dict[str, Program], dict[str, str]]:
         """Build kernels, in batches and those of failed batches one by one; their programs, and why some cannot be
         built."""
         batches = [batch for alike in by_recipe(codes) for batch in _batches(alike)]
         log(1, f"building {len(codes)} kernels in {len(batches)} batches")
-        jobs = [self.job(batch) for batch in batches]
-        results = build_in_processes(self._engine.device, jobs, workers=self._engine.build_workers)
+        progress(0, len(codes))
         held: dict[str, Program] = {}
-        failed = [(batch, result) for batch, result in zip(batches, results, strict=True)
-                  if not self._take(batch, result, held)]
+        failed: list[tuple[Sequence[StageCode], BuildResult]] = []
+
+        def take(number: int, result: BuildResult) -> None:
+            if not self._take(batches[number], result, held):
+                failed.append((batches[number], result))
+            else:
+                progress(len(held), len(codes))
+
+        build_in_processes(self._engine.device, [self.job(batch) for batch in batches],
+                           workers=self._engine.build_workers, done=take)
         left = [(code, result) for batch, result in failed if len(batch) == 1 or not result.is_refused
                 for code in batch]
         apart = [code for batch, result in failed if len(batch) > 1 and result.is_refused for code in batch]
         left += [(code, result) for code, result in zip(apart, self._build_apart(apart), strict=True)
                  if not self._take([code], result, held)]
         refused = {code.kernel_id: self._build_here(code, result, held) for code, result in left}
+        if failed:
+            progress(len(codes), len(codes))
         return held, {kernel_id: reason for kernel_id, reason in refused.items() if reason}
 
     def _build_apart(self, codes: Sequence[StageCode]) -> list[BuildResult]:
@@ -229,13 +247,22 @@ class KernelCache:
 class LoadedKernels:
     """The kernels of one model, of a `cache`: as long as this lives, their programs stay loaded."""
 
-    def __init__(self, cache: KernelCache) -> None:
+    def __init__(self, cache: KernelCache, progress: Progress = lambda built, wanted: None) -> None:
+        """`progress` is told how many kernels were built for it, and how many are known to be wanted."""
         self.cache = cache
         self._programs: dict[str, Program] = {}
+        self._progress = progress
+        self._built = 0
 
     def prepare(self, codes: Iterable[StageCode]) -> None:
         """Have every kernel ready. KernelBuildError for those that cannot be built."""
-        self.hold(self.cache.prepare(codes))
+        before = self._built
+
+        def tell(built: int, wanted: int) -> None:
+            self._built = before + built
+            self._progress(self._built, before + wanted)
+
+        self.hold(self.cache.prepare(codes, tell))
 
     def hold(self, programs: Mapping[str, Program]) -> None:
         """Keep programs that the cache found, by the ids of the kernels that are wanted of them."""
@@ -251,15 +278,15 @@ def _digest(text: str) -> str:
 
 
 def _batches(codes: Sequence[StageCode]) -> list[list[StageCode]]:
-    """Batches of at most BATCH_KERNELS kernels with about the same amount of source each."""
-    count = max(-(-len(codes) // BATCH_KERNELS), min(len(codes) // 4, os.cpu_count() or 1), 1)
+    """Batches of at most BATCH_KERNELS kernels with about the same amount of source each, the largest first."""
+    count = -(-len(codes) // BATCH_KERNELS)
     batches: list[list[StageCode]] = [[] for _ in range(count)]
     weights = [0] * count
     for code in sorted(codes, key=lambda c: (-len(c.source), c.kernel_id)):
         lightest = weights.index(min(weights))
         batches[lightest].append(code)
         weights[lightest] += len(code.source)
-    return batches
+    return sorted(batches, key=lambda batch: -sum(len(code.source) for code in batch))
 
 
 def by_recipe(codes: Iterable[StageCode]) -> list[list[StageCode]]:

@@ -29,7 +29,8 @@ def compile_topology(engine: Engine, topology: Topology, shape_inference: ShapeI
 def problems_to_tune(engine: Engine, topology: Topology,
                      shape_inference: ShapeInference) -> list[tuple[str, Problem]]:
     """(primitive's id, static problem) of what takes most of the time of a topology; builds no kernels of it."""
-    return list(heavy_problems(topology, _context(engine, shape_inference, BuildOptions())))
+    return list(heavy_problems(topology, _context(engine, shape_inference, BuildOptions(
+        skipped_passes=frozenset(["build_kernels"])))))
 
 
 def refusals(engine: Engine, topologies: Iterable[tuple[str, Topology | ClinferError]],

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
-from clinfer.kernels.contract import Problem
 from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.program.constants import ConstantData
@@ -13,6 +12,7 @@ from clinfer.program.context import BuildContext
 from clinfer.program.format_choice import built_for
 from clinfer.program.graph import Graph, Node
 from clinfer.program.implementation_types import refused_types
+from clinfer.program.implementations import implementations_of
 from clinfer.program.memory_dependencies import (
     Buffer,
     Dependencies,
@@ -25,7 +25,6 @@ from clinfer.program.passes import run_pipeline
 from clinfer.program.program import AliasedTensor, NodeKind, OutputInfo, Program, ProgramNode, Segment, Storage, Tensor
 from clinfer.program.refusals import Refusals
 from clinfer.program.schedule import assign_segments, order_nodes, useful_inputs, value_ports
-from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
@@ -52,7 +51,7 @@ def _selected(topology: Topology, context: BuildContext,
     graph = Graph(topology)
     try:
         run_pipeline(graph, replace(context, refused=refused.by_node))
-        return graph, _generate(graph, context)
+        return graph, implementations_of(graph, context)
     except ClinferError:
         refused.forget()
         raise
@@ -65,25 +64,6 @@ def check_topology(topology: Topology, context: BuildContext) -> None:
     for node in graph:
         for body in node.primitive.bodies:
             check_topology(body.topology, context)
-
-
-def _generate(graph: Graph, context: BuildContext) -> dict[str, tuple[Implementation, ...]]:
-    made = {}
-    for node in graph:
-        if node.selection is not None and node.id not in graph.constants:
-            _check_large(node.primitive, node.selection.problem, context.engine)
-            made[node.id] = tuple(context.alike.implementation(candidate, node.selection.problem)
-                                  for candidate in node.selection.candidates)
-    return made
-
-
-def _check_large(primitive: Primitive, problem: Problem, engine: Engine) -> None:
-    """An error for a tensor of a large problem that the device cannot allocate."""
-    for layout in problem.all_inputs + problem.outputs if problem.is_large and problem.is_static else ():
-        try:
-            engine.ledger.check_alone(layout.byte_size, f"tensor {layout}")
-        except ClinferError as error:
-            raise error.at(primitive.where) from None
 
 
 @dataclass

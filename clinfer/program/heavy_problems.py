@@ -21,7 +21,8 @@ def heavy_problems(topology: Topology, context: BuildContext) -> Iterator[tuple[
     samples = samples_of(graph, context)
     for node in graph:
         for body in node.primitive.bodies:
-            yield from heavy_problems(body.topology, replace(context, options=BuildOptions(), given={}))
+            options = BuildOptions(skipped_passes=context.options.skipped_passes)
+            yield from heavy_problems(body.topology, replace(context, options=options, given={}))
         if node.selection is None or not node.primitive.is_heavy:
             continue
         for sample in samples:

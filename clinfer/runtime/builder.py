@@ -6,9 +6,10 @@ hold up the ones that somebody waits for.
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyopencl as cl
@@ -34,17 +35,24 @@ class BuildResult:
         return self.binary is None and self.was_tried
 
 
+Done = Callable[[int, BuildResult], None]
+"""Takes the number of a job and its result."""
+
+
 def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0, timeout: float = 300.0,
-                       isolated: bool = False) -> list[BuildResult]:
+                       isolated: bool = False, done: Done = lambda number, result: None) -> list[BuildResult]:
     """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
     others are built all the same. A single job is built in this process, unless it is to be `isolated` or rewrites
-    what the driver made. An interrupt ends the processes.
+    what the driver made. `done` is called by this thread with each result as soon as it is there. An interrupt, or an
+    error of `done`, ends the processes.
     """
     if len(jobs) == 1 and not isolated and not jobs[0].rewrites:
-        return [_build_here(device, jobs[0])]
-    results: list[BuildResult | None] = [None] * len(jobs)
+        done(0, result := _build_here(device, jobs[0]))
+        return [result]
+    results: dict[int, BuildResult] = {}
+    finished: queue.SimpleQueue[tuple[int, BuildResult]] = queue.SimpleQueue()
     pending = iter(enumerate(jobs))
     lock, is_stopped = threading.Lock(), threading.Event()
     lines = [_Line(device, timeout) for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
@@ -55,13 +63,22 @@ def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers:
 
     def work(line: _Line) -> None:
         while (entry := next_job()) is not None:
-            results[entry[0]] = line.build(entry[1])
+            try:
+                result = line.build(entry[1])
+            except Exception as error:
+                # Whoever waits for the result would wait for ever.
+                result = BuildResult(None, f"the build on {device} failed: {error}", was_tried=False)
+            finished.put((entry[0], result))
         line.close()
 
     threads = [threading.Thread(target=work, args=[line], daemon=True) for line in lines]
     try:
         for thread in threads:
             thread.start()
+        while len(results) < len(jobs):
+            number, result = finished.get()
+            results[number] = result
+            done(number, result)
         for thread in threads:
             thread.join()
     except BaseException:
@@ -69,7 +86,7 @@ def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers:
         for line in lines:
             line.close()
         raise
-    return [result or BuildResult(None, "the build was interrupted") for result in results]
+    return [results[number] for number in range(len(jobs))]
 
 
 class _Line:

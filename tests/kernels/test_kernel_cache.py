@@ -38,7 +38,7 @@ def codes(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
 
 @pytest.fixture
 def no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, workers: int) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a kernel was built")
     monkeypatch.setattr(kernel_cache, "build_in_processes", refuse)
 
@@ -164,7 +164,7 @@ def test_other_capabilities_have_another_cache(engine: Engine, codes: list[Stage
     able = engine.capabilities
     other = Engine(engine.device, replace(able, builtin_prefetch=not able.builtin_prefetch))
 
-    def refuse(*_: object, workers: int) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise ClinferError("asked to build")
     monkeypatch.setattr(kernel_cache, "build_in_processes", refuse)
     KernelCache(engine).prepare(codes)
@@ -208,3 +208,31 @@ def test_a_binary_that_the_driver_refuses_is_built_here(engine: Engine, codes: l
     monkeypatch.setattr(engine, "load_binary", refuse)
     for kernel_id, program in KernelCache(engine).prepare(codes).items():
         engine.create_kernel(program, kernel_id)
+
+
+def test_progress_is_told_while_kernels_are_built(engine: Engine, codes: list[StageCode],
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "BATCH_KERNELS", 1)
+    told: list[tuple[int, int]] = []
+    KernelCache(engine).prepare(codes, lambda *counts: told.append(counts))
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    KernelCache(engine).prepare(codes, lambda *counts: told.append(counts))
+    assert len(told) == 3, "nothing was built"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ClinferError])
+def test_an_interrupted_build_loses_nothing_that_was_built(engine: Engine, codes: list[StageCode],
+                                                           monkeypatch: pytest.MonkeyPatch,
+                                                           error: type[BaseException]) -> None:
+    monkeypatch.setattr(kernel_cache, "BATCH_KERNELS", 1)
+
+    def stop(built: int, _: int) -> None:
+        if built:
+            raise error("enough")
+
+    with pytest.raises(error):
+        KernelCache(engine).prepare(codes, stop)
+    assert len(KernelCache(engine).find(codes)) == 1
+    told: list[tuple[int, int]] = []
+    KernelCache(engine).prepare(codes, lambda *counts: told.append(counts))
+    assert told == [(0, 1), (1, 1)]

@@ -12,6 +12,7 @@ from clinfer.program.graph import Graph
 from clinfer.program.graph_drawing import draw_graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.alias_buffers import alias_buffers
+from clinfer.program.passes.build_kernels import build_kernels
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_conversion import fuse_conversion
@@ -66,6 +67,7 @@ PIPELINE: tuple[Pass, ...] = (
     select_kernels,
     add_required_reorders,
     remove_redundant_reorders,
+    build_kernels,
     propagate_constants,
     remove_needless_nodes,
     alias_buffers,
@@ -90,6 +92,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_eltwise,
     fuse_factor,
     remove_redundant_reorders,
+    build_kernels,
     alias_buffers,
 )
 """Passes without which a program is slower or larger, but computes the same."""
