@@ -26,17 +26,7 @@
 #define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
-float FUNC(highest_of)(float16 v) {
-    const float8 v8 = fmax(v.lo, v.hi);
-    const float4 v4 = fmax(v8.lo, v8.hi);
-    return fmax(fmax(v4.x, v4.y), fmax(v4.z, v4.w));
-}
-
-float FUNC(sum_of)(float16 v) {
-    const float8 v8 = v.lo + v.hi;
-    const float4 v4 = v8.lo + v8.hi;
-    return (v4.x + v4.y) + (v4.z + v4.w);
-}
+#include "softmax.h"
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float* restrict packed,
@@ -93,38 +83,12 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
             vstore16(scores[r][0] * scale, 0, weights[r]);
             vstore16(scores[r][1] * scale, 1, weights[r]);
         }
+        for (int r = 0; r < ROWS; ++r) {
 #if WITH_MASK
-        for (int r = 0; r < ROWS; ++r) {
-            int k = 0;
-#if !MASK_IS_BOOLEAN
-            if (INPUT3_PITCH_3 == 1)
-                for (; k + 16 <= count; k += 16) {
-                    const int index = INPUT3_GET_INDEX(a, b, rows[r], first_key + k);
-                    vstore16(vload16(0, weights[r] + k) + INPUT3_LOAD16(mask, index), 0, weights[r] + k);
-                }
+            FUNC(mask_scores)(weights[r], mask, INPUT3_GET_INDEX(a, b, rows[r], first_key), count PASS_ARGS);
 #endif
-            for (; k < count; ++k) {
-                const int index = INPUT3_GET_INDEX(a, b, rows[r], first_key + k);
-#if MASK_IS_BOOLEAN
-                weights[r][k] = INPUT3_LOAD(mask, index) ? weights[r][k] : -INFINITY;
-#else
-                weights[r][k] += INPUT3_LOAD(mask, index);
-#endif
-            }
-        }
-#endif
-        for (int r = 0; r < ROWS; ++r) {
             const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
-            for (int k = max(seen, 0); k < KEYS; ++k) weights[r][k] = -INFINITY;
-            const float16 low = vload16(0, weights[r]), high = vload16(1, weights[r]);
-            const float top = fmax(highest[r], FUNC(highest_of)(fmax(low, high)));
-            const float base = top == -INFINITY ? 0 : top;
-            const float rescale = exp(highest[r] - base);
-            const float16 low_weights = exp(low - base), high_weights = exp(high - base);
-            highest[r] = top;
-            sums[r] = sums[r] * rescale + FUNC(sum_of)(low_weights + high_weights);
-            vstore16(low_weights, 0, weights[r]);
-            vstore16(high_weights, 1, weights[r]);
+            const float rescale = FUNC(weigh)(weights[r], seen, highest + r, sums + r);
             for (int v = 0; v < VECTORS; ++v) totals[r][v] *= rescale;
         }
         for (int part = 0; part < VECTORS; part += HELD) {

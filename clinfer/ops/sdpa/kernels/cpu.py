@@ -1,9 +1,11 @@
-"""Attention for CPUs: some rows of the result per work-item, from keys that are packed."""
+"""Attention for CPUs: some rows of the result per work-item, from keys that are packed, or for few queries read where
+they lie."""
 from __future__ import annotations
 
 from math import ceil, prod
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     BufferRef,
@@ -28,7 +30,66 @@ _RESULT_REGISTERS = 24
 _MOST_ROWS = 8
 _MOST_HELD = 4
 _SHARE_OF_PEAK = 0.4
+_FEW_ROWS = (1, 4)
+_SHARE_OF_ROWS = 0.2
+"""Of the peak, where each score is summed up by itself."""
 _F32 = ElementType.of("f32")
+
+
+def _refusal(problem: AttentionProblem) -> str | None:
+    """What both kernels refuse."""
+    if not problem.rows_are_contiguous((KEY, VALUE)) or not problem.result_is_contiguous():
+        return "the last axis of a part does not lie last in memory"
+    if not _is_held(problem.width):
+        return "the value's last size is unknown or large"
+    if any(x.element_type.name == "f64" for x in problem.inputs[:3]):
+        return "computes in f32"
+    return problem.layout_refusal()
+
+
+def _is_held(size: Size) -> bool:
+    """Whether registers hold a row of that size."""
+    return isinstance(size, int) and 0 < size <= 16 * _RESULT_REGISTERS
+
+
+class RowsKernel(Kernel[AttentionProblem, int]):
+    """Keys and values are read where they lie, once for each `config` rows of the heads that share them."""
+
+    name = "sdpa_rows"
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def configs(self, problem: AttentionProblem) -> tuple[int, ...]:
+        return _FEW_ROWS
+
+    def formats(self, problem: AttentionProblem) -> Formats:
+        return problem.formats_wanted()
+
+    def supports(self, problem: AttentionProblem, config: int) -> str | None:
+        return _refusal(problem) or (None if _is_held(problem.depth) else "the key's last size is unknown or large")
+
+    def cost(self, problem: AttentionProblem, config: int) -> float:
+        rows = problem.primitive.groups * problem.queries
+        tiles = ceil(rows / config)
+        batch, _, keys, depth, width = problem.sizes.values()
+        flops = 2 * batch // problem.primitive.groups * tiles * config * keys * (depth + width)
+        again = (problem.inputs[KEY].byte_size + problem.inputs[VALUE].byte_size) * (tiles - 1)
+        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=_SHARE_OF_ROWS,
+                       nbytes=problem.moved_bytes + again)
+
+    def lower(self, problem: AttentionProblem, config: int) -> Lowered:
+        groups = problem.primitive.groups
+        (depth, depth_tail), (width, width_tail) = map(_vectors, static((problem.depth, problem.width)))
+        constants = {**problem.constants, "ROWS": config, "KEYS": _KEYS, "DEPTH": depth, "DEPTH_TAIL": depth_tail,
+                     "WIDTH": width, "WIDTH_TAIL": width_tail}
+        work = Work((ceil(groups * problem.queries / config), prod(static(problem.batch)) // groups), (1, 1))
+        return Lowered((Stage("sdpa_rows.cl", problem.in_place_operands(), work, constants),))
+
+
+def _vectors(size: int) -> tuple[int, int]:
+    """Vectors of 16 that hold a row, and how many elements are in the last."""
+    return ceil(size / 16), (size - 1) % 16 + 1
 
 
 class TilesKernel(Kernel[AttentionProblem, None]):
@@ -43,13 +104,7 @@ class TilesKernel(Kernel[AttentionProblem, None]):
         return problem.formats_wanted()
 
     def supports(self, problem: AttentionProblem, config: None) -> str | None:
-        if not problem.rows_are_contiguous((KEY, VALUE)) or not problem.result_is_contiguous():
-            return "the last axis of a part does not lie last in memory"
-        if not isinstance(problem.width, int) or not 0 < problem.width <= 16 * _RESULT_REGISTERS:
-            return "the value's last size is unknown or large"
-        if any(x.element_type.name == "f64" for x in problem.inputs[:3]):
-            return "computes in f32"
-        return problem.layout_refusal()
+        return _refusal(problem)
 
     def cost(self, problem: AttentionProblem, config: None) -> float:
         return time_of(problem.capabilities.ceilings, flops=problem.flops, efficiency=_SHARE_OF_PEAK,

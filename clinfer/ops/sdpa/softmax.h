@@ -1,0 +1,51 @@
+// The softmax of attention on CPUs, taken block by block along the keys: per row the highest score so far, and the sum
+// of exp(score - highest). A block's scores are an array of KEYS = 32 floats.
+// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
+
+float FUNC(highest_of)(float16 v) {
+    const float8 v8 = fmax(v.lo, v.hi);
+    const float4 v4 = fmax(v8.lo, v8.hi);
+    return fmax(fmax(v4.x, v4.y), fmax(v4.z, v4.w));
+}
+
+float FUNC(sum_of)(float16 v) {
+    const float8 v8 = v.lo + v.hi;
+    const float4 v4 = v8.lo + v8.hi;
+    return (v4.x + v4.y) + (v4.z + v4.w);
+}
+
+#if WITH_MASK
+// Applies the mask's elements from `index` on to the first `count` scores of a row.
+void FUNC(mask_scores)(float* scores, const global INPUT3_TYPE* mask, const index_t index, const int count ARGS) {
+    int k = 0;
+#if !MASK_IS_BOOLEAN
+    if (INPUT3_PITCH_3 == 1)
+        for (; k + 16 <= count; k += 16)
+            vstore16(vload16(0, scores + k) + INPUT3_LOAD16(mask, index + k), 0, scores + k);
+#endif
+    for (; k < count; ++k) {
+        const index_t from = index + k * INPUT3_PITCH_3;
+#if MASK_IS_BOOLEAN
+        scores[k] = INPUT3_LOAD(mask, from) ? scores[k] : -INFINITY;
+#else
+        scores[k] += INPUT3_LOAD(mask, from);
+#endif
+    }
+}
+#endif
+
+// Turns the first `seen` scores of a row into weights, the others into 0; returns the factor for what was summed with
+// the weights of the blocks before.
+float FUNC(weigh)(float* scores, const int seen, float* highest, float* sum) {
+    for (int k = max(seen, 0); k < KEYS; ++k) scores[k] = -INFINITY;
+    const float16 low = vload16(0, scores), high = vload16(1, scores);
+    const float top = fmax(*highest, FUNC(highest_of)(fmax(low, high)));
+    const float base = top == -INFINITY ? 0 : top;
+    const float rescale = exp(*highest - base);
+    const float16 low_weights = exp(low - base), high_weights = exp(high - base);
+    *highest = top;
+    *sum = *sum * rescale + FUNC(sum_of)(low_weights + high_weights);
+    vstore16(low_weights, 0, scores);
+    vstore16(high_weights, 1, scores);
+    return rescale;
+}
