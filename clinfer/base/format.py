@@ -119,6 +119,7 @@ FORMATS = {f.name: f for f in (
     Format("gs_oizyx_gsv16", "goizyx", "goizyx", (("g", 16),)),
     Format("os_i_osv32", "oi", "oi", (("o", 32),)),
     Format("ks_n_nsv32", "kn", "nk", (("n", 32),)),
+    Format("d_us_kg_usv16", "dkgu", "dukg", (("u", 16),)),
 )}
 
 IMAGE_2D = Format("image_2d", "bfyx", "bfyx", is_image=True)

@@ -1,4 +1,4 @@
-"""Lengths of sequences that come at run time, with a number of steps that is dynamic."""
+"""Lengths of sequences that come at run time, with a number of steps that is dynamic; shares that are done twice."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -11,11 +11,13 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.operation import Case
+from clinfer.ops.recurrent import kernels
 from clinfer.ops.recurrent.cases import CASES
 from clinfer.runtime.engine import Engine
 from tests.ops.case_runner import execute
 from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
 
+LARGE = [case for case in CASES if case.op.endswith("Sequence") and case.attributes["hidden_size"] >= 100]
 ROWS = [case for case in CASES if case.op.endswith("Sequence")]
 
 
@@ -39,3 +41,18 @@ def test_lengths_at_run_time(engine: Engine, rng: np.random.Generator, case: Cas
         actual = execute(network, [*given, lengths])
         for got, wanted in zip(actual, CpuPlugin(build_model(fixed, False))(given), strict=True):
             assert_close(got, wanted, TOLERANCE["f32"], f"{case.name} {shapes} lengths {lengths}")
+
+
+@pytest.mark.parametrize("case", LARGE, ids=[case.name for case in LARGE])
+def test_shares_of_groups_that_do_not_run_are_done_again(engine: Engine, rng: np.random.Generator, case: Case,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without patience, a group does all shares that others have claimed and not finished."""
+    monkeypatch.setattr(kernels, "_PATIENCE", 1 << 60)
+    monkeypatch.setattr(kernels, "_LEAST_SHARE", 1 << 10)
+    shapes = tuple(shape for shape, _ in parameter_specs(case))
+    program = compile_topology(engine, to_topology(build_model(case, False)).topology, OpenVinoShapeInference())
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    for _ in range(20):
+        given = random_inputs(case, shapes, rng)
+        for got, wanted in zip(execute(network, given), CpuPlugin(build_model(case, False))(given), strict=True):
+            assert_close(got, wanted, TOLERANCE["f32"], case.name)

@@ -1,6 +1,7 @@
 """From OpenVINO's recurrent operations to a matrix product over all steps and the steps themselves."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.ops.matmul.op import MatMul
 from clinfer.ops.recurrent.op import Recurrence
-from clinfer.ops.reshape.op import Unsqueeze
+from clinfer.ops.reshape.op import Reshape
 from clinfer.ops.transpose.op import Transpose
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
@@ -18,29 +19,33 @@ KNOWN = ("sigmoid", "tanh", "relu")
 
 
 def convert_sequence(node: SourceNode) -> tuple[Primitive, ...]:
-    """X [B, T, I] gets an axis for the directions, whose weights W [D, G*H, I] then broadcast."""
-    cell = _cell(node)
-    x, hidden, *states, lengths, w, r, b = _take(node, 7 if cell == "lstm" else 6)
-    axis = _integers(f"{node.id}/axis", [1], node.name)
-    rows = Unsqueeze(f"{node.id}/rows", (x, Port(axis.id)), origin=node.name)
-    return axis, rows, *_recurrence(node, Port(rows.id), w, r, (b, hidden, *states, lengths), rank=3)
+    """X [B, T, I], W [D, G*H, I], R [D, G*H, H]."""
+    lstm = _cell(node) == "lstm"
+    x, hidden, *states, lengths, w, r, b = _take(node, 7 if lstm else 6)
+    return _recurrence(node, x, w, r, (b, hidden, *states, lengths), is_step=False)
 
 
 def convert_cell(node: SourceNode) -> tuple[Primitive, ...]:
-    """One step: X [B, I], W [G*H, I]."""
+    """One step: X [B, I], W [G*H, I], R [G*H, H]."""
     x, hidden, *states, w, r, b = _take(node, 6 if _cell(node) == "lstm" else 5)
-    return _recurrence(node, x, w, r, (b, hidden, *states), rank=2)
+    return _recurrence(node, x, w, r, (b, hidden, *states), is_step=True)
 
 
 def _recurrence(node: SourceNode, x: Port, w: Port, r: Port, rest: tuple[Port, ...],
-                rank: int) -> tuple[Primitive, ...]:
-    """The projection, the recurrent weights with the gates last, and the steps."""
-    projected = MatMul(f"{node.id}/projected", (x, w), origin=node.name, transpose_b=True)
-    order = _integers(f"{node.id}/order", [*range(rank - 2), rank - 1, rank - 2], node.name)
-    weights = Transpose(f"{node.id}/weights", (r, Port(order.id)), origin=node.name)
-    steps = Recurrence(node.id, (Port(projected.id), Port(weights.id), *rest), origin=node.name,
-                       is_step=rank == 2, **_attributes(node))
-    return projected, order, weights, steps
+                is_step: bool) -> tuple[Primitive, ...]:
+    """The projection of all steps and directions as one product, the recurrent weights with the gates last, and the
+    steps."""
+    steps = Recurrence(node.id, (), origin=node.name, is_step=is_step, **_attributes(node))
+    gates, hidden, directions = steps.gates, steps.hidden_size, steps.directions
+    rows = _integers(f"{node.id}/rows", [directions * gates * hidden, -1], node.name)
+    joined = Reshape(f"{node.id}/joined", (w, Port(rows.id)), origin=node.name)
+    projected = MatMul(f"{node.id}/projected", (x, Port(joined.id)), origin=node.name, transpose_b=True)
+    sizes = _integers(f"{node.id}/sizes", [directions, gates, hidden, hidden], node.name)
+    parted = Reshape(f"{node.id}/parted", (r, Port(sizes.id)), origin=node.name)
+    order = _integers(f"{node.id}/order", [0, 3, 1, 2], node.name)
+    weights = Transpose(f"{node.id}/weights", (Port(parted.id), Port(order.id)), origin=node.name)
+    return rows, joined, projected, sizes, parted, order, weights, replace(
+        steps, inputs=(Port(projected.id), Port(weights.id), *rest))
 
 
 def _attributes(node: SourceNode) -> dict[str, Any]:

@@ -1,85 +1,49 @@
-"""The kernel of recurrent networks."""
+"""The kernels of recurrent networks."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
+from dataclasses import replace
+from math import ceil
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.format import Format
+from clinfer.base.shape import ANY
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
-    Constant,
+    Formats,
     Kernel,
     KernelTable,
     Lowered,
-    Operand,
-    Problem,
     Stage,
     Work,
-    input_operand,
-    output_operand,
+    planar_formats,
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
-from clinfer.ops.recurrent.conversion import KNOWN
-from clinfer.ops.recurrent.op import GATES, Recurrence
+from clinfer.ops.recurrent.problem import WEIGHTS, RecurrenceProblem, bytes_of
+from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed, pure
 
-_F32 = ElementType.of("f32")
+_F32, _I32 = ElementType.of("f32"), ElementType.of("i32")
 _STATES = 4
+_LANES = {"lstm": 2, "gru": 3, "rnn": 1}
 _STEP_ON_GPU = 10.0
 """Nanoseconds of a product within a step, which waits for what it loads."""
-
-
-@dataclass(frozen=True)
-class RecurrenceProblem(Problem):
-    """Sequences [batch, directions] of steps, or a single step."""
-
-    primitive: Recurrence
-
-    @property
-    def sequences(self) -> tuple[int, int]:
-        """The batch and the directions, which may be open."""
-        batch, second, *_ = static(self.inputs[0].shape)
-        return batch, 1 if self.primitive.is_step else second
-
-    @property
-    def steps(self) -> int:
-        """Steps of a sequence; may be open."""
-        return 1 if self.primitive.is_step else static(self.inputs[0].shape)[2]
-
-    @property
-    def lanes(self) -> int:
-        """Work-items of a sequence: enough for the hidden units, a power of two."""
-        most = min(16 if self.runs_on_cpu else 256, self.capabilities.max_work_group_size)
-        return 1 << (min(most, self.primitive.hidden_size).bit_length() - 1)
-
-    @property
-    def constants(self) -> dict[str, Constant]:
-        """The cell."""
-        cell = self.primitive
-        return {"CELL": list(GATES).index(cell.cell), "IS_STEP": cell.is_step, "HIDDEN": cell.hidden_size,
-                "LINEAR_BEFORE_RESET": cell.linear_before_reset, "REVERSED": cell.direction.lower() == "reverse",
-                "CLIP": float(cell.clip), "LANES": self.lanes,
-                **{f"ACTIVATION_{n}": KNOWN.index(name) for n, name in enumerate(cell.activations)}}
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """INPUT0 to INPUT3 as the primitive has them, INPUT4 the cell state, INPUT5 the lengths; OUTPUT0 all states,
-        OUTPUT1 the last one, OUTPUT2 the last cell state. Axes that are missing are put in, up to four."""
-        is_lstm, step = self.primitive.cell == "lstm", self.primitive.is_step
-        projected, weights, bias, state = (((1, 2), (0, 1), (0, 1, 2), (1, 2)) if step else
-                                           ((), (0,), (0, 1), (2,)))
-        missing = (projected, weights, bias, *(state,) * (1 + is_lstm))
-        operands = [input_operand(self, i, TensorView.of(self.inputs[i]).insert_axes(axes))
-                    for i, axes in enumerate(missing)]
-        if not step:
-            lengths = len(missing)
-            view = TensorView.of(self.inputs[lengths]).insert_axes((1, 2, 3))
-            operands.append(Operand("INPUT5", input_operand(self, lengths).buffer, view))
-        for i, layout in enumerate(self.outputs):
-            view = TensorView.of(layout).insert_axes(state if layout.rank < 4 else ())
-            operands.append(Operand(f"OUTPUT{i + step}", output_operand(self, i).buffer, view))
-        return tuple(operands)
+_UNITS = 16
+"""Hidden units of a block of the weights."""
+_LEAST_ROWS = 8
+"""Sequences that are worth walking through side by side."""
+_LEAST_SHARE = 1 << 15
+"""Products of a step that are worth waiting for others at its end."""
+_MOST_SHARES = 8
+_PATIENCE = 64
+"""Products in the time of which a group looks once whether others are done."""
+_LINE = 16
+"""Whole numbers of a cache line."""
+_SHARE_OF_PEAK = 0.3
+_MEETING = 300.0
+"""Nanoseconds in which work-groups learn that all have done their share of a step."""
 
 
 class Reference(Kernel[RecurrenceProblem, None]):
@@ -88,18 +52,114 @@ class Reference(Kernel[RecurrenceProblem, None]):
     name = "recurrent_ref"
 
     def cost(self, problem: RecurrenceProblem, config: None) -> float:
-        cell = problem.primitive
-        products = problem.steps * GATES[cell.cell] * cell.hidden_size**2
-        waiting = 0.0 if problem.runs_on_cpu else _STEP_ON_GPU * products / problem.lanes
-        return waiting + time_of(problem.capabilities.ceilings, flops=2 * products * prod(problem.sequences),
-                                 efficiency=self.efficiency, nbytes=problem.moved_bytes)
+        waiting = 0.0
+        if not problem.runs_on_cpu:
+            waiting = _STEP_ON_GPU * problem.steps * problem.step_products / _lanes(problem)
+        return waiting + time_of(problem.capabilities.ceilings, flops=problem.flops, efficiency=self.efficiency,
+                                 nbytes=problem.moved_bytes)
 
     def lower(self, problem: RecurrenceProblem, config: None) -> Lowered:
-        batch, directions = problem.sequences
-        states = TensorView.dense(_F32, (batch, directions, _STATES, problem.primitive.hidden_size))
-        work = Work((batch * directions * problem.lanes,), (problem.lanes,))
+        cell, lanes = problem.primitive, _lanes(problem)
+        states = TensorView.dense(_F32, (problem.batch, cell.directions, _STATES, cell.hidden_size))
+        work = Work((problem.batch * cell.directions * lanes,), (lanes,))
         return Lowered((Stage("recurrent_ref.cl", (*problem.operands, scratch_operand(0, states)), work,
-                              problem.constants),), (_F32.byte_size(prod(static(states.sizes))),))
+                              {**problem.constants, "LANES": lanes}),), (bytes_of(states),))
 
 
-KERNELS = KernelTable((Reference(),), RecurrenceProblem)
+def _lanes(problem: RecurrenceProblem) -> int:
+    """Work-items of a sequence: enough for the hidden units, a power of two."""
+    most = min(16 if problem.runs_on_cpu else 256, problem.capabilities.max_work_group_size)
+    return 1 << (min(most, problem.primitive.hidden_size).bit_length() - 1)
+
+
+class StepsKernel(Kernel[RecurrenceProblem, None]):
+    """All steps in one launch, whose work-groups share the units of each step among them, and which states are kept
+    in whole vectors; a launch before it makes these states. A single step that need not wait within is one launch."""
+
+    name = "recurrent_steps"
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def formats(self, problem: RecurrenceProblem) -> Formats:
+        planar = planar_formats(problem)
+        inputs = list(planar.inputs)
+        inputs[WEIGHTS] = Format.of("d_us_kg_usv16")
+        return replace(planar, inputs=tuple(inputs))
+
+    def supports(self, problem: RecurrenceProblem, config: None) -> str | None:
+        if any(x.element_type.name == "f64" for x in problem.inputs):
+            return "computes in f32"
+        return None
+
+    def cost(self, problem: RecurrenceProblem, config: None) -> float:
+        return _MEETING * problem.steps + time_of(
+            problem.capabilities.ceilings, flops=problem.flops, efficiency=_SHARE_OF_PEAK,
+            nbytes=problem.moved_bytes, launches=1 if _is_direct(problem) else 2)
+
+    def lower(self, problem: RecurrenceProblem, config: None) -> Lowered:
+        cell = problem.primitive
+        blocks = ceil(cell.hidden_size / _UNITS)
+        rows, tiles, shares = _parts(problem, blocks)
+        constants = {**problem.constants, "DIRECTIONS": cell.directions, "DIRECT": _is_direct(problem)}
+        arguments = {"rows": rows, "shares": shares, "slots": tiles * shares,
+                     "patience": rows * problem.step_products // (shares * _PATIENCE)}
+        if _is_direct(problem):
+            work = Work((tiles * shares,), (1,))
+            return Lowered((Stage("recurrent_steps.cl", problem.operands, work, constants, arguments),))
+        states = TensorView.dense(_F32, (problem.batch * cell.directions, problem.steps + 1,
+                                         _LANES[cell.cell], blocks * _UNITS))
+        turns = TensorView.dense(_I32, (tiles, shares, 2, _LINE))
+        scratch = scratch_operand(0, states), scratch_operand(1, turns)
+        start = Stage("recurrent_start.cl", (*problem.operands_named(_STARTING), *scratch),
+                      Work((problem.batch * cell.directions,), (1,)), constants, {"rows": rows})
+        work = Work((_groups(problem, tiles, shares),), (1,))
+        steps = Stage("recurrent_steps.cl", (*problem.operands, *scratch), work, constants, arguments)
+        return Lowered((start, steps), (bytes_of(states), bytes_of(turns)))
+
+
+_STARTING = ("INPUT3", "INPUT4", "INPUT5", "OUTPUT0", "OUTPUT1", "OUTPUT2")
+
+
+def _parts(problem: RecurrenceProblem, blocks: int) -> tuple[int, int, int]:
+    """The sequences of a tile, all tiles, and the shares of each; open where the problem is."""
+    if not problem.is_static:
+        return static((ANY, ANY, ANY))  # type: ignore[return-value]
+    directions, units = problem.primitive.directions, problem.capabilities.compute_units
+    rows = computed(rows_of_tile, problem.batch, directions, units)
+    return (rows, ceil(problem.batch / rows) * directions,
+            computed(shares_of_tile, rows * problem.step_products, blocks, units))
+
+
+def _groups(problem: RecurrenceProblem, tiles: int, shares: int) -> int:
+    return computed(groups, tiles, shares, problem.capabilities.compute_units) if problem.is_static else tiles
+
+
+def _is_direct(problem: RecurrenceProblem) -> bool:
+    """Whether it is one step, whose units wait for no others: those of a GRU that resets its state first do."""
+    cell = problem.primitive
+    return cell.is_step and (cell.cell != "gru" or cell.linear_before_reset)
+
+
+@pure
+def rows_of_tile(batch: int, directions: int, units: int) -> int:
+    """Sequences that go side by side, so that they share the weights in a core's cache: all, unless there are enough
+    to keep several cores busy."""
+    tiles = min(max(batch // _LEAST_ROWS, 1), ceil(units / directions))
+    return max(ceil(batch / tiles), 1)
+
+
+@pure
+def shares_of_tile(products: int, blocks: int, units: int) -> int:
+    """Into how many shares the `blocks` of a step are parted that takes so many products in all."""
+    return max(min(units, products // _LEAST_SHARE, blocks, _MOST_SHARES), 1)
+
+
+@pure
+def groups(tiles: int, shares: int, units: int) -> int:
+    """Work-groups for all shares: some more than there are threads, because drivers may give one thread several groups
+    in a row, and leave another one without."""
+    return max(tiles * shares, 2 * units) if shares > 1 else tiles
+
+
+KERNELS = KernelTable((StepsKernel(), Reference()), RecurrenceProblem)

@@ -18,12 +18,12 @@ class Recurrence(Primitive):
     """An LSTM, a GRU or a plain RNN (`cell`), from projected inputs to hidden states.
 
     With H = `hidden_size` and G gates in OpenVINO's order (f, i, c, o; z, r, h), the inputs are:
-    projected input X W^T [B, D, T, G*H], recurrent weights R^T [D, H, G*H], bias [D, G*H] (a GRU with
+    projected input X W^T [B, T, D*G*H], recurrent weights R^T [D, H, G, H], bias [D, G*H] (a GRU with
     `linear_before_reset`: [D, 4*H]), hidden state [B, D, H], for an LSTM the cell state [B, D, H], and
     the lengths of the sequences [B]. D is 2 where `direction` is bidirectional. Outputs: all hidden
     states [B, D, T, H] (0 behind the end of a sequence), the last one [B, D, H], for an LSTM the last cell state.
 
-    A single step (`is_step`) has neither D nor T, nor lengths, nor the first output.
+    A single step (`is_step`) has neither T nor lengths nor the first output, and D only in the weights, where it is 1.
 
     Formulas: OpenVINO's LSTMSequence-5, GRUSequence-5, RNNSequence-5 and the cells of the same names.
     `clip` (0: none) bounds what goes into the activations of the gates.
@@ -38,6 +38,16 @@ class Recurrence(Primitive):
     activations: tuple[str, ...] = ()
 
     @property
+    def gates(self) -> int:
+        """How many vectors a step computes of a state."""
+        return GATES[self.cell]
+
+    @property
+    def directions(self) -> int:
+        """How many times a sequence is walked through."""
+        return 2 if self.direction.lower() == "bidirectional" else 1
+
+    @property
     def output_count(self) -> int:
         return (1 if self.is_step else 2) + (self.cell == "lstm")
 
@@ -49,9 +59,11 @@ class Recurrence(Primitive):
         states = 2 if self.cell == "lstm" else 1
         if projected is None or state is None:
             return (None,) * self.output_count
-        if not admits(projected[-1:], (GATES[self.cell] * self.hidden_size,)) \
+        if not admits(projected[-1:], (self.directions * self.gates * self.hidden_size,)) \
                 or not admits(state[-1:], (self.hidden_size,)):
             raise ClinferError("the sizes of a recurrent network do not fit each other", where=self.where, values={
                 "hidden size": self.hidden_size, "projected input": projected, "hidden state": state})
-        last = (*projected[:1 if self.is_step else 2], self.hidden_size)
-        return ((last,) if self.is_step else ((*projected[:3], self.hidden_size), last)) + (last,) * (states - 1)
+        if self.is_step:
+            return ((projected[0], self.hidden_size),) * states
+        last = (projected[0], self.directions, self.hidden_size)
+        return ((*last[:2], projected[1], self.hidden_size), *(last,) * states)

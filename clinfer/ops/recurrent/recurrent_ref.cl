@@ -1,5 +1,5 @@
 // The steps of a recurrent network: CELL 0 LSTM, 1 GRU, 2 plain RNN; any float type and planar layout. INPUT0
-// projected input [B, D, T, gates * HIDDEN], INPUT1 recurrent weights [1, D, HIDDEN, gates * HIDDEN], INPUT2 bias
+// projected input [B, D, T, gates * HIDDEN], INPUT1 recurrent weights [D, HIDDEN, gates, HIDDEN], INPUT2 bias
 // [1, 1, D, ...], INPUT3 hidden and INPUT4 cell state [B, D, 1, HIDDEN], INPUT5 lengths [B, 1, 1, 1]; OUTPUT0 all
 // hidden states [B, D, T, HIDDEN], OUTPUT1 and OUTPUT2 the last states, like the first. IS_STEP: one step, without
 // lengths and OUTPUT0.
@@ -30,7 +30,8 @@ float FUNC(activated)(float x, int activation) {
 // Column j of the recurrent weights times a state.
 float FUNC(recurrent_sum)(const global INPUT1_TYPE* weights, const global float* state, int d, int j ARGS) {
     float sum = 0;
-    for (int k = 0; k < HIDDEN; ++k) sum += state[k] * INPUT1_LOAD(weights, INPUT1_GET_INDEX(0, d, k, j));
+    for (int k = 0; k < HIDDEN; ++k)
+        sum += state[k] * INPUT1_LOAD(weights, INPUT1_GET_INDEX(d, k, j / HIDDEN, j % HIDDEN));
     return sum;
 }
 

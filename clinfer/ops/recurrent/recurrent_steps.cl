@@ -1,0 +1,292 @@
+// The steps of a recurrent network for CPUs: CELL 0 LSTM, 1 GRU, 2 plain RNN; any float type, planar. INPUT0 projected
+// input [B, D, T, gates * HIDDEN], INPUT1 recurrent weights [D, HIDDEN, gates, HIDDEN] in blocks of 16 units
+// (d_us_kg_usv16), INPUT2 bias [1, 1, D, ...], INPUT3 hidden and INPUT4 cell state [B, D, 1, HIDDEN], INPUT5 lengths
+// [B, 1, 1, 1]; OUTPUT0 all hidden states [B, D, T, HIDDEN], OUTPUT1 and OUTPUT2 the last states, like the first.
+// IS_STEP: one step, without lengths and OUTPUT0. ACTIVATION_n: 0 sigmoid, 1 tanh, 2 relu.
+//
+// A tile is ROWS sequences in one direction, whose steps are parted into SHARES of the blocks of units. A work-item (a
+// group of its own) computes blocks, up to four sequences of a block at a time with their sums in registers.
+// A turn is a step, or half of one of a GRU that resets its state before the product; it needs all of the turn before.
+// So the groups of a tile claim shares, each preferring its own, and go on when all are done. A share that another
+// group has claimed and does not finish for long, because its thread does not run, is done once more: what a turn
+// writes no other turn writes, and whoever writes it writes the same. So no group depends on another one.
+// DIRECT: a single turn; a group is a share, and states are read where they are given.
+#include "clinfer.cl"
+
+#ifndef CELL
+#define CELL 1
+#define IS_STEP 1
+#define HIDDEN 24
+#define DIRECTIONS 1
+#define LINEAR_BEFORE_RESET 0
+#define REVERSED 0
+#define CLIP 0.0f
+#define DIRECT 0
+#define ACTIVATION_0 0
+#define ACTIVATION_1 1
+#define ACTIVATION_2 1
+#define ARG_ROWS 4
+#define ARG_SHARES 1
+#define ARG_SLOTS 8
+#define ARG_PATIENCE 1000
+#define SCRATCH1_TYPE int
+#define SCRATCH1_SIZE_1 1
+#define SCRATCH1_GET_INDEX(c0, c1, c2, c3) (((c0) + (c1)) * 32 + (c2) * 16 + (c3))
+#endif
+
+#include "recurrent.h"
+
+#define GATES (CELL == 0 ? 4 : CELL == 1 ? 3 : 1)
+#define TURNS (CELL == 1 && !LINEAR_BEFORE_RESET ? 2 : 1)
+#define MOST_ROWS 4
+
+#if DIRECT
+#define SOURCE_TYPE INPUT3_TYPE
+#define SOURCE_LOAD INPUT3_LOAD
+#define SOURCE_PITCH_ROW INPUT3_PITCH_0
+#define SOURCE_PITCH INPUT3_PITCH_X
+#else
+#define SOURCE_TYPE SCRATCH0_TYPE
+#define SOURCE_LOAD SCRATCH0_LOAD
+#define SOURCE_PITCH_ROW (DIRECTIONS * SCRATCH0_PITCH_0)
+#define SOURCE_PITCH 1
+#endif
+
+INLINED float16 FUNC(activated)(const float16 x, const int activation) {
+    if (activation == 0) return 1.0f / (1.0f + exp(-x));
+    return activation == 1 ? tanh(x) : fmax(x, 0.0f);
+}
+
+#define ACTIVATED(n, x) FUNC(activated)((x), ACTIVATION_##n)
+#define GATE(n, x) ACTIVATED(n, CLIP > 0 ? clamp((x), -CLIP, CLIP) : (x))
+
+// Adds to sums [rows][GATES], of gates [from, to), what a block of the weights gives with the states of some rows. Few
+// sums are parted, so that additions need not wait for each other.
+INLINED void FUNC(add_products)(float16* sums, const int rows, const int from, const int to,
+                                const global INPUT1_TYPE* weights, const index_t block,
+                                const global SOURCE_TYPE* source, const index_t state ARGS) {
+    const int parts = rows * (to - from) >= 8 ? 1 : rows * (to - from) >= 3 ? 2 : 4;
+    float16 own[4][MOST_ROWS][GATES];
+    #pragma unroll
+    for (int s = 0; s < parts; ++s)
+        #pragma unroll
+        for (int r = 0; r < rows; ++r)
+            #pragma unroll
+            for (int g = from; g < to; ++g) own[s][r][g] = s == 0 ? sums[r * GATES + g] : (float16)0.0f;
+    int k = 0;
+    for (; k + parts <= HIDDEN; k += parts)
+        #pragma unroll
+        for (int s = 0; s < parts; ++s) {
+            float16 weight[GATES];
+            #pragma unroll
+            for (int g = from; g < to; ++g) weight[g] = INPUT1_LOAD16(weights, block + ((k + s) * GATES + g) * BLOCK);
+            #pragma unroll
+            for (int r = 0; r < rows; ++r) {
+                const float16 value = SOURCE_LOAD(source, state + r * SOURCE_PITCH_ROW + (k + s) * SOURCE_PITCH);
+                #pragma unroll
+                for (int g = from; g < to; ++g) own[s][r][g] = fma(value, weight[g], own[s][r][g]);
+            }
+        }
+    for (; k < HIDDEN; ++k)
+        #pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            const float16 value = SOURCE_LOAD(source, state + r * SOURCE_PITCH_ROW + k * SOURCE_PITCH);
+            #pragma unroll
+            for (int g = from; g < to; ++g)
+                own[0][r][g] = fma(value, INPUT1_LOAD16(weights, block + (k * GATES + g) * BLOCK), own[0][r][g]);
+        }
+    #pragma unroll
+    for (int r = 0; r < rows; ++r)
+        #pragma unroll
+        for (int g = from; g < to; ++g) {
+            #pragma unroll
+            for (int s = 1; s < parts; ++s) own[0][r][g] += own[s][r][g];
+            sums[r * GATES + g] = own[0][r][g];
+        }
+}
+
+// What the kernel is given, for its parts; PASSED where they call each other.
+#if CELL == 0
+#define CELL_STATES const global INPUT4_TYPE* restrict first_cell, global OUTPUT2_TYPE* restrict last_cell,
+#define PASS_CELL_STATES first_cell, last_cell,
+#else
+#define CELL_STATES
+#define PASS_CELL_STATES
+#endif
+#if IS_STEP
+#define SEQUENCES
+#define PASS_SEQUENCES
+#else
+#define SEQUENCES const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
+#define PASS_SEQUENCES lengths, states,
+#endif
+#if DIRECT
+#define STATES const global INPUT3_TYPE* restrict source
+#define PASS_STATES source
+#else
+#define STATES global SCRATCH0_TYPE* source
+#define PASS_STATES source
+#endif
+#define GIVEN const global INPUT0_TYPE* restrict projected, const global INPUT1_TYPE* restrict weights, \
+    const global INPUT2_TYPE* restrict bias, CELL_STATES SEQUENCES global OUTPUT1_TYPE* restrict last_state, STATES
+#define PASS_GIVEN projected, weights, bias, PASS_CELL_STATES PASS_SEQUENCES last_state, PASS_STATES
+
+// A block of units of `rows` sequences from b on, in direction d: step i, or a turn of it.
+INLINED void FUNC(block)(const int rows, const int b, const int d, const int i, const int turn, const int u,
+                         GIVEN ARGS) {
+    const int units = UNITS_OF(u), j = u * BLOCK;
+    const int from = TURNS == 2 && turn == 1 ? 2 : 0, to = TURNS == 2 && turn == 0 ? 2 : GATES;
+    float16 sums[MOST_ROWS * GATES], given[MOST_ROWS];
+    #pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const int count = LENGTH_OF(b + r), step = min(i, count - 1);
+        const int t = max(REVERSED || d == 1 ? count - 1 - step : step, 0);
+        #pragma unroll
+        for (int g = from; g < to; ++g) {
+            float16 own, sum;
+            TAKE(INPUT2, own, bias, INPUT2_GET_INDEX(0, 0, d, g * HIDDEN + j), INPUT2_PITCH_X, units);
+            TAKE(INPUT0, sum, projected, INPUT0_GET_INDEX(b + r, d, t, g * HIDDEN + j), INPUT0_PITCH_X, units);
+            sum += own;
+#if CELL == 1 && LINEAR_BEFORE_RESET
+            if (g == 2) {
+                given[r] = sum;
+                TAKE(INPUT2, sum, bias, INPUT2_GET_INDEX(0, 0, d, 3 * HIDDEN + j), INPUT2_PITCH_X, units);
+            }
+#endif
+            sums[r * GATES + g] = sum;
+        }
+    }
+#if DIRECT
+    const index_t state = INPUT3_GET_INDEX(b, d, 0, 0);
+#else
+    const index_t state = turn == 1 ? RESET_AT(b, d, i) : STATE_AT(b, d, i);
+#endif
+    const index_t block = INPUT1_OFFSET + d * INPUT1_PITCH_0 + u * INPUT1_PITCH_3;
+    if (TURNS == 2 && turn == 0)
+        FUNC(add_products)(sums, rows, 0, 2, weights, block, source, state PASS_ARGS);
+    else if (TURNS == 2)
+        FUNC(add_products)(sums, rows, 2, GATES, weights, block, source, state PASS_ARGS);
+    else
+        FUNC(add_products)(sums, rows, 0, GATES, weights, block, source, state PASS_ARGS);
+    #pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const int count = LENGTH_OF(b + r);
+        if (i >= count) continue;
+        const float16* sum = sums + r * GATES;
+        float16 value;
+#if CELL == 2
+        value = GATE(0, sum[0]);
+#else
+        float16 before;
+#if DIRECT && CELL == 0
+        TAKE(INPUT4, before, first_cell, INPUT4_GET_INDEX(b + r, d, 0, j), INPUT4_PITCH_X, units);
+#elif DIRECT
+        TAKE(INPUT3, before, source, INPUT3_GET_INDEX(b + r, d, 0, j), INPUT3_PITCH_X, units);
+#else
+        before = vload16(0, source + (CELL == 0 ? KEPT_AT(b + r, d, i) : STATE_AT(b + r, d, i)) + j);
+#endif
+#if CELL == 0
+        const float16 cell = GATE(0, sum[0]) * before + GATE(0, sum[1]) * GATE(1, sum[2]);
+        value = GATE(0, sum[3]) * ACTIVATED(2, cell);
+#if !DIRECT
+        vstore16(cell, 0, source + KEPT_AT(b + r, d, i + 1) + j);
+#endif
+        if (i == count - 1)
+            GIVE(OUTPUT2, last_cell, OUTPUT2_GET_INDEX(b + r, d, 0, j), OUTPUT2_PITCH_X, units, cell);
+#elif LINEAR_BEFORE_RESET
+        const float16 update = GATE(0, sum[0]);
+        const float16 candidate = GATE(1, given[r] + GATE(0, sum[1]) * sum[2]);
+        value = (1.0f - update) * candidate + update * before;
+#else
+        if (turn == 0) {
+            vstore16(GATE(0, sum[0]), 0, source + KEPT_AT(b + r, d, i) + j);
+            vstore16(before * GATE(0, sum[1]), 0, source + RESET_AT(b + r, d, i) + j);
+            continue;
+        }
+        const float16 update = vload16(0, source + KEPT_AT(b + r, d, i) + j);
+        value = (1.0f - update) * GATE(1, sum[2]) + update * before;
+#endif
+#endif
+#if !DIRECT
+        vstore16(value, 0, source + STATE_AT(b + r, d, i + 1) + j);
+#endif
+#if !IS_STEP
+        const int t = REVERSED || d == 1 ? count - 1 - i : i;
+        GIVE(OUTPUT0, states, OUTPUT0_GET_INDEX(b + r, d, t, j), OUTPUT0_PITCH_X, units, value);
+#endif
+        if (i == count - 1)
+            GIVE(OUTPUT1, last_state, OUTPUT1_GET_INDEX(b + r, d, 0, j), OUTPUT1_PITCH_X, units, value);
+    }
+}
+
+// A share of the blocks of a tile, which is the sequences [b, end).
+INLINED void FUNC(share)(int b, const int end, const int d, const int i, const int turn, const int share,
+                         GIVEN ARGS) {
+    const int last = (share + 1) * BLOCKS / ARG_SHARES;
+    for (int u = share * BLOCKS / ARG_SHARES; u < last; ++u) {
+        int r = b;
+        for (; r + 4 <= end; r += 4) FUNC(block)(4, r, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+        if (r + 2 <= end) {
+            FUNC(block)(2, r, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+            r += 2;
+        }
+        if (r < end) FUNC(block)(1, r, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+    }
+}
+
+#if !DIRECT
+// Whether all shares of a tile have done so many turns.
+INLINED int FUNC(all_done)(volatile global int* turns, const int tile, const int wanted ARGS) {
+    int done = 1;
+    for (int share = 0; share < ARG_SHARES; ++share) done &= turns[DONE_AT(tile, share)] >= wanted;
+    return done;
+}
+#endif
+
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(recurrent_steps)(const global INPUT0_TYPE* restrict projected, const global INPUT1_TYPE* restrict weights,
+                        const global INPUT2_TYPE* restrict bias,
+#if DIRECT
+                        const global INPUT3_TYPE* restrict source,
+#else
+                        const global INPUT3_TYPE* restrict first_state,
+#endif
+#if CELL == 0
+                        const global INPUT4_TYPE* restrict first_cell,
+#endif
+#if !IS_STEP
+                        const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
+#endif
+                        global OUTPUT1_TYPE* restrict last_state
+#if CELL == 0
+                        , global OUTPUT2_TYPE* restrict last_cell
+#endif
+#if !DIRECT
+                        , global SCRATCH0_TYPE* source, volatile global SCRATCH1_TYPE* turns
+#endif
+                        ARGS) {
+    const int slot = (long)get_group_id(0) * ARG_SLOTS / get_num_groups(0);
+    const int tile = slot / ARG_SHARES, preferred = slot % ARG_SHARES;
+    const int d = tile % DIRECTIONS, b = tile / DIRECTIONS * ARG_ROWS;
+    const int end = min(b + ARG_ROWS, INPUT0_SIZE_0);
+#if DIRECT
+    FUNC(share)(b, end, d, 0, 0, preferred, PASS_GIVEN PASS_ARGS);
+#else
+    int steps = 0;
+    for (int r = b; r < end; ++r) steps = max(steps, LENGTH_OF(r));
+    for (int now = 0; now < steps * TURNS; ++now) {
+        for (int n = 0; n < 2 * ARG_SHARES; ++n) {
+            const int share = (preferred + n) % ARG_SHARES, is_again = n >= ARG_SHARES;
+            volatile global int* done = turns + DONE_AT(tile, share);
+            if (n == ARG_SHARES)
+                for (int wait = 0; wait < ARG_PATIENCE && !FUNC(all_done)(turns, tile, now + 1 PASS_ARGS); ++wait) {}
+            if (*done > now) continue;
+            if (!is_again && atomic_cmpxchg(turns + CLAIMED_AT(tile, share), now, now + 1) != now) continue;
+            FUNC(share)(b, end, d, now / TURNS, now % TURNS, share, PASS_GIVEN PASS_ARGS);
+            mem_fence(CLK_GLOBAL_MEM_FENCE);
+            atomic_cmpxchg(done, now, now + 1);
+        }
+        mem_fence(CLK_GLOBAL_MEM_FENCE);
+    }
+#endif
+}
