@@ -16,6 +16,7 @@ from clinfer.frontend.reader import SourceModel, single_layers
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import read_source, separate_states
 from clinfer.frontend.transformations import prepare
+from clinfer.kernels.build_progress import untold
 from clinfer.network.compile import compile_topology, refusals
 from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.program.host_layers import host_layers
@@ -93,4 +94,5 @@ def _compile(engine: Engine, model: ov.Model, config: CompileConfig,
              host: HostOperations | None) -> tuple[SourceModel, Program]:
     source = read_source(model, config.precision, host)
     options = BuildOptions(force_implementations=config.force_implementations, execution_order=config.execution_order)
-    return source, compile_topology(engine, source.topology, OpenVinoShapeInference(), options)
+    return source, compile_topology(engine, source.topology, OpenVinoShapeInference(), options,
+                                    config.build_progress or untold)

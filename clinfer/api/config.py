@@ -15,6 +15,7 @@ from clinfer.api.property_values import (
     read_forced,
     read_order,
     read_precision,
+    read_progress,
     read_ratio,
     read_streams,
     read_switch,
@@ -23,6 +24,7 @@ from clinfer.api.without_effect import WITHOUT_EFFECT
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.tracing import log
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.kernels.build_progress import Progress
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.program.memory_dependencies import ExecutionOrder
 
@@ -42,7 +44,8 @@ class CompileConfig:
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
     `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
-    `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels.
+    `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels. `build_progress`: what
+    is told of kernels that are built.
     `without_effect`: what was set of the properties that change nothing here.
     """
 
@@ -62,6 +65,7 @@ class CompileConfig:
     preallocation_ratio: float = AHEAD.ratio
     execution_order: ExecutionOrder = "in_order"
     host_fallback: bool = True
+    build_progress: Progress | None = None
     without_effect: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -106,6 +110,7 @@ class CompileConfig:
             "preallocation_ratio": self.preallocation_ratio,
             "execution_order": self.execution_order,
             "host_fallback": self.host_fallback,
+            "build_progress": self.build_progress,
             **{name: self.without_effect.get(name, default) for name, (default, _) in WITHOUT_EFFECT.items()},
         }
 
@@ -157,6 +162,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "preallocation_ratio": ("preallocation_ratio", read_ratio),
     "execution_order": ("execution_order", read_order),
     "host_fallback": ("host_fallback", read_switch),
+    "build_progress": ("build_progress", read_progress),
 }
 
 SETTABLE = (*_READERS, *WITHOUT_EFFECT)

@@ -30,7 +30,7 @@ from clinfer.program.blobs.programs import made_with
 from clinfer.runtime.engine import Engine
 
 _RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
-                      "profiling", "specialise_after", "without_effect", "cache_dir", "encryption",
+                      "profiling", "specialise_after", "without_effect", "cache_dir", "encryption", "build_progress",
                       "preallocation_iterations", "preallocation_ratio")
 """Fields of CompileConfig that do not reach the program; every other one belongs to a blob's name."""
 

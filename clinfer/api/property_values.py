@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.transformations import PRECISIONS
+from clinfer.kernels.build_progress import Progress
 from clinfer.program.memory_dependencies import ExecutionOrder
 
 Reader: TypeAlias = Callable[[str, Any], Any]
@@ -88,6 +89,13 @@ def read_encryption(name: str, value: Any) -> Encryption | None:
     if not (isinstance(value, list | tuple) and len(value) == 2 and all(map(callable, value))):
         raise wrong_value(name, value, "a list of two functions: bytes -> encrypted bytes, and the reverse")
     return Encryption(*value)
+
+
+def read_progress(name: str, value: Any) -> Progress | None:
+    """A function that takes two numbers, or None."""
+    if value is not None and not callable(value):
+        raise wrong_value(name, value, "a function of two numbers: kernels built, kernels to build; or None")
+    return cast("Progress | None", value)
 
 
 def read_choice(kind: Any, **spellings: str) -> Reader:

@@ -28,7 +28,7 @@ from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 
 _DEFAULTS = CompileConfig()
-_NOT_SAVED = ("cache_dir", "encryption", "without_effect")
+_NOT_SAVED = ("cache_dir", "encryption", "without_effect", "build_progress")
 
 
 @dataclass(frozen=True)

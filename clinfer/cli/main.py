@@ -191,6 +191,24 @@ def _tell(report: Report, html: Path | None, and_print: bool, write: Callable[[R
         show(report, and_print)
 
 
+@app.command()
+def warm(
+    models: Annotated[list[Path], typer.Argument(parser=_path, metavar="MODEL...",
+                                                 help="Model files that OpenVINO reads.")],
+    device: Device = "AUTO",
+    precision: Precisions = None,
+    json: Json = False,
+) -> None:
+    """Build the kernels of models, so that compiling them is quick from now on.
+
+    What is built is kept at once, so that an interrupted run can go on.
+    """
+    from clinfer.cli.session import ModelOrder
+    from clinfer.cli.warm import print_warm, run_warm
+
+    print_warm(run_warm([ModelOrder(model, device, _text(precision)) for model in models]), as_json=json)
+
+
 @app.command("tune")
 def tune_command(
     model: Annotated[list[str] | None, typer.Argument(

@@ -58,7 +58,8 @@ class Session:
         # The device is opened first: its start is not the model's.
         self._core.engine(self._order.device)
         start = time.perf_counter()
-        with waiting(f"compiling {self._order.model.name}, which takes longer the first time"):
+        with waiting(f"compiling {self._order.model.name}, which takes longer the first time") as tell:
+            properties["build_progress"] = lambda built, wanted: tell(f"{built} of {wanted} kernels built")
             compiled = self._core.compile_model(self.model, self._order.device, properties)
         return compiled, time.perf_counter() - start
 

@@ -10,13 +10,14 @@ import hashlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import dump, log
 from clinfer.base.trusted_folder import TrustedFolder
+from clinfer.kernels.build_progress import BuildProgress, Progress, untold
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.kernels.recipe import BUILD_OPTIONS, USUAL, Recipe
 from clinfer.kernels.refused_kernels import KernelBuildError, RefusedKernels
@@ -31,10 +32,6 @@ MOST_IDLE = 64
 """Programs that stay loaded though nobody uses them: about a megabyte each. To load one takes some milliseconds."""
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
-
-
-Progress = Callable[[int, int], None]
-"""Takes how many kernels are built, and how many shall be."""
 
 
 class KernelCache:
@@ -64,7 +61,7 @@ class KernelCache:
         return None if None in found else sum(filter(None, found))
 
     def prepare(self, codes: Iterable[StageCode],
-                progress: Progress = lambda built, wanted: None) -> dict[str, Program]:
+                progress: Progress = untold) -> dict[str, Program]:
         """The programs of kernels by kernel id: from memory, from disk, or built now. KernelBuildError for those that
         cannot be built; the others are in the cache then. What is built is kept as soon as it is there.
 
@@ -247,22 +244,15 @@ class KernelCache:
 class LoadedKernels:
     """The kernels of one model, of a `cache`: as long as this lives, their programs stay loaded."""
 
-    def __init__(self, cache: KernelCache, progress: Progress = lambda built, wanted: None) -> None:
-        """`progress` is told how many kernels were built for it, and how many are known to be wanted."""
+    def __init__(self, cache: KernelCache, progress: BuildProgress | None = None) -> None:
+        """`progress`: where what is built is added up."""
         self.cache = cache
+        self.progress = progress or BuildProgress()
         self._programs: dict[str, Program] = {}
-        self._progress = progress
-        self._built = 0
 
     def prepare(self, codes: Iterable[StageCode]) -> None:
         """Have every kernel ready. KernelBuildError for those that cannot be built."""
-        before = self._built
-
-        def tell(built: int, wanted: int) -> None:
-            self._built = before + built
-            self._progress(self._built, before + wanted)
-
-        self.hold(self.cache.prepare(codes, tell))
+        self.hold(self.cache.prepare(codes, self.progress.round()))
 
     def hold(self, programs: Mapping[str, Program]) -> None:
         """Keep programs that the cache found, by the ids of the kernels that are wanted of them."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from clinfer.base.errors import ClinferError
+from clinfer.kernels.build_progress import BuildProgress, Progress, untold
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.network.memory.buffers import GrowingBuffer
@@ -21,9 +22,10 @@ from clinfer.topology import Topology
 
 
 def compile_topology(engine: Engine, topology: Topology, shape_inference: ShapeInference,
-                     options: BuildOptions | None = None) -> Program:
-    """Build the program of a topology for a device. Errors: ClinferError, see `docs/one_request.md`."""
-    return build_program(topology, _context(engine, shape_inference, options or BuildOptions()))
+                     options: BuildOptions | None = None, progress: Progress = untold) -> Program:
+    """Build the program of a topology for a device; `progress` is told of the kernels that are built for it. Errors:
+    ClinferError, see `docs/one_request.md`."""
+    return build_program(topology, _context(engine, shape_inference, options or BuildOptions(), progress))
 
 
 def problems_to_tune(engine: Engine, topology: Topology,
@@ -48,15 +50,16 @@ def refusals(engine: Engine, topologies: Iterable[tuple[str, Topology | ClinferE
     return refused
 
 
-def _context(engine: Engine, shape_inference: ShapeInference, options: BuildOptions) -> BuildContext:
-    kernels = LoadedKernels(kernel_cache_of(engine))
+def _context(engine: Engine, shape_inference: ShapeInference, options: BuildOptions,
+             progress: Progress = untold) -> BuildContext:
+    kernels = LoadedKernels(kernel_cache_of(engine), BuildProgress(progress))
     return BuildContext(engine, engine.create_stream(), kernels, shape_inference, options, execute_constants)
 
 
 def execute_constants(topology: Topology, context: BuildContext) -> dict[str, ConstantData]:
     """Run a topology without inputs once, as an internal network; its outputs stay on the device."""
     program = build_program(topology, replace(context, options=BuildOptions(is_internal=True),
-                                              kernels=LoadedKernels(context.kernels.cache)))
+                                              kernels=LoadedKernels(context.kernels.cache, context.kernels.progress)))
     network = Network(program, context.stream, context.shape_inference)
     for name in program.outputs:
         network.set_output(name, GrowingBuffer(context.engine, f"constant {name}"))

@@ -126,6 +126,7 @@ def test_values_are_read_and_handed_back(device: DeviceInfo, name: Any, given: A
     ("ENABLE_MMAP", "maybe", ["'maybe'", "True or False"]),
     ("MODEL_PRIORITY", "URGENT", ["'URGENT'", "LOW, MEDIUM, HIGH"]),
     ("LOG_LEVEL", 3, ["3", "WARNING"]),
+    ("build_progress", "yes", ["'yes'", "function of two numbers"]),
     ("INFERENCE_PRECISION_HINT", "bf16", ["'bf16'", "f32, f16"]),
     ("FULL_DEVICE_NAME", "mine", ["no property FULL_DEVICE_NAME", "INFERENCE_PRECISION_HINT"]),
     ("AFFINITY", "CORE", ["no property AFFINITY"]),
