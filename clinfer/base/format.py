@@ -120,6 +120,8 @@ FORMATS = {f.name: f for f in (
     Format("os_i_osv32", "oi", "oi", (("o", 32),)),
     Format("ks_n_nsv32", "kn", "nk", (("n", 32),)),
     Format("d_us_kg_usv16", "dkgu", "dukg", (("u", 16),)),
+    Format("os_is_osv32_isv4", "oi", "oi", (("o", 32), ("i", 4))),
+    Format("ns_ks_nsv32_ksv4", "kn", "nk", (("n", 32), ("k", 4))),
 )}
 
 IMAGE_2D = Format("image_2d", "bfyx", "bfyx", is_image=True)

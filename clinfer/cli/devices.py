@@ -12,8 +12,8 @@ from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import discover
 
-_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "int64_atomics", "tensor_cores",
-              "warp_group_products")
+_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "byte_products", "int64_atomics",
+              "tensor_cores", "warp_group_products")
 
 
 def print_devices(as_json: bool) -> None:

@@ -24,7 +24,7 @@ from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import NEEDS, PROBES, run_probe
 from clinfer.runtime.status import driver_error
 
-_REVISION = 6
+_REVISION = 7
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -65,6 +65,8 @@ class Capabilities:
     builtin_prefetch: bool
     integer_dot_product: bool
     """`dot` on char4, in OpenCL C of some version."""
+    byte_products: bool
+    """AVX-512's VNNI, as inline assembly: products of unsigned with signed bytes, added up in 32 bits."""
     int64_atomics: bool
     tensor_cores: bool
     """NVIDIA's warp-level matrix instructions and asynchronous copies, as inline PTX."""
@@ -123,8 +125,8 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     natural = int(subgroups["natural"])
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
-        "int64_atomics", "tensor_cores", "warp_group_products", "out_of_order_queue", "profiling_queue", "svm",
-        "overlapping_parts", "buffers_in_place")}
+        "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "out_of_order_queue",
+        "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),

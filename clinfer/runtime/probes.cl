@@ -55,6 +55,14 @@ kernel void probe(global const int* in, global int* out) {
     out[0] = in[0] + in[1];
 }
 
+#elif defined(PROBE_BYTE_PRODUCTS)
+kernel void probe(global const int* in, global int* out) {
+    __asm__ volatile("vpxord %%zmm30, %%zmm30, %%zmm30\n"
+                     "vmovdqu64 (%[in]), %%zmm31\n"
+                     "vpdpbusd %%zmm31, %%zmm31, %%zmm30\n"
+                     "vmovdqu64 %%zmm30, (%[out])\n" : : [in] "r"(in), [out] "r"(out) : "memory");
+}
+
 #elif defined(PROBE_INTEGER_DOT_PRODUCT)
 kernel void probe(global const int* in, global int* out) {
     char4 a = as_char4(in[4]), b = as_char4(in[5]);

@@ -43,6 +43,12 @@ def _integer_dot_product(bench: Bench) -> bool:
     return any(_writes("integer_dot_product", 135, 138, options=option)(bench) for option in _LANGUAGE_OPTIONS)
 
 
+def _byte_products(bench: Bench) -> bool:
+    """Whether inline assembly of AVX-512's VNNI adds up products of bytes, unsigned ones with signed ones, exactly."""
+    works = _writes("byte_products", 9, 25, -2508, 121, 30, 15879, 4, 1600)
+    return bool(bench.device.type & cl.device_type.CPU) and bool(works(bench))
+
+
 def _usable_local_memory(bench: Bench) -> int:
     """Bytes of the largest static `__local` array that runs, at least what the device reports."""
     reported = int(bench.device.local_mem_size)
@@ -204,6 +210,7 @@ PROBES: Mapping[str, Probe] = {
     "struct_argument": _writes("struct_argument", 21, 22, 23, 24, 120, argument=_STRUCT),
     "builtin_prefetch": _writes("builtin_prefetch", 8),
     "integer_dot_product": _integer_dot_product,
+    "byte_products": _byte_products,
     "int64_atomics": _writes("int64_atomics", 16 * 5, 3 + 16, local_size=16),
     "out_of_order_queue": _writes("runs", 15, -4, queue_properties=_MODES.OUT_OF_ORDER_EXEC_MODE_ENABLE),
     "profiling_queue": _writes("runs", 15, -4, queue_properties=_MODES.PROFILING_ENABLE),

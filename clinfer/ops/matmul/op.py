@@ -7,6 +7,7 @@ from typing import ClassVar
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.quantisation import Quantisation
+from clinfer.base.schema import Natural
 from clinfer.base.shape import Dim, Shape, Size, show
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
@@ -22,12 +23,17 @@ class MatMul(Primitive):
     missing axis is missing in the result. The last input, where there is one more, is a bias per column [N]; it needs
     `has_columns`: that the right side has more than one axis. With a `quantisation` the right side, of two axes, is
     stored as numbers of 8 or 4 bits (`QUANTISED_TYPES`), and scales and zero points follow it.
+
+    With a `data_grid` all elements of the left side are known to be (whole number of 0 to 255 - zero point) * step, and
+    the right side is stored as i8, with scales per column alone. That input, [1, 3], holds 1 / step, zero point and
+    step; the next one, i32 [1, N], -zero point times the sum of each column's stored numbers.
     """
 
     transpose_a: bool = False
     transpose_b: bool = False
     has_columns: bool = True
     quantisation: Quantisation | None = None
+    data_grid: Natural | None = None
     op_type: ClassVar[str] = "MatMul"
 
     @property
@@ -37,7 +43,7 @@ class MatMul(Primitive):
     @property
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
-        place = 2 + (len(self.quantisation.inputs) if self.quantisation else 0)
+        place = 2 + (len(self.quantisation.inputs) if self.quantisation else 0) + (0 if self.data_grid is None else 2)
         return place if self.own_input_count > place else None
 
     @property

@@ -120,7 +120,8 @@ class MatMulProblem(Problem):
     def types_refusal(self) -> str | None:
         """What keeps kernels from these types that compute in f32 on both sides."""
         found = self.primitive.quantisation
-        whole = (1, found.zero_point) if found else ()
+        grid = self.primitive.data_grid
+        whole = (1, found.zero_point, None if grid is None else grid + 1) if found else ()
         floats = [x for i, x in enumerate(self.inputs + self.outputs) if i not in whole
                   and not (i == 1 and x.element_type in FLOAT8_TYPES)]
         return None if all(x.element_type in FLOAT_TYPES for x in floats) else "element types other than f32, f16, bf16"

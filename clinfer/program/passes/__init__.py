@@ -31,6 +31,7 @@ from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
 from clinfer.program.passes.name_state_lengths import name_state_lengths
+from clinfer.program.passes.note_data_grids import note_data_grids
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
@@ -62,6 +63,7 @@ PIPELINE: tuple[Pass, ...] = (
     mark_host_nodes,
     join_split_parts,
     move_eltwise_ahead,
+    note_data_grids,
     fuse_eltwise,
     fuse_factor,
     select_kernels,
@@ -89,6 +91,7 @@ OPTIONAL: tuple[Pass, ...] = (
     join_projections,
     join_split_parts,
     move_eltwise_ahead,
+    note_data_grids,
     fuse_eltwise,
     fuse_factor,
     remove_redundant_reorders,

@@ -1,0 +1,79 @@
+"""Matrix products of data that are whole numbers of 8 bits times a step with weights of 8 bits, for CPUs."""
+from __future__ import annotations
+
+from math import ceil
+
+from clinfer.base.format import Format
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import BufferRef, Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
+from clinfer.kernels.cost import time_of
+from clinfer.ops.matmul.problem import MatMulProblem
+from clinfer.ops.shared.byte_products import MOST_PANELS, PANEL_COLUMNS, TILES, flops_of, shared_panels
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed
+
+_FILLING, _STORING = 6.0, 12.0
+"""Operations of f32 in the time of which a number of the left side becomes a byte, and a sum is scaled and stored."""
+
+
+class BytesKernel(Kernel[MatMulProblem, int]):
+    """A tile of rows x a few panels of columns per work-item; the configuration is the rows of a tile."""
+
+    name = "matmul_bytes"
+    has_epilogue = True
+    supports_large = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def formats(self, problem: MatMulProblem) -> Formats:
+        planar, primitive = planar_formats(problem), problem.primitive
+        if primitive.data_grid is None:
+            return planar
+        right = "os_is_osv32_isv4" if primitive.transpose_b else "ns_ks_nsv32_ksv4"
+        others = ("o_osv16" if index == primitive.bias_input else "ks_n_nsv32"
+                  for index in range(2, len(problem.inputs)))
+        return Formats((planar.inputs[0], *map(Format.of, (right, *others))), planar.outputs)
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return tuple(TILES)
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        if problem.primitive.data_grid is None:
+            return "made for data of whole numbers times a step"
+        return problem.types_refusal()
+
+    def cost(self, problem: MatMulProblem, tile: int) -> float:
+        rows, panels = ceil(problem.rows / tile) * tile * problem.batch, ceil(problem.columns / PANEL_COLUMNS)
+        products = rows * panels * PANEL_COLUMNS * problem.depth
+        filled = rows * problem.depth * ceil(panels / _shared_panels(problem, tile))
+        flops = (flops_of(products, tile, problem.capabilities.byte_products) + filled * _FILLING
+                 + rows * panels * PANEL_COLUMNS * _STORING)
+        return time_of(problem.capabilities.ceilings, flops=flops, nbytes=problem.moved_bytes)
+
+    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
+        shared = _shared_panels(problem, tile)
+        panels = ceil(problem.columns / PANEL_COLUMNS)
+        work = Work((ceil(problem.rows / tile), ceil(panels / shared), problem.batch), (1, 1, 1))
+        constants = {**problem.constants, "TILE_ROWS": tile, "MOST_PANELS": MOST_PANELS,
+                     "BYTE_PRODUCTS": problem.capabilities.byte_products}
+        return Lowered((Stage("matmul_bytes.cl", _operands(problem), work, constants, {"panels": shared},
+                              problem.epilogue_views()),))
+
+
+def _shared_panels(problem: MatMulProblem, tile: int) -> int:
+    if not problem.is_static:
+        return 1
+    return computed(shared_panels, ceil(problem.rows / tile) * problem.batch, ceil(problem.columns / PANEL_COLUMNS),
+                    problem.capabilities.compute_units)
+
+
+def _operands(problem: MatMulProblem) -> tuple[Operand, ...]:
+    """Those of other kernels, and, behind the right side, what the sums start with and the data's grid."""
+    grid = problem.primitive.data_grid
+    assert grid is not None
+    product = problem.collapsed
+    left, right, *others = problem.operands(product.left, product.packed_in_batch(PANEL_COLUMNS), product.output)
+    return (left, right, Operand("INPUT2", BufferRef("input", grid + 1), TensorView.of(problem.inputs[grid + 1])),
+            Operand("INPUT3", BufferRef("input", grid), TensorView.of(problem.inputs[grid])), *others)
