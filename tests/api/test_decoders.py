@@ -1,6 +1,7 @@
 """Decoders with state, step by step against NumPy and OpenVINO."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,11 @@ from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.kernel_cache import KernelCache
+from clinfer.network import network as network_module
+from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.plans import node_trace
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.planner import Planner
 from clinfer.network.runner import Runner
 from clinfer.ops.concat import Concat
 from clinfer.ops.transpose import Transpose
@@ -235,3 +241,36 @@ def test_nothing_is_made_or_moved_per_token(compiled: Any, decoder: Decoder, rng
     # 32 to 96 tokens: with an eighth ahead, each cache moves at most ten times, and not at each token.
     assert allocated[0] <= 10 * len(compiled.program.states) + 8
     assert moved[0] <= 10 * 96 * token
+
+
+@pytest.mark.parametrize("decoder", [True], indirect=True, ids=["fused"])
+def test_three_hundred_tokens_make_nothing(core: Core, device: DeviceInfo, decoder: Decoder, rng: np.random.Generator,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once there is memory for a text of that length, and lengths with kernels of their own were seen."""
+    # Plans are not made a second time by nodes, which would count.
+    monkeypatch.setattr(network_module, "Planner", Planner)
+    request = core.compile_model(decoder.model(), device.name, F32).create_infer_request()
+    tokens = rng.integers(decoder.shape.vocabulary, size=(1, 320))
+    made: Counter[str] = Counter()
+
+    def generate() -> None:
+        request.reset_state()
+        reference = Reference(decoder, 1)
+        for given in (tokens[:, :20], *tokens[0, 20:, None, None]):
+            request.infer(reference.feed(given))
+            record = request.dynamic_record
+            made.update(plans=record.plans_made, bytes=record.grown_bytes)
+
+    def count(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *rest, **named: (made.update([name]), function(*rest, **named))[1])
+
+    for owner, name in ((Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
+                        (node_trace, "code_of"), (MemoryPool, "_plan_again"), (Stream, "copy")):
+        count(owner, name)
+    generate()
+    assert made["plans"] and made["bytes"] and made["allocate_bytes"] and made["copy"]
+    generate()
+    made.clear()
+    generate()
+    assert not +made
