@@ -2,7 +2,8 @@
 
 Both engines hold the same model in one process, and take turns token by token, so that a change of the machine's speed
 meets both. A token's time is that of `infer` alone. Ratios above 1 mean that clinfer is faster.
-`python -m bench.generate [--device CPU.0] [--prompt 512] [--tokens 40] [--layers 12] [--hidden 768] [--groups 1]`
+`python -m bench.generate [--device CPU.0] [--prompt 512] [--tokens 40] [--layers 12] [--hidden 768] [--groups 1]
+[--at-once 1 5]`: steps of so many tokens in turn; of several it is what verifying guesses takes.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--device", default="CPU")
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=40)
+    parser.add_argument("--at-once", type=int, nargs="+", default=[1], help="tokens of a step")
     parser.add_argument("--rounds", type=int, default=3, help="prompts; the first one does not count")
     parser.add_argument("--threads", type=int, default=2, help="of OpenVINO's CPU plugin")
     parser.add_argument("--layers", type=int, default=12)
@@ -66,8 +68,7 @@ def main() -> None:
                "openvino": Generator(openvino, model, "CPU", {
                    "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(options.threads),
                    "KV_CACHE_PRECISION": "f32", "PERFORMANCE_HINT": "LATENCY"})}
-    prompts: dict[str, list[float]] = {name: [] for name in engines}
-    tokens: dict[str, list[float]] = {name: [] for name in engines}
+    times: dict[str, dict[str, list[float]]] = {name: {} for name in engines}
     worst = 0.0
     for number in range(options.rounds):
         given = random.integers(0, size.vocabulary, (1, options.prompt))
@@ -79,15 +80,16 @@ def main() -> None:
                     engines[name].begin()
                 taken, found[name] = engines[name].feed(given)
                 if number:
-                    (tokens if step else prompts)[name].append(taken)
+                    what = f"step of {given.size}" if step else "prompt"
+                    times[name].setdefault(what, []).append(taken)
             scale = float(np.abs(found["openvino"]).max())
             worst = max(worst, float(np.abs(found["clinfer"] - found["openvino"]).max()) / scale)
-            given = random.integers(0, size.vocabulary, (1, 1))
+            given = random.integers(0, size.vocabulary, (1, options.at_once[step % len(options.at_once)]))
     parameters = sum(node.data.size for node in model.get_ops() if node.get_type_name() == "Constant")
-    print(f"{parameters / 1e6:.0f}M parameters, prompt {options.prompt}, {options.tokens} tokens, "
+    print(f"{parameters / 1e6:.0f}M parameters, prompt {options.prompt}, {options.tokens} steps, "
           f"states {engines['clinfer'].state_bytes / 1e6:.1f} MB, largest difference {worst:.1e} of the scale")
-    for what, times in (("prompt", prompts), ("token", tokens)):
-        ours, theirs = (statistics.median(times[name]) for name in ("clinfer", "openvino"))
+    for what in times["clinfer"]:
+        ours, theirs = (statistics.median(times[name][what]) for name in ("clinfer", "openvino"))
         print(f"{what}: clinfer {ours:.2f} ms, openvino {theirs:.2f} ms, {theirs / ours:.2f}x")
     print("compiling: " + ", ".join(f"{name} {engine.compile_s:.1f} s" for name, engine in engines.items()))
 

@@ -48,6 +48,37 @@ def test_generated_tokens_are_those_of_openvino(device: DeviceInfo) -> None:
             tokens = [found]
 
 
+def test_guessed_tokens_are_those_that_openvino_finds_best(device: DeviceInfo) -> None:
+    model, prompt, count = llama.build_exported(llama.TINY_GROUPED), [5, 7, 9, 11, 5, 7], 90
+    decoder = generate.Decoder(model, device.name)
+    oracle = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    for ahead in (1, 4):
+        decoder.begin()
+        said = list(decoder.look_up(prompt, count, ahead))
+        assert len(said) == count and decoder.inferences < count, "some of them were guessed"
+        text = np.array([prompt + said])[:, :-1]
+        oracle.reset_state()
+        given = {"input_ids": text, "attention_mask": np.ones_like(text), "beam_idx": np.zeros(1, np.int32),
+                 "position_ids": np.arange(text.shape[1])[None]}
+        scores = oracle.infer(given)[0][0, len(prompt) - 1:]
+        chosen = scores[np.arange(count), said]
+        # Random weights make near ties.
+        assert (chosen > scores.max(1) - 1e-3 * np.abs(scores).max(1)).all()
+
+
+def test_models_that_score_one_token_verify_no_guesses(device: DeviceInfo) -> None:
+    decoder = generate.Decoder(llama.build_stateful(llama.TINY_GROUPED), device.name)
+    with pytest.raises(ValueError, match="last token alone"):
+        list(decoder.look_up([5, 5, 5, 5], 20, 4))
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ([1, 2, 3, 4, 1, 2], [3, 4, 1]), ([7, 7], [7, 7, 7]), ([1, 2, 9, 3, 2, 9, 5, 9], [5, 9, 5]), ([1, 2, 3], []),
+    ([], [])])
+def test_a_text_is_guessed_to_go_on_as_before(text: list[int], wanted: list[int]) -> None:
+    assert generate.guessed(text, 3) == wanted
+
+
 def test_samples_are_among_the_best() -> None:
     scores = np.arange(50, dtype=np.float32)
     drawn = {generate.sampler(1.0, 5, seed)(scores) for seed in range(200)}

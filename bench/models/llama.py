@@ -64,8 +64,15 @@ class Llama:
         if past is not None:
             start, end = past, op.add(past, end)
         places = op.convert(op.range(start, end, integers(1), "i64"), "f32")
+        return self._turning(op.unsqueeze(places, integers([0, 1, 3])))
+
+    def angles_at(self, positions: ov.Node) -> tuple[ov.Node, ov.Node]:
+        """Cosines and sines [batch, 1, length, depth] of positions [batch, length]."""
+        return self._turning(op.unsqueeze(op.convert(positions, "f32"), integers([1, 3])))
+
+    def _turning(self, places: ov.Node) -> tuple[ov.Node, ov.Node]:
         steps = (10000.0 ** (-np.arange(0, self.depth, 2) / self.depth)).astype(np.float32)
-        half = op.multiply(op.unsqueeze(places, integers([0, 1, 3])), steps)
+        half = op.multiply(places, steps)
         both = op.concat([half, half], -1)
         return op.cos(both), op.sin(both)
 
@@ -126,8 +133,12 @@ class Llama:
     def decode(self, tokens: ov.Node, pasts: list[ov.Node]) -> tuple[ov.Node, list[ov.Node]]:
         """What the last layer makes of tokens behind keys and values of each layer, and these with the tokens' own."""
         past = op.gather(op.shape_of(pasts[0]), integers(2), integers(0))
-        cosine, sine = self.angles(tokens, past)
-        mask = _later(tokens, past)
+        return self.decode_at(tokens, pasts, self.angles(tokens, past), _later(tokens, past))
+
+    def decode_at(self, tokens: ov.Node, pasts: list[ov.Node], angles: tuple[ov.Node, ov.Node],
+                  mask: ov.Node) -> tuple[ov.Node, list[ov.Node]]:
+        """The same, with the angles of the tokens and what is added to their scores."""
+        cosine, sine = angles
         table = op.constant(self.weights("embedding", (self.size.vocabulary, self.size.hidden)))
         data: ov.Node = op.gather(table, tokens, integers(0))
         presents: list[ov.Node] = []
@@ -176,17 +187,44 @@ def build_stateful(size: Size = Size(), seed: int = 512) -> ov.Model:
     llama = Llama(size, seeded(seed))
     tokens = named(op.parameter([-1, -1], np.int64, name="tokens"), "tokens")
     beams = named(op.parameter([-1], np.int32, name="beam_idx"), "beam_idx")
-    heads = size.heads // size.groups
-    blank = op.broadcast(np.float32(0), op.concat(
-        [op.gather(op.shape_of(tokens), integers([0]), integers(0)), integers([heads, 0, llama.depth])], 0))
-    names = [f"past.{number}.{kind}" for number in range(size.layers) for kind in ("key", "value")]
-    pasts = [op.gather(op.read_value(blank, name, ov.Type.f32, ov.PartialShape([-1, heads, -1, llama.depth])),
-                       beams, integers(0)) for name in names]
+    pasts = _variables(llama, tokens, beams)
     data, kept = llama.decode(tokens, pasts)
     last = op.slice(data, integers([-1]), integers([2**63 - 1]), integers([1]), integers([1]))
     scores = named(llama.linear("head", last, size.vocabulary, size.hidden), "scores")
-    return ov.Model([op.result(scores)], [op.assign(node, name) for node, name in zip(kept, names, strict=True)],
-                    [tokens, beams], "llama_stateful")
+    return ov.Model([op.result(scores)], _assigned(size, kept), [tokens, beams], "llama_stateful")
+
+
+def build_exported(size: Size = Size(), seed: int = 512) -> ov.Model:
+    """The decoder under the names that exporters give: `input_ids`, `attention_mask` (of the past too) and
+    `position_ids`, all [batch, length] i64, and `beam_idx` [batch] i32; output `logits` [batch, length, vocabulary] of
+    all tokens."""
+    llama = Llama(size, seeded(seed))
+    tokens, seen, positions = (named(op.parameter([-1, -1], np.int64, name=name), name)
+                               for name in ("input_ids", "attention_mask", "position_ids"))
+    beams = named(op.parameter([-1], np.int32, name="beam_idx"), "beam_idx")
+    pasts = _variables(llama, tokens, beams)
+    padding = op.select(op.equal(op.unsqueeze(seen, integers([1, 2])), integers(0)), np.float32(-1e9), np.float32(0))
+    mask = op.add(_later(tokens, op.gather(op.shape_of(pasts[0]), integers(2), integers(0))), padding)
+    data, kept = llama.decode_at(tokens, pasts, llama.angles_at(positions), mask)
+    logits = named(llama.linear("head", data, size.vocabulary, size.hidden), "logits")
+    return ov.Model([op.result(logits)], _assigned(size, kept), [tokens, seen, positions, beams], "llama_exported")
+
+
+def _state_names(size: Size) -> list[str]:
+    return [f"past.{number}.{kind}" for number in range(size.layers) for kind in ("key", "value")]
+
+
+def _variables(llama: Llama, tokens: ov.Node, beams: ov.Node) -> list[ov.Node]:
+    """What the variables of keys and values hold of the selected beams."""
+    heads = llama.size.heads // llama.size.groups
+    blank = op.broadcast(np.float32(0), op.concat(
+        [op.gather(op.shape_of(tokens), integers([0]), integers(0)), integers([heads, 0, llama.depth])], 0))
+    return [op.gather(op.read_value(blank, name, ov.Type.f32, ov.PartialShape([-1, heads, -1, llama.depth])),
+                      beams, integers(0)) for name in _state_names(llama.size)]
+
+
+def _assigned(size: Size, kept: list[ov.Node]) -> list[ov.Node]:
+    return [op.assign(node, name) for node, name in zip(kept, _state_names(size), strict=True)]
 
 
 def _later(tokens: ov.Node, past: ov.Node) -> ov.Node:

@@ -1,6 +1,7 @@
 """Variable states as users see them."""
 from __future__ import annotations
 
+import operator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -72,6 +73,12 @@ class VariableState:
         """Let the next inference begin with the first value."""
         with self._request.idle_stream():
             self._states.reset(self.name)
+
+    def shorten(self, length: int) -> None:
+        """Keep the first `length` entries of a state that grows (a cache of keys or values), along the axis along which
+        it does; nothing is moved. Not one of OpenVINO's. ClinferError for other states, and where it has fewer."""
+        with self._request.idle_stream():
+            self._states.shorten(self.name, operator.index(length))
 
     def _write(self, stream: Stream, memory: Memory, value: Any, logical: StaticShape) -> None:
         declared = self._declared

@@ -22,6 +22,7 @@ from clinfer.ops.transpose import Transpose
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
+from tests.api.test_variable_states import memory_model
 from tests.decoders import Decoder, Reference, Shape
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -241,6 +242,35 @@ def test_nothing_is_made_or_moved_per_token(compiled: Any, decoder: Decoder, rng
     # 32 to 96 tokens: with an eighth ahead, each cache moves at most ten times, and not at each token.
     assert allocated[0] <= 10 * len(compiled.program.states) + 8
     assert moved[0] <= 10 * 96 * token
+
+
+def test_caches_are_shortened(compiled: Any, decoder: Decoder, rng: np.random.Generator) -> None:
+    run = Run(compiled, decoder, 2, rng)
+
+    def shorten(length: int) -> None:
+        for state in run.request.query_state():
+            state.shorten(length)
+
+    run.step(9)
+    for length in (12, 12, 3, 0):
+        run.step(4)
+        shorten(length)
+        run.reference.tokens, run.reference.mask = run.reference.tokens[:, :length], run.reference.mask[:, :length]
+    run.step(2)
+    for length in (3, -1):
+        with pytest.raises(ClinferError, match="wanted"):
+            shorten(length)
+    run.step()
+    run.request.query_state()[0].shorten(2)
+    with pytest.raises(ClinferError, match="different lengths"):
+        run.step()
+
+
+def test_what_does_not_grow_is_not_shortened(core: Core, device: DeviceInfo) -> None:
+    request = core.compile_model(memory_model(), device.name, F32).create_infer_request()
+    total = next(state for state in request.query_state() if state.name == "sum")
+    with pytest.raises(ClinferError, match="does not grow"):
+        total.shorten(0)
 
 
 @pytest.mark.parametrize("decoder", [True], indirect=True, ids=["fused"])

@@ -248,6 +248,20 @@ class RequestStates:
         self._values = {name: replace(value, shape=None) if variable in (None, name) else value
                         for name, value in self._values.items()}
 
+    def shorten(self, variable: str, length: int) -> None:
+        """Let a value that grows be its first `length` entries, which moves nothing. ClinferError where it does not
+        grow, or has fewer."""
+        value, declared = self._values[variable], self._memories[variable].declared
+        shape = declared.stored(declared.blank) if value.shape is None else value.shape
+        if not declared.grows:
+            raise ClinferError(f"state {variable!r} does not grow by what each inference puts behind it",
+                               where="states", hint="save and set its value instead")
+        if not 0 <= length <= shape[0] or not admits(declared.shape, declared.logical((length, *shape[1:]))):
+            raise ClinferError(f"state {variable!r} cannot be shortened to that length", where="states",
+                               values={"length": shape[0], "wanted": length, "declared": show(declared.shape)})
+        if value.shape is not None:
+            self._values = {**self._values, variable: replace(value, shape=(length, *shape[1:]))}
+
     def give(self, stream: Stream, first: FirstValues, selected: Callable[[str], np.ndarray]) -> dict[str, Given]:
         """What an inference reads, by inputs. `selected(input)`: the value of an input that selects entries."""
         self._next = None
