@@ -14,7 +14,8 @@ from clinfer.runtime.device_ids import luid_of, uuid_of
 
 def _optimization_capabilities(device: DeviceInfo) -> list[str]:
     """The types in which the device computes floats, and that compiled models can be exported."""
-    return ["FP32", *(["FP16"] if probe_capabilities(device).fp16 else []), "EXPORT_IMPORT"]
+    able = probe_capabilities(device)
+    return ["FP32", *(["FP16"] if able.fp16 else []), *(["BF16"] if able.bf16_products else []), "EXPORT_IMPORT"]
 
 
 def _device_type(device: DeviceInfo) -> ov.properties.device.Type:

@@ -135,7 +135,7 @@ def read_precision(name: str, value: Any) -> str:
     text = value.type_name if isinstance(value, ov.Type) else str(value)
     if text in ("", "dynamic", "undefined", "UNSPECIFIED"):
         return ""
-    text = {"FP32": "f32", "FP16": "f16"}.get(text, text)
+    text = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}.get(text, text)
     if text not in PRECISIONS:
         raise wrong_value(name, value, f"{', '.join(PRECISIONS)}, or `dynamic` for the device's own choice")
     return text

@@ -9,6 +9,7 @@ class Precision(str, Enum):
 
     f32 = "f32"
     f16 = "f16"
+    bf16 = "bf16"
 
 
 class Sorting(str, Enum):

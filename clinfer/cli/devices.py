@@ -13,7 +13,7 @@ from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import discover
 
 _ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "byte_products", "int64_atomics",
-              "tensor_cores", "warp_group_products")
+              "tensor_cores", "warp_group_products", "bf16_products")
 
 
 def print_devices(as_json: bool) -> None:
@@ -47,6 +47,6 @@ def _row(device: DeviceInfo, able: Capabilities) -> tuple[str, ...]:
 
 
 def _speed(most: Ceilings) -> str:
-    rates = {"f32": most.f32, "f16": most.f16, "tensor": most.tensor}
+    rates = {"f32": most.f32, "f16": most.f16, "tensor": most.tensor, "bf16": most.bf16}
     return (", ".join(f"{name} {rate:g}" for name, rate in rates.items() if rate)
             + f" GFLOP/s, memory {most.memory:g}, cache {most.cache:g} GB/s, launch {most.launch / 1000:g} us")

@@ -1,15 +1,17 @@
-"""From f32 to f16 inside a model: every f32 tensor, unless shapes or the range of f16 forbid it."""
+"""From f32 to f16 or bf16 inside a model: every f32 tensor, unless shapes or the range of f16 forbid it."""
 from __future__ import annotations
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.frontend.conversions import bodies_of, identity_of, is_constant
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.precise_nodes import exact_inputs, find_precise
 from clinfer.ops import CONVERTERS
 
-_F32, _F16 = ov.Type.f32, ov.Type.f16
-_LARGEST, _SMALLEST = np.float16(65504), np.float16(2.0**-24)
+_F32 = ov.Type.f32
+_RANGE = {"f16": (65504.0, 2.0**-24), "bf16": (2.0**128 - 2.0**120, 2.0**-126)}
+"""The largest finite number of a narrow type, and the smallest that arithmetic tells from 0."""
 
 # Attributes that say the type of an output.
 _TYPE_ATTRIBUTES = ("destination_type", "output_type")
@@ -18,17 +20,18 @@ _TYPE_ATTRIBUTES = ("destination_type", "output_type")
 _PINNED = {"Parameter", "Constant", "Result", "ReadValue", "Assign", "If", "Loop", "TensorIterator"}
 
 
-def narrow_to_f16(model: ov.Model) -> None:
-    """Compute in f16 what the model computes in f32; the types of Parameters and Results stay.
+def narrow_floats(model: ov.Model, name: str) -> None:
+    """Compute in f16 or bf16, by `name`, what the model computes in f32; the types of Parameters and Results stay.
 
     Converts stand where a tensor goes from one type to the other, one per tensor. What `find_precise`
-    finds stays f32, and so does a node that OpenVINO refuses with f16 inputs.
+    finds stays f32, and so does a node that OpenVINO refuses with such inputs.
     """
-    _Narrowing(model).run()
+    _Narrowing(model, name).run()
 
 
 class _Narrowing:
-    def __init__(self, model: ov.Model) -> None:
+    def __init__(self, model: ov.Model, name: str) -> None:
+        self._name, self._narrow_type = name, getattr(ov.Type, name)
         self._nodes = model.get_ordered_ops()
         self._precise = find_precise(self._nodes)
         self._original = {identity_of(port): port.get_element_type() for node in self._nodes
@@ -38,17 +41,17 @@ class _Narrowing:
     def run(self) -> None:
         for node in self._nodes:
             for body in bodies_of(node):
-                narrow_to_f16(body)
+                narrow_floats(body, self._name)
             keeps = _is_pinned(node) or node.get_instance_id() in self._precise
             if keeps or not self._narrow(node):
                 self._restore(node)
 
     def _narrow(self, node: ov.Node) -> bool:
-        """Let a node compute in f16; False, and nothing changed, if OpenVINO does not allow it.
+        """Let a node compute in the narrow type; False, and nothing changed, if OpenVINO does not allow it.
 
-        A Convert from f16 stays for those who want f32, the others read what it reads.
+        A Convert from that type stays for those who want f32, the others read what it reads.
         """
-        if node.get_type_name() == "Convert" and node.get_input_element_type(0) == _F16 \
+        if node.get_type_name() == "Convert" and node.get_input_element_type(0) == self._narrow_type \
                 and node.get_output_element_type(0) == _F32:
             self._twins[identity_of(node.output(0))] = node.input_value(0)
             return True
@@ -61,9 +64,9 @@ class _Narrowing:
                 if index in exact:
                     self._restore_input(node, index)
                 elif source.get_element_type() == _F32:
-                    node.input(index).replace_source_output(self._twin(source, _F16))
+                    node.input(index).replace_source_output(self._twin(source, self._narrow_type))
             for name in typed:
-                node.set_attribute(name, "f16")
+                node.set_attribute(name, self._name)
             node.validate_and_infer_types()
         except RuntimeError:
             for port, source in zip(node.inputs(), before, strict=True):
@@ -89,7 +92,8 @@ class _Narrowing:
         """The same tensor in the other type."""
         key = identity_of(port)
         if key not in self._twins:
-            twin = _narrow_constant(port.get_node()) if is_constant(port.get_node()) else _convert(port, kind)
+            constant = port.get_node() if is_constant(port.get_node()) else None
+            twin = _convert(port, kind) if constant is None else _narrow_constant(constant, self._name)
             twin.set_friendly_name(f"{port.get_node().get_friendly_name()}/{kind.get_type_name()}")
             self._twins[key] = twin.output(0)
         return self._twins[key]
@@ -105,13 +109,12 @@ def _convert(port: ov.Output, kind: ov.Type) -> ov.Node:
     return opset1.convert(port, kind.get_type_name())
 
 
-def _narrow_constant(node: ov.op.Constant) -> ov.Node:
-    """The constant in f16: what is finite stays finite, and a scalar that is not zero stays so."""
+def _narrow_constant(node: ov.op.Constant, name: str) -> ov.Node:
+    """The constant in the narrow type: what is finite stays finite, and a scalar that is not zero stays so."""
     values = np.asarray(node.data)
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = values.astype(np.float16)
-    beyond = np.isinf(narrow) & np.isfinite(values)
-    narrow[beyond] = np.copysign(_LARGEST, values[beyond])
-    if values.size == 1 and not narrow.any() and values.any():
-        narrow = np.copysign(_SMALLEST, values).astype(np.float16)
-    return ov.op.Constant(narrow.reshape(values.shape), shared_memory=True)
+    largest, smallest = _RANGE[name]
+    bounded = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
+    if values.size == 1 and values.any():
+        bounded = np.copysign(np.maximum(np.abs(bounded), np.float32(smallest)), values)
+    units = ElementType.of(name).encode(bounded.reshape(-1))
+    return ov.op.Constant(ov.Tensor(units, ov.Shape(values.shape), getattr(ov.Type, name)), shared_memory=False)

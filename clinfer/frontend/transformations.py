@@ -22,10 +22,10 @@ from clinfer.frontend.partitions import (
     keep_apart,
     take_away,
 )
-from clinfer.frontend.precision import narrow_to_f16
+from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.respelling import layers, respell, restore
 
-PRECISIONS = ("f32", "f16")
+PRECISIONS = ("f32", "f16", "bf16")
 
 # Smaller constants are cheap in any type, and fusions match them only once they are folded.
 _LARGE = 4096
@@ -35,8 +35,8 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
     """A transformed clone for `to_topology`; the given model stays as it is.
 
     Large weights stay in the type in which the model stores them, behind their Converts. With
-    precision "f16", what the model computes in f32 is computed in f16, except where that would
-    change shapes or overflow; Parameters and Results keep their types. Nodes that the transformations
+    precision "f16" or "bf16", what the model computes in f32 is computed in that type, except where
+    that would change shapes or overflow; Parameters and Results keep their types. Nodes that the transformations
     make are named after layers of the model (`name_after_layers`). Errors: ClinferError for an
     unknown precision or a model that OpenVINO cannot transform.
     """
@@ -47,8 +47,8 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
         clone = _transformed(model)
         follow_decided_branches(clone)
         name_after_layers(model, clone)
-        if precision == "f16":
-            narrow_to_f16(clone)
+        if precision != "f32":
+            narrow_floats(clone, precision)
         clone.validate_nodes_and_infer_types()
     except RuntimeError as error:
         if isinstance(error, ClinferError):

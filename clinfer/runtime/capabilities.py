@@ -24,7 +24,7 @@ from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import NEEDS, PROBES, run_probe
 from clinfer.runtime.status import driver_error
 
-_REVISION = 7
+_REVISION = 8
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -72,6 +72,8 @@ class Capabilities:
     """NVIDIA's warp-level matrix instructions and asynchronous copies, as inline PTX."""
     warp_group_products: bool
     """The matrix products by groups of four warps of NVIDIA's architecture 9.0, in binaries made for another target."""
+    bf16_products: bool
+    """Sums of products of bf16 pairs (`vdpbf16ps` of AVX-512) in inline assembly that keeps the vector registers."""
     out_of_order_queue: bool
     profiling_queue: bool
     usm_types: tuple[str, ...]
@@ -125,7 +127,8 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     natural = int(subgroups["natural"])
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
-        "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "out_of_order_queue",
+        "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bf16_products",
+        "out_of_order_queue",
         "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     return Capabilities(
         device_type=device.type,

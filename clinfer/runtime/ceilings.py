@@ -16,6 +16,7 @@ _MOST_CACHE = 64.0
 _MOST_HALF = 4.0
 _LEAST_HALF = 1 / 3
 _TENSOR_GAIN = 8.0
+_BF16_GAIN = 2.0
 _LAUNCH = (100.0, 1e5)
 _WAIT = (100.0, 1e6)
 _SANE = (1e-5, 1e8)
@@ -37,6 +38,8 @@ class Ceilings:
     tensor: float
     """FLOP/ns of f16 matrix instructions with f32 sums (`mma.sync`; Hopper's `wgmma` reaches about 1.5 times that);
     0 without."""
+    bf16: float
+    """FLOP/ns of products of bf16 with f32 sums (`vdpbf16ps`): twice `f32`, not measured; 0 without."""
     memory: float
     """Bytes/ns read from a buffer too large for the caches."""
     cache: float
@@ -59,7 +62,8 @@ def ceilings_of(answers: Mapping[str, Any], device_type: str, compute_units: int
     Errors: LookupError, TypeError or ValueError for answers of the wrong kind.
     """
     if not are_measured(answers):
-        return default_ceilings(device_type, compute_units, bool(answers["fp16"]), bool(answers["tensor_cores"]))
+        return default_ceilings(device_type, compute_units, bool(answers["fp16"]), bool(answers["tensor_cores"]),
+                                bool(answers["bf16_products"]))
     f32, memory, cache, launch, wait = (float(answers["rates"][name]) for name in _BASE)
     f16, tensor = _sane(answers["half_rate"]), _sane(answers["tensor_rate"])
     f16 = f16 if f16 >= _LEAST_HALF * f32 else 0.0
@@ -71,7 +75,8 @@ def ceilings_of(answers: Mapping[str, Any], device_type: str, compute_units: int
     f16 = max(f16, _LEAST_HALF * f32) if f16 else 0.0
     if answers["tensor_cores"]:
         tensor = max(tensor or _TENSOR_GAIN * (f16 or f32), f16, f32)
-    return Ceilings(f32, f16, tensor, memory, max(cache, memory), _within(launch, _LAUNCH), _within(wait, _WAIT))
+    bf16 = _BF16_GAIN * f32 if answers["bf16_products"] else 0.0
+    return Ceilings(f32, f16, tensor, bf16, memory, max(cache, memory), _within(launch, _LAUNCH), _within(wait, _WAIT))
 
 
 def are_measured(answers: Mapping[str, Any]) -> bool:
@@ -80,15 +85,18 @@ def are_measured(answers: Mapping[str, Any]) -> bool:
     return rates is not None and all(_sane(rates[name]) for name in _BASE)
 
 
-def default_ceilings(device_type: str, compute_units: int, fp16: bool = False, tensor_cores: bool = False) -> Ceilings:
+def default_ceilings(device_type: str, compute_units: int, fp16: bool = False, tensor_cores: bool = False,
+                     bf16_products: bool = False) -> Ceilings:
     """What is assumed of a device that could not be measured: 30 FLOP/ns of f32 for a core of a CPU and 100 for a
     unit of a GPU, a byte of memory for 10 or 20 FLOP, a cache five times as fast, launches of 3 or 5 microseconds
-    and waits of 5 or 10. GPUs do f16 twice as fast as f32, tensor cores eight times as fast as f16."""
+    and waits of 5 or 10. GPUs do f16 twice as fast as f32, tensor cores eight times as fast as f16; products of
+    bf16 are twice as fast as f32."""
     f32 = _UNIT[device_type] * compute_units
     f16 = 2 * f32 if fp16 and device_type == "GPU" else 0.0
     memory = f32 / _DEFAULT_BALANCE[device_type]
     tensor = _TENSOR_GAIN * (f16 or f32) if tensor_cores else 0.0
-    return Ceilings(f32, f16, tensor, memory, 5 * memory, *_DEFAULT_TIMES[device_type])
+    bf16 = _BF16_GAIN * f32 if bf16_products else 0.0
+    return Ceilings(f32, f16, tensor, bf16, memory, 5 * memory, *_DEFAULT_TIMES[device_type])
 
 
 def _sane(value: Any) -> float:

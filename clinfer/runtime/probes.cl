@@ -174,6 +174,32 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global const 
     }
 }
 
+#elif defined(PROBE_BF16_PRODUCTS)
+// 16 sums of products of two pairs, among vectors that a compiler may hold in the registers which the assembly uses and
+// leaves as they were; out[0] counts wrong sums, out[1] vectors that changed.
+kernel void probe(global const int* in, global int* out) {
+    const float16 lanes = (float16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    float16 held[12];
+    for (int i = 0; i < 12; ++i) held[i] = (float16)(in[0] * i) + lanes;
+    uint left[16], right[16];
+    float sums[16], kept[48];
+    for (int i = 0; i < 16; ++i) {
+        // bf16 is the upper half of a float.
+        left[i] = as_uint((float)in[0]) >> 16 | (as_uint((float)(i + in[1])) & 0xFFFF0000);
+        right[i] = as_uint((float)(i - in[1])) >> 16 | (as_uint((float)in[2]) & 0xFFFF0000);
+        sums[i] = in[3] * i;
+    }
+    __asm__ volatile("vmovups %%zmm0, (%[kept])\n vmovups %%zmm1, 64(%[kept])\n vmovups %%zmm31, 128(%[kept])\n"
+                     "vmovups (%[sums]), %%zmm0\n vmovups (%[left]), %%zmm1\n vmovups (%[right]), %%zmm31\n"
+                     "vdpbf16ps %%zmm1, %%zmm31, %%zmm0\n vmovups %%zmm0, (%[sums])\n"
+                     "vmovups (%[kept]), %%zmm0\n vmovups 64(%[kept]), %%zmm1\n vmovups 128(%[kept]), %%zmm31\n"
+                     :: [kept] "r"(kept), [sums] "r"(sums), [left] "r"(left), [right] "r"(right) : "memory");
+    out[0] = out[1] = 0;
+    for (int i = 0; i < 16; ++i)
+        out[0] += sums[i] != (float)(in[3] * i + in[0] * (i - in[1]) + (i + in[1]) * in[2]);
+    for (int i = 0; i < 12; ++i) out[1] += any(held[i] != (float16)(in[0] * i) + lanes);
+}
+
 #elif defined(PROBE_IMAGE)
 kernel void probe(read_only image2d_t in, global int* out) {
     int2 at = (int2)(get_global_id(0) % 2, get_global_id(0) / 2);

@@ -218,6 +218,7 @@ PROBES: Mapping[str, Probe] = {
     "tensor_cores": _writes("tensor_cores", *[0] * 32, local_size=32),
     "warp_group_products": _writes("warp_group_products", 0, 128, local_size=128,
                                    rewrites=retargeted("sm_90", "sm_90a", 128)),
+    "bf16_products": _writes("bf16_products", 0, 0),
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,

@@ -48,7 +48,7 @@ def test_later_settings_win_and_others_stay() -> None:
     ({"NUM_STREAMS": "many"}, ["'many'"]),
     ({"PERFORMANCE_HINT": "SPEED"}, ["'SPEED'", "LATENCY, THROUGHPUT"]),
     ({"PERFORMANCE_HINT": 1}, ["PERFORMANCE_HINT cannot"]),
-    ({"INFERENCE_PRECISION_HINT": "bf16"}, ["'bf16'", "f32, f16"]),
+    ({"INFERENCE_PRECISION_HINT": "f8"}, ["'f8'", "f32, f16, bf16"]),
     ({"INFERENCE_PRECISION_HINT": ov.Type.i8}, ["f32, f16"]),
     ({"force_implementations": {"conv1": "bfyx"}}, ["conv1", "bfyx"]),
     ({"force_implementations": {"conv1": ("nchw", "")}}, ["unknown format 'nchw'", "bfyx"]),

@@ -127,7 +127,7 @@ def test_values_are_read_and_handed_back(device: DeviceInfo, name: Any, given: A
     ("MODEL_PRIORITY", "URGENT", ["'URGENT'", "LOW, MEDIUM, HIGH"]),
     ("LOG_LEVEL", 3, ["3", "WARNING"]),
     ("build_progress", "yes", ["'yes'", "function of two numbers"]),
-    ("INFERENCE_PRECISION_HINT", "bf16", ["'bf16'", "f32, f16"]),
+    ("INFERENCE_PRECISION_HINT", "f8", ["'f8'", "f32, f16, bf16"]),
     ("FULL_DEVICE_NAME", "mine", ["no property FULL_DEVICE_NAME", "INFERENCE_PRECISION_HINT"]),
     ("AFFINITY", "CORE", ["no property AFFINITY"]),
 ])

@@ -24,7 +24,7 @@ from tests.frontend.models import (
 )
 from tests.oracle import CpuPlugin
 
-PRECISIONS = ("f32", "f16")
+PRECISIONS = ("f32", "f16", "bf16")
 
 
 def serialized(model: ov.Model, folder: Path) -> tuple[bytes, bytes]:

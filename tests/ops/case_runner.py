@@ -9,7 +9,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
-from clinfer.frontend.precision import narrow_to_f16
+from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
@@ -55,7 +55,7 @@ def topology_of(case: Case, variant: Variant, build: ModelOf = build_model) -> T
     """The topology of a row, with reorders behind the inputs where the variant asks for a format."""
     model = build(case, variant.dynamic)
     if variant.half:
-        narrow_to_f16(model)
+        narrow_floats(model, "f16")
     topology = to_topology(model).topology
     if not variant.layout:
         return topology

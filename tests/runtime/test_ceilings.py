@@ -49,9 +49,10 @@ def test_a_device_has_ceilings(engine: Engine) -> None:
 
 def test_what_was_measured_holds() -> None:
     assert ceilings_of(answers_with(RATES), "CPU", 8) == Ceilings(
-        f32=100.0, f16=0.0, tensor=0.0, memory=10.0, cache=80.0, launch=2000.0, wait=5000.0)
+        f32=100.0, f16=0.0, tensor=0.0, bf16=0.0, memory=10.0, cache=80.0, launch=2000.0, wait=5000.0)
     found = ceilings_of(answers_with(RATES, half=180.0, tensor=1500.0, fp16=True, tensor_cores=True), "GPU", 8)
     assert (found.f16, found.tensor) == (180.0, 1500.0)
+    assert ceilings_of(answers_with(RATES, bf16_products=True), "CPU", 8).bf16 == 200
 
 
 def test_emulated_halves_are_none_and_tensor_cores_that_were_not_timed_are_estimated() -> None:
@@ -168,7 +169,8 @@ def test_a_failure_is_told_once_and_defaults_hold(known: dict[str, Any], store: 
     monkeypatch.setenv("CLINFER_DEBUG", "1")
     answer(monkeypatch, {**known, "rates": None})
     able = probe_capabilities(engine.device)
-    assert able.ceilings == default_ceilings(able.device_type, able.compute_units, able.fp16, able.tensor_cores)
+    assert able.ceilings == default_ceilings(able.device_type, able.compute_units, able.fp16, able.tensor_cores,
+                                             able.bf16_products)
     capabilities._known.clear()
     assert probe_capabilities(engine.device) == able
     assert capsys.readouterr().err.count("could not be measured") == 1

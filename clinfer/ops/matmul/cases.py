@@ -48,6 +48,11 @@ _TWO_INPUTS = (
           transpose_b=True),
     _case("f16", (2, 9, 35), (2, 35, 40), kind="f16"),
     _case("f16-transposed", (2, 9, 35), (2, 40, 35), transpose_b=True, kind="f16"),
+    _case("bf16", (15, 70), (70, 50), ((29, 64), (64, 33)), ((1, 48), (48, 16)), ((3, 530), (530, 8)),
+          ((14, 0), (0, 5)), kind="bf16"),
+    _case("bf16-transposed", (2, 9, 35), (40, 35), ((3, 14, 32), (32, 32)), ((1, 1, 96), (17, 96)), transpose_b=True,
+          kind="bf16"),
+    _case("bf16-transposed-left", (35, 18), (35, 21), transpose_a=True, kind="bf16"),
     _case("f64", (5, 9), (9, 6), kind="f64"),
     _case("i32", (5, 9), (9, 6), kind="i32"),
 )

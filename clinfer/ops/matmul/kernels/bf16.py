@@ -1,0 +1,60 @@
+"""Matrix products of bf16 on CPUs that multiply pairs of it."""
+from __future__ import annotations
+
+from math import ceil
+
+from clinfer.base.format import Format
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
+from clinfer.ops.matmul.problem import MatMulProblem
+from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, SPEEDS, STEP_DEPTH, time_of_tiles
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.runtime.capabilities import Capabilities
+
+_BLOCK = 16
+"""Columns that are packed together."""
+
+
+class PairsKernel(Kernel[MatMulProblem, int]):
+    """One tile of rows x 32 columns per work-item, from a right side without a batch that is packed in pairs; the
+    configuration is the rows of a tile."""
+
+    name = "matmul_bf16"
+    has_epilogue = True
+    supports_large = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device) or RECIPE.refusal(device)
+
+    def formats(self, problem: MatMulProblem) -> Formats:
+        planar = planar_formats(problem)
+        left, right, *others = planar.inputs
+        if not problem.right_has_batch:
+            right = Format.of("os_is_isv8_osv16_isv2" if problem.primitive.transpose_b else "ns_ks_ksv8_nsv16_ksv2")
+        if problem.primitive.bias_input is not None:
+            others[problem.primitive.bias_input - 2] = Format.of("o_osv16")
+        return Formats((left, right, *others), planar.outputs)
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return tuple(SPEEDS)
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        if problem.right_has_batch:
+            return "a right side with a batch"
+        if any(x.element_type != BF16 for x in problem.inputs[:2]) or problem.primitive.quantisation:
+            return "sides other than bf16"
+        return problem.types_refusal()
+
+    def cost(self, problem: MatMulProblem, tile: int) -> float:
+        return time_of_tiles(problem, problem.rows, problem.columns, problem.depth, tile)
+
+    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
+        product = problem.collapsed
+        *batch, depth, columns = product.right.sizes
+        steps = ceil(depth / STEP_DEPTH)
+        packed = TensorView.dense(BF16, (*batch, ceil(columns / _BLOCK), steps * STEP_DEPTH * _BLOCK))
+        right = packed.broadcast((*product.batch, *packed.sizes[-2:]))
+        work = Work((ceil(problem.rows / tile), ceil(problem.columns / COLUMNS), problem.batch), (1, 1, 1))
+        return Lowered((Stage("matmul_bf16.cl", problem.operands(product.left, right, product.output), work,
+                              {**problem.constants, "TILE_ROWS": tile}, epilogue_views=problem.epilogue_views(),
+                              recipe=RECIPE),))

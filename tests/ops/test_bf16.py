@@ -1,0 +1,130 @@
+"""Products of bf16 pairs on CPUs: every tile, over shapes that leave borders, and what compilers hold in registers."""
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from clinfer.base.element_type import ElementType
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.frontend.transformations import prepare
+from clinfer.kernels.jitter import common_source
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.ops.shared.bf16_tiles import SPEEDS
+from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.stream import Stream
+from tests.ops.case_runner import execute
+from tests.oracle import assert_close, to_bf16
+
+TOLERANCE = 2e-2
+"""Of the output's scale; inputs and results are rounded to bf16, sums are of floats."""
+BF16 = ElementType.of("bf16")
+STEPS, TAPS = 3, 2
+
+
+def _skip_unless_able(engine: Engine) -> None:
+    if not engine.capabilities.bf16_products:
+        pytest.skip("the device multiplies no pairs of bf16")
+
+
+def _network(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
+    """The network of a model that computes in bf16; `kernel` is forced for the layer named "tiled"."""
+    options = BuildOptions({"tiled": ("", kernel)} if kernel else {})
+    topology = to_topology(prepare(model, "bf16")).topology
+    program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
+    return Network(program, engine.create_stream(), OpenVinoShapeInference())
+
+
+def _kernels(program: Program) -> set[str]:
+    return {implementation.name for node in program.nodes for implementation in node.implementations}
+
+
+def _random(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return to_bf16(rng.uniform(-1, 1, shape).astype(np.float32))
+
+
+def _tile_source(rows: int) -> str:
+    """A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both."""
+    tiles = (resources.files("clinfer.ops.shared") / "bf16_tiles.h").read_text(encoding="utf-8")
+    return "\n".join([common_source(), f"#define TILE_ROWS {rows}", tiles, """
+kernel void tile(const global ushort* left, const global ushort* right, const global float* given, global float* held,
+                 global float* sums) {
+    float16 vectors[16];
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) vectors[i] = sqrt(vload16(i, given));
+    ulong frame[FRAME_WORDS], taps[2] = {32, 0};
+    for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)1.0f, i, frame_sums(frame));
+    frame[LEFT_AT] = (ulong)left;
+    frame[RIGHT_AT] = (ulong)right;
+    frame[OTHER_BYTES] = 3 * 2 * 512;
+    frame[ROW_BYTES] = 3 * 64;
+    frame[STEP_BYTES] = 64;
+    frame[STEP_COUNT] = 3;
+    frame[TAPS_AT] = (ulong)taps;
+    frame[TAPS_END] = (ulong)(taps + 2);
+    ADD_PRODUCTS(frame);
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) vstore16(vectors[i], i, held);
+    for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16(vload16(i, frame_sums(frame)), i, sums);
+}"""])
+
+
+@pytest.mark.parametrize("rows", [1, 7, 14])
+def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int, rng: np.random.Generator) -> None:
+    """Steps of two taps, the second one read first: left [rows, step, tap, 16], right [32, step, tap, 16]."""
+    _skip_unless_able(engine)
+    left, right = _random(rng, rows, STEPS, TAPS, 16), _random(rng, 32, STEPS, TAPS, 16)
+    given = rng.uniform(1, 2, (16, 16)).astype(np.float32)
+    packed = right[:, :, ::-1].reshape(2, 16, STEPS, TAPS, 8, 2).transpose(0, 2, 3, 4, 1, 5)
+    taken = [BF16.encode(left.reshape(-1)), BF16.encode(packed.reshape(-1)), given.reshape(-1),
+             np.zeros(256, np.float32), np.zeros(rows * 32, np.float32)]
+    kernel = engine.create_kernel(engine.build_program(_tile_source(rows)), "tile")
+    buffers = [engine.allocate_bytes(values.nbytes) for values in taken]
+    for index, (buffer, values) in enumerate(zip(buffers, taken, strict=True)):
+        stream.write(buffer, values)
+        kernel.set_buffer(index, buffer)
+    stream.enqueue(kernel, WorkSize((1,), (1,)))
+    held, sums = (stream.read(buffer).view(np.float32) for buffer in buffers[3:])
+    assert_close(held, np.sqrt(given).reshape(-1), 1e-6)
+    expected = 1 + left.reshape(rows, -1).astype(np.float64) @ right.reshape(32, -1).T
+    assert_close(sums.reshape(rows, 32), expected, 1e-5)
+
+
+@pytest.mark.parametrize("along_k", [False, True])
+@pytest.mark.parametrize("tile", SPEEDS)
+def test_products(engine: Engine, tile: int, along_k: bool, rng: np.random.Generator) -> None:
+    """relu(x @ w + bias) + other, for any number of rows, in one network."""
+    _skip_unless_able(engine)
+    from openvino import opset13 as op
+    depth, columns = (16 * int(rng.integers(1, 30)), int(rng.integers(1, 40))) if along_k else (
+        int(rng.integers(1, 600)), 32 * int(rng.integers(1, 4)))
+    weights = _random(rng, *((columns, depth) if along_k else (depth, columns)))
+    bias, batches = _random(rng, columns), int(rng.integers(1, 4))
+    x, other = op.parameter([batches, -1, depth]), op.parameter([batches, -1, columns])
+    product = op.add(op.matmul(x, op.constant(weights), False, along_k, name="tiled"), op.constant(bias))
+    network = _network(engine, ov.Model([op.add(op.relu(product), other)], [x, other], "product"),
+                       f"matmul_bf16_{tile}")
+    assert f"matmul_bf16_{tile}" in _kernels(network.program)
+    for rows in (int(rng.integers(2, 50)), 1, 14, 0):
+        left, added = _random(rng, batches, rows, depth), _random(rng, batches, rows, columns)
+        wide = left.astype(np.float64) @ (weights.T if along_k else weights) + bias
+        assert_close(execute(network, [left, added])[0], np.maximum(wide, 0) + added, TOLERANCE)
+
+
+def test_a_device_without_pairs_computes_in_float(engine: Engine, rng: np.random.Generator) -> None:
+    """The precision is bf16 all the same: tensors are, and results agree within the tolerance."""
+    from openvino import opset13 as op
+    plain = Engine(engine.device, replace(engine.capabilities, bf16_products=False))
+    weights, x = _random(rng, 64, 48), op.parameter([-1, 64])
+    network = _network(plain, ov.Model([op.matmul(x, op.constant(weights), False, False)], [x], "product"))
+    assert not any(name.startswith("matmul_bf16") for name in _kernels(network.program))
+    left = _random(rng, 20, 64)
+    assert_close(execute(network, [left])[0], left.astype(np.float64) @ weights, TOLERANCE)
