@@ -1,8 +1,9 @@
-"""Compares clinfer with OpenVINO's CPU plugin at f32 on one model, in one run.
+"""Compares clinfer with OpenVINO's CPU plugin on one model in one precision, in one run.
 
 Each engine has a process of its own and the two take turns inference by inference, so that a change of the
 machine's speed meets both. Ratios above 1 mean that clinfer is slower.
-Usage: python -m bench.compare resnet50 [--shapes 1,3,224,224 2,3,224,224] [--device CPU] [--json file]
+Usage: python -m bench.compare resnet50 [--shapes 1,3,224,224 2,3,224,224] [--device CPU]
+       [--precision bf16] [--json file]
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Report:
     """A run. Compile times in seconds; `cold` is with an empty kernel cache, `warm` with the one it left."""
 
     model: str
+    precision: str
     threads: int
     devices: dict[str, str]
     compile_cold_s: dict[str, float]
@@ -59,12 +61,12 @@ class Report:
     rows: tuple[Row, ...]
 
 
-def compare(model: str, shapes: list[Shape], device: str, threads: int, rounds: int) -> Report:
+def compare(model: str, shapes: list[Shape], device: str, threads: int, rounds: int, precision: str) -> Report:
     """Runs the comparison; takes turns for `rounds` inferences per engine and shape."""
     with tempfile.TemporaryDirectory() as cache:
         jobs = {
-            "clinfer": Job("clinfer", model, device, threads, cache),
-            "openvino": Job("openvino", model, "CPU", threads, cache),
+            "clinfer": Job("clinfer", model, device, threads, cache, precision),
+            "openvino": Job("openvino", model, "CPU", threads, cache, precision),
         }
         cold = {}
         for name in ENGINES:
@@ -79,7 +81,7 @@ def compare(model: str, shapes: list[Shape], device: str, threads: int, rounds: 
                 worker.close()
     devices = {name: worker.device for name, worker in workers.items()}
     warm = {name: worker.compile_s for name, worker in workers.items()}
-    return Report(model, threads, devices, cold, warm, rows)
+    return Report(model, precision, threads, devices, cold, warm, rows)
 
 
 def _measure(workers: dict[str, Worker], shapes: list[Shape], rounds: int) -> tuple[Row, ...]:
@@ -121,7 +123,7 @@ def _difference(got: NDArray[Any], want: NDArray[Any]) -> float:
 
 def render(report: Report) -> str:
     """The report as text for a person."""
-    lines = [f"{report.model}, f32, {report.threads} threads"]
+    lines = [f"{report.model}, {report.precision}, {report.threads} threads"]
     for name in ENGINES:
         cold, warm = report.compile_cold_s[name], report.compile_warm_s[name]
         lines.append(f"{name:<9} compiled in {cold:.2f} s cold, {warm:.2f} s warm; {report.devices[name]}")
@@ -147,19 +149,20 @@ def _parse_shape(text: str) -> Shape:
 
 def main() -> None:
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cast(int, os.cpu_count())
-    parser = argparse.ArgumentParser(description="Compares clinfer with OpenVINO's CPU plugin at f32.")
+    parser = argparse.ArgumentParser(description="Compares clinfer with OpenVINO's CPU plugin.")
     parser.add_argument("model", help=f"{', '.join(MODELS)}, or a model file with one f32 input")
     parser.add_argument("--shapes", nargs="+", type=_parse_shape, help="input shapes such as 1,3,224,224")
     parser.add_argument("--device", default="CPU", help="clinfer's device (default: CPU)")
     parser.add_argument("--threads", type=int, default=cpus, help="CPUs for each engine (default: all)")
     parser.add_argument("--rounds", type=int, default=20, help="inferences per shape (default: 20)")
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32", help="of both engines (default: f32)")
     parser.add_argument("--json", type=Path, help="a file that receives the numbers")
     options = parser.parse_args()
     if options.model not in MODELS and not options.shapes:
         parser.error("a model file needs --shapes")
     shapes = options.shapes or list(MODELS[options.model].shapes)
     try:
-        report = compare(options.model, shapes, options.device, options.threads, options.rounds)
+        report = compare(options.model, shapes, options.device, options.threads, options.rounds, options.precision)
     except RuntimeError as error:
         sys.exit(f"error: {error}")
     print(render(report))

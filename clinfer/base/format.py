@@ -122,6 +122,11 @@ FORMATS = {f.name: f for f in (
     Format("d_us_kg_usv16", "dkgu", "dukg", (("u", 16),)),
     Format("os_is_osv32_isv4", "oi", "oi", (("o", 32), ("i", 4))),
     Format("ns_ks_nsv32_ksv4", "kn", "nk", (("n", 32), ("k", 4))),
+    Format("os_is_yx_isv8_osv16_isv2", "oiyx", "oiyx", (("i", 8), ("o", 16), ("i", 2))),
+    Format("os_is_zyx_isv8_osv16_isv2", "oizyx", "oizyx", (("i", 8), ("o", 16), ("i", 2))),
+    Format("g_os_is_x_isv8_osv16_isv2", "goix", "goix", (("i", 8), ("o", 16), ("i", 2))),
+    Format("g_os_is_yx_isv8_osv16_isv2", "goiyx", "goiyx", (("i", 8), ("o", 16), ("i", 2))),
+    Format("g_os_is_zyx_isv8_osv16_isv2", "goizyx", "goizyx", (("i", 8), ("o", 16), ("i", 2))),
     Format("os_is_isv8_osv16_isv2", "oi", "oi", (("i", 8), ("o", 16), ("i", 2))),
     Format("ns_ks_ksv8_nsv16_ksv2", "kn", "nk", (("k", 8), ("n", 16), ("k", 2))),
 )}

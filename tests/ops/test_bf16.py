@@ -15,7 +15,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.kernels.jitter import common_source
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.ops.shared.bf16_tiles import SPEEDS
+from clinfer.ops.matmul.kernels.bf16 import ROWS
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -99,7 +99,7 @@ def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int,
 
 
 @pytest.mark.parametrize("along_k", [False, True])
-@pytest.mark.parametrize("tile", SPEEDS)
+@pytest.mark.parametrize("tile", ROWS)
 def test_products(engine: Engine, tile: int, along_k: bool, rng: np.random.Generator) -> None:
     """relu(x @ w + bias) + other, for any number of rows, in one network."""
     _skip_unless_able(engine)

@@ -107,8 +107,18 @@ _DEPTHWISE = (
     _case("depthwise-f16", (1, 40, 9, 30), (40, 1, 1, 3, 3), pads=1, grouped=True, kind="f16"),
 )
 
+_BF16 = (
+    _case("bf16", (1, 35, 7, 19), (37, 35, 3, 3), (2, 35, 5, 34), pads=1, kind="bf16"),
+    _case("bf16-inside", (1, 32, 9, 40), (48, 32, 3, 3), (2, 32, 8, 33), strides=(1, 2), dilations=(2, 1),
+          kind="bf16"),
+    _case("bf16-stem", (2, 3, 20, 41), (40, 3, 7, 7), strides=2, pads=3, kind="bf16"),
+    _case("bf16-1x1", (1, 48, 6, 14), (64, 48, 1, 1), (2, 48, 7, 7), kind="bf16"),
+    _case("bf16-1x1-stride", (1, 48, 6, 30), (20, 48, 1, 1), strides=2, kind="bf16"),
+    _case("bf16-groups-3d", (1, 32, 3, 4, 16), (2, 32, 16, 2, 3, 3), grouped=True, kind="bf16"),
+)
+
 _CONSTANT = tuple(_constant_weights(case) for case in (
     _ANY[0], _ANY[1], _ANY[10], _POINTWISE[0], _FEW_CHANNELS[0], _RANKS[0], _RANKS[2], _GROUPS[0], _GROUPS[4],
     _DEPTHWISE[0], _DEPTHWISE[4]))
 
-CASES = (*_ANY, *_POINTWISE, *_FEW_CHANNELS, *_RANKS, *_GROUPS, *_DEPTHWISE, *_CONSTANT)
+CASES = (*_ANY, *_POINTWISE, *_FEW_CHANNELS, *_RANKS, *_GROUPS, *_DEPTHWISE, *_BF16, *_CONSTANT)

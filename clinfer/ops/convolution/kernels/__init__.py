@@ -1,5 +1,6 @@
 """The kernels of convolution."""
 from clinfer.kernels.contract import KernelTable
+from clinfer.ops.convolution.kernels.bf16 import PairsKernel
 from clinfer.ops.convolution.kernels.cpu import (
     BlocksKernel,
     BlocksToPlanarKernel,
@@ -12,6 +13,6 @@ from clinfer.ops.convolution.kernels.nvidia import MmaKernel, PlanarMmaKernel, W
 from clinfer.ops.convolution.kernels.reference import Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
-KERNELS = KernelTable((DepthwiseKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
+KERNELS = KernelTable((DepthwiseKernel(), PairsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
                        BlocksToPlanarKernel(), WarpGroupKernel(), MmaKernel(), PlanarMmaKernel(), LocalKernel(),
                        Reference()), ConvolutionProblem)

@@ -7,10 +7,12 @@ from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, SPEEDS, STEP_DEPTH, time_of_tiles
+from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, time_of_tiles
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.runtime.capabilities import Capabilities
 
+ROWS = (14, 13, 8, 4, 1)
+"""Of a tile."""
 _BLOCK = 16
 """Columns that are packed together."""
 
@@ -36,7 +38,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         return Formats((left, right, *others), planar.outputs)
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
-        return tuple(SPEEDS)
+        return ROWS
 
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.right_has_batch:
@@ -46,7 +48,8 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         return problem.types_refusal()
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        return time_of_tiles(problem, problem.rows, problem.columns, problem.depth, tile)
+        tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / COLUMNS)
+        return time_of_tiles(problem, tiles, ceil(problem.depth / STEP_DEPTH), tile)
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
         product = problem.collapsed

@@ -1,0 +1,71 @@
+"""Convolution of bf16 on blocks of 16 channels, on CPUs that multiply pairs of it."""
+from __future__ import annotations
+
+from math import ceil, prod
+
+from clinfer.base.format import Format
+from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work
+from clinfer.ops.convolution.problem import ConvolutionProblem
+from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, time_of_tiles
+from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.runtime.capabilities import Capabilities
+
+PIXELS = (14, 10, 7, 4, 1)
+"""Of a tile."""
+_PATCH_PIXELS = 1024
+"""That are copied at a time: 32 KiB."""
+_WEIGHTS = {3: "os_is_yx_isv8_osv16_isv2", 4: "os_is_yx_isv8_osv16_isv2", 5: "os_is_zyx_isv8_osv16_isv2"}
+_GROUPED_WEIGHTS = {4: "g_os_is_x_isv8_osv16_isv2", 5: "g_os_is_yx_isv8_osv16_isv2",
+                    6: "g_os_is_zyx_isv8_osv16_isv2"}
+
+
+class PairsKernel(Kernel[ConvolutionProblem, int]):
+    """One tile of pixels x 32 channels per work-item, from blocks to blocks; the configuration is the pixels."""
+
+    name = "convolution_bf16"
+    has_epilogue = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device) or RECIPE.refusal(device)
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        primitive, blocked = problem.primitive, Format.of(BLOCKED_DATA[problem.inputs[0].rank])
+        weights = (_GROUPED_WEIGHTS if primitive.is_grouped else _WEIGHTS)[problem.inputs[1].rank]
+        bias = (Format.of("o_osv16"),) if primitive.bias_input is not None else ()
+        factor = (blocked,) if primitive.factor_input is not None else ()
+        return Formats((blocked, Format.of(weights), *bias, *factor), (blocked,))
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
+        return PIXELS
+
+    def supports(self, problem: ConvolutionProblem, pixels: int) -> str | None:
+        if any(x.element_type != BF16 for x in problem.inputs[:2]):
+            return "data or weights other than bf16"
+        data = [problem.inputs[i] for i in (0, problem.primitive.factor_input) if i is not None]
+        if any(x.padding.both(1) for x in (*data, problem.outputs[0])):
+            return "padded channels"
+        reason = refusal(problem) or group_refusal(problem.groups)
+        if reason is None and prod(problem.filter_sizes[:2]) * _row_pixels(problem, pixels) > _PATCH_PIXELS:
+            return "the filter is too large"
+        return reason
+
+    def cost(self, problem: ConvolutionProblem, pixels: int) -> float:
+        (rows, width), groups = problem.flat_rows, problem.groups
+        tiles = problem.batch * rows * ceil(width / pixels) * groups.number * ceil(groups.outputs / COLUMNS)
+        return time_of_tiles(problem, tiles, ceil(groups.inputs / STEP_DEPTH) * prod(problem.filter_sizes), pixels)
+
+    def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
+        (rows, width), groups = problem.flat_rows, problem.groups
+        tiles = ceil(groups.outputs / COLUMNS)
+        constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
+                     "FILTER_TAPS": prod(problem.filter_sizes)}
+        work = Work((ceil(width / pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
+        arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels)}
+        return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work, constants, arguments,
+                              problem.flat_epilogue_views(), recipe=RECIPE),))
+
+
+def _row_pixels(problem: ConvolutionProblem, pixels: int) -> int:
+    """Pixels of a row of data that a tile reads."""
+    return (pixels - 1) * problem.strides[2] + (problem.filter_sizes[2] - 1) * problem.dilations[2] + 1
