@@ -4,7 +4,8 @@ from __future__ import annotations
 import gc
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from clinfer.network import network
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.program import Program
-from clinfer.runtime import builder
+from clinfer.runtime import builder, capabilities, ceilings
+from clinfer.runtime.ceilings import Ceilings
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
@@ -36,6 +38,20 @@ def without_measured_times() -> Iterator[None]:
     """Kernels are chosen by estimates, whatever was measured on the machine; tests of tables turn them on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLINFER_TUNING", "0")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ceilings_of_every_machine() -> Iterator[None]:
+    """CPUs have the default ceilings of two cores, whatever was measured: which kernels are chosen, and so what is
+    tested, does not vary from machine to machine."""
+    def ceilings_of(answers: Mapping[str, Any], device_type: str, compute_units: int) -> Ceilings:
+        if device_type == "CPU":
+            answers, compute_units = {**answers, "rates": None}, 2
+        return ceilings.ceilings_of(answers, device_type, compute_units)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capabilities, "ceilings_of", ceilings_of)
         yield
 
 
