@@ -39,6 +39,7 @@ _NAMES = (
     "one_hot",
     "pad",
     "pooling",
+    "quantised_convolution",
     "range",
     "recurrent",
     "reduce",

@@ -1,4 +1,4 @@
-"""Products of data that are whole numbers of 8 bits times a step: every tile, against exact sums."""
+"""Products and convolutions of data that are whole numbers of 8 bits times a step: every tile, against exact sums."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -9,13 +9,17 @@ import pytest
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.jitter import kernel_source
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.ops.shared.byte_products import TILES, shared_panels
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.stream import Stream
 from clinfer.topology import Topology
 from tests.ops.case_runner import execute
 from tests.program.building import constant, given
@@ -76,6 +80,108 @@ def test_without_the_instructions(engine: Engine, rng: np.random.Generator, monk
     _check(engine, rng, (70, 37), 4, transpose=True, rows=(1, 9))
 
 
+def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: tuple[int, int],
+              filters: tuple[int, ...], sizes: tuple[tuple[int, ...], ...], stride: int = 1, dilation: int = 1,
+              zero_point: int = 100) -> None:
+    """A convolution with a bias, fused factors and Relu, of pictures of these sizes in turn; the border is 0."""
+    inputs, outputs = channels
+    weights = rng.integers(-128, 128, (outputs, inputs, *filters)).astype(np.int8)
+    weights[0] = 127
+    scale = rng.uniform(0.5, 1.5, outputs).astype(np.float32)
+    bias = rng.standard_normal(outputs).astype(np.float32)
+    start = (-zero_point * weights.sum(tuple(range(1, weights.ndim)), dtype=np.int64)).astype(np.int32)
+    constants = [constant("w", weights), constant("scale", scale), constant("start", start),
+                 constant("grid", np.array([[1 / STEP, zero_point, STEP]], np.float32)), constant("bias", bias)]
+    rank, pads = len(filters), tuple(size // 2 for size in filters)
+    convolution = QuantisedConvolution("y", ("x", *(c.id for c in constants)), strides=(stride,) * rank,
+                                       dilations=(dilation,) * rank, pads_begin=pads, pads_end=pads)
+    factors = rng.uniform(0.5, 1.5, (outputs, *(1,) * rank)).astype(np.float32)
+    topology = Topology(given("x", ANY, inputs, *(ANY,) * rank), *constants, convolution, constant("factors", factors),
+                        Eltwise("scaled", ("y", "factors"), mode="Multiply"), Eltwise("high", ("scaled",), mode="Relu"))
+    program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions({"y": ("", kernel)}))
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    for size in sizes:
+        whole = rng.integers(0, 256, (size[0], inputs, *size[1:])) - zero_point
+        found, = execute(network, [(whole * STEP).astype(np.float32)])
+        padded = np.pad(whole, ((0, 0), (0, 0), *((pad, pad) for pad in pads)))
+        spans = tuple((length - 1) * dilation + 1 for length in filters)
+        axes = tuple(range(2, 2 + rank))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, spans, axes)
+        windows = windows[(..., *(slice(None, None, stride),) * rank, *(slice(None, None, dilation),) * rank)]
+        sums = np.tensordot(windows, weights.astype(np.int64),
+                            ((1, *range(2 + rank, 2 + 2 * rank)), (1, *range(2, 2 + rank))))
+        wanted = np.maximum(np.moveaxis(sums * (scale.astype(np.float64) * STEP) + bias, -1, 1), 0) * factors
+        assert found.shape == wanted.shape
+        assert np.abs(found - wanted).max(initial=0) <= F32 * np.abs(wanted).max(initial=1)
+
+
+@pytest.mark.parametrize("kernel", ["quantised_convolution_ref", "convolution_bytes_14", "convolution_bytes_8",
+                                    "convolution_bytes_4"])
+def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str) -> None:
+    """Borders, channels that leave blocks and panels unfilled, strides."""
+    _convolve(engine, rng, kernel, (21, 41), (3, 3), ((1, 7, 9), (2, 4, 5)), stride=2)
+
+
+@pytest.mark.parametrize("channels, filters, sizes, dilation", [
+    ((32, 150), (1, 1), ((2, 5, 3), (0, 5, 3), (1, 1, 1)), 1), ((400, 33), (3, 3), ((1, 3, 6),), 1),
+    ((16, 16), (5, 2), ((1, 9, 12),), 2), ((17, 20), (3,), ((2, 30), (1, 1)), 1)], ids=str)
+def test_convolutions_of_all_kinds(engine: Engine, rng: np.random.Generator, channels: tuple[int, int],
+                                   filters: tuple[int, ...], sizes: tuple[tuple[int, ...], ...], dilation: int) -> None:
+    """Several panels for one work-item, more than one step of gathering, filters with holes, one spatial axis."""
+    _convolve(engine, rng, "convolution_bytes_14", channels, filters, sizes, dilation=dilation)
+
+
+def test_a_convolution_without_the_instructions(engine: Engine, rng: np.random.Generator,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False))
+    _convolve(engine, rng, "convolution_bytes_4", (18, 33), (3, 1), ((1, 5, 3),), zero_point=255)
+
+
 def test_panels_are_shared_where_enough_work_is_left() -> None:
     assert shared_panels(1, 3, 2) == 1 and shared_panels(10, 24, 2) == 4 and shared_panels(2, 12, 4) == 2
     assert shared_panels(0, 5, 2) == 1
+
+
+_LIVE = """
+__attribute__((reqd_work_group_size(1, 1, 1)))
+kernel void live(global const float* values, global const char* columns, global float* output) {
+    float16 kept[40];
+    #pragma unroll
+    for (int i = 0; i < 40; ++i) kept[i] = vload16(i, values) * 2.0f;
+    int sums[14 * 32];
+    uchar rows[14 * ROW_BYTES];
+    for (int i = 0; i < 14 * 32; ++i) sums[i] = 0;
+    for (int i = 0; i < 14 * ROW_BYTES; ++i) rows[i] = 1;
+    float16 added = 0.0f;
+    for (int turn = 0; turn < 3; ++turn) {
+        FUNC(add_byte_products)(sums, rows, columns, 2);
+        #pragma unroll
+        for (int i = 0; i < 40; ++i) kept[i] = kept[i] * 0.5f + (float16)(turn + i);
+    }
+    #pragma unroll
+    for (int i = 0; i < 40; ++i) vstore16(kept[i], i, output);
+    for (int i = 0; i < 14 * 2; ++i) vstore16(convert_float16(vload16(i, sums)), 40 + i, output);
+}
+"""
+
+
+def test_registers_are_left_as_they_were(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
+    """Vectors that live across the assembly, more of them than there are registers."""
+    head = ("#define FUNC(name) name\n#define TILE_ROWS 14\n"
+            f"#define BYTE_PRODUCTS {int(engine.capabilities.byte_products)}\n")
+    program = engine.build_program(head + kernel_source("clinfer.ops.shared", "byte_products.h") + _LIVE)
+    values = rng.standard_normal(640).astype(np.float32)
+    columns = rng.integers(-128, 128, (2, 32, 4)).astype(np.int8)
+    buffers = [engine.allocate_bytes(size) for size in (values.nbytes, columns.nbytes, 4 * (640 + 14 * 32))]
+    kernel = engine.create_kernel(program, "live")
+    for index, buffer in enumerate(buffers):
+        kernel.set_buffer(index, buffer)
+    stream.write(buffers[0], values)
+    stream.write(buffers[1], columns)
+    stream.enqueue(kernel, WorkSize((1,), (1,)))
+    found = stream.read(buffers[2]).view(np.float32)
+    wanted = values.reshape(40, 16) * np.float32(2)
+    for turn in range(3):
+        wanted = wanted * np.float32(0.5) + (turn + np.arange(40, dtype=np.float32))[:, None]
+    assert np.array_equal(found[:640].reshape(40, 16), wanted)
+    assert (found[640:].reshape(14, 32) == 3 * columns.sum((0, 2), dtype=np.int32)).all()

@@ -30,7 +30,7 @@ ROWS: list[Row] = [(op.name, case) for op in OPERATIONS
 _ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "matmul_bytes", "reorder_nibbles", "sdpa_mma",
               "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "convolution_mma", "convolution_wgmma",
-              "convolution_mma_planar"}
+              "convolution_mma_planar", "convolution_bytes", "quantised_convolution_ref"}
 
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])

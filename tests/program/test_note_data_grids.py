@@ -4,19 +4,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
+from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.pooling import MaxPool
+from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.ops.transpose import Transpose
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.note_data_grids import Grid, note_data_grids
+from clinfer.program.passes.whole_numbers import whole_numbers_of
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive, Topology
 from tests.ops.case_runner import execute
@@ -73,6 +78,82 @@ def test_the_result_is_that_of_floats(engine: Engine, rng: np.random.Generator, 
 def test_what_is_no_such_grid_stays(engine: Engine, rng: np.random.Generator, given_as: dict[str, object]) -> None:
     """One for each element, without 0 among the levels, without a step, of too many levels, of other weights."""
     assert _product(engine, _topology(rng, **given_as)).data_grid is None  # type: ignore[arg-type]
+
+
+def _convolution(rng: np.random.Generator, weights: np.ndarray, group: int = 0, **attributes: object) -> Topology:
+    """x [?, C, ?, ?] between two bounds, its largest of each window, a convolution with borders and a bias."""
+    channels = weights.shape[1] * max(group, 1)
+    bounds = [constant(name, np.float32(value)) for name, value in (("low", -1.1), ("high", 1.45))]
+    kind = GroupConvolution if group else Convolution
+    filters = weights.reshape(group, -1, *weights.shape[1:]) if group else weights
+    return Topology(given("x", ANY, channels, ANY, ANY), *bounds,
+                    FakeQuantize("rounded", ("x", "low", "high", "low", "high"), levels=256),
+                    MaxPool("pooled", ("rounded",), strides=(2, 2), pads_begin=(1, 1), pads_end=(1, 1), kernel=(3, 3)),
+                    constant("w", filters.astype(np.float32)),
+                    kind("y", ("pooled", "w"), strides=(1, 1), dilations=(1, 1), pads_begin=(1, 1), pads_end=(1, 1)),
+                    constant("bias", rng.standard_normal((1, len(weights), 1, 1)).astype(np.float32)),
+                    Eltwise("sum", ("y", "bias"), mode="Add"))
+
+
+def _whole(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    scale = rng.uniform(0.01, 0.02, (shape[0], *(1,) * (len(shape) - 1)))
+    return np.asarray(rng.integers(-127, 128, shape) * scale, np.float32)
+
+
+def test_convolutions_give_what_those_of_floats_do(engine: Engine, rng: np.random.Generator) -> None:
+    if not engine.capabilities.byte_products:
+        pytest.skip("the device has no instructions for bytes")
+    topology = _convolution(rng, _whole(rng, (40, 20, 3, 3)))
+    results, x = [], rng.standard_normal((2, 20, 11, 14)).astype(np.float32)
+    for skipped in ((), ("note_data_grids",)):
+        options = BuildOptions(skipped_passes=frozenset(skipped))
+        program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
+        assert any(isinstance(node.primitive, QuantisedConvolution) for node in program.nodes) != bool(skipped)
+        results += execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), [x])
+    assert_close(results[0], results[1], 1e-5, "convolution")
+
+
+def test_other_convolutions_stay(engine: Engine, rng: np.random.Generator) -> None:
+    """Those of floats, of groups, of few channels."""
+    for topology in (_convolution(rng, rng.standard_normal((8, 20, 3, 3))),
+                     _convolution(rng, _whole(rng, (40, 20, 3, 3)), group=2),
+                     _convolution(rng, _whole(rng, (8, 3, 3, 3)))):
+        graph = graph_after(engine, topology, (infer_layouts, note_data_grids))
+        assert type(graph["y"].primitive) in (Convolution, GroupConvolution)
+
+
+def test_products_find_whole_numbers_behind_floats(engine: Engine, rng: np.random.Generator) -> None:
+    if not engine.capabilities.byte_products:
+        pytest.skip("the device has no instructions for bytes")
+    for transpose in (False, True):
+        weights = _whole(rng, (COLUMNS, DEPTH))
+        parts = (given("x", ANY, DEPTH), constant("low", np.float32(0)), constant("high", np.float32(2)),
+                 FakeQuantize("rounded", ("x", "low", "high", "low", "high"), levels=256),
+                 constant("w", weights if transpose else weights.T.copy()),
+                 MatMul("y", ("rounded", "w"), transpose_b=transpose))
+        graph = graph_after(engine, Topology(*parts), (infer_layouts, note_data_grids))
+        product = graph["y"].primitive
+        assert isinstance(product, MatMul) and product.data_grid == 3 and product.quantisation == Quantisation(2)
+        program = compile_topology(engine, Topology(*parts), OpenVinoShapeInference())
+        x = rng.uniform(0, 2, (9, DEPTH)).astype(np.float32)
+        found, = execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), [x])
+        assert_close(found, (np.rint(x / 2 * 255) * np.float32(2 / 255)) @ weights.T, 1e-5, "product")
+
+
+def test_whole_numbers(rng: np.random.Generator) -> None:
+    numbers = rng.integers(-90, 91, (6, 500))
+    numbers[0], numbers[1] = 0, -numbers[1]
+    numbers[2, :3] = -128
+    scale = rng.uniform(1e-3, 1e3, (6, 1))
+    found = whole_numbers_of((numbers * scale).astype(np.float32))
+    assert found is not None and found.numbers.dtype == np.int8
+    assert np.allclose(found.numbers * found.scale[:, None], numbers * scale, rtol=1e-5, atol=0)
+    changed = (numbers * scale).astype(np.float32)
+    changed[3, 400] *= 1.013
+    assert whole_numbers_of(changed) is None
+    for value in (np.nan, np.inf):
+        changed[3, 400] = value
+        assert whole_numbers_of(changed) is None
 
 
 def test_grids() -> None:

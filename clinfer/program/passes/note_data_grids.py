@@ -1,22 +1,31 @@
-"""Notes of matrix products with weights of 8 bits that their data are whole numbers of 8 bits times a step."""
+"""Notes of products and convolutions with weights of 8 bits that their data are whole numbers times a step."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
+from clinfer.base.quantisation import Quantisation
+from clinfer.ops.convolution import Convolution
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.pooling import MaxPool
+from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.whole_numbers import whole_numbers_of
 from clinfer.topology import Constant, Port
 
 MOST_LEVELS = 256
 MOST_DEPTH = 1 << 16
 """Products of bytes of which every sum fits 32 bits."""
+LEAST_CHANNELS = 16
+"""Input channels of convolutions that multiply bytes; with fewer most of a block of 16 is wasted."""
 _OFF_GRID = 1e-3
 """By what part of a step 0 may be off the grid."""
 _LEAST_STEP = 1e-30
@@ -41,26 +50,92 @@ class Grid:
             return None
         return Grid(step, zero_point)
 
+    def numbers(self) -> np.ndarray:
+        """What kernels read of it, f32 [1, 3]."""
+        return np.array([[1 / self.step, self.zero_point, self.step]], np.float32)
+
+    def start(self, sums: np.ndarray) -> np.ndarray:
+        """What sums of products with the bytes start with, i32, given the sums of the weights alone."""
+        return (-self.zero_point * sums).astype(np.int32)
+
 
 def note_data_grids(graph: Graph, context: BuildContext) -> None:
-    """Where what a product reads was rounded by FakeQuantize, and has only been moved since then, and where its weights
-    are i8 with one scale per column.
+    """Where what a product or convolution reads was rounded by FakeQuantize, and has only been moved since then, and
+    where its weights are whole numbers of 8 bits with one scale per column or channel.
 
-    Kernels may then multiply the whole numbers; those that do not compute the same of the floats.
+    Kernels may then multiply the whole numbers. Those of products that do not compute the same of the floats; weights
+    of floats and convolutions are left alone where the device has no instructions for bytes.
     """
+    has_bytes = context.engine.capabilities.byte_products
     for node in graph:
-        product = node.primitive
-        if not isinstance(product, MatMul) or product.quantisation is None or product.data_grid is not None:
-            continue
-        grid = _grid_of(graph, context, node.inputs[0])
-        if grid is not None and _has_plain_weights(graph, product):
-            _note(graph, context, node, grid)
+        if isinstance(node.primitive, MatMul):
+            _note_product(graph, context, node, has_bytes)
+        elif type(node.primitive) is Convolution and has_bytes:
+            _note_convolution(graph, context, node)
+
+
+def _note_product(graph: Graph, context: BuildContext, node: Node, has_bytes: bool) -> None:
+    product = node.primitive
+    assert isinstance(product, MatMul)
+    if product.data_grid is not None or not (product.quantisation or has_bytes):
+        return
+    grid = _grid_of(graph, context, node.inputs[0])
+    if grid is None:
+        return
+    if product.quantisation is None:
+        _find_whole_weights(graph, context, node)
+    if _has_plain_weights(graph, node):
+        _note(graph, context, node, grid)
+
+
+def _find_whole_weights(graph: Graph, context: BuildContext, node: Node) -> None:
+    """Let a product read the whole numbers behind constant weights of f32, if there are any."""
+    product = node.primitive
+    assert isinstance(product, MatMul)
+    weights = graph.constants.get(product.inputs[1].primitive)
+    if weights is None or not weights.layout.is_static or weights.layout.rank != 2 \
+            or weights.layout.element_type.name != "f32" or not weights.layout.count > 0:
+        return
+    values = weights.on_host(context.stream)
+    found = whole_numbers_of(values if product.transpose_b else values.T)
+    if found is None:
+        return
+    numbers = found.numbers if product.transpose_b else np.ascontiguousarray(found.numbers.T)
+    added = [_constant(graph, node, "whole", numbers), _constant(graph, node, "scale", found.scale[None])]
+    _replace_inputs(graph, node, 1, added, replaced=1, quantisation=Quantisation(2))
+
+
+def _note_convolution(graph: Graph, context: BuildContext, node: Node) -> None:
+    """Put a quantised convolution in the place of one, if its data and weights allow it."""
+    given = node.primitive
+    assert isinstance(given, Convolution)
+    weights = graph.constants.get(given.inputs[1].primitive)
+    types = {graph.element_type(port).name for port in given.inputs}
+    if weights is None or types != {"f32"} or given.has_factor or given.fused_ops or given.output_padding:
+        return
+    outputs, inputs, *filters = weights.layout.static_shape
+    if len(filters) > 2 or inputs < LEAST_CHANNELS or not outputs * math.prod(filters) > 0:
+        return
+    if inputs * math.prod(filters) > MOST_DEPTH:
+        return
+    grid = _grid_of(graph, context, given.inputs[0])
+    found = None if grid is None else whole_numbers_of(weights.on_host(context.stream).reshape(outputs, -1))
+    if grid is None or found is None:
+        return
+    numbers = found.numbers.reshape(weights.layout.static_shape)
+    added = [_constant(graph, node, "whole", numbers), _constant(graph, node, "scale", found.scale),
+             _constant(graph, node, "start", grid.start(found.numbers.sum(1, dtype=np.int64))),
+             _constant(graph, node, "grid", grid.numbers())]
+    attributes = {field.name: getattr(given, field.name) for field in fields(given)}
+    graph.replace(node.id, QuantisedConvolution(**{**attributes, "inputs": (given.inputs[0], *added,
+                                                                            *given.inputs[2:])}))
+    graph.remove_unread(given.inputs[1].primitive)
 
 
 def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | None:
     """The grid of which all elements of a tensor are."""
     node = graph[port.primitive]
-    while node.primitive.only_moves and not node.primitive.fused_ops:
+    while (node.primitive.only_moves or isinstance(node.primitive, MaxPool)) and not node.primitive.fused_ops:
         node = graph[node.inputs[0].primitive]
     primitive = node.primitive
     if not isinstance(primitive, FakeQuantize) or primitive.fused_ops:
@@ -69,9 +144,12 @@ def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | None:
     return None if low is None or high is None else Grid.of(low, high, primitive.levels)
 
 
-def _has_plain_weights(graph: Graph, product: MatMul) -> bool:
+def _has_plain_weights(graph: Graph, node: Node) -> bool:
+    product = node.primitive
+    assert isinstance(product, MatMul)
     found = product.quantisation
-    assert found is not None
+    if found is None:
+        return False
     weights, scale = graph.layout(product.inputs[1]), graph.layout(product.inputs[found.scale])
     depth = weights.static_shape[1 if product.transpose_b else 0]
     return (weights.element_type.name == "i8" and found.zero_point is None and scale.static_shape[0] == 1
@@ -83,14 +161,23 @@ def _note(graph: Graph, context: BuildContext, node: Node, grid: Grid) -> None:
     assert isinstance(product, MatMul) and product.quantisation is not None
     weights = graph.constants[product.inputs[1].primitive].on_host(context.stream)
     sums = weights.sum(axis=1 if product.transpose_b else 0, dtype=np.int64)
-    numbers = np.array([[1 / grid.step, grid.zero_point, grid.step]], np.float32)
-    added = [_constant(graph, node, "grid", numbers),
-             _constant(graph, node, "start", (-grid.zero_point * sums).astype(np.int32)[None])]
+    added = [_constant(graph, node, "grid", grid.numbers()), _constant(graph, node, "start", grid.start(sums)[None])]
     place = 2 + len(product.quantisation.inputs)
-    inputs = (*product.inputs[:place], *added, *product.inputs[place:])
-    fused_ops = tuple(replace(fused, operands=tuple(x + 2 if isinstance(x, int) else x for x in fused.operands))
-                      for fused in product.fused_ops)
-    graph.replace(node.id, replace(product, inputs=inputs, fused_ops=fused_ops, data_grid=place))
+    _replace_inputs(graph, node, place, added, data_grid=place)
+
+
+def _replace_inputs(graph: Graph, node: Node, place: int, added: list[Port], replaced: int = 0,
+                    **attributes: object) -> None:
+    """Put other inputs in the place of so many from `place` on, and set attributes."""
+    primitive, more = node.primitive, len(added) - replaced
+    old = primitive.inputs[place:place + replaced]
+    inputs = (*primitive.inputs[:place], *added, *primitive.inputs[place + replaced:])
+    fused_ops = tuple(replace(fused, operands=tuple(x + more if isinstance(x, int) else x for x in fused.operands))
+                      for fused in primitive.fused_ops)
+    changed: Any = replace(primitive, inputs=inputs, fused_ops=fused_ops, **attributes)  # type: ignore[arg-type]
+    graph.replace(node.id, changed)
+    for port in old:
+        graph.remove_unread(port.primitive)
 
 
 def _constant(graph: Graph, reader: Node, name: str, values: np.ndarray) -> Port:

@@ -1,0 +1,143 @@
+"""Kernels of quantised convolutions: bytes on CPUs, and a reference."""
+from __future__ import annotations
+
+from math import ceil, prod
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.format import Format
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import (
+    BufferRef,
+    Formats,
+    Kernel,
+    KernelTable,
+    Lowered,
+    Operand,
+    Stage,
+    Work,
+    input_operand,
+    output_operand,
+    scratch_operand,
+)
+from clinfer.kernels.cost import time_of
+from clinfer.ops.convolution import ConvolutionProblem
+from clinfer.ops.shared.byte_products import MOST_PANELS, PANEL_COLUMNS, TILES, flops_of, shared_panels
+from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
+from clinfer.ops.shared.convolving import reference_time
+from clinfer.ops.shared.spatial import data_view
+from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed
+
+_FLOATS = ("f32", "f16", "bf16")
+_WHOLE, _SCALE, _START, _GRID = 1, 2, 3, 4
+_MAKING, _GATHERING, _STORING = 2.0, 1.0, 16.0
+"""Operations of f32 in the time of which a number becomes a byte, a byte is gathered, a sum is scaled and stored."""
+
+
+class BytesKernel(Kernel[ConvolutionProblem, int]):
+    """From blocks to blocks, by way of bytes; the configuration is the pixels of a tile."""
+
+    name = "convolution_bytes"
+    has_epilogue = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device)
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        rank, inputs = problem.inputs[0].rank, problem.inputs
+        weights = "os_is_yx_isv4_osv32_isv4" if rank < 5 else Format.planar(rank).name
+        blocked = (Format.of("o_osv16") if index != _GRID else Format.planar(2) for index in range(2, len(inputs)))
+        return Formats((Format.of(BLOCKED_DATA[rank]), Format.of(weights), *blocked), (Format.of(BLOCKED_DATA[rank]),))
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
+        return tuple(tile for tile in TILES if tile > 1)
+
+    def supports(self, problem: ConvolutionProblem, tile: int) -> str | None:
+        if problem.inputs[0].rank > 4:
+            return "three spatial axes"
+        if any(x.padding for x in (problem.inputs[0], problem.outputs[0])):
+            return "padded tensors"
+        floats = all(x.element_type.name in _FLOATS for x in (problem.inputs[0], problem.outputs[0]))
+        return None if floats else "element types other than f32, f16, bf16"
+
+    def cost(self, problem: ConvolutionProblem, tile: int) -> float:
+        pixels, panels = ceil(problem.pixels / tile) * tile * problem.batch, _panels(problem)
+        products = pixels * panels * PANEL_COLUMNS * _steps(problem) * BLOCK
+        gathered = pixels * _steps(problem) * BLOCK * ceil(panels / _shared_panels(problem, tile))
+        flops = (flops_of(products, tile, problem.capabilities.byte_products) + gathered * _GATHERING
+                 + pixels * panels * PANEL_COLUMNS * _STORING + problem.inputs[0].count * _MAKING)
+        return time_of(problem.capabilities.ceilings, flops=flops, launches=2,
+                       nbytes=problem.moved_bytes + 2 * problem.inputs[0].count)
+
+    def lower(self, problem: ConvolutionProblem, tile: int) -> Lowered:
+        data = data_view(problem.inputs[0])
+        batch, channels, _, height, width = static(data.sizes)
+        blocks = ceil(channels / BLOCK)
+        held = TensorView.dense(ElementType.of("u8"), (batch, blocks, height, width, BLOCK))
+        making = Stage("convolution_to_bytes.cl",
+                       (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
+                       Work((height, blocks, batch), (1, 1, 1)))
+        shared = _shared_panels(problem, tile)
+        constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": MOST_PANELS,
+                     "BYTE_PRODUCTS": problem.capabilities.byte_products}
+        _, filter_y, filter_x = problem.filter_sizes
+        arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
+                     "panels": shared}
+        work = Work((ceil(problem.pixels / tile), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
+        operands = (Operand("INPUT0", BufferRef("scratch", 0), held), _named("INPUT1", problem, _WHOLE),
+                    _named("INPUT2", problem, _SCALE), _named("START", problem, _START),
+                    _named("INPUT3", problem, _GRID), *_bias(problem),
+                    output_operand(problem, 0, data_view(problem.outputs[0])))
+        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, problem.epilogue_views())
+        return Lowered((making, adding), (prod((batch, blocks, height, width, BLOCK)),))
+
+
+class Reference(Kernel[ConvolutionProblem, None]):
+    """Data as it comes, the output like the data, one element per work-item."""
+
+    name = "quantised_convolution_ref"
+    has_epilogue = True
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        return Formats(tuple(x.format for x in problem.inputs), (problem.inputs[0].format,))
+
+    def cost(self, problem: ConvolutionProblem, config: None) -> float:
+        return reference_time(problem, problem.depth)
+
+    def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
+        operands = (input_operand(problem, 0, data_view(problem.inputs[0])),
+                    input_operand(problem, _WHOLE, problem.weights_view), input_operand(problem, _SCALE),
+                    _named("INPUT3", problem, _GRID), *_bias(problem),
+                    output_operand(problem, 0, data_view(problem.outputs[0])))
+        return Lowered((Stage("quantised_convolution_ref.cl", operands, Work((problem.outputs[0].count,)),
+                              problem.has_bias, problem.steps, problem.epilogue_views()),))
+
+
+KERNELS = KernelTable((BytesKernel(), Reference()), ConvolutionProblem)
+
+
+def _named(macro: str, problem: ConvolutionProblem, index: int) -> Operand:
+    return Operand(macro, BufferRef("input", index), TensorView.of(problem.inputs[index]))
+
+
+def _bias(problem: ConvolutionProblem) -> tuple[Operand, ...]:
+    index = problem.primitive.bias_input
+    return () if index is None else (_named("BIAS", problem, index),)
+
+
+def _steps(problem: ConvolutionProblem) -> int:
+    """Blocks of channels that the filter meets."""
+    return ceil(problem.groups.inputs / BLOCK) * prod(problem.filter_sizes)
+
+
+def _panels(problem: ConvolutionProblem) -> int:
+    return ceil(problem.groups.outputs / PANEL_COLUMNS)
+
+
+def _shared_panels(problem: ConvolutionProblem, tile: int) -> int:
+    if not problem.is_static:
+        return 1
+    return computed(shared_panels, ceil(problem.pixels / tile) * problem.batch, _panels(problem),
+                    problem.capabilities.compute_units)
