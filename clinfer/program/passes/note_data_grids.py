@@ -133,7 +133,9 @@ def _note_convolution(graph: Graph, context: BuildContext, node: Node) -> None:
 
 
 def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | None:
-    """The grid of which all elements of a tensor are."""
+    """The grid of which all elements of a tensor are; bf16 would not tell its 256 levels apart for certain."""
+    if graph.element_type(port).name not in ("f32", "f16"):
+        return None
     node = graph[port.primitive]
     while (node.primitive.only_moves or isinstance(node.primitive, MaxPool)) and not node.primitive.fused_ops:
         node = graph[node.inputs[0].primitive]
