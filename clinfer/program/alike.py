@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +15,16 @@ from clinfer.kernels.contract import Candidate, Problem
 from clinfer.kernels.implementation import Implementation, generate
 from clinfer.topology import Primitive, attributes_of
 
-if TYPE_CHECKING:
-    from clinfer.program.format_choice import LayoutCandidate
-
 LARGEST_VALUE = 4096
 """Bytes of a value input beyond which problems are not compared."""
 
 
 @dataclass(frozen=True)
 class AlikeNodes:
-    """What one build found out for its device, by what nodes are: their layout candidates and implementations."""
+    """What one build found out for its device, by what nodes are: their layout candidates (`format_choice.py`) and
+    implementations."""
 
-    candidates: dict[Hashable, tuple[LayoutCandidate, ...]] = field(default_factory=dict)
+    candidates: dict[Hashable, tuple[Any, ...]] = field(default_factory=dict)
     implementations: dict[Hashable, Implementation] = field(default_factory=dict)
 
     def implementation(self, candidate: Candidate, problem: Problem) -> Implementation:
