@@ -70,7 +70,7 @@ class ElementType:
         if self.is_packed:
             return _unpack(units, count, self.bits, signed=self.name == "i4")
         if self.name == "bf16":
-            return (units[:count].astype(np.uint32) << 16).view(np.float32)
+            return np.left_shift(units[:count], 16, dtype=np.uint32).view(np.float32)
         if self in FLOAT8_TYPES:
             return float8.decode(self.name, units[:count])
         return units[:count]
@@ -100,10 +100,17 @@ class ElementType:
 
 
 def _float_to_bf16(values: np.ndarray) -> np.ndarray:
-    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    quiet_nan = (bits >> 16) | 0x40
-    return np.where(np.isnan(np.asarray(values, dtype=np.float32)), quiet_nan, rounded).astype(np.uint16)
+    floats = np.ascontiguousarray(values, dtype=np.float32)
+    bits = floats.view(np.uint32)
+    rounded = bits >> 16
+    rounded &= 1
+    rounded += 0x7FFF
+    rounded += bits
+    rounded >>= 16
+    is_nan = np.isnan(floats)
+    if is_nan.any():
+        rounded[is_nan] = (bits[is_nan] >> 16) | 0x40
+    return rounded.astype(np.uint16)
 
 
 def _pack(values: np.ndarray, bits: int) -> np.ndarray:

@@ -113,8 +113,9 @@ def _narrow_constant(node: ov.op.Constant, name: str) -> ov.Node:
     """The constant in the narrow type: what is finite stays finite, and a scalar that is not zero stays so."""
     values = np.asarray(node.data)
     largest, smallest = _RANGE[name]
-    bounded = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
+    if values.size and not -largest <= values.min() <= values.max() <= largest:
+        values = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
     if values.size == 1 and values.any():
-        bounded = np.copysign(np.maximum(np.abs(bounded), np.float32(smallest)), values)
-    units = ElementType.of(name).encode(bounded.reshape(-1))
+        values = np.copysign(np.maximum(np.abs(values), np.float32(smallest)), values)
+    units = ElementType.of(name).encode(values.reshape(-1))
     return ov.op.Constant(ov.Tensor(units, ov.Shape(values.shape), getattr(ov.Type, name)), shared_memory=False)

@@ -15,7 +15,7 @@ SPEEDS = {14: 1.0, 13: 1.0, 10: 0.97, 8: 0.95, 7: 0.93, 4: 0.8, 1: 0.3}
 """Rows of a tile with the speed of such tiles relative to the best, without waste."""
 _SHARE_OF_PEAK = 0.85
 """What the best tile reaches."""
-_START_AND_END = 12
+_START_AND_END = 2.5
 """Steps in the time of which a tile saves and restores registers, and stores its sums."""
 
 
