@@ -45,7 +45,8 @@ class CompileConfig:
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
     `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
     `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels. `build_progress`: what
-    is told of kernels that are built.
+    is told of kernels that are built. `mend_onnx`: whether operators of ONNX are read as ONNX defines them where
+    OpenVINO reads them otherwise.
     `without_effect`: what was set of the properties that change nothing here.
     """
 
@@ -66,6 +67,7 @@ class CompileConfig:
     execution_order: ExecutionOrder = "in_order"
     host_fallback: bool = True
     build_progress: Progress | None = None
+    mend_onnx: bool = True
     without_effect: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -111,6 +113,7 @@ class CompileConfig:
             "execution_order": self.execution_order,
             "host_fallback": self.host_fallback,
             "build_progress": self.build_progress,
+            "mend_onnx": self.mend_onnx,
             **{name: self.without_effect.get(name, default) for name, (default, _) in WITHOUT_EFFECT.items()},
         }
 
@@ -163,6 +166,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "execution_order": ("execution_order", read_order),
     "host_fallback": ("host_fallback", read_switch),
     "build_progress": ("build_progress", read_progress),
+    "mend_onnx": ("mend_onnx", read_switch),
 }
 
 SETTABLE = (*_READERS, *WITHOUT_EFFECT)

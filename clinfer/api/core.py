@@ -18,13 +18,14 @@ from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is
 from clinfer.api.device_properties import properties_of
 from clinfer.api.model_cache import ModelCache, identify_files
 from clinfer.api.open_ranks import OpenRankModel
+from clinfer.api.property_values import read_switch
 from clinfer.api.query import supported_layers
 from clinfer.api.saved_model import blob_contents, check_imported, load_model_parts
 from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
 from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.frontend.reading import OpenVinoCore, read_model
+from clinfer.frontend.reading import Reader, read_model
 from clinfer.remote.context import ClContext, RemoteContext
 from clinfer.remote.described_contexts import make_context
 from clinfer.runtime.device import DeviceInfo, available_devices
@@ -71,7 +72,7 @@ class Core:
         if xml_config_file:
             raise ClinferError("clinfer has no plugins, and no files that list them", where="Core",
                                values={"xml_config_file": xml_config_file}, hint=NO_PLUGINS.instead)
-        self._reader = OpenVinoCore()
+        self._reader = Reader()
         self._is_extended = False
         self._engines: dict[tuple[str, int], Engine] = {}
         self._contexts: dict[str, tuple[CompileConfig, ClContext]] = {}
@@ -92,7 +93,8 @@ class Core:
         if isinstance(model, str) and isinstance(weights, bytes | ov.Tensor):
             model = model.encode()
         config = {"ENABLE_MMAP": self._common.map_files, **(config or {})}
-        return read_model(self._reader, model, weights, config)
+        mends = read_switch("mend_onnx", config.pop("mend_onnx", self._common.mend_onnx))
+        return read_model(self._reader, model, weights, config, mends)
 
     def add_extension(self, extension: Any = None, *, extensions: Any = None, library_path: Any = None,
                       custom_op: Any = None) -> None:
@@ -121,7 +123,8 @@ class Core:
 
         @cache
         def read() -> ov.Model:
-            return self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files})
+            return self.read_model(model, weights, {"ENABLE_MMAP": settings.map_files,
+                                                    "mend_onnx": settings.mend_onnx})
 
         try:
             # What extensions make of a file, the file does not tell.

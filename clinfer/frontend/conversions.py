@@ -1,6 +1,7 @@
 """Element types, shapes, constants and error texts: between OpenVINO's classes and those of `base`."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -79,10 +80,14 @@ OPENVINO_ERRORS = (RuntimeError, IndexError, OverflowError, TypeError, ValueErro
 """What OpenVINO raises: errors of its own, and what exceptions of C++ become in Python."""
 
 
+_PLACE = re.compile(r"\.py\(\d+\): ")
+
+
 def reason_of(error: Exception) -> str:
-    """What an error of OpenVINO says, without the places in its sources."""
+    """What an error of OpenVINO says, without the places in its sources and in those of converters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("Exception from", "Check '", "While validating"))]
+    told = [line for line in lines if not line.startswith(("Exception from", "Check '", "While validating"))
+            and line != "At:" and not _PLACE.search(line)]
     return " | ".join(told or lines) or type(error).__name__
 
 

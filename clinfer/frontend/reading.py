@@ -7,20 +7,29 @@ from typing import Any
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.file_kinds import can_hold_model
+from clinfer.frontend.onnx.files import mended_content
+from clinfer.frontend.onnx.mending import add_readings
 from clinfer.frontend.openvino_import import openvino as ov
-
-OpenVinoCore = ov.Core
-"""OpenVINO's own class, whatever stands in its place later."""
 
 _FORMATS = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), TensorFlow (.pb, saved model), Paddle (.pdmodel)"
 
 
-def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str, Any] | None = None) -> ov.Model:
+class Reader(ov.Core):
+    """OpenVINO's own core, whatever stands in its place later, which also reads what `mended_content` marks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        add_readings(self)
+
+
+def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str, Any] | None = None,
+               mend_onnx: bool = False) -> ov.Model:
     """Read a model as `openvino.Core.read_model` does.
 
     `model` is a path, the bytes of a model, or an open binary stream; `weights` the path or memory
-    of an IR's weights. Errors: ClinferError for a path that is empty, and for a file that is missing, truncated or
-    of no known kind.
+    of an IR's weights. `mend_onnx`: whether operators of ONNX are mended which OpenVINO reads otherwise than ONNX
+    defines them; `core` is a `Reader` then. Errors: ClinferError for a path that is empty, and for a file that is
+    missing, truncated or of no known kind.
     """
     if isinstance(model, str) and not model:
         raise ClinferError("the path of the model is empty", where="reading the model",
@@ -36,11 +45,18 @@ def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str,
                            hint="download or export the model again")
     if named is not None:
         _check_kind(named)
+    content = mended_content(model) if mend_onnx and weights is None else None
     try:
-        return core.read_model(model, weights, {} if config is None else config)
+        return core.read_model(model if content is None else content, weights, {} if config is None else config)
     except Exception as error:
         kind = WrongTypeError if isinstance(error, TypeError) else ClinferError
-        raise _unreadable(_described(model, named), reason_of(error), kind) from None
+        refusal = _unreadable(_described(model, named), reason_of(error), kind)
+        raise refusal if content is None else _with_hint(refusal) from None
+
+
+def _with_hint(refusal: ClinferError) -> ClinferError:
+    return type(refusal)(refusal.what, where=refusal.where, values=refusal.values,
+                         hint=f"{refusal.hint}; with mend_onnx = NO it is read by OpenVINO's converters alone")
 
 
 def _named(source: Any) -> Path | None:

@@ -36,14 +36,6 @@ class ConstantData:
             self.array = None
         return self.memory
 
-    def in_place(self, stream: Stream) -> ConstantData | None:
-        """The same constant in memory that is the host values themselves, for kernels that only read it. None where
-        the device cannot work there, or has the constant already."""
-        if self.array is None or self.memory is not None:
-            return None
-        memory = stream.engine.memory_over(self.layout.pack(self.array), self.layout)
-        return None if memory is None else ConstantData(self.layout, self.array, memory)
-
     def settle(self, stream: Stream, on_device: bool, on_host: bool) -> None:
         """Have the values where they are read and nowhere else; on the host if nobody reads them."""
         array = self.on_host(stream) if on_host or not on_device else None

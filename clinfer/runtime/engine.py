@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from functools import cached_property, partial
 
-import numpy as np
 import pyopencl as cl
 
 from clinfer.base.layout import Layout
@@ -18,7 +17,6 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.ledger import MemoryLedger
 from clinfer.runtime.memory import Allocation, Memory, NativeBuffer, NativePointer
 from clinfer.runtime.memory_types import (
-    IN_PLACE_ALIGNMENT,
     AllocationType,
     MemoryLimits,
     NativeType,
@@ -82,18 +80,6 @@ class Engine:
         What stands behind a type on this device: `native_types`.
         """
         return self._zeroed(Memory(self, self._allocate(nbytes, what, allocation_type)), zero)
-
-    def memory_over(self, units: np.ndarray, layout: Layout) -> Memory | None:
-        """Memory that is a contiguous array of a layout's storage units, which it keeps; kernels may only read it. None
-        where the device cannot work in it."""
-        if not self.capabilities.buffers_in_place or not units.nbytes or units.ctypes.data % IN_PLACE_ALIGNMENT:
-            return None
-        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
-        try:
-            buffer = cl.Buffer(self.cl_context, flags, hostbuf=units)
-        except cl.Error:
-            return None
-        return Memory(self, Allocation(NativeBuffer(buffer, "host_cl_mem"), units.nbytes), layout)
 
     def choose_allocation_type(self, nbytes: int) -> AllocationType:
         """Where memory of that size would go now; see `memory_types.choose_allocation_type`."""

@@ -1,0 +1,111 @@
+"""Which nodes are marked, what stays as it is, and how the mending is left out."""
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import clinfer
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.onnx.files import mended_content
+from clinfer.frontend.onnx.model import Model
+from clinfer.frontend.onnx.operator import DOMAIN
+from tests.conformance.cases import load_cases
+
+
+def _shift(*nodes: onnx.NodeProto, weights: np.ndarray | None = None) -> onnx.ModelProto:
+    """Weights plus what is shifted right, and more nodes."""
+    shift = helper.make_node("BitShift", ["x", "by"], ["shifted"], direction="RIGHT")
+    add = helper.make_node("Add", ["shifted", "weights"], ["y"])
+    kept = numpy_helper.from_array(np.zeros(3, np.int32) if weights is None else weights, "weights")
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT32, [3]) for name in ("x", "by")]
+    result = helper.make_tensor_value_info("y", TensorProto.INT32, [3])
+    graph = helper.make_graph([*nodes, shift, add], "shift", inputs, [result], [kept])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def _run(model: Any, **config: Any) -> np.ndarray:
+    read = clinfer.Core().read_model(model, config=config)
+    request = clinfer.Core().compile_model(read, "CPU").create_infer_request()
+    return np.array(request.infer([np.array([-8, 4, -1], np.int32), np.array([40, 1, 1], np.int32)])[0])
+
+
+@pytest.mark.parametrize("name", sorted(load_cases())[::40])
+def test_what_is_read_is_written_again(name: str) -> None:
+    model = load_cases()[name].model
+    assert model is not None
+    read = Model.read(model.SerializeToString())
+    assert read is not None
+    again = onnx.load_model_from_string(read.to_bytes())
+    onnx.checker.check_model(again)
+    for node in (*model.graph.node, *again.graph.node):
+        node.domain = node.domain.replace("ai.onnx", "") if node.domain == "ai.onnx" else node.domain
+    assert again.graph == model.graph
+    assert {each.domain: each.version for each in again.opset_import} == \
+        {each.domain: each.version for each in model.opset_import}
+
+
+def test_only_nodes_that_need_it_are_marked() -> None:
+    content = mended_content(_shift().SerializeToString())
+    assert content is not None
+    marked = onnx.load_model_from_string(content)
+    assert [(node.op_type, node.domain) for node in marked.graph.node] == [("BitShift", DOMAIN), ("Add", "")]
+    assert marked.graph.initializer == _shift().graph.initializer
+
+
+@pytest.mark.parametrize("content", [b"", b"<net/>", b"\x08", b"\x08\x07", bytes(range(256)),
+                                     onnx.TensorProto().SerializeToString()])
+def test_what_is_no_model_is_left_alone(content: bytes) -> None:
+    assert mended_content(content) is None
+
+
+def test_nodes_of_bodies_are_marked() -> None:
+    body = helper.make_graph(list(_shift().graph.node), "body", [], [
+        helper.make_tensor_value_info("y", TensorProto.INT32, [3])])
+    node = helper.make_node("If", ["yes"], ["z"], then_branch=body, else_branch=body)
+    inner = {"x": [3], "by": [3], "weights": [3]}
+    declared = [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name, shape in inner.items()]
+    graph = helper.make_graph([node], "if", [*declared, helper.make_tensor_value_info("yes", TensorProto.BOOL, [])],
+                              [helper.make_tensor_value_info("z", TensorProto.INT32, [3])])
+    content = mended_content(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString())
+    assert content is not None
+    branches = onnx.load_model_from_string(content).graph.node[0].attribute
+    assert [[each.domain for each in branch.g.node] for branch in branches] == [[DOMAIN, ""]] * 2
+
+
+def test_the_property_leaves_it_out() -> None:
+    content = _shift().SerializeToString()
+    assert _run(content).tolist() == [-1, 2, -1]
+    assert _run(content, mend_onnx="NO").tolist() == [0, 2, -1]
+    core = clinfer.Core()
+    core.set_property({"mend_onnx": False})
+    assert core.get_property("mend_onnx") is False
+    types = [node.get_type_name() for node in core.read_model(content).get_ops()]
+    assert "Select" not in types
+
+
+def test_streams_are_mended() -> None:
+    assert _run(io.BytesIO(_shift().SerializeToString())).tolist() == [-1, 2, -1]
+
+
+def test_weights_beside_the_file_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(_shift(weights=np.array([10, 20, 30], np.int32)), path, save_as_external_data=True,
+              location="weights.bin", size_threshold=0)
+    assert _run(path).tolist() == [9, 22, 29]
+    assert _run(str(path)).tolist() == [9, 22, 29]
+
+
+def test_what_a_converter_refuses_names_the_property() -> None:
+    node = helper.make_node("Det", ["x"], ["y"])
+    graph = helper.make_graph([node], "det", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "n"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    with pytest.raises(ClinferError, match="has to be known") as caught:
+        clinfer.Core().read_model(model.SerializeToString())
+    assert "mend_onnx" in str(caught.value)

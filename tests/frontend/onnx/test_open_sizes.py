@@ -1,0 +1,104 @@
+"""Operators that clinfer reads itself, with open sizes, beside ONNX's reference implementation."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+import clinfer
+from clinfer.frontend.onnx.files import mended_content
+
+_TYPES = {"f32": np.float32, "i64": np.int64, "i32": np.int32, "u8": np.uint8}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A node with attributes; each round gives the shapes of its inputs (an array: a constant of all rounds; None: left
+    out). `axes` of the inputs that change are open."""
+
+    op: str
+    rounds: tuple[tuple[Any, ...], ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    outputs: int = 1
+    version: int = 22
+    domain: str = ""
+
+
+def _constant(*numbers: float, kind: str = "i64") -> np.ndarray:
+    return np.array(numbers, _TYPES[kind])
+
+
+_SCALES = _constant(1, 1, 0.625, 0.75, kind="f32")
+_RATIO = {"keep_aspect_ratio_policy": "not_larger", "mode": "linear", "axes": [2, 3]}
+_HEADS = ((2, 3, 4, 8), (2, 3, 6, 8), (2, 3, 6, 8)), ((1, 3, 5, 8), (1, 3, 2, 8), (1, 3, 2, 8))
+
+ROWS = (
+    Row("Resize", (((1, 2, 9, 11), None, _SCALES), ((2, 2, 5, 4), None, _SCALES), ((1, 2, 1, 30), None, _SCALES)),
+        {"mode": "cubic", "antialias": 1}),
+    Row("Resize", (((1, 2, 9, 11), None, None, _constant(5, 8)), ((1, 2, 4, 3), None, None, _constant(5, 8))), _RATIO),
+    Row("Resize", (((1, 2, 7, 5), None, _SCALES), ((1, 2, 4, 6), None, _SCALES)),
+        {"mode": "cubic", "exclude_outside": 1, "coordinate_transformation_mode": "half_pixel_symmetric"}),
+    Row("Attention", _HEADS, {"is_causal": 1, "left_window_size": 1}, version=25),
+    Row("CumProd", (((3, 4), np.array(1)), ((2, 7), np.array(1)), ((5, 1), np.array(1))), {"exclusive": 1},
+        version=26),
+    Row("Det", (((3, 3),), ((3, 3),)), version=22),
+    Row("Det", (((2, 4, 4),), ((5, 4, 4),)), version=22),
+    Row("DynamicQuantizeLinear", (((3, 4),), ((1, 9),)), outputs=3),
+    Row("Split", (((7, 2),), ((9, 3),), ((4, 1),)), {"num_outputs": 3, "axis": 0}, outputs=3),
+    Row("Pad", (((3, 4), _constant(1, 5, 2, 0)), ((2, 6), _constant(1, 5, 2, 0))), {"mode": "wrap"}),
+    Row("MaxPool", (((1, 2, 5, 6),), ((2, 2, 7, 4),)), {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}),
+    Row("DFT", (((2, 6, 1), None, np.array(1)), ((1, 9, 1), None, np.array(1))), {"onesided": 1}),
+    Row("TensorScatter",
+        (((2, 3, 8, 4), (2, 3, 2, 4), np.array([7, 1])), ((2, 1, 9, 4), (2, 1, 3, 4), np.array([7, 1]))),
+        {"mode": "circular"}, version=24),
+    Row("GridSample", (((1, 2, 3, 4, 5), (1, 2, 3, 2, 3)), ((2, 1, 2, 6, 3), (2, 1, 2, 4, 3))),
+        {"mode": "linear", "padding_mode": "reflection"}),
+    Row("LSTM", (((3, 2, 4), (1, 12, 4), (1, 12, 3), (1, 24), None, None, None, (1, 9)),
+                 ((5, 1, 4), (1, 12, 4), (1, 12, 3), (1, 24), None, None, None, (1, 9))),
+        {"hidden_size": 3}, outputs=2),
+)
+
+
+def _model(row: Row) -> tuple[onnx.ModelProto, list[str | None]]:
+    names = [None if given is None else f"i{number}" for number, given in enumerate(row.rounds[0])]
+    declared, constants = [], []
+    for number, name in enumerate(names):
+        given = [each[number] for each in row.rounds]
+        if isinstance(given[0], np.ndarray):
+            constants.append(onnx.numpy_helper.from_array(given[0], name))
+        elif name is not None:
+            shape = [size if len({each[axis] for each in given}) == 1 else f"{name}_{axis}"
+                     for axis, size in enumerate(given[0])]
+            declared.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+    made = [f"o{number}" for number in range(row.outputs)]
+    node = onnx.helper.make_node(row.op, [name or "" for name in names], made, domain=row.domain, **row.attributes)
+    results = [onnx.ValueInfoProto(name=name) for name in made]
+    graph = onnx.helper.make_graph([node], "row", declared, results, constants)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", row.version)],
+                                  ir_version=10), names
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row.op}-{number}" for number, row in enumerate(ROWS)])
+def test_open_sizes_give_what_the_reference_gives(row: Row) -> None:
+    model, names = _model(row)
+    content = model.SerializeToString()
+    assert mended_content(content) is not None
+    request = clinfer.Core().compile_model(content, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+                                           ).create_infer_request()
+    reference = ReferenceEvaluator(model)
+    random = np.random.default_rng(len(row.op))
+    for shapes in row.rounds:
+        inputs = {name: random.uniform(-1, 1, shape).astype(np.float32)
+                  for name, shape in zip(names, shapes, strict=True) if isinstance(shape, tuple)}
+        found = request.infer(inputs)
+        for number, expected in enumerate(reference.run(None, inputs)):
+            assert found[number].shape == expected.shape
+            if expected.dtype == np.float32:
+                np.testing.assert_allclose(found[number], expected, rtol=1e-4, atol=1e-5)
+            else:
+                np.testing.assert_array_equal(found[number], expected)
