@@ -23,7 +23,8 @@ Arrays = list[NDArray[Any]]
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker serves: `model` is a name in `bench.models` or a file, `cache` clinfer's cache folder."""
+    """What a worker serves: `model` is a name in `bench.models` or a file, `cache` clinfer's cache folder. A file takes
+    the inputs of the model `inputs_of`, or one of random floats."""
 
     engine: str
     model: str
@@ -31,6 +32,7 @@ class Job:
     threads: int
     cache: str
     precision: str = "f32"
+    inputs_of: str = ""
 
 
 class Worker:
@@ -84,7 +86,7 @@ def _serve(job: Job, pipe: Connection) -> None:
         infer, compile_s, device = load(job.engine, job.model, job.device, job.threads, job.precision)
         pipe.send(compile_s)
         pipe.send(device)
-        _loop(pipe, infer, _input_maker(job.model))
+        _loop(pipe, infer, _input_maker(job.inputs_of or job.model))
     except (EOFError, KeyboardInterrupt):
         pass
     except Exception as error:

@@ -13,6 +13,7 @@ from clinfer.program.graph_drawing import draw_graph
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.alias_buffers import alias_buffers
 from clinfer.program.passes.build_kernels import build_kernels
+from clinfer.program.passes.float_integer_products import float_integer_products
 from clinfer.program.passes.fuse_attention import fuse_attention
 from clinfer.program.passes.fuse_bias import fuse_bias
 from clinfer.program.passes.fuse_conversion import fuse_conversion
@@ -63,6 +64,7 @@ PIPELINE: tuple[Pass, ...] = (
     mark_host_nodes,
     join_split_parts,
     move_eltwise_ahead,
+    float_integer_products,
     note_data_grids,
     fuse_eltwise,
     fuse_factor,
@@ -91,6 +93,7 @@ OPTIONAL: tuple[Pass, ...] = (
     join_projections,
     join_split_parts,
     move_eltwise_ahead,
+    float_integer_products,
     note_data_grids,
     fuse_eltwise,
     fuse_factor,

@@ -10,7 +10,9 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
+from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
+from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.pooling import MaxPool
@@ -18,6 +20,7 @@ from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.byte_values import Bytes, floats_of_bytes, inserted
 from clinfer.program.passes.whole_numbers import whole_numbers_of
 from clinfer.topology import Constant, Port
 
@@ -60,8 +63,8 @@ class Grid:
 
 
 def note_data_grids(graph: Graph, context: BuildContext) -> None:
-    """Where what a product or convolution reads was rounded by FakeQuantize, and has only been moved since then, and
-    where its weights are whole numbers of 8 bits with one scale per column or channel.
+    """Where what a product or convolution reads was rounded by FakeQuantize, and has only been moved since then, or is
+    bytes less a zero point; and where its weights are whole numbers of 8 bits with one scale per column or channel.
 
     Kernels may then multiply the whole numbers. Those of products that do not compute the same of the floats; weights
     of floats and convolutions are left alone where the device has no instructions for bytes.
@@ -123,19 +126,21 @@ def _note_convolution(graph: Graph, context: BuildContext, node: Node) -> None:
     if grid is None or found is None:
         return
     numbers = found.numbers.reshape(weights.layout.static_shape)
-    added = [_constant(graph, node, "whole", numbers), _constant(graph, node, "scale", found.scale),
-             _constant(graph, node, "start", grid.start(found.numbers.sum(1, dtype=np.int64))),
-             _constant(graph, node, "grid", grid.numbers())]
+    described = _described(graph, context, node, grid, found.numbers.sum(1, dtype=np.int64))
+    added = [_constant(graph, node, "whole", numbers), _constant(graph, node, "scale", found.scale), *described[::-1]]
     attributes = {field.name: getattr(given, field.name) for field in fields(given)}
     graph.replace(node.id, QuantisedConvolution(**{**attributes, "inputs": (given.inputs[0], *added,
                                                                             *given.inputs[2:])}))
     graph.remove_unread(given.inputs[1].primitive)
 
 
-def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | None:
+def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | Bytes | None:
     """The grid of which all elements of a tensor are; bf16 would not tell its 256 levels apart for certain."""
     if graph.element_type(port).name not in ("f32", "f16"):
         return None
+    found = floats_of_bytes(graph, port)
+    if found is not None:
+        return found
     node = graph[port.primitive]
     while (node.primitive.only_moves or isinstance(node.primitive, MaxPool)) and not node.primitive.fused_ops:
         node = graph[node.inputs[0].primitive]
@@ -158,14 +163,33 @@ def _has_plain_weights(graph: Graph, node: Node) -> bool:
             and 0 < depth <= MOST_DEPTH)
 
 
-def _note(graph: Graph, context: BuildContext, node: Node, grid: Grid) -> None:
+def _note(graph: Graph, context: BuildContext, node: Node, grid: Grid | Bytes) -> None:
     product = node.primitive
     assert isinstance(product, MatMul) and product.quantisation is not None
     weights = graph.constants[product.inputs[1].primitive].on_host(context.stream)
     sums = weights.sum(axis=1 if product.transpose_b else 0, dtype=np.int64)
-    added = [_constant(graph, node, "grid", grid.numbers()), _constant(graph, node, "start", grid.start(sums)[None])]
     place = 2 + len(product.quantisation.inputs)
-    _replace_inputs(graph, node, place, added, data_grid=place)
+    _replace_inputs(graph, node, place, _described(graph, context, node, grid, sums[None]), data_grid=place)
+
+
+def _described(graph: Graph, context: BuildContext, node: Node, grid: Grid | Bytes, sums: np.ndarray) -> list[Port]:
+    """What kernels read of a grid, and what sums of products start with, given those of the weights alone; both are
+    computed whenever the model runs where the zero point is."""
+    if isinstance(grid, Grid):
+        return [_constant(graph, node, "grid", grid.numbers()), _constant(graph, node, "start", grid.start(sums))]
+    zero = grid.zero_point
+    assert zero is not None
+
+    def computed(mode: str, name: str, values: np.ndarray, other: Port) -> Port:
+        primitive = Eltwise(graph.unique_id(f"{node.id}/{name}"), (_constant(graph, node, f"{name}/of", values), other),
+                            mode=mode, origin=node.primitive.origin)
+        return inserted(graph, context, node, primitive)
+
+    number = inserted(graph, context, node, Convert(graph.unique_id(f"{node.id}/zero"), (zero,),
+                                                    destination_type="f32", origin=node.primitive.origin))
+    spread = computed("Multiply", "place", np.array([[0, 1, 0]], np.float32), number)
+    return [computed("Add", "grid", np.array([[1, 0, 1]], np.float32), spread),
+            computed("Multiply", "start", (-sums).astype(np.int32), zero)]
 
 
 def _replace_inputs(graph: Graph, node: Node, place: int, added: list[Port], replaced: int = 0,
