@@ -109,3 +109,14 @@ def test_what_a_converter_refuses_names_the_property() -> None:
     with pytest.raises(ClinferError, match="has to be known") as caught:
         clinfer.Core().read_model(model.SerializeToString())
     assert "mend_onnx" in str(caught.value)
+
+
+@pytest.mark.parametrize(("dividend", "is_marked"), [("size", False), ("x", True)])
+def test_whole_numbers_are_divided_otherwise_unless_they_are_sizes(dividend: str, is_marked: bool) -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "two"], ["size"]),
+             helper.make_node("Div", [dividend, "two"], ["y"])]
+    graph = helper.make_graph(nodes, "div", [helper.make_tensor_value_info("x", TensorProto.INT64, ["n"])],
+                              [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
+                              [numpy_helper.from_array(np.array(2), "two")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    assert (mended_content(model.SerializeToString()) is not None) == is_marked

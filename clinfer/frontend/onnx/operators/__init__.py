@@ -7,6 +7,7 @@ from clinfer.frontend.onnx.operator import Mending
 
 _NAMES = (
     "attention",
+    "bit_cast",
     "bit_shift",
     "cast",
     "causal_conv",
