@@ -1,6 +1,8 @@
 """From a model in memory to what is run: compiled, or taken from the cache."""
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import CompileConfig
 from clinfer.api.model_cache import ModelCache
@@ -17,6 +19,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import read_source, separate_states
 from clinfer.frontend.transformations import prepare
 from clinfer.kernels.build_progress import untold
+from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.network.compile import compile_topology, refusals
 from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.program.host_layers import host_layers
@@ -24,6 +27,9 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
+
+MANY_OPERATIONS = 100
+"""Of OpenVINO's; kernels for fewer are built before other processes have started."""
 
 
 def keeps_blobs(config: CompileConfig) -> bool:
@@ -51,7 +57,8 @@ def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig, core: 
         raise OpenRankError("ranks of the model's inputs are open", where=f"model {model.friendly_name!r}")
     host = HostOperations(core) if config.host_fallback else None
     try:
-        source, program = _compile_with(engine, model, config, host)
+        with kernel_cache_of(engine).expecting_builds() if len(model.get_ops()) > MANY_OPERATIONS else nullcontext():
+            source, program = _compile_with(engine, model, config, host)
     except OpenRankError:
         check_ranks_follow(engine, model, config.precision, host)
         raise

@@ -34,10 +34,14 @@ class Format:
 
     def fits(self, rank: int) -> bool:
         """Whether shapes of this rank can be laid out in this format."""
+        return rank in self._ranks
+
+    @cached_property
+    def _ranks(self) -> range:
         if len(self.axes) > 4:
-            return rank == len(self.axes)
+            return range(len(self.axes), len(self.axes) + 1)
         blocked = max((self.axes.index(axis) for axis, _ in self.blocks), default=-1)
-        return blocked < rank <= len(self.axes)
+        return range(blocked + 1, len(self.axes) + 1)
 
     @lru_cache(maxsize=256)  # noqa: B019 (formats live as long as the process)
     def order_of(self, rank: int) -> tuple[int, ...]:

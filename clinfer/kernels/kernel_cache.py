@@ -7,10 +7,12 @@ On disk, per device, driver and way of building, `batches/<digest of kernel ids>
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from clinfer.base import knobs
@@ -21,7 +23,7 @@ from clinfer.kernels.build_progress import BuildProgress, Progress, untold
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.kernels.recipe import BUILD_OPTIONS, USUAL, Recipe
 from clinfer.kernels.refused_kernels import KernelBuildError, RefusedKernels
-from clinfer.runtime.builder import BuildResult, build_in_processes
+from clinfer.runtime.builder import BuildResult, HelpersAhead, build_in_processes
 from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.program import BuildJob
 
@@ -30,6 +32,8 @@ BATCH_KERNELS = 4
 that is done waits for, and what is loaded for one of its kernels."""
 MOST_IDLE = 64
 """Programs that stay loaded though nobody uses them: about a megabyte each. To load one takes some milliseconds."""
+MOST_AHEAD = 4
+"""Processes that start before it is known how many kernels there are."""
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
 
@@ -47,6 +51,7 @@ class KernelCache:
         self._recent: OrderedDict[Program, None] = OrderedDict()
         self._seconds: dict[str, float] = {}
         self._lock = threading.Lock()
+        self._ahead: tuple[HelpersAhead, ...] = ()
         # They do not refer to this cache: programs and their context go with the engine, not with a later collection.
         self.refused = RefusedKernels(partial(_refused_folder, self._engine_ref))
 
@@ -133,6 +138,22 @@ class KernelCache:
 
     # -- building -------------------------------------------------------------------------------
 
+    @contextmanager
+    def expecting_builds(self) -> Iterator[None]:
+        """While it lasts, many kernels are likely to be wanted. Where there is none yet, neither in memory nor on disk,
+        the processes that will build them start now."""
+        count = self._engine.build_workers or os.cpu_count() or 1
+        if self._programs or (knobs.cache_enabled() and os.path.exists(_folder(self._engine, "index").path)):
+            yield
+            return
+        helpers = HelpersAhead(self._engine.device, min(count, MOST_AHEAD))
+        self._ahead = (*self._ahead, helpers)
+        try:
+            yield
+        finally:
+            self._ahead = tuple(each for each in self._ahead if each is not helpers)
+            helpers.close()
+
     def _build(self, codes: Sequence[StageCode], progress: Progress) -> tuple[dict[str, Program], dict[str, str]]:
         """Build kernels, in batches and those of failed batches one by one; their programs, and why some cannot be
         built."""
@@ -149,7 +170,7 @@ class KernelCache:
                 progress(len(held), len(codes))
 
         build_in_processes(self._engine.device, [self.job(batch) for batch in batches],
-                           workers=self._engine.build_workers, done=take)
+                           workers=self._engine.build_workers, done=take, ahead=self._ahead)
         left = [(code, result) for batch, result in failed if len(batch) == 1 or not result.is_refused
                 for code in batch]
         apart = [code for batch, result in failed if len(batch) > 1 and result.is_refused for code in batch]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -78,7 +79,7 @@ class Judgement:
     costs: tuple[float | None, ...] = ()
     takes_all: bool = False
 
-    @property
+    @cached_property
     def usual(self) -> float:
         """The nanoseconds for the first sample that it accepts; infinite if it accepts none."""
         return next((cost for cost in self.costs if cost is not None), float("inf"))

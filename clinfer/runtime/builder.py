@@ -39,14 +39,81 @@ Done = Callable[[int, BuildResult], None]
 """Takes the number of a job and its result."""
 
 
+class HelpersAhead:
+    """Helper processes that start before there is something to build, because that takes as long as some kernels do.
+    Who builds takes them; `close` ends those that nobody took."""
+
+    def __init__(self, device: DeviceInfo, count: int) -> None:
+        self._device = device
+        self._lock = threading.Lock()
+        self._starting = [_Starting(device) for _ in range(count)]
+
+    def take(self, device: DeviceInfo) -> Helper | None:
+        """One of the helpers, waited for until it is ready; None: there is none for the device."""
+        while device == self._device:
+            with self._lock:
+                starting = self._starting.pop() if self._starting else None
+            if starting is None:
+                return None
+            helper = starting.helper()
+            if helper is not None:
+                return helper
+        return None
+
+    def close(self) -> None:
+        """End those that nobody took; who is still starting ends later."""
+        with self._lock:
+            left, self._starting = self._starting, []
+        for starting in left:
+            starting.close()
+
+
+class _Starting:
+    """A helper that is started by a thread of its own."""
+
+    def __init__(self, device: DeviceInfo) -> None:
+        self._device = device
+        self._lock = threading.Lock()
+        self._is_wanted = True
+        self._helper: Helper | None = None
+        self._thread = threading.Thread(target=self._start, name="clinfer starts a helper", daemon=True)
+        self._thread.start()
+
+    def _start(self) -> None:
+        try:
+            helper = Helper(self._device)
+        except HelperFailure:
+            # Who wants to build tries again, and tells.
+            return
+        with self._lock:
+            if self._is_wanted:
+                self._helper = helper
+                return
+        helper.close()
+
+    def helper(self) -> Helper | None:
+        """The helper once it is ready; None: it could not be started."""
+        self._thread.join()
+        return self._helper
+
+    def close(self) -> None:
+        """End the helper, now or when it is ready."""
+        with self._lock:
+            self._is_wanted = False
+            helper, self._helper = self._helper, None
+        if helper is not None:
+            helper.close()
+
+
 def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0, timeout: float = 300.0,
-                       isolated: bool = False, done: Done = lambda number, result: None) -> list[BuildResult]:
+                       isolated: bool = False, done: Done = lambda number, result: None,
+                       ahead: Sequence[HelpersAhead] = ()) -> list[BuildResult]:
     """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
     others are built all the same. A single job is built in this process, unless it is to be `isolated` or rewrites
-    what the driver made. `done` is called by this thread with each result as soon as it is there. An interrupt, or an
-    error of `done`, ends the processes.
+    what the driver made. `done` is called by this thread with each result as soon as it is there. Helpers that were
+    started `ahead` are taken first. An interrupt, or an error of `done`, ends the processes.
     """
     if len(jobs) == 1 and not isolated and not jobs[0].rewrites:
         done(0, result := _build_here(device, jobs[0]))
@@ -55,7 +122,7 @@ def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers:
     finished: queue.SimpleQueue[tuple[int, BuildResult]] = queue.SimpleQueue()
     pending = iter(enumerate(jobs))
     lock, is_stopped = threading.Lock(), threading.Event()
-    lines = [_Line(device, timeout) for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
+    lines = [_Line(device, timeout, ahead) for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
 
     def next_job() -> tuple[int, BuildJob] | None:
         with lock:
@@ -92,14 +159,15 @@ def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers:
 class _Line:
     """One helper process at a time, replaced when it fails."""
 
-    def __init__(self, device: DeviceInfo, timeout: float) -> None:
+    def __init__(self, device: DeviceInfo, timeout: float, ahead: Sequence[HelpersAhead]) -> None:
         self._device = device
         self._timeout = timeout
+        self._ahead = ahead
         self._helper: Helper | None = None
 
     def build(self, job: BuildJob) -> BuildResult:
         try:
-            helper = self._helper = self._helper or Helper(self._device)
+            helper = self._helper = self._helper or self._started()
         except HelperFailure as failure:
             return BuildResult(None, f"the build on {self._device} failed: {failure}", was_tried=False)
         try:
@@ -109,6 +177,10 @@ class _Line:
         except HelperFailure as failure:
             self.close()
             return BuildResult(None, f"the build on {self._device} failed: {failure}")
+
+    def _started(self) -> Helper:
+        taken = (ahead.take(self._device) for ahead in self._ahead)
+        return next((helper for helper in taken if helper is not None), None) or Helper(self._device)
 
     def close(self) -> None:
         helper, self._helper = self._helper, None

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from clinfer.runtime import builder
-from clinfer.runtime.builder import build_in_processes
+from clinfer.runtime.builder import HelpersAhead, build_in_processes
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
@@ -161,3 +161,43 @@ def test_the_worker_is_light() -> None:
     script = "import sys, clinfer.runtime.build_worker; print('openvino' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
+    """Every helper that is started from here on."""
+    found: list[Helper] = []
+
+    class Noted(Helper):
+        def __init__(self, device: DeviceInfo) -> None:
+            super().__init__(device)
+            found.append(self)
+
+    monkeypatch.setattr(builder, "Helper", Noted)
+    return found
+
+
+def test_helpers_that_are_started_ahead_build(engine: Engine, stream: Stream, started: list[Helper]) -> None:
+    ahead = HelpersAhead(engine.device, 1)
+    results = build_in_processes(engine.device, [job(4), job(5)], workers=1, ahead=[ahead])
+    assert [value_of(engine, stream, r.binary) for r in results if r.binary] == [4, 5]
+    assert len(started) == 1 and ahead.take(engine.device) is None
+    ahead.close()
+
+
+def test_helpers_that_nobody_takes_end(device: DeviceInfo, started: list[Helper]) -> None:
+    ready, starting = HelpersAhead(device, 1), HelpersAhead(device, 1)
+    threads = [each._thread for ahead in (ready, starting) for each in ahead._starting]
+    starting.close()
+    for thread in threads:
+        thread.join(60)
+    ready.close()
+    assert len(started) == 2 and not any(_is_alive(each._process.pid) for each in started)
+
+
+def test_helpers_ahead_that_cannot_start_are_no_error(device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/does/not/exist")
+    ahead = HelpersAhead(device, 2)
+    assert ahead.take(device) is None
+    results = build_in_processes(device, [job(1), job(2)], ahead=[ahead])
+    assert all(r.binary is None and "could be started" in str(r.error) for r in results)
