@@ -82,10 +82,15 @@ def test_convolutions(engine: Engine, rng: np.random.Generator, group: int) -> N
     assert np.array_equal(_results(engine, topology, [x, np.array(77, np.uint8)]), wanted)
 
 
-def test_bytes_that_were_floats_are_read_as_those(engine: Engine, rng: np.random.Generator) -> None:
-    """As DynamicQuantizeLinear makes them; nothing is left of its last two Converts."""
+@pytest.mark.parametrize("is_rounded", [False, True])
+def test_bytes_that_were_floats_are_read_as_those(engine: Engine, rng: np.random.Generator, is_rounded: bool) -> None:
+    """As DynamicQuantizeLinear makes them, adding a zero point that is converted from u8 or rounded; nothing is left of
+    its last two Converts."""
     weights = rng.integers(-128, 128, (DEPTH, 20))
-    parts = [given("x", ANY, DEPTH), given("zero", kind="u8"), Convert("zero/f32", ("zero",), destination_type="f32"),
+    zero = [given("point", kind="f32"), Eltwise("zero/f32", ("point",), mode="Round", parameters=(0.0,)),
+            Convert("zero", ("zero/f32",), destination_type="u8")] if is_rounded else [
+                given("zero", kind="u8"), Convert("zero/f32", ("zero",), destination_type="f32")]
+    parts = [given("x", ANY, DEPTH), *zero,
              Eltwise("rounded", ("x",), mode="Round", parameters=(0.0,)),
              Eltwise("moved", ("rounded", "zero/f32"), mode="Add"),
              Eltwise("bounded", ("moved",), mode="Clamp", parameters=(0.0, 255.0)),
@@ -100,7 +105,7 @@ def test_bytes_that_were_floats_are_read_as_those(engine: Engine, rng: np.random
     assert isinstance(product, MatMul)
     assert (product.data_grid is not None) == engine.capabilities.byte_products
     x = rng.uniform(-140, 140, (9, DEPTH)).astype(np.float32)
-    found = _results(engine, topology, [x, np.array(120, np.uint8)])
+    found = _results(engine, topology, [x, np.array(120, np.float32 if is_rounded else np.uint8)])
     assert np.array_equal(found, (np.clip(np.rint(x) + 120, 0, 255).astype(np.int64) - 120) @ weights)
 
 

@@ -143,7 +143,7 @@ def test_products_find_whole_numbers_behind_floats(engine: Engine, rng: np.rando
 def test_whole_numbers(rng: np.random.Generator) -> None:
     numbers = rng.integers(-90, 91, (6, 500))
     numbers[0], numbers[1] = 0, -numbers[1]
-    numbers[2, :3] = -128
+    numbers[2, :3], numbers[3, 400] = -128, 50
     scale = rng.uniform(1e-3, 1e3, (6, 1))
     found = whole_numbers_of((numbers * scale).astype(np.float32))
     assert found is not None and found.numbers.dtype == np.int8

@@ -61,8 +61,12 @@ def _are_bytes(graph: Graph, port: Port) -> bool:
         return False
     low, high = clamp.primitive.parameters  # type: ignore[attr-defined]
     add = _eltwise(graph, clamp.inputs[0], "Add")
-    return add is not None and 0 <= low <= high <= _MOST and low.is_integer() and high.is_integer() \
-        and _eltwise(graph, add.inputs[0], "Round") is not None and _converted(graph, add.inputs[1], "u8") is not None
+    is_bounded = 0 <= low <= high <= _MOST and low.is_integer() and high.is_integer()
+    return is_bounded and add is not None and all(_is_whole(graph, read) for read in add.inputs)
+
+
+def _is_whole(graph: Graph, port: Port) -> bool:
+    return _eltwise(graph, port, "Round") is not None or _converted(graph, port, "u8") is not None
 
 
 def _converted(graph: Graph, port: Port, kind: str) -> Port | None:
