@@ -1,9 +1,9 @@
 // Convolution on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for CPUs.
 // One work-item computes a tile of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output
-// channels, held in float16 registers. For every block of input channels and every filter row it copies
-// the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data; the
+// channels, held in float16 registers. For every block of input channels and ARG_TAPS columns of a filter row at a
+// time it copies the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data; the
 // multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
-// (phases), so that a filter column always reads consecutive pixels of one phase.
+// (phases), so that a filter column always reads consecutive pixels of one phase; for a single column phase 0 will do.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
 // channels (block tails are zero), bias [G * O] in blocks of 16 (the same), factor [B, C, 1, 1, 1] like the data.
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
@@ -13,6 +13,7 @@
 #define TILE_PIXELS 14
 #define TILE_BLOCKS 2
 #define PANEL_PIXELS 256
+#define ARG_TAPS 3
 #define ARG_PHASES 1
 #define ARG_PHASE_PIXELS 64
 #define ARG_TILES 1
@@ -71,15 +72,18 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                 const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
                 if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
                 const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
-                FUNC(fill_panel)(panel, PASS_FACTORS input, INPUT0_INDEX_OF(from),
-                                 x * ARG_STRIDE_X - ARG_PAD_X PASS_ARGS);
-                const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
-                for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
-                    const int reach = kx * ARG_DILATION_X;
-                    const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
-                    const float* pixels = panel + phase * BLOCK;
-                    const global INPUT1_TYPE* filter = weights + tap + kx * INPUT1_PITCH_X;
-                    FUNC(add_products)(sum, pixels, filter, filters, channels);
+                const int row = INPUT0_INDEX_OF(from);
+                const int filter_row = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+                for (int first = 0; first < INPUT1_SIZE_X; first += ARG_TAPS) {
+                    FUNC(fill_panel)(panel, PASS_FACTORS input, row,
+                                     x * ARG_STRIDE_X - ARG_PAD_X + first * ARG_DILATION_X PASS_ARGS);
+                    for (int kx = first; kx < min(first + ARG_TAPS, INPUT1_SIZE_X); ++kx) {
+                        const int reach = (kx - first) * ARG_DILATION_X;
+                        const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
+                        const float* pixels = panel + phase * BLOCK;
+                        const global INPUT1_TYPE* filter = weights + filter_row + kx * INPUT1_PITCH_X;
+                        FUNC(add_products)(sum, pixels, filter, filters, channels);
+                    }
                 }
             }
         }

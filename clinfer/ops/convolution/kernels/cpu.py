@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import NamedTuple
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import C, Formats, Kernel, Lowered, Stage, Work
@@ -99,9 +100,7 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         return tuple(BlockConfig(tile, problem.is_column, self.suffix) for tile in TILES)
 
     def supports(self, problem: ConvolutionProblem, config: BlockConfig) -> str | None:
-        reason = super().supports(problem, config) or group_refusal(problem.groups)
-        too_wide = not reason and prod(_phases(config.tile, _as_row(problem, config))) > PANEL_PIXELS
-        return "a row of the filter is too wide" if too_wide else reason
+        return super().supports(problem, config) or group_refusal(problem.groups)
 
     def accepts(self, problem: ConvolutionProblem, config: BlockConfig) -> str | None:
         return "made for columns" if config.is_column and not problem.is_column else None
@@ -116,11 +115,12 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         tile, problem = config.tile, _as_row(problem, config)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = tile.tiles(groups.outputs)
-        phases, pixels = _phases(tile, problem)
+        panel = _panel(tile, problem)
         constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": tile.pixels,
                      "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS}
         work = Work((ceil(width / tile.pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
-        arguments = {**problem.steps, "phases": phases, "phase_pixels": pixels, "tiles": tiles}
+        arguments = {**problem.steps, "taps": panel.taps, "phases": panel.phases, "phase_pixels": panel.pixels,
+                     "tiles": tiles}
         return Lowered((Stage("convolution_fsv16.cl", problem.flat_operands(), work, constants, arguments,
                               problem.flat_epilogue_views()),))
 
@@ -136,11 +136,21 @@ def _as_row(problem: ConvolutionProblem, config: BlockConfig) -> ConvolutionProb
     return problem.turned if config.is_column else problem
 
 
-def _phases(tile: Tile, problem: ConvolutionProblem) -> tuple[int, int]:
-    """(phases, pixels of each) of the panel for one row of a tile."""
-    step = problem.strides[2]
-    reach = (problem.filter_sizes[2] - 1) * problem.dilations[2]
-    return (step if reach else 1), tile.pixels + reach // step
+class _Panel(NamedTuple):
+    """Columns of the filter for which a tile reads one row of data at a time, and what it reads: (phases, pixels of
+    each), with one column those pixels that it multiplies."""
+
+    taps: int
+    phases: int
+    pixels: int
+
+
+def _panel(tile: Tile, problem: ConvolutionProblem) -> _Panel:
+    """All columns at a time where they fit and reading them one by one would not be less, as with large dilations."""
+    step, taps = problem.strides[2], problem.filter_sizes[2]
+    reach = (taps - 1) * problem.dilations[2]
+    whole = _Panel(taps, step if reach else 1, tile.pixels + reach // step)
+    return whole if whole.phases * whole.pixels <= min(PANEL_PIXELS, taps * tile.pixels) else _Panel(1, 1, tile.pixels)
 
 
 # -- planar data ------------------------------------------------------------------------------------
