@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import mmap
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ def mended_content(model: Any) -> bytes | None:
 
 
 def _mended(content: Bytes, folder: Path | None) -> bytes | None:
+    try:
+        return _marked(content, folder)
+    except (LookupError, ValueError, struct.error, RecursionError) as error:
+        log(1, f"ONNX's operators are read as OpenVINO reads them: the file is not as ONNX defines it ({error!r})")
+        return None
+
+
+def _marked(content: Bytes, folder: Path | None) -> bytes | None:
     model = Model.read(content)
     if model is None or not mend(model):
         return None

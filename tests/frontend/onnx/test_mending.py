@@ -64,6 +64,27 @@ def test_what_is_no_model_is_left_alone(content: bytes) -> None:
     assert mended_content(content) is None
 
 
+def test_damaged_files_are_left_to_openvino() -> None:
+    content = _shift().SerializeToString()
+    for end in range(len(content)):
+        mended_content(content[:end])
+    for place in range(len(content)):
+        mended_content(bytes([*content[:place], content[place] ^ 0x55, *content[place + 1:]]))
+
+
+@pytest.mark.parametrize("node", [
+    helper.make_node("BitShift", [], ["y"], direction="RIGHT"), helper.make_node("Div", [], ["y"]),
+    helper.make_node("FlexAttention", ["x"], ["y"], domain="ai.onnx.preview"), helper.make_node("Det", [], ["y"])],
+    ids=lambda node: node.op_type)
+def test_nodes_without_their_inputs_are_refused(node: onnx.NodeProto) -> None:
+    graph = helper.make_graph([node], "bare", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.preview", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    with pytest.raises(ClinferError, match="cannot read the model"):
+        clinfer.Core().read_model(model.SerializeToString())
+
+
 def test_nodes_of_bodies_are_marked() -> None:
     body = helper.make_graph(list(_shift().graph.node), "body", [], [
         helper.make_tensor_value_info("y", TensorProto.INT32, [3])])
