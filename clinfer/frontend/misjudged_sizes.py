@@ -15,6 +15,8 @@ _SLICES = {"Slice": (1, 2, 3), "StridedSlice": (1, 2, 3)}
 _RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
 _MOVES_OF_SIZES = (*_RESHAPES, "Convert", "Gather", "Slice", "StridedSlice")
 _SUMS_OF_SIZES = ("Concat", "Add", "Multiply", "Maximum", "Minimum")
+_UNLIMITED = 2**31 - 1
+"""A place or a bound from which on it stands for none."""
 _SHAPE_AXES = 2
 """The last axes of attention, which are no batch."""
 _MISJUDGED = (*_SLICES, "Unique", "Select", "FakeQuantize", "Broadcast", "ScaledDotProductAttention")
@@ -29,7 +31,7 @@ def is_suspect(node: ov.Node) -> bool:
 def misjudged_axes(node: ov.Node) -> list[int]:
     """The axes along which the first result may have another size than the input whose symbol it may get.
 
-    - A slice between places that are not constant, where OpenVINO finds the same bounds for what goes in and comes out.
+    - A slice, where OpenVINO finds the same bounds for what goes in and comes out.
     - The distinct slices of a Unique along an axis.
     - What is stretched to each other in a Select, FakeQuantize, ScaledDotProductAttention or bidirectional Broadcast: a
       size that turns out to be 1 is not that of the result. Equal symbols of the inputs are believed.
@@ -74,10 +76,37 @@ def _sliced_axes(node: ov.Node) -> Iterable[int]:
     kind, rank = node.get_type_name(), len(node.get_output_partial_shape(0))
     places = [node.input_value(i).get_node() for i in _SLICES[kind] if i < node.get_input_size()]
     if all(map(is_constant, places)):
-        return ()
+        return _axes_with_another_size(node)
     if kind == "Slice" and node.get_input_size() > 4 and is_constant(node.input_value(4).get_node()):
         return sorted({int(axis) % rank for axis in node.input_value(4).get_node().data.reshape(-1)})
     return range(rank)
+
+
+def _axes_with_another_size(node: ov.Node) -> list[int]:
+    """The axes of a slice between constant places that carry the symbol of a size which is not theirs.
+
+    How many elements a slice takes changes its slope in the size at its places alone; so sizes around these tell.
+    """
+    given, declared = node.get_input_partial_shape(0), node.get_output_partial_shape(0)
+    pairs = [(axis, source) for axis in range(len(declared)) for source in range(len(given))
+             if declared[axis].is_dynamic and declared[axis].has_symbol() and _is_same(declared[axis], given[source])]
+    if not pairs:
+        return []
+    from openvino.utils.node_factory import NodeFactory
+    create = NodeFactory("opset8").create
+    constants = [node.input_value(i) for i in range(1, node.get_input_size())]
+    places = {abs(int(place)) for port in constants for place in _source(port).data.reshape(-1)}
+    found = set()
+    for size in sorted({place + near for place in {0, *places} if place < _UNLIMITED for near in range(4)}):
+        shape = [max(each.min_length, min(size, _highest(each))) for each in given]
+        data = ov.op.Parameter(node.get_input_element_type(0), ov.PartialShape(shape))
+        made = create(node.get_type_name(), [data.output(0), *constants], node.get_attributes())
+        found |= {axis for axis, source in pairs if made.get_output_partial_shape(0)[axis] != shape[source]}
+    return sorted(found)
+
+
+def _highest(size: ov.Dimension) -> int:
+    return _UNLIMITED if size.max_length < 0 else int(size.max_length)
 
 
 def _stretched_axes(shapes: Sequence[ov.PartialShape], rank: int) -> list[int]:

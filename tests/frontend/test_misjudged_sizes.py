@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain, permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from openvino._offline_transformations import apply_moc_transformations
 from openvino.utils.node_factory import NodeFactory
 
 import clinfer
+from clinfer.frontend.misjudged_sizes import misjudged_axes
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.transformations import prepare
 from clinfer.ops import OPERATIONS
@@ -85,6 +87,33 @@ def test_openvino_alone_is_wrong(producer: str, consumer: str) -> None:
             apply_moc_transformations(transformed, False)
             wrong += wrong_results(model, transformed, [inputs_of(*sizes, rng) for sizes in SIZES])
     assert wrong
+
+
+@pytest.mark.parametrize("bounds", [(1, -1), (0, 1), (2, 9)])
+@pytest.mark.parametrize("kind", ["Slice", "StridedSlice"])
+def test_slices_between_constants(kind: str, bounds: tuple[int, int]) -> None:
+    """Those that keep the symbol of a size are hidden if and only if they take another number for some size."""
+    low, high = bounds
+    judged = set()
+    masks = list(product((0, 1), repeat=2)) if kind == "StridedSlice" else [(0, 0)]
+    for start, stop, step, (begin, end) in product(
+            (0, 1, -1, -2, -100, 2**31 - 1, 2**63 - 1), (0, 2, -1, -100, 100, 2**31 - 1, 2**63 - 1), (1, 2, -1), masks):
+        length = ov.Dimension(low, high)
+        length.set_symbol(ov.Symbol())
+        places = [ints(place) for place in (start, stop, step)]
+
+        def cut(size: ov.Dimension | int, places: Any = places, begin: int = begin, end: int = end) -> ov.Node:
+            x = op.parameter(ov.PartialShape([size]), np.float32)
+            return op.slice(x, *places) if kind == "Slice" else op.strided_slice(x, *places, [begin], [end])
+
+        node = cut(length)
+        taken = node.get_output_partial_shape(0)[0]
+        keeps = taken.is_dynamic and taken.has_symbol() and taken.get_symbol() == length.get_symbol()
+        differs = keeps and any(cut(size).get_output_partial_shape(0)[0] != size
+                                for size in range(low, 1 + (high if high >= 0 else 130)))
+        assert bool(misjudged_axes(node)) == differs, (start, stop, step, begin, end)
+        judged.add((keeps, differs))
+    assert len(judged) > 1
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3)), (1, 0, -1), (0, 2, -1), (2, -1)])
