@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.config import CompileConfig
+from clinfer.api.custom_operations import converters_of
 from clinfer.api.model_cache import ModelCache
 from clinfer.api.open_ranks import check_ranks_follow, is_open
 from clinfer.api.ports import Ports
@@ -60,7 +61,7 @@ def compile_parts(engine: Engine, model: ov.Model, config: CompileConfig, core: 
         with kernel_cache_of(engine).expecting_builds() if len(model.get_ops()) > MANY_OPERATIONS else nullcontext():
             source, program = _compile_with(engine, model, config, host)
     except OpenRankError:
-        check_ranks_follow(engine, model, config.precision, host)
+        check_ranks_follow(engine, model, config.precision, host, converters_of(config))
         raise
     on_host = list(host_layers(program))
     if on_host:
@@ -83,7 +84,8 @@ def _compile_with(engine: Engine, model: ov.Model, config: CompileConfig,
         if host is None:
             raise
         prepared = prepare(separate_states(model).model, config.precision)
-        found = refusals(engine, single_layers(prepared, host=host), OpenVinoShapeInference())
+        layered = single_layers(prepared, converters_of(config), host)
+        found = refusals(engine, layered, OpenVinoShapeInference())
         layers = [name for name, refusal in found.items() if not isinstance(refusal, OpenRankError)]
         if not layers:
             raise
@@ -99,7 +101,7 @@ def _compile_with(engine: Engine, model: ov.Model, config: CompileConfig,
 
 def _compile(engine: Engine, model: ov.Model, config: CompileConfig,
              host: HostOperations | None) -> tuple[SourceModel, Program]:
-    source = read_source(model, config.precision, host)
+    source = read_source(model, config.precision, host, converters_of(config))
     options = BuildOptions(force_implementations=config.force_implementations, execution_order=config.execution_order)
     return source, compile_topology(engine, source.topology, OpenVinoShapeInference(), options,
                                     config.build_progress or untold)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from clinfer.api.custom_layers import CustomLayers, read_custom_layers
 from clinfer.api.encryption import Encryption
 from clinfer.api.property_values import (
     Reader,
@@ -27,6 +28,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.build_progress import Progress
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.program.memory_dependencies import ExecutionOrder
+from clinfer.topology import CustomKernel
 
 PerformanceMode: TypeAlias = ov.properties.hint.PerformanceMode
 ExecutionMode: TypeAlias = ov.properties.hint.ExecutionMode
@@ -47,7 +49,8 @@ class CompileConfig:
     `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels. `build_progress`: what
     is told of kernels that are built. `mend_onnx`: whether operators of ONNX are read as ONNX defines them where
     OpenVINO reads them otherwise.
-    `without_effect`: what was set of the properties that change nothing here.
+    `without_effect`: what was set of the properties that change nothing here. `custom_layers`: the kernels of a file of
+    custom layers, `registered`: those that `register_op` knew when the model was compiled.
     """
 
     precision: str = ""
@@ -69,6 +72,8 @@ class CompileConfig:
     build_progress: Progress | None = None
     mend_onnx: bool = True
     without_effect: Mapping[str, Any] = field(default_factory=dict)
+    custom_layers: CustomLayers = field(default_factory=CustomLayers)
+    registered: tuple[CustomKernel, ...] = ()
 
     @property
     def num_streams(self) -> int:
@@ -114,6 +119,7 @@ class CompileConfig:
             "host_fallback": self.host_fallback,
             "build_progress": self.build_progress,
             "mend_onnx": self.mend_onnx,
+            "CONFIG_FILE": self.custom_layers.file,
             **{name: self.without_effect.get(name, default) for name, (default, _) in WITHOUT_EFFECT.items()},
         }
 
@@ -167,6 +173,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "host_fallback": ("host_fallback", read_switch),
     "build_progress": ("build_progress", read_progress),
     "mend_onnx": ("mend_onnx", read_switch),
+    "CONFIG_FILE": ("custom_layers", read_custom_layers),
 }
 
 SETTABLE = (*_READERS, *WITHOUT_EFFECT)

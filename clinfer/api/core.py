@@ -14,6 +14,7 @@ from clinfer.api.arguments import only
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.compiling import compile_parts, compile_read_model, keeps_blobs
 from clinfer.api.config import SETTABLE, CompileConfig
+from clinfer.api.custom_operations import converters_of, registered_kernels
 from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
 from clinfer.api.device_properties import properties_of
 from clinfer.api.model_cache import ModelCache, identify_files
@@ -119,7 +120,8 @@ class Core:
         """
         context, settings = self._where_to_run(device_name or "AUTO", config or {})
         engine = context.engine
-        settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine))
+        settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine),
+                           registered=registered_kernels())
 
         @cache
         def read() -> ov.Model:
@@ -177,8 +179,9 @@ class Core:
         precision = settings.wanted_precision or natural_precision(engine)
         name = device_name if is_meant(device_name, device) else device.name
         host = HostOperations(self._reader) if settings.host_fallback else None
+        converters = converters_of(replace(settings, registered=registered_kernels()))
         return {layer: "HOST" if by_host else name
-                for layer, by_host in supported_layers(engine, model, precision, host).items()}
+                for layer, by_host in supported_layers(engine, model, precision, host, converters).items()}
 
     def engine(self, device_name: str) -> Engine:
         """The opened device of a name; opened at the first call."""

@@ -8,9 +8,11 @@ import clinfer.frontend as frontend
 from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core, Version, compile_model
+from clinfer.api.custom_operations import register_op, unregister_op
 from clinfer.api.foreign_arrays import from_dlpack
 from clinfer.api.hand_made import build_network
 from clinfer.api.infer_request import InferRequest
+from clinfer.api.op_check import check_op
 from clinfer.api.ports import ConstOutput
 from clinfer.api.tensor_copies import teach_host_tensors
 from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError, WrongTypeError
@@ -28,7 +30,8 @@ __all__ = [
     "AsyncInferQueue", "CancelledError", "ClBufferTensor", "ClContext", "ClImage2DTensor", "ClinferError",
     "CompiledModel", "ConstOutput", "Core", "D3DBufferTensor", "D3DContext", "D3DSurface2DTensor", "InferRequest",
     "RemoteContext", "RemoteTensor", "USMTensor", "UnsupportedError", "VAContext", "VASurfaceTensor", "Version",
-    "WrongTypeError", "build_network", "compile_model", "from_dlpack",
+    "WrongTypeError", "build_network", "check_op", "compile_model", "from_dlpack",
+    "register_op", "unregister_op",
 ]
 # C++ has `ocl` in the namespace ov::intel_gpu. clinfer.frontend hands out what openvino.frontend holds, besides its
 # own modules.

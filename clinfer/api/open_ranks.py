@@ -4,7 +4,7 @@ from __future__ import annotations
 import io
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -24,6 +24,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import has_states, read_source
 from clinfer.network.compile import refusals
 from clinfer.network.reports.profiling import NodeProfile
+from clinfer.ops.operation import Converter
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
 from clinfer.topology import State
@@ -214,9 +215,10 @@ def is_open(model: ov.Model) -> bool:
     return any(port.get_partial_shape().rank.is_dynamic for port in model.inputs)
 
 
-def check_ranks_follow(engine: Engine, model: ov.Model, precision: str, host: HostOperations | None) -> None:
-    """Raise ClinferError where tensors of a model, whose inputs have ranks, would have none for any shapes. `host`: see
-    `to_topology`.
+def check_ranks_follow(engine: Engine, model: ov.Model, precision: str, host: HostOperations | None,
+                       converters: Mapping[str, Converter]) -> None:
+    """Raise ClinferError where tensors of a model, whose inputs have ranks, would have none for any shapes. `host`,
+    `converters`: see `to_topology`.
 
     It is tried with one set of shapes: open vectors of integers of one element, and all other open sizes 2, or the
     least that they may be.
@@ -224,7 +226,7 @@ def check_ranks_follow(engine: Engine, model: ov.Model, precision: str, host: Ho
     sample = model.clone()
     try:
         sample.reshape({number: partial_shape_of(_sample(port)) for number, port in enumerate(model.inputs)})
-        topology = read_source(sample, precision, host).topology
+        topology = read_source(sample, precision, host, converters).topology
     except (ClinferError, RuntimeError):
         return
     refused = refusals(engine, [("", topology)], OpenVinoShapeInference()).get("")

@@ -1,6 +1,8 @@
 """Which layers of a model a device can run."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from clinfer.api.open_ranks import is_open
 from clinfer.base.errors import OpenRankError, WrongTypeError
 from clinfer.frontend.conversions import is_held
@@ -12,11 +14,13 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import separate_states
 from clinfer.frontend.transformations import prepare
 from clinfer.network.compile import refusals
+from clinfer.ops import CONVERTERS
+from clinfer.ops.operation import Converter
 from clinfer.runtime.engine import Engine
 
 
-def supported_layers(engine: Engine, model: ov.Model, precision: str,
-                     host: HostOperations | None = None) -> dict[str, bool]:
+def supported_layers(engine: Engine, model: ov.Model, precision: str, host: HostOperations | None = None,
+                     converters: Mapping[str, Converter] = CONVERTERS) -> dict[str, bool]:
     """The names of the layers that run, in the model's order, each with whether `host` runs it: nothing is built.
 
     Each operation of the transformed model is tried alone: its converter, its shapes and types, its kernels.
@@ -28,10 +32,10 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str,
         raise WrongTypeError("query_model needs an openvino.Model", where="core",
                              values={"given": type(model).__name__}, hint="read the file with read_model first")
     prepared = prepare(separate_states(model).model, precision)
-    refused = _refused(engine, model, prepared, None)
+    refused = _refused(engine, model, prepared, None, converters)
     by_host: set[str] = set()
     if refused and host is not None:
-        by_host = refused - _refused(engine, model, prepared, host.including(tuple(refused)))
+        by_host = refused - _refused(engine, model, prepared, host.including(tuple(refused)), converters)
     traced = {layer.name: layer.into not in refused - by_host for layer in trace_layers(model, prepared)}
     on_host = {layer.name for layer in trace_layers(model, prepared) if layer.into in by_host}
     nodes = model.get_ordered_ops()
@@ -44,9 +48,10 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str,
     return {name: name in on_host for name in names if traced[name]}
 
 
-def _refused(engine: Engine, model: ov.Model, prepared: ov.Model, host: HostOperations | None) -> set[str]:
+def _refused(engine: Engine, model: ov.Model, prepared: ov.Model, host: HostOperations | None,
+             converters: Mapping[str, Converter]) -> set[str]:
     """The layers of the transformed model that cannot be built."""
-    found = refusals(engine, single_layers(prepared, host=host), OpenVinoShapeInference())
+    found = refusals(engine, single_layers(prepared, converters, host), OpenVinoShapeInference())
     return {name for name, error in found.items() if not (is_open(model) and isinstance(error, OpenRankError))}
 
 

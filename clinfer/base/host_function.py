@@ -1,4 +1,5 @@
-"""The seam to an engine that computes on the host what has no kernels."""
+"""The seam to an engine that knows operations which clinfer does not: it computes them on the host, or tells the shapes
+of what they give."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -7,13 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
 
 Evaluate = Callable[[tuple[np.ndarray, ...]], tuple[np.ndarray, ...]]
 """From the unpacked values of an operation's inputs to those of its outputs."""
 
 
 class HostFunction(ABC):
-    """One operation that another engine computes on the host, with its attributes and its constant inputs in it."""
+    """One operation of another engine, with its attributes and its constant inputs in it."""
 
     @property
     @abstractmethod
@@ -26,8 +28,12 @@ class HostFunction(ABC):
         """Of all outputs."""
 
     @abstractmethod
+    def output_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        """The shapes of all outputs for those of the inputs that are no constants; safe for use by several threads."""
+
+    @abstractmethod
     def start(self) -> Evaluate:
         """What computes it for one thread at a time; its results stay as they are until it is called again.
 
-        Errors of both: ClinferError that tells what the engine says.
+        Errors of all: ClinferError that tells what the engine says.
         """

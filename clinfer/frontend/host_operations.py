@@ -13,12 +13,14 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.base.host_function import Evaluate, HostFunction
+from clinfer.base.shape import Dim, Shape, show
 from clinfer.frontend.conversions import (
     OPENVINO_ERRORS,
     element_type_of,
     is_constant,
     is_on_device,
     layer_of,
+    partial_shape_of,
     reason_of,
     shape_of,
     static_shape_of,
@@ -41,7 +43,7 @@ class OpenVinoFunction(HostFunction):
     """A model of one operation, compiled for OpenVINO's CPU plugin when it is first needed; safe for use by several
     threads."""
 
-    def __init__(self, core: ov.Core, model: ov.Model) -> None:
+    def __init__(self, core: ov.Core | None, model: ov.Model) -> None:
         self._core = core
         self._model = model
         self._lock = threading.Lock()
@@ -65,11 +67,20 @@ class OpenVinoFunction(HostFunction):
         with self._lock:
             if self._compiled is None:
                 try:
-                    self._compiled = self._core.compile_model(self._model, "CPU", _SETTINGS)
+                    self._compiled = (self._core or ov.Core()).compile_model(self._model, "CPU", _SETTINGS)
                 except OPENVINO_ERRORS as error:
                     raise ClinferError("OpenVINO cannot run this operation on the host", values={
                         "OpenVINO says": reason_of(error)}) from None
             return self._compiled
+
+    def output_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+        with self._lock:
+            try:
+                self._model.reshape({index: partial_shape_of(_unnamed(shape)) for index, shape in enumerate(shapes)})
+            except OPENVINO_ERRORS as error:
+                raise ClinferError("the operation does not take inputs of these shapes", values={
+                    "shapes": ", ".join(map(show, shapes)), "OpenVINO says": reason_of(error)}) from None
+            return tuple(shape_of(port.get_partial_shape()) for port in self._model.outputs)
 
     def start(self) -> Evaluate:
         return _Session(self.compile(), self.input_types, self.output_types)
@@ -190,6 +201,10 @@ class HostOperations:
         except ClinferError as error:
             raise error.at(layer_of(node)) from None
         return function
+
+
+def _unnamed(shape: Shape | None) -> Shape | None:
+    return shape and tuple(Dim(size.low, size.high) if isinstance(size, Dim) else int(size) for size in shape)
 
 
 def isolated(node: ov.Node) -> ov.Model:

@@ -20,7 +20,7 @@ from clinfer.frontend.conversions import (
     layer_of,
     shape_of,
 )
-from clinfer.frontend.host_operations import HostOperations
+from clinfer.frontend.host_operations import HostOperations, OpenVinoFunction, isolated
 from clinfer.frontend.memory_types import is_surface
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
@@ -162,7 +162,8 @@ class _Reader:
             tuple(element_type_of(port.get_element_type(), where) for port in inputs),
             tuple(shape_of(port.get_partial_shape()) for port in outputs),
             tuple(element_type_of(port.get_element_type(), where) for port in outputs),
-            _ConstantInputs(node), self._bodies(node), tuple(bool(port.get_target_inputs()) for port in outputs))
+            _ConstantInputs(node), self._bodies(node), tuple(bool(port.get_target_inputs()) for port in outputs),
+            lambda: OpenVinoFunction(None, isolated(node)))
 
     def _bodies(self, node: ov.Node) -> tuple[SourceBody, ...]:
         return tuple(self._body(node, index, body) for index, body in enumerate(bodies_of(node)))

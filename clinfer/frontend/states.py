@@ -20,6 +20,8 @@ from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import SourceModel, to_topology
 from clinfer.frontend.transformations import prepare
+from clinfer.ops import CONVERTERS
+from clinfer.ops.operation import Converter
 from clinfer.topology import State, Topology
 
 _KINDS = ("ReadValue", "Assign")
@@ -40,26 +42,27 @@ class Separated:
     initialised: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_source(model: ov.Model, precision: str = "f32", host: HostOperations | None = None) -> SourceModel:
-    """The topology of a model, transformed for that precision, states included; the model stays as it is. `host`: see
-    `to_topology`.
+def read_source(model: ov.Model, precision: str = "f32", host: HostOperations | None = None,
+                converters: Mapping[str, Converter] = CONVERTERS) -> SourceModel:
+    """The topology of a model, transformed for that precision, states included; the model stays as it is. `host`,
+    `converters`: see `to_topology`.
 
     Inputs and outputs of the result are those of the model. Errors: see `prepare`, `to_topology`, `separate_states`.
     """
     separated = separate_states(model)
     prepared = prepare(separated.model, precision)
     if not separated.variables:
-        return to_topology(prepared, host=host)
+        return to_topology(prepared, converters, host)
     names = [name for name, _ in separated.variables]
     changing = [name for name, changes in separated.variables if changes]
     inputs, outputs = len(prepared.inputs) - len(names), len(prepared.outputs) - len(changing)
     parameters = dict(zip(names, prepared.get_parameters()[inputs:], strict=True))
     results = dict(zip(changing, prepared.get_results()[outputs:], strict=True))
-    first, beginnings = _read_initial(separated, precision, host)
+    first, beginnings = _read_initial(separated, precision, host, converters)
     declared = {name: _declared(name, parameter) for name, parameter in parameters.items()}
     caches = {name: find_cache(parameters[name], results[name]) for name in changing}
     prepared.validate_nodes_and_infer_types()
-    source = to_topology(prepared, host=host)
+    source = to_topology(prepared, converters, host)
     made = dict(zip(changing, source.outputs[outputs:], strict=True))
     known = dict(zip((node.get_instance_id() for node in prepared.get_parameters()), source.inputs, strict=True))
     states = []
@@ -197,12 +200,12 @@ def _above(node: ov.Node) -> list[ov.Node]:
 
 
 def _read_initial(separated: Separated, precision: str, host: HostOperations | None,
-                  ) -> tuple[Topology | None, dict[str, tuple[str, Shape | None]]]:
+                  converters: Mapping[str, Converter]) -> tuple[Topology | None, dict[str, tuple[str, Shape | None]]]:
     """What computes first values, and of each, by variables, the output and the shape."""
     if separated.initial is None:
         return None, {}
     prepared = prepare(separated.initial, precision)
-    source = to_topology(prepared, host=host)
+    source = to_topology(prepared, converters, host)
     shapes = [shape_of(node.get_output_partial_shape(0)) for node in prepared.get_results()]
     return source.topology, dict(zip(separated.initialised, zip(source.outputs, shapes, strict=True), strict=True))
 

@@ -184,7 +184,8 @@ class Stage:
     """One kernel function to launch.
 
     `source` is a .cl file in the operation's folder (or in `package`, for kernels that operations share), in which
-    KERNEL() names the function (`entry`, by default as the file). `operands` are the buffer arguments in the order of
+    KERNEL() names the function (`entry`, by default as the file); `text`, where there is one, is what would be in it.
+    `operands` are the buffer arguments in the order of
     the function's parameters. `constants` become macros; `arguments` become fields of the argument block, read as
     ARG_<NAME>, and so do the sizes, pitches and offsets of operands: one build serves every shape. `work` and the
     arguments are looked at only where layouts are static; before, they may be open.
@@ -205,6 +206,7 @@ class Stage:
     entry: str = ""
     package: str = ""
     recipe: Recipe = USUAL
+    text: str = ""
 
     @property
     def function(self) -> str:

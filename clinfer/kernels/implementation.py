@@ -13,7 +13,8 @@ from clinfer.kernels.jitter import StageCode, generate_stage, kernel_folder, pac
 
 @dataclass(frozen=True)
 class StageImpl:
-    """The code of one stage, the buffers that it takes, in order, and its .cl file as (package, file)."""
+    """The code of one stage, the buffers that it takes, in order, and its .cl file as (package, file); a text that is
+    in no file has no package."""
 
     code: StageCode
     buffers: tuple[BufferRef, ...]
@@ -71,7 +72,7 @@ def stage_with_code(stage: Stage, code: StageCode, problem: Problem) -> StageImp
         raise ClinferError("the code of a stage was built by another recipe", where=code.kernel_id,
                            values={"recipe": code.recipe, "wanted": stage.recipe})
     return StageImpl(code, tuple(operand.buffer for operand in operands),
-                     (kernel_folder(stage, problem.primitive), stage.source))
+                     ("" if stage.text else kernel_folder(stage, problem.primitive), stage.source))
 
 
 def bind(implementation: Implementation, problem: Problem,

@@ -154,7 +154,7 @@ def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageC
     bake_arguments = bake and problem.is_static
     for name, argument in stage.arguments.items():
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
-    body = kernel_source(kernel_folder(stage, problem.primitive), stage.source)
+    body = stage.text or kernel_source(kernel_folder(stage, problem.primitive), stage.source)
     recipe = [] if stage.recipe == USUAL else [repr(stage.recipe)]
     identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body, *recipe]).encode())
     kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"

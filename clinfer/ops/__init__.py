@@ -1,11 +1,13 @@
 """The operations: one operation or one family each. This list is all that the rest of the house sees."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 
 from clinfer.kernels.contract import KernelTable
+from clinfer.ops.custom import converter_of
 from clinfer.ops.operation import Converter, Operation
-from clinfer.topology import Primitive
+from clinfer.topology import CustomKernel, Primitive
 
 _NAMES = (
     "batch_norm",
@@ -16,6 +18,7 @@ _NAMES = (
     "convert",
     "convolution",
     "cum_sum",
+    "custom",
     "deconvolution",
     "depth_space",
     "detection",
@@ -69,6 +72,11 @@ CONVERTERS: dict[str, Converter] = {kind: convert for op in OPERATIONS for kind,
 _KERNELS: dict[type[Primitive], KernelTable] = {
     cls: table for op in OPERATIONS for cls, table in op.kernels.items()}
 _NONE = KernelTable()
+
+
+def converters_with(kernels: Iterable[CustomKernel]) -> dict[str, Converter]:
+    """The converters of all operations, those of custom kernels in place of others."""
+    return {**CONVERTERS, **{kernel.operation: converter_of(kernel) for kernel in kernels}}
 
 
 def kernels_of(primitive: Primitive) -> KernelTable:

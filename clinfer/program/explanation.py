@@ -144,7 +144,7 @@ def _is_plain(value: object) -> bool:
 
 def _sources(node: ProgramNode, implementation: int) -> tuple[tuple[str, str], ...]:
     stages = node.implementations[implementation].stages
-    return tuple(dict.fromkeys(part.source for part in stages))
+    return tuple(dict.fromkeys(part.source for part in stages if part.source[0]))
 
 
 def _input(program: Program, index: int) -> ExplainedInput:

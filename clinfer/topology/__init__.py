@@ -1,4 +1,5 @@
 """What was asked: primitives and their connections."""
+from clinfer.topology.custom_kernel import CustomKernel, KernelArgument
 from clinfer.topology.host_operation import HostOperation
 from clinfer.topology.loop_ports import Joining, LoopPorts, Slicing
 from clinfer.topology.primitive import Before, FusedOp, Port, Primitive, attributes_of
@@ -9,10 +10,12 @@ from clinfer.topology.topology import Constant, Input, Topology, input_layout
 __all__ = [
            "Before",
            "Constant",
+           "CustomKernel",
            "FusedOp",
            "HostOperation",
            "Input",
            "Joining",
+           "KernelArgument",
            "LoopPorts",
            "Port",
            "Primitive",

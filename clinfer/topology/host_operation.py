@@ -24,6 +24,10 @@ class HostOperation(Primitive):
     shapes: tuple[Shape | None, ...] = ()
 
     @property
+    def stands_for(self) -> tuple[HostFunction | None, tuple[int, ...]]:
+        return self.function, tuple(range(len(self.inputs)))
+
+    @property
     def computed_on_host(self) -> bool:
         return True
 

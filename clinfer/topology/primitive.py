@@ -10,7 +10,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.host_function import Evaluate
+from clinfer.base.host_function import Evaluate, HostFunction
 from clinfer.base.layout import NO_PADDING, Padding
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
@@ -182,6 +182,12 @@ class Primitive:
     def aligned_axis(self) -> int | None:
         """An axis, from the end, of input 0 and output 0 along which neighbouring sizes are best served by the
         same kernels; None: there is none."""
+        return None
+
+    @property
+    def stands_for(self) -> tuple[HostFunction | None, tuple[int, ...]] | None:
+        """The operation of another engine of which the primitive is made, and which of the inputs that one has; None:
+        of no such."""
         return None
 
     @property

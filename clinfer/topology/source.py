@@ -1,13 +1,14 @@
 """What a converter sees of the model: one operation as plain data, free of the front end's classes."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.host_function import HostFunction
 from clinfer.base.shape import Shape
 from clinfer.topology.loop_ports import LoopPorts
 from clinfer.topology.primitive import Port
@@ -32,7 +33,8 @@ class SourceBody:
 class SourceNode:
     """One operation of the model. `id` is unique; `name` is the layer name users know.
 
-    `used_outputs` says of each output whether anybody reads it (empty: all are taken to be read).
+    `used_outputs` says of each output whether anybody reads it (empty: all are taken to be read). `isolated` makes the
+    operation between its inputs that are no constants, with these in it.
     """
 
     id: str
@@ -48,3 +50,4 @@ class SourceNode:
     constants: Mapping[int, np.ndarray] = field(default_factory=dict)
     bodies: tuple[SourceBody, ...] = ()
     used_outputs: tuple[bool, ...] = ()
+    isolated: Callable[[], HostFunction] | None = None

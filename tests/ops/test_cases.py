@@ -27,7 +27,7 @@ ROWS: list[Row] = [(op.name, case) for op in OPERATIONS
 # fused operations that read tensors (tests/program/test_fuse_eltwise.py), images (tests/network/test_surfaces.py),
 # compressed weights (tests/ops/test_compressed_weights.py), data that are whole numbers times a step
 # (tests/ops/test_byte_products.py), and tensor cores (tests/ops/test_tensor_cores.py).
-_ELSEWHERE = {"reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
+_ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "matmul_bytes", "reorder_nibbles", "sdpa_mma",
               "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "convolution_mma", "convolution_wgmma",
               "convolution_mma_planar", "convolution_bytes", "quantised_convolution_ref"}

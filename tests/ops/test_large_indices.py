@@ -25,7 +25,7 @@ from tests.ops.test_cases import ROWS
 
 KERNELS = [(op.name, kernel) for op in OPERATIONS for table in op.kernels.values() for kernel in table.kernels
            if kernel.supports_large]
-_ELSEWHERE = {"reorder_ref", "reshape_ref", "rope_ref", "matmul_blocks", "reorder_nibbles",
+_ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "rope_ref", "matmul_blocks", "reorder_nibbles",
               "convert_nibbles"}
 """Those that no row asks for (`test_cases.py`); matmul_blocks and reorder_nibbles: `test_compressed_weights.py`."""
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.host_function import HostFunction
 from clinfer.base.layout import Layout
 from clinfer.base.schema import indices_in
 from clinfer.program.program import AliasedTensor, Program, ProgramNode
-from clinfer.topology import HostOperation, Primitive
+from clinfer.topology import Primitive
 from clinfer.topology.loop_ports import LoopPorts
 
 
@@ -126,8 +127,8 @@ def _check_node(program: Program, node: ProgramNode) -> None:
     _check_bodies(node)
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
     outputs = tuple(program.tensors[i].layout for i in node.outputs)
-    if isinstance(primitive, HostOperation):
-        _check_function(primitive, inputs, outputs)
+    if primitive.stands_for is not None:
+        _check_function(primitive, *primitive.stands_for, inputs, outputs)
     for implementation in node.implementations:
         problem = implementation.problem
         # Value inputs are read on the host, in whichever format they lie.
@@ -143,12 +144,14 @@ def _check_node(program: Program, node: ProgramNode) -> None:
                 _demand(0 <= buffer.index < count, "a kernel takes a buffer that is not there", node=primitive.id)
 
 
-def _check_function(primitive: HostOperation, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> None:
-    """Whether what computes an operation on the host takes and gives its tensors."""
-    function = primitive.function
-    _demand(function is not None and function.input_types == tuple(x.element_type for x in inputs)
-            and function.output_types == tuple(x.element_type for x in outputs) == primitive.types,
-            "a host operation is of other tensors", node=primitive.id)
+def _check_function(primitive: Primitive, function: HostFunction | None, given: tuple[int, ...],
+                    inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]) -> None:
+    """Whether an operation of another engine takes and gives the tensors of its primitive."""
+    declared = primitive.output_types(tuple(x.element_type for x in inputs))
+    _demand(function is not None and all(0 <= i < len(inputs) for i in given)
+            and function.input_types == tuple(inputs[i].element_type for i in given)
+            and function.output_types == tuple(x.element_type for x in outputs) == declared,
+            "an operation of another engine is of other tensors", node=primitive.id)
 
 
 def _check_alias(node: ProgramNode, aliased: AliasedTensor) -> None:
