@@ -1,4 +1,5 @@
-"""Products of bf16 pairs on CPUs: every tile, over shapes that leave borders, and what compilers hold in registers."""
+"""Products and attention of bf16 pairs on CPUs: every tile, over shapes that leave borders, and what compilers hold in
+registers."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -117,6 +118,41 @@ def test_products(engine: Engine, tile: int, along_k: bool, rng: np.random.Gener
         left, added = _random(rng, batches, rows, depth), _random(rng, batches, rows, columns)
         wide = left.astype(np.float64) @ (weights.T if along_k else weights) + bias
         assert_close(execute(network, [left, added])[0], np.maximum(wide, 0) + added, TOLERANCE)
+
+
+@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
+@pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40)])
+def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
+    """Of any number of queries and keys, in one network; a row of which nothing is seen becomes 0."""
+    _skip_unless_able(engine)
+    from openvino import opset13 as op
+    inputs = [op.parameter([-1, 3, -1, size]) for size in (depth, depth, width)]
+    if masked in ("added", "boolean"):
+        inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f32))
+    attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
+    network = _network(engine, ov.Model([attention], inputs, "attention"), "sdpa_bf16")
+    for batch, queries, keys in ((2, 30, 30), (1, 1, 200), (1, 129, 64), (2, 5, 3), (1, 15, 129)):
+        keys = queries if masked == "causal" else keys
+        given = [3 * _random(rng, batch, 3, rows, size)
+                 for rows, size in ((queries, depth), (keys, depth), (keys, width))]
+        seen = np.tri(queries, keys, dtype=bool) if masked == "causal" else np.ones((queries, keys), bool)
+        added = np.zeros((queries, keys), np.float32)
+        if masked == "boolean":
+            seen = rng.random((batch, 1, queries, keys)) < 0.7
+            seen[..., 0, :] = False
+            given.append(seen)
+        elif masked == "added":
+            added = _random(rng, batch, 1, queries, keys)
+            given.append(added)
+        expected = _attention(*(x.astype(np.float64) for x in given[:3]), seen, added)
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE, f"{queries} by {keys}")
+
+
+def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, seen: np.ndarray,
+               added: np.ndarray) -> np.ndarray:
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1]) + added
+    weights = np.where(seen, np.exp(scores - scores.max()), 0)
+    return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300) @ value
 
 
 def test_a_device_without_pairs_computes_in_float(engine: Engine, rng: np.random.Generator) -> None:

@@ -1,8 +1,8 @@
 // Tiles of TILE_ROWS rows (1 to 14) x 32 columns whose sums grow by products of bf16 pairs (`vdpbf16ps`), on x86 CPUs.
 //
-// ADD_PRODUCTS(frame) is one block of assembly that holds the whole loop. No compiler is told of the vector registers
-// that it uses (one rejects such operands and clobbers): it saves them first and restores them last, so that whatever
-// a compiler keeps in them survives. It takes its arguments from `frame`, ulong[FRAME_WORDS], the addresses as numbers:
+// ADD_PRODUCTS(arguments) is one block of assembly that holds the whole loop. No compiler is told of the vector
+// registers that it uses (one rejects such operands and clobbers): it saves them first and restores them last, so that
+// whatever a compiler keeps in them survives. Its arguments are ulong[FRAME_WORDS], the addresses as numbers:
 //   LEFT_AT        bf16 pairs of the first row; the 16 values of a step lie together
 //   ROW_BYTES      from one row to the next
 //   STEP_BYTES     from one step of 16 values to the next
@@ -10,8 +10,8 @@
 //   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes)
 //   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, one behind another
 //   OTHER_BYTES    from these columns to the other 16
-// and adds to frame_sums(frame): float [TILE_ROWS][32]. LEFT_AT and STEP_COUNT are changed. Products of two bf16 are
-// exact and summed in float; subnormal numbers count as 0.
+// and it adds to frame_sums(arguments): float [TILE_ROWS][32]. LEFT_AT and STEP_COUNT are changed. Products of two bf16
+// are exact and summed in float; subnormal numbers count as 0.
 #define LEFT_AT 0
 #define RIGHT_AT 1
 #define OTHER_BYTES 2
@@ -69,7 +69,7 @@
     "vmovups 64*" #k "(%[right]), %%zmm28\n" \
     "vmovups 64*" #k "(%[right],%[other]), %%zmm29\n" CLINFER_CAT(ROWS, TILE_ROWS)(k)
 
-#define ADD_PRODUCTS(frame) \
+#define ADD_PRODUCTS(arguments) \
     do { \
         ulong row_, right_, other_, tap_, a_, b_, c_, d_, e_; \
         __asm__ volatile( \
@@ -84,6 +84,6 @@
             TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) \
             : [row] "=&r"(row_), [right] "=&r"(right_), [other] "=&r"(other_), [tap] "=&r"(tap_), [a] "=&r"(a_), \
               [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
-            : [frame] "r"(frame) \
+            : [frame] "r"(arguments) \
             : "memory", "cc"); \
     } while (0)

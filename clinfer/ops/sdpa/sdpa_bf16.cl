@@ -1,0 +1,148 @@
+// Attention of bf16 by products of pairs (bf16_tiles.h), on x86 CPUs: query [a, b, L, E], keys and values as
+// sdpa_pack_keys_bf16 and sdpa_pack_values_bf16 pack them, and the output [a, b, L, V]; mask [a, b, L, S], sink
+// [a, b, L, 1]. One work-item computes TILE_ROWS rows, walking the keys in spans of SPAN with a running maximum and sum
+// per row; the weights of a span are rounded to bf16, its sums stay float. Rows beyond L are computed from the last one
+// and not written. GROUPS of b share one of the b of keys and values.
+// Dimension 0: tiles of rows, 1: a times b.
+#include "clinfer.cl"
+
+#ifndef TILE_ROWS
+#define TILE_ROWS 14
+#define KEYS 32
+#define SPAN 128
+#define DEPTH_STEPS 1
+#define PANELS 1
+#define IS_CAUSAL 0
+#define WITH_MASK 1
+#define MASK_IS_BOOLEAN 0
+#define WITH_SCALE 0
+#define WITH_SINK 0
+#define GROUPS 1
+#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
+#define ARG_KEYS 16
+#define SCRATCH1_GET_INDEX SCRATCH0_GET_INDEX
+#define SCRATCH1_PITCH_2 SCRATCH0_PITCH_2
+#endif
+
+#include "softmax.h"
+#include "shared/bf16_tiles.h"
+
+#define DEPTH (DEPTH_STEPS * STEP_DEPTH)
+
+// Turns the first `seen` of `count` scores of a row into weights, as bf16 too, the others up to whole vectors into 0;
+// returns the factor for what was summed with the weights of the spans before.
+float FUNC(weigh_span)(float* scores, ushort* weights, const int seen, const int count, float* highest, float* sum) {
+    const int vectors = (count + 15) / 16;
+    for (int k = max(seen, 0); k < vectors * 16; ++k) scores[k] = -INFINITY;
+    float16 most = -INFINITY, total = 0.0f;
+    for (int v = 0; v < vectors; ++v) most = fmax(most, vload16(v, scores));
+    const float top = fmax(*highest, FUNC(highest_of)(most));
+    const float base = top == -INFINITY ? 0 : top;
+    const float rescale = exp(*highest - base);
+    for (int v = 0; v < vectors; ++v) {
+        const float16 weight = exp(vload16(v, scores) - base);
+        total += weight;
+        vstore16(clinfer_to_bf16_16(weight), v, weights);
+    }
+    *highest = top;
+    *sum = *sum * rescale + FUNC(sum_of)(total);
+    return rescale;
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort* restrict packed_keys,
+                  const global ushort* restrict packed_values,
+#if WITH_MASK
+                  const global INPUT3_TYPE* restrict mask,
+#endif
+#if WITH_SCALE
+                  const global INPUT4_TYPE* restrict scale_input,
+#endif
+#if WITH_SINK
+                  const global INPUT5_TYPE* restrict sink,
+#endif
+                  global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first_row = (int)get_global_id(0) * TILE_ROWS;
+    const int b = (int)get_global_id(1) % OUTPUT0_SIZE_1, a = (int)get_global_id(1) / OUTPUT0_SIZE_1;
+    const int keys = IS_CAUSAL ? min((int)ARG_KEYS, min(first_row + TILE_ROWS, (int)OUTPUT0_SIZE_2)) : ARG_KEYS;
+#if WITH_SCALE
+    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
+#else
+    const float scale = SCALE;
+#endif
+    const global ushort* own_keys = packed_keys + SCRATCH0_GET_INDEX(a, b / GROUPS, 0, 0);
+    const global ushort* own_values = packed_values + SCRATCH1_GET_INDEX(a, b / GROUPS, 0, 0);
+    ushort queries[TILE_ROWS * DEPTH], weights[TILE_ROWS * SPAN];
+    float scores[TILE_ROWS * SPAN], highest[TILE_ROWS], sums[TILE_ROWS];
+    int rows[TILE_ROWS];
+    for (int r = 0; r < TILE_ROWS; ++r) {
+        rows[r] = min(first_row + r, (int)OUTPUT0_SIZE_2 - 1);
+        for (int e = 0; e < DEPTH; ++e)
+            queries[r * DEPTH + e] = e < INPUT0_SIZE_3 ? query[INPUT0_GET_INDEX(a, b, rows[r], e)] : 0;
+#if WITH_SINK
+        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, rows[r], 0));
+        sums[r] = 1;
+#else
+        highest[r] = -INFINITY;
+        sums[r] = 0;
+#endif
+    }
+    ulong products[FRAME_WORDS], results[PANELS][FRAME_WORDS], place = 0;
+    products[OTHER_BYTES] = SCRATCH0_PITCH_2 * sizeof(ushort);
+    products[ROW_BYTES] = DEPTH * sizeof(ushort);
+    products[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
+    products[TAPS_AT] = (ulong)&place;
+    products[TAPS_END] = (ulong)(&place + 1);
+    for (int p = 0; p < PANELS; ++p) {
+        results[p][OTHER_BYTES] = SCRATCH1_PITCH_2 * sizeof(ushort);
+        results[p][ROW_BYTES] = SPAN * sizeof(ushort);
+        results[p][STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
+        results[p][TAPS_AT] = (ulong)&place;
+        results[p][TAPS_END] = (ulong)(&place + 1);
+        for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)0.0f, i, frame_sums(results[p]));
+    }
+    for (int first_key = 0; first_key < keys; first_key += SPAN) {
+        const int count = min(SPAN, keys - first_key);
+        for (int k = 0; k < count; k += KEYS) {
+            for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)0.0f, i, frame_sums(products));
+            products[LEFT_AT] = (ulong)queries;
+            products[RIGHT_AT] = (ulong)(own_keys + (first_key + k) / 16 * SCRATCH0_PITCH_2);
+            products[STEP_COUNT] = DEPTH_STEPS;
+            ADD_PRODUCTS(products);
+            for (int r = 0; r < TILE_ROWS; ++r)
+                for (int v = 0; v < 2; ++v)
+                    vstore16(vload16(2 * r + v, frame_sums(products)) * scale, v, scores + r * SPAN + k);
+        }
+        for (int r = 0; r < TILE_ROWS; ++r) {
+            float* own = scores + r * SPAN;
+#if WITH_MASK
+            FUNC(mask_scores)(own, mask, INPUT3_GET_INDEX(a, b, rows[r], first_key), count PASS_ARGS);
+#endif
+            const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
+            const float rescale = FUNC(weigh_span)(own, weights + r * SPAN, seen, count, highest + r, sums + r);
+            for (int p = 0; p < PANELS; ++p)
+                for (int v = 2 * r; v < 2 * r + 2; ++v)
+                    vstore16(vload16(v, frame_sums(results[p])) * rescale, v, frame_sums(results[p]));
+        }
+        for (int p = 0; p < PANELS; ++p) {
+            results[p][LEFT_AT] = (ulong)weights;
+            results[p][RIGHT_AT] = (ulong)(own_values + 2 * p * SCRATCH1_PITCH_2 + first_key * 16);
+            results[p][STEP_COUNT] = (count + STEP_DEPTH - 1) / STEP_DEPTH;
+            ADD_PRODUCTS(results[p]);
+        }
+    }
+    for (int r = 0; r < min(TILE_ROWS, (int)OUTPUT0_SIZE_2 - first_row); ++r) {
+        const float share = sums[r] > 0 ? 1 / sums[r] : 0;
+        const int to = OUTPUT0_GET_INDEX(a, b, rows[r], 0);
+        for (int v = 0; v < OUTPUT0_SIZE_3; v += 16) {
+            const float16 result = vload16(2 * r + v / 16 % 2, frame_sums(results[v / 32])) * share;
+            if (v + 16 <= OUTPUT0_SIZE_3) {
+                OUTPUT0_STORE16(output, to + v, result);
+            } else {
+                float last[16];
+                vstore16(result, 0, last);
+                for (int i = 0; v + i < OUTPUT0_SIZE_3; ++i) OUTPUT0_STORE(output, to + v + i, last[i]);
+            }
+        }
+    }
+}
