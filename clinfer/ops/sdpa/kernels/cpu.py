@@ -107,8 +107,9 @@ class TilesKernel(Kernel[AttentionProblem, None]):
         return _refusal(problem)
 
     def cost(self, problem: AttentionProblem, config: None) -> float:
+        fills_values = problem.sizes["width"] % 16 != 0
         return time_of(problem.capabilities.ceilings, flops=problem.flops, efficiency=_SHARE_OF_PEAK,
-                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2)
+                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2 + fills_values)
 
     def lower(self, problem: AttentionProblem, config: None) -> Lowered:
         width, = static((problem.width,))
