@@ -5,7 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from openvino import opset13 as ops
 
+import clinfer
+from clinfer.base.errors import ClinferError
+from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
@@ -56,3 +60,20 @@ def test_shares_of_groups_that_do_not_run_are_done_again(engine: Engine, rng: np
         given = random_inputs(case, shapes, rng)
         for got, wanted in zip(execute(network, given), CpuPlugin(build_model(case, False))(given), strict=True):
             assert_close(got, wanted, TOLERANCE["f32"], case.name)
+
+
+@pytest.mark.parametrize("odd", ["h", "c", "lengths"])
+def test_states_of_another_batch_are_refused(engine: Engine, rng: np.random.Generator, odd: str) -> None:
+    shapes = {"x": (2, 3, 8), "h": (2, 1, 4), "c": (2, 1, 4), "lengths": (2,)}
+    inputs = {name: ops.parameter([-1, *shape[1:]], np.int32 if name == "lengths" else np.float32, name=name)
+              for name, shape in shapes.items()}
+    weights = [rng.standard_normal(shape).astype(np.float32) for shape in ((1, 16, 8), (1, 16, 4), (1, 16))]
+    layer = ops.lstm_sequence(*inputs.values(), *map(ops.constant, weights), 4, "FORWARD")
+    compiled = clinfer.Core().compile_model(ov.Model([layer.output(0)], [*inputs.values()], "lstm"),
+                                            engine.device.name, {"INFERENCE_PRECISION_HINT": "f32"})
+    given = {name: np.ones(shape, np.int32 if name == "lengths" else np.float32) for name, shape in shapes.items()}
+    wrong = {**given, odd: np.ones((5, *shapes[odd][1:]), given[odd].dtype)}
+    expected = compiled(given)[0].copy()
+    with pytest.raises(ClinferError, match="of another batch"):
+        compiled(wrong)
+    np.testing.assert_array_equal(compiled(given)[0], expected)

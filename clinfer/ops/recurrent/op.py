@@ -6,7 +6,7 @@ from typing import Literal
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, admits
+from clinfer.base.shape import Shape, StaticShape, admits
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -67,3 +67,9 @@ class Recurrence(Primitive):
             return ((projected[0], self.hidden_size),) * states
         last = (projected[0], self.directions, self.hidden_size)
         return ((*last[:2], projected[1], self.hidden_size), *(last,) * states)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if any(shape[0] != shapes[0][0] for shape in shapes[3:]):
+            raise ClinferError("the states and lengths of a recurrent network are of another batch than its data",
+                               where=self.where, values={"batch": shapes[0][0], "others": [x[0] for x in shapes[3:]]})
