@@ -30,6 +30,8 @@ def check_program(program: Program) -> None:
                 "dependencies of slots are not mutual", slot=slot)
     for number, tensor in enumerate(program.tensors):
         _demand(program.tensors[tensor.root].root == tensor.root, "a tensor's root is a view", tensor=number)
+        _demand(tensor.root != number or (tensor.slot >= 0) == (tensor.storage in ("slot", "output")),
+                "a tensor has no slot, or one that it does not use", tensor=number, storage=tensor.storage)
         _demand(tensor.layout.format.fits(tensor.layout.rank), "a tensor's format does not fit", tensor=number)
     _check_ends(program)
     _check_order(program)
@@ -124,7 +126,7 @@ def _check_node(program: Program, node: ProgramNode) -> None:
             node=primitive.id)
     for aliased in node.aliases:
         _check_alias(node, aliased)
-    _check_bodies(node)
+    _check_bodies(program, node)
     inputs = tuple(program.tensors[i].layout for i in node.inputs)
     outputs = tuple(program.tensors[i].layout for i in node.outputs)
     if primitive.stands_for is not None:
@@ -163,7 +165,7 @@ def _check_alias(node: ProgramNode, aliased: AliasedTensor) -> None:
             node=node.primitive.id)
 
 
-def _check_bodies(node: ProgramNode) -> None:
+def _check_bodies(program: Program, node: ProgramNode) -> None:
     """Whether the program of each body takes and gives what the primitive says of that body."""
     _demand(len(node.bodies) == (len(node.primitive.bodies) if node.kind == "body" else 0),
             "bodies are missing", node=node.primitive.id)
@@ -178,6 +180,12 @@ def _check_bodies(node: ProgramNode) -> None:
                 and all(0 <= index < len(node.outputs) for index in loop.joined)
                 and len(source.outputs) == len(node.outputs),
                 "a body is of a node with other inputs or outputs", node=node.primitive.id)
+        cut = [(node.inputs[source.inputs[name]], slicing.axis) for name, slicing in loop.sliced.items()]
+        joined = [(node.outputs[index], joining.axis) for index, joining in loop.joined.items()]
+        for tensor, axis in (*cut, *joined):
+            rank = program.tensors[tensor].layout.rank
+            _demand(-rank <= axis < rank, "a loop cuts or joins along an axis that is not there",
+                    node=node.primitive.id, axis=axis, rank=rank)
 
 
 def _is_like(one: Any, other: Primitive) -> bool:
