@@ -101,7 +101,7 @@ def _compile_with(engine: Engine, model: ov.Model, config: CompileConfig,
 
 def _compile(engine: Engine, model: ov.Model, config: CompileConfig,
              host: HostOperations | None) -> tuple[SourceModel, Program]:
-    source = read_source(model, config.precision, host, converters_of(config))
+    source = read_source(model, config.precision, host, converters_of(config), config.cache_type)
     options = BuildOptions(force_implementations=config.force_implementations, execution_order=config.execution_order)
     return source, compile_topology(engine, source.topology, OpenVinoShapeInference(), options,
                                     config.build_progress or untold)

@@ -9,6 +9,7 @@ from clinfer.api.custom_layers import CustomLayers, read_custom_layers
 from clinfer.api.encryption import Encryption
 from clinfer.api.property_values import (
     Reader,
+    read_cache_type,
     read_choice,
     read_count,
     read_encryption,
@@ -24,6 +25,7 @@ from clinfer.api.property_values import (
 from clinfer.api.without_effect import WITHOUT_EFFECT
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.tracing import log
+from clinfer.frontend.caches import CACHE_TYPES
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.build_progress import Progress
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
@@ -39,6 +41,8 @@ class CompileConfig:
     """How a model is compiled and run.
 
     `precision`: the type that floats are computed in; empty lets `execution_mode` and the device decide.
+    `cache_precision`: the name of the type in which keys and values of decoders are stored; empty, and for what is no
+    float of 16 bits, that which the model gives them.
     `streams`: inferences that run at a time; 0 lets the performance hint decide, with at most `requests`
     (0: no such limit). `build_threads`: kernels are built in that many processes (0: one per core). `map_files`:
     weights are mapped from their file instead of read.
@@ -54,6 +58,7 @@ class CompileConfig:
     """
 
     precision: str = ""
+    cache_precision: str = ""
     execution_mode: ExecutionMode = ExecutionMode.PERFORMANCE
     performance_hint: PerformanceMode = PerformanceMode.LATENCY
     streams: int = 0
@@ -89,6 +94,11 @@ class CompileConfig:
         return self.precision or ("f32" if self.execution_mode == ExecutionMode.ACCURACY else "")
 
     @property
+    def cache_type(self) -> str:
+        """The name of the type in which keys and values are stored; empty: that which the model gives them."""
+        return self.cache_precision if self.cache_precision in CACHE_TYPES else ""
+
+    @property
     def preallocation(self) -> Preallocation:
         """How much memory is taken ahead of need."""
         return Preallocation(self.preallocation_iterations, self.preallocation_ratio)
@@ -102,6 +112,7 @@ class CompileConfig:
         """The values under OpenVINO's names and in its types."""
         return {
             "INFERENCE_PRECISION_HINT": getattr(ov.Type, self.wanted_precision or "dynamic"),
+            "KV_CACHE_PRECISION": getattr(ov.Type, self.cache_precision or "dynamic"),
             "EXECUTION_MODE_HINT": self.execution_mode,
             "PERFORMANCE_HINT": self.performance_hint,
             "PERFORMANCE_HINT_NUM_REQUESTS": self.requests,
@@ -156,6 +167,7 @@ def pairs_of(settings: object) -> list[tuple[str, Any]]:
 
 _READERS: dict[str, tuple[str, Reader]] = {
     "INFERENCE_PRECISION_HINT": ("precision", read_precision),
+    "KV_CACHE_PRECISION": ("cache_precision", read_cache_type),
     "EXECUTION_MODE_HINT": ("execution_mode", read_choice(ExecutionMode)),
     "PERFORMANCE_HINT": ("performance_hint", read_choice(PerformanceMode)),
     "PERFORMANCE_HINT_NUM_REQUESTS": ("requests", read_count),

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias, cast, get_args
 from clinfer.api.encryption import Encryption
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
+from clinfer.base.tracing import log
+from clinfer.frontend.caches import CACHE_TYPES
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.transformations import PRECISIONS
 from clinfer.kernels.build_progress import Progress
@@ -128,6 +130,14 @@ def read_type(name: str, value: Any) -> Any:
     if not isinstance(found, ov.Type):
         raise wrong_value(name, value, "an openvino.Type, or the name of one such as u8")
     return found
+
+
+def read_cache_type(name: str, value: Any) -> str:
+    """The name of the element type in which caches are to be stored; empty: the model's."""
+    found = str(read_type(name, value).get_type_name())
+    if found not in (*CACHE_TYPES, "f32", "dynamic"):
+        log(1, f"property {name} has no effect: caches are never stored as {found}")
+    return "" if found == "dynamic" else found
 
 
 def read_precision(name: str, value: Any) -> str:

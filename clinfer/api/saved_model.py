@@ -107,6 +107,7 @@ def check_imported(compiled_with: CompileConfig, wanted: CompileConfig) -> None:
     """Raise if settings ask for what only compiling could give."""
     order = "" if wanted.execution_order == "in_order" else wanted.execution_order
     asked = {"INFERENCE_PRECISION_HINT": (wanted.wanted_precision, compiled_with.precision),
+             "KV_CACHE_PRECISION": (wanted.cache_type, compiled_with.cache_type),
              "force_implementations": (dict(wanted.force_implementations), dict(compiled_with.force_implementations)),
              "execution_order": (order, compiled_with.execution_order)}
     different = {name: f"{here} is wanted, compiled with {there}" for name, (here, there) in asked.items()

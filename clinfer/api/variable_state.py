@@ -12,7 +12,7 @@ from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.memory.states import RequestStates
+from clinfer.network.memory.states import RequestStates, converted
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -47,6 +47,7 @@ class VariableState:
         declared = self._declared
         with self._request.idle_stream() as stream:
             units = self._states.read(self.name, stream)
+        units = converted(units, declared.stored_type, declared.element_type)
         if declared.order:
             units = units.transpose(np.argsort(declared.order))
         tensor = ov.Tensor(ov_type(declared.element_type), list(units.shape))
@@ -62,7 +63,7 @@ class VariableState:
         logical = self._checked(value)
         stored = self._declared.stored(logical)
         with self._request.idle_stream() as stream:
-            if isinstance(value, RemoteTensor) and not self._declared.order:
+            if isinstance(value, RemoteTensor) and self._is_declared_form:
                 source, nbytes = value.memory, self._declared.element_type.byte_size(value.size)
                 self._states.write(self.name, stream, stored, lambda memory: stream.copy(source, memory, nbytes))
             else:
@@ -88,10 +89,16 @@ class VariableState:
             units = units.view(declared.element_type.storage).reshape(logical)
         else:
             units = value.data
+        units = converted(units, declared.element_type, declared.stored_type)
         if declared.order:
             units = units.transpose(declared.order)
         if units.size:
             stream.write(memory, raw_bytes(np.ascontiguousarray(units)), blocking=True)
+
+    @property
+    def _is_declared_form(self) -> bool:
+        """Whether the request stores it as the model declares it."""
+        return not self._declared.order and self._declared.stored_type == self._declared.element_type
 
     def _checked(self, value: Any) -> StaticShape:
         declared = self._declared

@@ -45,7 +45,6 @@ WITHOUT_EFFECT: dict[str, tuple[Any, Reader]] = {
     "WEIGHTS_PATH": ("", read_folder),
     "CPU_RUNTIME_CACHE_CAPACITY": (0, read_count),
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": (0, read_count),
-    "KV_CACHE_PRECISION": (ov.Type.dynamic, read_type),
     "KEY_CACHE_PRECISION": (ov.Type.dynamic, read_type),
     "VALUE_CACHE_PRECISION": (ov.Type.dynamic, read_type),
     "KEY_CACHE_GROUP_SIZE": (0, read_count),

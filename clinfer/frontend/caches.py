@@ -11,45 +11,82 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.frontend.conversions import constant_values, identity_of, is_constant, layer_of
 from clinfer.frontend.openvino_import import openvino as ov
 
 _INDEX_TYPES = ("i32", "i64")
+CACHE_TYPES = ("f16", "bf16")
+"""The types in which keys and values of f32 can be stored."""
 
 
 @dataclass(frozen=True)
 class Cache:
     """How a variable is stored: axis `order[i]` at i (empty: as it is); `selected_by`: the Parameter that selects
-    entries of axis 0."""
+    entries of axis 0; `kept_as`: the type (None: as it is declared)."""
 
     order: tuple[int, ...] = ()
     selected_by: ov.op.Parameter | None = None
+    kept_as: ElementType | None = None
 
 
-def find_cache(parameter: ov.op.Parameter, result: ov.op.Result) -> Cache | None:
+def find_cache(parameter: ov.op.Parameter, result: ov.op.Result, cache_type: str = "") -> Cache | None:
     """Let a variable, read as a Parameter and assigned as a Result, be stored as a cache if it is one; the model is
-    changed for it. None: it is none."""
+    changed for it. None: it is none. `cache_type`: the name of the type in which keys and values (four axes, of which
+    the first does not grow) are stored if they are f32; empty: as they are."""
+    seen = _seen(parameter)
     concat = result.input_value(0).get_node()
+    if seen.get_instance_id() != parameter.get_instance_id() and _narrows_or_widens(concat):
+        concat = concat.input_value(0).get_node()
     shape = parameter.get_partial_shape()
     if concat.get_type_name() != "Concat" or concat.get_input_size() < 2:
         return None
     axis = int(concat.get_attributes()["axis"]) % len(shape)
-    selection = _selection(parameter, concat.input_value(0))
-    if not shape[axis].is_dynamic or (selection is None and not _is_from(concat.input_value(0), parameter)):
+    selection = _selection(seen, concat.input_value(0))
+    if not shape[axis].is_dynamic or (selection is None and not _is_from(concat.input_value(0), seen)):
         return None
-    if selection is not None and (axis == 0 or not _reads_sizes_alone(parameter, selection)):
+    if selection is not None and (axis == 0 or not _reads_sizes_alone(parameter, seen, selection)):
         return None
-    return Cache() if axis == 0 else _stored(parameter, result, concat, axis, selection)
+    if axis == 0:
+        return Cache() if seen.get_instance_id() == parameter.get_instance_id() else None
+    kept_as = concat.get_output_element_type(0).get_type_name()
+    if cache_type and len(shape) == 4 and kept_as == "f32":
+        kept_as = cache_type
+    return _stored(parameter, seen, result, concat, axis, selection, kept_as)
+
+
+def _seen(parameter: ov.op.Parameter) -> ov.Node:
+    """What stands for a variable in the model: where all but its sizes is read in f16, the Convert that makes that."""
+    readers = [target.get_node() for target in parameter.output(0).get_target_inputs()]
+    others = [node for node in readers if node.get_type_name() != "ShapeOf"]
+    return others[0] if len(others) == 1 and _narrows_or_widens(others[0]) else parameter
+
+
+def _narrows_or_widens(node: ov.Node) -> bool:
+    """Whether a node converts f32 to f16, as in models that are computed in f16, or back."""
+    if node.get_type_name() != "Convert":
+        return False
+    types = {node.get_input_element_type(0).get_type_name(), node.get_output_element_type(0).get_type_name()}
+    return types == {"f16", "f32"}
+
+
+def _readers(parameter: ov.op.Parameter, seen: ov.Node) -> list[ov.Input]:
+    """What reads a variable, its Convert left out, or that."""
+    found = [*parameter.output(0).get_target_inputs()]
+    if seen.get_instance_id() == parameter.get_instance_id():
+        return found
+    others = [target for target in found if target.get_node().get_instance_id() != seen.get_instance_id()]
+    return [*others, *seen.output(0).get_target_inputs()]
 
 
 def _is_from(port: ov.Output, node: ov.Node) -> bool:
     return identity_of(port)[0] == node.get_instance_id()
 
 
-def _selection(parameter: ov.op.Parameter, port: ov.Output) -> ov.Node | None:
+def _selection(seen: ov.Node, port: ov.Output) -> ov.Node | None:
     """The Gather that selects entries of a variable's first axis by a vector that is a Parameter."""
     node = port.get_node()
-    if node.get_type_name() != "Gather" or not _is_from(node.input_value(0), parameter):
+    if node.get_type_name() != "Gather" or not _is_from(node.input_value(0), seen):
         return None
     places, axis = (node.input_value(index).get_node() for index in (1, 2))
     is_vector = (places.get_type_name() == "Parameter" and places.get_output_partial_shape(0).rank.is_static
@@ -60,9 +97,9 @@ def _selection(parameter: ov.op.Parameter, port: ov.Output) -> ov.Node | None:
     return node if not constant_values(axis, layer_of(axis)).any() else None
 
 
-def _reads_sizes_alone(parameter: ov.op.Parameter, selection: ov.Node) -> bool:
+def _reads_sizes_alone(parameter: ov.op.Parameter, seen: ov.Node, selection: ov.Node) -> bool:
     """Whether, besides the selection, a variable is read for sizes alone that a selection leaves as they are."""
-    for target in parameter.output(0).get_target_inputs():
+    for target in _readers(parameter, seen):
         node = target.get_node()
         if node.get_instance_id() == selection.get_instance_id():
             continue
@@ -80,25 +117,39 @@ def _takes_others(node: ov.Node) -> bool:
     return bool((places > 0).all())
 
 
-def _stored(parameter: ov.op.Parameter, result: ov.op.Result, concat: ov.Node, axis: int,
-            selection: ov.Node | None) -> Cache:
-    shape = parameter.get_partial_shape()
+def _stored(parameter: ov.op.Parameter, seen: ov.Node, result: ov.op.Result, concat: ov.Node, axis: int,
+            selection: ov.Node | None, kept_as: str) -> Cache:
+    shape, declared = parameter.get_partial_shape(), parameter.get_element_type().get_type_name()
     order = (axis, *(each for each in range(len(shape)) if each != axis))
-    readers = [*parameter.output(0).get_target_inputs()]
+    read_as = concat.get_output_element_type(0).get_type_name()
+    readers = _readers(parameter, seen)
     if selection is not None:
         readers += [*selection.output(0).get_target_inputs()]
     others = [*concat.output(0).get_target_inputs()]
     parameter.set_partial_shape(ov.PartialShape([shape[each] for each in order]))
-    added = [_ordered(port, order, f"{concat.get_friendly_name()}/part{number}")
+    parameter.set_element_type(getattr(ov.Type, kept_as))
+    parameter.validate_and_infer_types()
+    added = [_typed(_ordered(port, order, f"{concat.get_friendly_name()}/part{number}"), kept_as)
              for number, port in enumerate(concat.input_values()) if number]
     joined = ov.opset13.concat([parameter.output(0), *added], 0)
     joined.set_friendly_name(concat.get_friendly_name())
     passed = {concat.get_instance_id(), *([] if selection is None else [selection.get_instance_id()])}
-    _read([target for target in readers if target.get_node().get_instance_id() not in passed], parameter, order)
+    _read([target for target in readers if target.get_node().get_instance_id() not in passed], parameter, order,
+          read_as)
     _read([target for target in others if target.get_node().get_instance_id() != result.get_instance_id()], joined,
-          order)
+          order, read_as)
     result.input(0).replace_source_output(joined.output(0))
-    return Cache(order, None if selection is None else selection.input_value(1).get_node())
+    return Cache(order, None if selection is None else selection.input_value(1).get_node(),
+                 None if kept_as == declared else ElementType.of(kept_as))
+
+
+def _typed(port: ov.Output, kind: str) -> ov.Output:
+    """A tensor in another type."""
+    if port.get_element_type().get_type_name() == kind:
+        return port
+    made = ov.opset13.convert(port, kind)
+    made.set_friendly_name(f"{port.get_node().get_friendly_name()}/{kind}")
+    return made.output(0)
 
 
 def _ordered(port: ov.Output, order: Sequence[int], name: str) -> ov.Output:
@@ -118,12 +169,12 @@ def _transposed(port: ov.Output, axes: Sequence[int], name: str) -> ov.Output:
     return made.output(0)
 
 
-def _read(targets: Sequence[ov.Input], stored: ov.Node, order: Sequence[int]) -> None:
-    """Let inputs of nodes read a stored tensor as if its axes were in the model's order."""
+def _read(targets: Sequence[ov.Input], stored: ov.Node, order: Sequence[int], read_as: str) -> None:
+    """Let inputs of nodes read a stored tensor as if it were of that type and its axes in the model's order."""
     name, back = stored.get_friendly_name(), np.argsort(order)
     others = [target for target in targets if target.get_node().get_type_name() != "ShapeOf"]
     if others:
-        seen = _transposed(stored.output(0), [int(axis) for axis in back], f"{name}/read")
+        seen = _transposed(_typed(stored.output(0), read_as), [int(axis) for axis in back], f"{name}/read")
         for target in others:
             target.replace_source_output(seen)
     for number, target in enumerate(target for target in targets if target.get_node().get_type_name() == "ShapeOf"):

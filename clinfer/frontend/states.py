@@ -43,9 +43,9 @@ class Separated:
 
 
 def read_source(model: ov.Model, precision: str = "f32", host: HostOperations | None = None,
-                converters: Mapping[str, Converter] = CONVERTERS) -> SourceModel:
+                converters: Mapping[str, Converter] = CONVERTERS, cache_type: str = "") -> SourceModel:
     """The topology of a model, transformed for that precision, states included; the model stays as it is. `host`,
-    `converters`: see `to_topology`.
+    `converters`: see `to_topology`. `cache_type`: see `find_cache`.
 
     Inputs and outputs of the result are those of the model. Errors: see `prepare`, `to_topology`, `separate_states`.
     """
@@ -60,7 +60,7 @@ def read_source(model: ov.Model, precision: str = "f32", host: HostOperations | 
     results = dict(zip(changing, prepared.get_results()[outputs:], strict=True))
     first, beginnings = _read_initial(separated, precision, host, converters)
     declared = {name: _declared(name, parameter) for name, parameter in parameters.items()}
-    caches = {name: find_cache(parameters[name], results[name]) for name in changing}
+    caches = {name: find_cache(parameters[name], results[name], cache_type) for name in changing}
     prepared.validate_nodes_and_infer_types()
     source = to_topology(prepared, converters, host)
     made = dict(zip(changing, source.outputs[outputs:], strict=True))
@@ -222,5 +222,5 @@ def _grown(state: State, cache: Cache, first: Shape, inputs: Mapping[int, str]) 
     by = "" if cache.selected_by is None else inputs[cache.selected_by.get_instance_id()]
     begin = first[order[0]]
     length = "" if isinstance(begin, Dim) else f"from {begin}"
-    return replace(state, order=cache.order, grows=True, selected_by=by,
+    return replace(state, order=cache.order, grows=True, selected_by=by, kept_as=cache.kept_as,
                    sizes=(length, *(by if axis == 0 else "" for axis in order[1:])))

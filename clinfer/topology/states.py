@@ -16,6 +16,7 @@ class State:
     The request stores it with axis `order[i]` at i (empty: all where they are).
     `grows`: the output is the input with more behind it along the first stored axis, so that both share memory.
     `selected_by`: the input of the graph, a vector, that says which entries of axis 0 an inference works on ("": all).
+    `kept_as`: the type in which the request stores it (None: as it is declared).
     `sizes`: names of the sizes of stored axes ("": it has none); those of one name are equal in every inference, and
     that of `selected_by` is its length.
     """
@@ -31,6 +32,12 @@ class State:
     selected_by: str = ""
     sizes: tuple[str, ...] = ()
     begins_with: tuple[str, ...] = ()
+    kept_as: ElementType | None = None
+
+    @property
+    def stored_type(self) -> ElementType:
+        """The type in which the request stores it."""
+        return self.kept_as or self.element_type
 
     @property
     def blank(self) -> StaticShape:

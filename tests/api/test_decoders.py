@@ -47,15 +47,16 @@ def compiled(core: Core, device: DeviceInfo, decoder: Decoder) -> Any:
 class Run:
     """A request beside its reference."""
 
-    def __init__(self, compiled: Any, decoder: Decoder, batch: int, rng: np.random.Generator) -> None:
+    def __init__(self, compiled: Any, decoder: Decoder, batch: int, rng: np.random.Generator,
+                 bound: float = 1e-4) -> None:
         self.request, self.reference, self.rng = compiled.create_infer_request(), Reference(decoder, batch), rng
-        self.batch, self.vocabulary = batch, decoder.shape.vocabulary
+        self.batch, self.vocabulary, self.bound = batch, decoder.shape.vocabulary, bound
 
     def step(self, count: int = 1, beams: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
         batch = self.batch if beams is None else len(beams)
         given = self.reference.feed(self.rng.integers(self.vocabulary, size=(batch, count)), mask, beams)
         found = self.request.infer(given)["logits"]
-        assert error(found, self.reference.logits(count)) < 1e-4
+        assert error(found, self.reference.logits(count)) < self.bound
         return found
 
 
@@ -242,6 +243,42 @@ def test_nothing_is_made_or_moved_per_token(compiled: Any, decoder: Decoder, rng
     # 32 to 96 tokens: with an eighth ahead, each cache moves at most ten times, and not at each token.
     assert allocated[0] <= 10 * len(compiled.program.states) + 8
     assert moved[0] <= 10 * 96 * token
+
+
+@pytest.mark.parametrize(("settings", "kept", "bound"), [
+    ({**F32, "KV_CACHE_PRECISION": "f16"}, "f16", 2 ** -10), ({**F32, "KV_CACHE_PRECISION": "bf16"}, "bf16", 2 ** -7),
+    ({"INFERENCE_PRECISION_HINT": "f16"}, "f16", 2e-2)], ids=["f16", "bf16", "computed in f16"])
+def test_caches_of_narrow_floats(core: Core, device: DeviceInfo, decoder: Decoder, rng: np.random.Generator,
+                                 settings: dict[str, str], kept: str, bound: float) -> None:
+    """Twice the rounding of a key or value bounds what it makes of the logits."""
+    narrow = core.compile_model(decoder.model(), device.name, settings)
+    assert all(state.grows and state.stored_type.name == kept for state in narrow.program.states)
+    run, batch = Run(narrow, decoder, 2, rng, bound), np.arange(2)
+    for count, beams in ((9, None), (1, None), (1, batch[::-1]), (4, None), (1, None), (1, None)):
+        run.step(count, beams)
+    states = run.request.query_state()
+    assert {str(state.state.element_type) for state in states} == {"<Type: 'float32'>"}
+    other = Run(narrow, decoder, 2, rng, bound)
+    for source, target in zip(states, other.request.query_state(), strict=True):
+        target.state = source.state
+        np.testing.assert_array_equal(target.state.data, source.state.data)
+    other.reference = run.reference
+    other.step()
+
+
+def test_attention_reads_narrow_caches(core: Core, device: DeviceInfo, decoder: Decoder,
+                                       rng: np.random.Generator) -> None:
+    compiled = core.compile_model(decoder.model(), device.name, {**F32, "KV_CACHE_PRECISION": "f16"})
+    caches = {compiled.program.outputs[state.output].tensor for state in compiled.program.states}
+    readers = {type(node.primitive).__name__ for node in compiled.program.nodes if {*node.inputs} & caches}
+    assert readers <= {"ScaledDotProductAttention", "ShapeOf"}
+    requests = [each.create_infer_request() for each in (
+        compiled, core.compile_model(decoder.model(), device.name, F32))]
+    given = Reference(decoder, 1).feed(rng.integers(decoder.shape.vocabulary, size=(1, 64)))
+    for request in requests:
+        request.infer(given)
+    narrow, wide = (request._states.nbytes for request in requests)
+    assert wide - 2 * len(caches) <= 2 * narrow <= wide, "but for what rounding sizes down leaves"
 
 
 def test_caches_are_shortened(compiled: Any, decoder: Decoder, rng: np.random.Generator) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.network.memory.buffers import Given, GrowingBuffer
@@ -106,7 +107,7 @@ class StateMemory:
     def read(self, stream: Stream, value: Value) -> np.ndarray:
         """The storage units of a value (blocking); zeros after a reset."""
         shape = self.declared.stored(self.declared.blank) if value.shape is None else value.shape
-        units = np.zeros(shape, self.declared.element_type.storage)
+        units = np.zeros(shape, self.declared.stored_type.storage)
         if value.shape is not None and units.size:
             stream.read(self._buffers[value.buffer].fit(units.nbytes), units.reshape(-1).view(np.uint8))
         return units
@@ -160,7 +161,7 @@ class StateMemory:
     # -- helpers --------------------------------------------------------------------------------
 
     def _bytes(self, shape: StaticShape) -> int:
-        return self.declared.element_type.byte_size(math.prod(shape))
+        return self.declared.stored_type.byte_size(math.prod(shape))
 
     def _take_first(self, stream: Stream, buffer: StateBuffer, first: FirstValues) -> StaticShape:
         """Put the first value into a buffer that holds nothing; its shape."""
@@ -179,8 +180,9 @@ class StateMemory:
         shape = self.declared.stored(logical)
         nbytes = self._bytes(shape)
         if nbytes and self.declared.order:
-            units = np.ascontiguousarray(_units(output, stream).reshape(logical).transpose(self.declared.order))
-            stream.write(buffer.fit(nbytes), units.reshape(-1), blocking=True)
+            units = converted(_units(output, stream), output.layout.element_type, self.declared.stored_type)
+            ordered = np.ascontiguousarray(units.reshape(logical).transpose(self.declared.order))
+            stream.write(buffer.fit(nbytes), ordered.reshape(-1), blocking=True)
         elif nbytes:
             stream.copy(output.memory, buffer.fit(nbytes), nbytes)
         return shape
@@ -307,6 +309,13 @@ class RequestStates:
                     raise ClinferError("states that grow together have different lengths", where="states",
                                        values={f"length of {other!r}": known, f"length of {name!r}": size},
                                        hint="set all of them, or none")
+
+
+def converted(units: np.ndarray, given: ElementType, wanted: ElementType) -> np.ndarray:
+    """Storage units of one type as those of another one that are not packed, in the same shape."""
+    if given == wanted:
+        return units
+    return wanted.encode(given.decode(units.reshape(-1), units.size)).reshape(units.shape)
 
 
 def _units(output: NetworkOutput, stream: Stream) -> np.ndarray:

@@ -70,7 +70,7 @@ def _check_states(program: Program) -> None:
     initial = program.initial
     for state in program.states:
         declared, output = program.inputs.get(state.input), program.outputs.get(state.output)
-        _demand(declared is not None and declared.element_type == state.element_type
+        _demand(declared is not None and declared.element_type == state.stored_type
                 and (output is not None or not state.output), "a variable has no input or output of its own",
                 variable=state.variable)
         _demand(sorted(state.order) in ([], [*range(len(state.shape))]), "a variable is stored in no order",

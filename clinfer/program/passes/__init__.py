@@ -26,6 +26,7 @@ from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
+from clinfer.program.passes.keep_caches_narrow import keep_caches_narrow
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
@@ -59,6 +60,7 @@ PIPELINE: tuple[Pass, ...] = (
     move_transpose_ahead,
     fuse_conversion,
     read_parts,
+    keep_caches_narrow,
     split_products,
     join_projections,
     mark_host_nodes,
@@ -89,6 +91,7 @@ OPTIONAL: tuple[Pass, ...] = (
     move_transpose_ahead,
     fuse_conversion,
     read_parts,
+    keep_caches_narrow,
     split_products,
     join_projections,
     join_split_parts,
