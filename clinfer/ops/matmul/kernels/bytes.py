@@ -22,7 +22,6 @@ class BytesKernel(Kernel[MatMulProblem, int]):
 
     name = "matmul_bytes"
     has_epilogue = True
-    supports_large = True
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
