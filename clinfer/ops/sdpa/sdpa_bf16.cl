@@ -12,18 +12,12 @@
 #define SPAN 128
 #define DEPTH_STEPS 1
 #define PANELS 1
-#define IS_CAUSAL 0
-#define WITH_MASK 1
-#define MASK_IS_BOOLEAN 0
-#define WITH_SCALE 0
-#define WITH_SINK 0
-#define GROUPS 1
-#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #define ARG_KEYS 16
 #define SCRATCH1_GET_INDEX SCRATCH0_GET_INDEX
 #define SCRATCH1_PITCH_2 SCRATCH0_PITCH_2
 #endif
 
+#include "extras.h"
 #include "softmax.h"
 #include "shared/bf16_tiles.h"
 
@@ -51,25 +45,11 @@ float FUNC(weigh_span)(float* scores, ushort* weights, const int seen, const int
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort* restrict packed_keys,
-                  const global ushort* restrict packed_values,
-#if WITH_MASK
-                  const global INPUT3_TYPE* restrict mask,
-#endif
-#if WITH_SCALE
-                  const global INPUT4_TYPE* restrict scale_input,
-#endif
-#if WITH_SINK
-                  const global INPUT5_TYPE* restrict sink,
-#endif
-                  global OUTPUT0_TYPE* restrict output ARGS) {
+                  const global ushort* restrict packed_values, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS;
     const int b = (int)get_global_id(1) % OUTPUT0_SIZE_1, a = (int)get_global_id(1) / OUTPUT0_SIZE_1;
     const int keys = IS_CAUSAL ? min((int)ARG_KEYS, min(first_row + TILE_ROWS, (int)OUTPUT0_SIZE_2)) : ARG_KEYS;
-#if WITH_SCALE
-    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
-#else
-    const float scale = SCALE;
-#endif
+    const float scale = SCALE_OF_SCORES;
     const global ushort* own_keys = packed_keys + SCRATCH0_GET_INDEX(a, b / GROUPS, 0, 0);
     const global ushort* own_values = packed_values + SCRATCH1_GET_INDEX(a, b / GROUPS, 0, 0);
     ushort queries[TILE_ROWS * DEPTH], weights[TILE_ROWS * SPAN];
@@ -79,13 +59,7 @@ KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort*
         rows[r] = min(first_row + r, (int)OUTPUT0_SIZE_2 - 1);
         for (int e = 0; e < DEPTH; ++e)
             queries[r * DEPTH + e] = e < INPUT0_SIZE_3 ? query[INPUT0_GET_INDEX(a, b, rows[r], e)] : 0;
-#if WITH_SINK
-        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, rows[r], 0));
-        sums[r] = 1;
-#else
-        highest[r] = -INFINITY;
-        sums[r] = 0;
-#endif
+        BEGIN_ROW(highest[r], sums[r], a, b, rows[r]);
     }
     ulong products[FRAME_WORDS], results[PANELS][FRAME_WORDS], place = 0;
     products[OTHER_BYTES] = SCRATCH0_PITCH_2 * sizeof(ushort);

@@ -11,14 +11,9 @@
 #define KEYS 64
 #define QUERY_WIDTH 64
 #define VALUE_WIDTH 64
-#define IS_CAUSAL 0
-#define WITH_MASK 1
-#define MASK_IS_BOOLEAN 0
-#define WITH_SCALE 0
-#define WITH_SINK 0
-#define GROUPS 1
-#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
+
+#include "extras.h"
 
 #define ITEMS_X 16
 #define ITEMS_Y 8
@@ -34,27 +29,13 @@
 
 __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1)))
 KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
-                   const global INPUT2_TYPE* restrict value,
-#if WITH_MASK
-                   const global INPUT3_TYPE* restrict mask,
-#endif
-#if WITH_SCALE
-                   const global INPUT4_TYPE* restrict scale_input,
-#endif
-#if WITH_SINK
-                   const global INPUT5_TYPE* restrict sink,
-#endif
-                   global OUTPUT0_TYPE* restrict output ARGS) {
+                   const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     local float queries[ROWS * QUERY_PITCH], block[KEYS * BLOCK_PITCH], weights[ROWS * WEIGHT_PITCH];
     const int x = get_local_id(0), y = get_local_id(1), item = y * ITEMS_X + x;
     const int first_row = (int)get_group_id(1) * ROWS;
     const int b = (int)get_global_id(2) % OUTPUT0_SIZE_1;
     const int a = (int)get_global_id(2) / OUTPUT0_SIZE_1;
-#if WITH_SCALE
-    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
-#else
-    const float scale = SCALE;
-#endif
+    const float scale = SCALE_OF_SCORES;
     for (int n = item; n < ROWS * QUERY_WIDTH; n += ITEMS) {
         const int row = first_row + n / QUERY_WIDTH, e = n % QUERY_WIDTH;
         queries[n / QUERY_WIDTH * QUERY_PITCH + e] = row < OUTPUT0_SIZE_2 && e < INPUT0_SIZE_3
@@ -63,13 +44,7 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
     float highest[OWN_ROWS], sums[OWN_ROWS], totals[OWN_ROWS][OWN_VALUES];
     #pragma unroll
     for (int r = 0; r < OWN_ROWS; ++r) {
-#if WITH_SINK
-        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, min(first_row + y + r * ITEMS_Y, OUTPUT0_SIZE_2 - 1), 0));
-        sums[r] = 1;
-#else
-        highest[r] = -INFINITY;
-        sums[r] = 0;
-#endif
+        BEGIN_ROW(highest[r], sums[r], a, b, min(first_row + y + r * ITEMS_Y, OUTPUT0_SIZE_2 - 1));
         #pragma unroll
         for (int v = 0; v < OWN_VALUES; ++v) totals[r][v] = 0;
     }

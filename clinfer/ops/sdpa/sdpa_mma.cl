@@ -13,15 +13,9 @@
 #define VALUE_WIDTH 64
 #define QUERY_STEPS 4
 #define VALUE_STEPS 4
-#define IS_CAUSAL 0
-#define WITH_MASK 1
-#define MASK_IS_BOOLEAN 0
-#define WITH_SCALE 0
-#define WITH_SINK 0
-#define GROUPS 1
-#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
+#include "extras.h"
 #include "shared/tensor_cores.h"
 
 #define THREADS 128
@@ -45,17 +39,7 @@ INLINED void FUNC(copy_rows)(const uint to, const global half* from, const int h
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
-                 const global INPUT2_TYPE* restrict value,
-#if WITH_MASK
-                 const global INPUT3_TYPE* restrict mask,
-#endif
-#if WITH_SCALE
-                 const global INPUT4_TYPE* restrict scale_input,
-#endif
-#if WITH_SINK
-                 const global INPUT5_TYPE* restrict sink,
-#endif
-                 global OUTPUT0_TYPE* restrict output ARGS) {
+                 const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     local uchar memory[QUERY_BYTES + 2 * BLOCK_BYTES] __attribute__((aligned(128)));
     const uint queries = SHARED(memory), blocks = queries + QUERY_BYTES;
     const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32;
@@ -63,11 +47,7 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     const int b = (int)get_group_id(1) % OUTPUT0_SIZE_1, a = (int)get_group_id(1) / OUTPUT0_SIZE_1;
     const int length = INPUT0_SIZE_3, width = INPUT2_SIZE_3;
     const int keys = IS_CAUSAL ? min((int)INPUT2_SIZE_2, first_row + ROWS) : INPUT2_SIZE_2;
-#if WITH_SCALE
-    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
-#else
-    const float scale = SCALE;
-#endif
+    const float scale = SCALE_OF_SCORES;
     const global half* key_rows = (const global half*)key + INPUT1_GET_INDEX(a, b / GROUPS, 0, 0);
     const global half* value_rows = (const global half*)value + INPUT2_GET_INDEX(a, b / GROUPS, 0, 0);
     const bool keys_aligned = IS_ALIGNED(key_rows, INPUT1_PITCH_2);

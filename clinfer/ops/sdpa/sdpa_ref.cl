@@ -8,27 +8,12 @@
 #ifndef CHUNK
 #define CHUNK 16
 #define KEY_COUNT INPUT1_SIZE_2
-#define IS_CAUSAL 0
-#define WITH_MASK 1
-#define MASK_IS_BOOLEAN 0
-#define WITH_SCALE 0
-#define WITH_SINK 0
-#define GROUPS 1
-#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
+#include "extras.h"
+
 KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
-                 const global INPUT2_TYPE* restrict value,
-#if WITH_MASK
-                 const global INPUT3_TYPE* restrict mask,
-#endif
-#if WITH_SCALE
-                 const global INPUT4_TYPE* restrict scale_input,
-#endif
-#if WITH_SINK
-                 const global INPUT5_TYPE* restrict sink,
-#endif
-                 global OUTPUT0_TYPE* restrict output ARGS) {
+                 const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     const int chunks = CEIL_DIV(OUTPUT0_SIZE_LAST, CHUNK);
     const int first = (int)get_global_id(0) % chunks * CHUNK;
     const int row = (int)get_global_id(0) / chunks;
@@ -41,11 +26,7 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     in_key[OUTPUT0_RANK - 3] /= GROUPS;
 #endif
     const int position = at[OUTPUT0_RANK - 2];
-#if WITH_SCALE
-    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
-#else
-    const float scale = SCALE;
-#endif
+    const float scale = SCALE_OF_SCORES;
     float highest = -INFINITY, sum = 0, total[CHUNK];
     for (int i = 0; i < CHUNK; ++i) total[i] = 0;
 #if WITH_SINK

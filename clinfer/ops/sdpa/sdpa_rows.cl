@@ -14,15 +14,9 @@
 #define WIDTH 1
 #define WIDTH_TAIL 16
 #define KEYS 32
-#define IS_CAUSAL 0
-#define WITH_MASK 1
-#define MASK_IS_BOOLEAN 0
-#define WITH_SCALE 0
-#define WITH_SINK 0
-#define GROUPS 1
-#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
+#include "extras.h"
 #include "softmax.h"
 
 // The last vector of a row of keys or values: DEPTH_TAIL or WIDTH_TAIL elements from `from` on, then zeros.
@@ -45,25 +39,11 @@ float16 FUNC(end_of_value)(const global INPUT2_TYPE* value, const index_t from) 
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
-                  const global INPUT2_TYPE* restrict value,
-#if WITH_MASK
-                  const global INPUT3_TYPE* restrict mask,
-#endif
-#if WITH_SCALE
-                  const global INPUT4_TYPE* restrict scale_input,
-#endif
-#if WITH_SINK
-                  const global INPUT5_TYPE* restrict sink,
-#endif
-                  global OUTPUT0_TYPE* restrict output ARGS) {
+                  const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     const int all_rows = GROUPS * OUTPUT0_SIZE_2, shared = OUTPUT0_SIZE_1 / GROUPS;
     const int first_row = (int)get_global_id(0) * ROWS;
     const int head = (int)get_global_id(1) % shared, a = (int)get_global_id(1) / shared;
-#if WITH_SCALE
-    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
-#else
-    const float scale = SCALE;
-#endif
+    const float scale = SCALE_OF_SCORES;
     int heads[ROWS], rows[ROWS];
     float highest[ROWS], sums[ROWS];
     float16 queries[ROWS][DEPTH], totals[ROWS][WIDTH];
@@ -79,13 +59,7 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
         for (int v = 0; v < DEPTH; ++v) queries[r][v] = vload16(v, elements);
         #pragma unroll
         for (int v = 0; v < WIDTH; ++v) totals[r][v] = 0;
-#if WITH_SINK
-        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, heads[r], rows[r], 0));
-        sums[r] = 1;
-#else
-        highest[r] = -INFINITY;
-        sums[r] = 0;
-#endif
+        BEGIN_ROW(highest[r], sums[r], a, heads[r], rows[r]);
     }
     const int keys = INPUT1_SIZE_2;
     for (int first_key = 0; first_key < keys; first_key += KEYS) {

@@ -17,52 +17,26 @@
 #define VALUE_GET_INDEX INPUT2_GET_INDEX
 #define VALUE_SIZE_2 INPUT2_SIZE_2
 #define KEYS 32
-#define IS_CAUSAL 0
-#define WITH_MASK 1
-#define MASK_IS_BOOLEAN 0
-#define WITH_SCALE 0
-#define WITH_SINK 0
-#define GROUPS 1
-#define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
+#include "extras.h"
 #include "softmax.h"
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float* restrict packed,
-                   const global VALUE_TYPE* restrict value,
-#if WITH_MASK
-                   const global INPUT3_TYPE* restrict mask,
-#endif
-#if WITH_SCALE
-                   const global INPUT4_TYPE* restrict scale_input,
-#endif
-#if WITH_SINK
-                   const global INPUT5_TYPE* restrict sink,
-#endif
-                   global OUTPUT0_TYPE* restrict output ARGS) {
+                   const global VALUE_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * ROWS;
     const int b = (int)get_global_id(1) % OUTPUT0_SIZE_1;
     const int a = (int)get_global_id(1) / OUTPUT0_SIZE_1;
     const int all_keys = VALUE_SIZE_2;
     const int keys = IS_CAUSAL ? min(all_keys, min(first_row + ROWS, OUTPUT0_SIZE_2)) : all_keys;
-#if WITH_SCALE
-    const float scale = INPUT4_LOAD(scale_input, INPUT4_OFFSET);
-#else
-    const float scale = SCALE;
-#endif
+    const float scale = SCALE_OF_SCORES;
     int rows[ROWS];
     float highest[ROWS], sums[ROWS];
     float16 totals[ROWS][VECTORS];
     for (int r = 0; r < ROWS; ++r) {
         rows[r] = min(first_row + r, OUTPUT0_SIZE_2 - 1);
-#if WITH_SINK
-        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, rows[r], 0));
-        sums[r] = 1;
-#else
-        highest[r] = -INFINITY;
-        sums[r] = 0;
-#endif
+        BEGIN_ROW(highest[r], sums[r], a, b, rows[r]);
         for (int v = 0; v < VECTORS; ++v) totals[r][v] = 0;
     }
     for (int first_key = 0; first_key < keys; first_key += KEYS) {
