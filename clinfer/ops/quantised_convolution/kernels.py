@@ -21,9 +21,9 @@ from clinfer.kernels.contract import (
 )
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
+from clinfer.ops.convolution.kernels.reference import Reference
 from clinfer.ops.shared.byte_products import MOST_PANELS, PANEL_COLUMNS, TILES, flops_of, shared_panels
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
-from clinfer.ops.shared.convolving import reference_time
 from clinfer.ops.shared.spatial import data_view
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
@@ -94,17 +94,10 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         return Lowered((making, adding), (prod((batch, blocks, height, width, BLOCK)),))
 
 
-class Reference(Kernel[ConvolutionProblem, None]):
-    """Data as it comes, the output like the data, one element per work-item."""
+class QuantisedReference(Reference):
+    """The same of bytes less a zero point."""
 
     name = "quantised_convolution_ref"
-    has_epilogue = True
-
-    def formats(self, problem: ConvolutionProblem) -> Formats:
-        return Formats(tuple(x.format for x in problem.inputs), (problem.inputs[0].format,))
-
-    def cost(self, problem: ConvolutionProblem, config: None) -> float:
-        return reference_time(problem, problem.depth)
 
     def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
         operands = (input_operand(problem, 0, data_view(problem.inputs[0])),
@@ -115,7 +108,7 @@ class Reference(Kernel[ConvolutionProblem, None]):
                               problem.has_bias, problem.steps, problem.epilogue_views()),))
 
 
-KERNELS = KernelTable((BytesKernel(), Reference()), ConvolutionProblem)
+KERNELS = KernelTable((BytesKernel(), QuantisedReference()), ConvolutionProblem)
 
 
 def _named(macro: str, problem: ConvolutionProblem, index: int) -> Operand:
