@@ -78,14 +78,8 @@ class KernelCache:
             unknown = [code for each, code in wanted.items() if each not in held]
             _dump(unknown)
             refused = {code.kernel_id: reason for code in unknown if (reason := self.refusal(code))}
-            missing = []
-            for code in unknown:
-                if code.kernel_id not in refused:
-                    program = self._load(code)
-                    if program is None:
-                        missing.append(code)
-                    else:
-                        held[code.kernel_id] = program
+            held |= self._loaded(code for code in unknown if code.kernel_id not in refused)
+            missing = [code for code in unknown if code.kernel_id not in held and code.kernel_id not in refused]
             if missing:
                 built, failed = self._build(missing, progress)
                 held |= built
@@ -123,7 +117,7 @@ class KernelCache:
     def find(self, codes: Iterable[StageCode]) -> dict[str, Program]:
         """The programs of those of the kernels that are in memory or on disk."""
         with self._lock:
-            held = {code.kernel_id: program for code in codes if (program := self._load(code))}
+            held = self._loaded(codes)
             self._use(held.values())
         return held
 
@@ -238,6 +232,9 @@ class KernelCache:
         index = _folder(self._engine, "index", recipe)
         for kernel_id in kernel_ids:
             index.write(_digest(kernel_id), [name.encode()])
+
+    def _loaded(self, codes: Iterable[StageCode]) -> dict[str, Program]:
+        return {code.kernel_id: program for code in codes if (program := self._load(code))}
 
     def _load(self, code: StageCode) -> Program | None:
         """The program that holds a kernel, loaded from disk where it is not in memory; None: it was not built yet."""
