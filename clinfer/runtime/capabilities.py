@@ -128,8 +128,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
         "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bf16_products",
-        "out_of_order_queue",
-        "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
+        "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),

@@ -43,10 +43,9 @@ def _integer_dot_product(bench: Bench) -> bool:
     return any(_writes("integer_dot_product", 135, 138, options=option)(bench) for option in _LANGUAGE_OPTIONS)
 
 
-def _byte_products(bench: Bench) -> bool:
-    """Whether inline assembly of AVX-512's VNNI adds up products of bytes, unsigned ones with signed ones, exactly."""
-    works = _writes("byte_products", 9, 25, -2508, 121, 30, 15879, 4, 1600)
-    return bool(bench.device.type & cl.device_type.CPU) and bool(works(bench))
+def _on_cpus(probe: Probe) -> Probe:
+    """A probe of assembly that no other devices are given."""
+    return lambda bench: bool(bench.device.type & cl.device_type.CPU) and bool(probe(bench))
 
 
 def _usable_local_memory(bench: Bench) -> int:
@@ -210,7 +209,7 @@ PROBES: Mapping[str, Probe] = {
     "struct_argument": _writes("struct_argument", 21, 22, 23, 24, 120, argument=_STRUCT),
     "builtin_prefetch": _writes("builtin_prefetch", 8),
     "integer_dot_product": _integer_dot_product,
-    "byte_products": _byte_products,
+    "byte_products": _on_cpus(_writes("byte_products", 9, 25, -2508, 121, 30, 15879, 4, 1600)),
     "int64_atomics": _writes("int64_atomics", 16 * 5, 3 + 16, local_size=16),
     "out_of_order_queue": _writes("runs", 15, -4, queue_properties=_MODES.OUT_OF_ORDER_EXEC_MODE_ENABLE),
     "profiling_queue": _writes("runs", 15, -4, queue_properties=_MODES.PROFILING_ENABLE),
@@ -218,7 +217,7 @@ PROBES: Mapping[str, Probe] = {
     "tensor_cores": _writes("tensor_cores", *[0] * 32, local_size=32),
     "warp_group_products": _writes("warp_group_products", 0, 128, local_size=128,
                                    rewrites=retargeted("sm_90", "sm_90a", 128)),
-    "bf16_products": _writes("bf16_products", 0, 0),
+    "bf16_products": _on_cpus(_writes("bf16_products", 0, 0)),
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,
