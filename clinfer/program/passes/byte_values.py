@@ -3,11 +3,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from clinfer.base.element_type import ElementType
+from clinfer.base.layout import Layout
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
+from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.topology import Port, Primitive
+from clinfer.topology import Constant, Port, Primitive
 
 _MOST = 255
 
@@ -48,6 +53,16 @@ def inserted(graph: Graph, context: BuildContext, reader: Node, primitive: Primi
     """The result of a primitive that is put in front of a node."""
     node = graph.insert_before(reader.id, primitive)
     node.layouts = context.infer(graph, node)
+    return Port(node.id)
+
+
+def constant_before(graph: Graph, reader: Node, name: str, values: np.ndarray) -> Port:
+    """A constant that is put in front of a node."""
+    kind = ElementType.of_numpy(values.dtype)
+    node = graph.insert_before(reader.id, Constant(graph.unique_id(f"{reader.id}/{name}"), value=np.empty(0),
+                                                   origin=reader.primitive.origin, element_type=kind))
+    node.layouts = (Layout.planar(values.shape, kind),)
+    graph.constants[node.id] = ConstantData(node.layouts[0], array=values)
     return Port(node.id)
 
 

@@ -5,17 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from clinfer.base.element_type import ElementType
-from clinfer.base.layout import Layout
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
-from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import as_floats, inserted, integers_of_bytes
-from clinfer.topology import Constant, Port
+from clinfer.program.passes.byte_values import as_floats, constant_before, inserted, integers_of_bytes
+from clinfer.topology import Port
 
 _MOST_WEIGHT = 255
 
@@ -31,10 +28,10 @@ def float_integer_products(graph: Graph, context: BuildContext) -> None:
         primitive = node.primitive
         if not isinstance(primitive, (MatMul, Convolution)) or node.layouts[0].element_type.name != "i32":
             continue
-        weights = _weights(graph, context, node)
         convert = _only_conversion(graph, node)
-        found = integers_of_bytes(graph, node.inputs[0])
-        if weights is None or convert is None or found is None:
+        found = None if convert is None else integers_of_bytes(graph, node.inputs[0])
+        weights = None if found is None else _weights(graph, context, node)
+        if convert is None or found is None or weights is None:
             continue
         data = as_floats(graph, found.values) or _convert(graph, context, node, found.values)
         if found.zero_point is not None:
@@ -42,7 +39,8 @@ def float_integer_products(graph: Graph, context: BuildContext) -> None:
             data = inserted(graph, context, node, Eltwise(graph.unique_id(f"{node.id}/data"), (data, zero),
                                                           mode="Subtract", origin=primitive.origin))
         product = inserted(graph, context, node, replace(primitive, id=graph.unique_id(f"{node.id}/f32"),
-                                                         inputs=(data, _floats(graph, node, weights))))
+                                                         inputs=(data, constant_before(
+                                                             graph, node, "weights", weights.astype(np.float32)))))
         graph.redirect(Port(convert.id), product)
         graph.remove_unread(convert.id)
 
@@ -71,12 +69,3 @@ def _only_conversion(graph: Graph, node: Node) -> Node | None:
 def _convert(graph: Graph, context: BuildContext, reader: Node, port: Port) -> Port:
     return inserted(graph, context, reader, Convert(graph.unique_id(f"{port}/f32"), (port,), destination_type="f32",
                                                     origin=reader.primitive.origin))
-
-
-def _floats(graph: Graph, reader: Node, values: np.ndarray) -> Port:
-    kind = ElementType.of("f32")
-    node = graph.insert_before(reader.id, Constant(graph.unique_id(f"{reader.id}/weights"), value=np.empty(0),
-                                                   origin=reader.primitive.origin, element_type=kind))
-    node.layouts = (Layout.planar(values.shape, kind),)
-    graph.constants[node.id] = ConstantData(node.layouts[0], array=values.astype(np.float32))
-    return Port(node.id)

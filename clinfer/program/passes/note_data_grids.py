@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from clinfer.base.element_type import ElementType
-from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
@@ -17,12 +15,11 @@ from clinfer.ops.fake_quantize import FakeQuantize
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.pooling import MaxPool
 from clinfer.ops.quantised_convolution import QuantisedConvolution
-from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.program.passes.byte_values import Bytes, floats_of_bytes, inserted
+from clinfer.program.passes.byte_values import Bytes, constant_before, floats_of_bytes, inserted
 from clinfer.program.passes.whole_numbers import whole_numbers_of
-from clinfer.topology import Constant, Port
+from clinfer.topology import Port
 
 MOST_LEVELS = 256
 MOST_DEPTH = 1 << 16
@@ -104,7 +101,7 @@ def _find_whole_weights(graph: Graph, context: BuildContext, node: Node) -> None
     if found is None:
         return
     numbers = found.numbers if product.transpose_b else np.ascontiguousarray(found.numbers.T)
-    added = [_constant(graph, node, "whole", numbers), _constant(graph, node, "scale", found.scale[None])]
+    added = [constant_before(graph, node, "whole", numbers), constant_before(graph, node, "scale", found.scale[None])]
     _replace_inputs(graph, node, 1, added, replaced=1, quantisation=Quantisation(2))
 
 
@@ -127,7 +124,8 @@ def _note_convolution(graph: Graph, context: BuildContext, node: Node) -> None:
         return
     numbers = found.numbers.reshape(weights.layout.static_shape)
     described = _described(graph, context, node, grid, found.numbers.sum(1, dtype=np.int64))
-    added = [_constant(graph, node, "whole", numbers), _constant(graph, node, "scale", found.scale), *described[::-1]]
+    added = [constant_before(graph, node, "whole", numbers), constant_before(graph, node, "scale", found.scale),
+             *described[::-1]]
     attributes = {field.name: getattr(given, field.name) for field in fields(given)}
     graph.replace(node.id, QuantisedConvolution(**{**attributes, "inputs": (given.inputs[0], *added,
                                                                             *given.inputs[2:])}))
@@ -176,13 +174,15 @@ def _described(graph: Graph, context: BuildContext, node: Node, grid: Grid | Byt
     """What kernels read of a grid, and what sums of products start with, given those of the weights alone; both are
     computed whenever the model runs where the zero point is."""
     if isinstance(grid, Grid):
-        return [_constant(graph, node, "grid", grid.numbers()), _constant(graph, node, "start", grid.start(sums))]
+        return [constant_before(graph, node, "grid", grid.numbers()),
+                constant_before(graph, node, "start", grid.start(sums))]
     zero = grid.zero_point
     assert zero is not None
 
     def computed(mode: str, name: str, values: np.ndarray, other: Port) -> Port:
-        primitive = Eltwise(graph.unique_id(f"{node.id}/{name}"), (_constant(graph, node, f"{name}/of", values), other),
-                            mode=mode, origin=node.primitive.origin)
+        constant = constant_before(graph, node, f"{name}/of", values)
+        primitive = Eltwise(graph.unique_id(f"{node.id}/{name}"), (constant, other), mode=mode,
+                            origin=node.primitive.origin)
         return inserted(graph, context, node, primitive)
 
     number = inserted(graph, context, node, Convert(graph.unique_id(f"{node.id}/zero"), (zero,),
@@ -204,12 +204,3 @@ def _replace_inputs(graph: Graph, node: Node, place: int, added: list[Port], rep
     graph.replace(node.id, changed)
     for port in old:
         graph.remove_unread(port.primitive)
-
-
-def _constant(graph: Graph, reader: Node, name: str, values: np.ndarray) -> Port:
-    kind = ElementType.of_numpy(values.dtype)
-    node = graph.insert_before(reader.id, Constant(graph.unique_id(f"{reader.id}/{name}"), value=np.empty(0),
-                                                   origin=reader.primitive.origin, element_type=kind))
-    node.layouts = (Layout.planar(values.shape, kind),)
-    graph.constants[node.id] = ConstantData(node.layouts[0], array=values)
-    return Port(node.id)
