@@ -31,8 +31,7 @@ from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
 def build_program(topology: Topology, context: BuildContext) -> Program:
     """The program of a topology; ClinferError if it cannot run on the device."""
-    initial = None if topology.initial is None else build_program(topology.initial, replace(
-        context, options=replace(context.options, force_implementations={}), given={}))
+    initial = None if topology.initial is None else build_program(topology.initial, _of_part(context))
     refused = Refusals(context.kernels.cache.refused)
     while True:
         graph, implementations = _selected(topology, context, refused)
@@ -43,6 +42,11 @@ def build_program(topology: Topology, context: BuildContext) -> Program:
         else:
             refused.keep(graph, context.engine.device)
             return _Assembly(graph, context, implementations).program(initial)
+
+
+def _of_part(context: BuildContext) -> BuildContext:
+    """The means of building bodies and what makes first values: nothing of the whole is forced or given there."""
+    return replace(context, options=replace(context.options, force_implementations={}), given={})
 
 
 def _selected(topology: Topology, context: BuildContext,
@@ -144,8 +148,7 @@ class _Assembly:
         if self.ports[tensor] in self.graph.outputs.values():
             return True
         for node, index in self.graph.readers(self.ports[tensor]):
-            by_host = node.on_host or node.primitive.computed_on_host
-            if not by_host and index not in node.primitive.value_inputs:
+            if not node.by_host and index not in node.primitive.value_inputs:
                 return True
             if any(index in body.inputs.values() for body in node.primitive.bodies):
                 return True
@@ -202,8 +205,7 @@ class _Assembly:
             return "input"
         if node.id in self.graph.constants:
             return "constant"
-        by_host = node.on_host or node.primitive.computed_on_host
-        if by_host and not self._needs_memory(self.index[port]):
+        if node.by_host and not self._needs_memory(self.index[port]):
             return "host"
         if node.primitive.data_dependent_output:
             return "body"
@@ -273,8 +275,7 @@ class _Assembly:
         return replace(self._tensor(root), root=len(self.ports) + number, slot=self.long_homes[root].slot)
 
     def _node(self, node: Node) -> ProgramNode:
-        bodies = tuple(build_program(body.topology, replace(self.context, options=replace(
-            self.context.options, force_implementations={}), given={})) for body in node.primitive.bodies)
+        bodies = tuple(build_program(body.topology, _of_part(self.context)) for body in node.primitive.bodies)
         return ProgramNode(
             _without_topologies(node.primitive), tuple(self.index[p] for p in node.inputs),
             tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),

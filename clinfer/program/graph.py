@@ -52,6 +52,11 @@ class Node:
         return self.primitive.id
 
     @property
+    def by_host(self) -> bool:
+        """Whether the host computes it, ahead of a segment or in the middle of one."""
+        return self.on_host or self.primitive.computed_on_host
+
+    @property
     def inputs(self) -> tuple[Port, ...]:
         return self.primitive.inputs
 
@@ -119,8 +124,8 @@ class Graph:
 
     def shared_size(self, id: str, axis: int) -> Hashable | None:
         """What tells a size of an input from others, where several have it (`State.sizes`); None where not."""
-        state = next((state for state in self.states if state.input == id), None)
-        name = state.sizes[axis] if state is not None and state.sizes else ""
+        state = next((state for state in self.states if state.input == id and state.sizes), None)
+        name = state.sizes[axis] if state else ""
         if state is None or not name:
             return None
         return (name, 0, 0) if name == state.selected_by else ("states", name)

@@ -31,8 +31,7 @@ def is_for_host(graph: Graph, node: Node, context: BuildContext) -> bool:
 
 def refused_types(graph: Graph, node: Node) -> tuple[tuple[str, str], ...]:
     """The types that do not compute a node, each with the reason; nothing for a node that nothing computes."""
-    by_host = node.on_host or node.primitive.computed_on_host
-    if not by_host and node.selection is None:
+    if not node.by_host and node.selection is None:
         return ()
     if node.selection is not None:
         return ((HOST, _host_refusal(graph, node) or "another type is forced"),)

@@ -1,4 +1,5 @@
-"""Marks what the implementation type `cpu` computes: nodes that NumPy computes and the device never sees."""
+"""Marks what the implementation type `host` computes: nodes that NumPy computes, but for rows of open length that
+kernels alone read."""
 from __future__ import annotations
 
 from clinfer.ops import kernels_of
