@@ -39,7 +39,7 @@ class ElementType:
     @property
     def is_on_host_only(self) -> bool:
         """Whether no device holds tensors of the type: their values are known to OpenVINO alone."""
-        return self in HOST_TYPES
+        return not self.cl_storage
 
     @property
     def numpy(self) -> np.dtype:

@@ -46,12 +46,6 @@ def identity_of(problem: Problem) -> Hashable | None:
     return key if _is_hashable(key) else None
 
 
-def values_identity(values: Mapping[int, np.ndarray]) -> Hashable | None:
-    """Equal for equal known values; None: they cannot be compared."""
-    key = _told(values)
-    return key if _is_hashable(key) else None
-
-
 def _kind_of(primitive: Primitive) -> object:
     """What a primitive is, whatever it is called and reads."""
     fused_ops = tuple((_kind_of(fused.primitive), fused.operands) for fused in primitive.fused_ops)

@@ -53,8 +53,12 @@ class SizeNames:
             return found
         key = self._key(node)
         inferred = found if key is None else self._inferred(node, found)
-        shared = self._graph.shared_size
-        return tuple(tuple(self._named(size, own, shared(node.id, axis) or (key or node.id, output, axis))
+        is_input = isinstance(node.primitive, Input)
+
+        def identity(output: int, axis: int) -> Hashable:
+            shared = self._graph.shared_size(node.id, axis) if is_input else None
+            return shared or (key or node.id, output, axis)
+        return tuple(tuple(self._named(size, own, identity(output, axis))
                            for axis, (size, own) in enumerate(zip(shape, layout.shape, strict=True)))
                      for output, (shape, layout) in enumerate(zip(inferred, node.layouts, strict=True)))
 

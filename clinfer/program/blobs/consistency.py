@@ -67,7 +67,7 @@ def _check_ends(program: Program) -> None:
 
 def _check_states(program: Program) -> None:
     """Variables stand for inputs and outputs of their types, and their first values are made of the same inputs."""
-    initial = program.initial
+    initial, variables = program.initial, {state.variable for state in program.states}
     for state in program.states:
         declared, output = program.inputs.get(state.input), program.outputs.get(state.output)
         _demand(declared is not None and declared.element_type == state.stored_type
@@ -75,7 +75,9 @@ def _check_states(program: Program) -> None:
                 variable=state.variable)
         _demand(sorted(state.order) in ([], [*range(len(state.shape))]), "a variable is stored in no order",
                 variable=state.variable)
-        _demand({other.variable for other in program.states}.issuperset(state.begins_with),
+        _demand(len(state.sizes) in (0, len(state.shape)), "a variable has names of other sizes than its own",
+                variable=state.variable)
+        _demand(variables.issuperset(state.begins_with),
                 "a variable begins with one that is not there", variable=state.variable)
         _demand(not state.selected_by or state.selected_by in program.inputs, "a variable is selected by nothing",
                 variable=state.variable)
