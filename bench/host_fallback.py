@@ -1,7 +1,8 @@
 """What a layer costs that OpenVINO computes on the host: beside OpenVINO's time for it and its transfers.
 
 Networks of one such layer, whose input lies on the device and whose result goes there, take turns with OpenVINO alone
-on the same arrays and with the bare transfers. Of a network the time of the layer counts, as it is profiled.
+on the same arrays and with the bare transfers. Of a network the time of the layer counts, as it is profiled. Layers for
+which there are kernels are made ones of the host.
 `python -m bench.host_fallback [--device CPU.0]`
 """
 from __future__ import annotations
@@ -40,9 +41,11 @@ class Turns:
 
     def __init__(self, engine: Engine, shape: tuple[int, ...], make: Callable[[ov.Node], ov.Node]) -> None:
         x = ov.opset13.parameter(list(shape), np.float32)
-        model = ov.Model([make(x)], [x], "layer")
+        node = make(x)
+        node.set_friendly_name("layer")
+        model = ov.Model([node], [x], "layer")
         core = openvino.Core()
-        topology = to_topology(model, host=HostOperations(core)).topology
+        topology = to_topology(model, host=HostOperations(core, ["layer"])).topology
         program = compile_topology(engine, topology, OpenVinoShapeInference())
         self._stream = engine.create_stream(profiling=True)
         self._network = Network(program, self._stream, OpenVinoShapeInference(), profiling=True)
