@@ -43,11 +43,6 @@ _BUTTERFLY = np.array([[-32.5, -12.5, 32.5, 12.5], [-16.0, -16.0, 16.0, 16.0], [
 _WINDOW = np.hanning(8).astype(np.float32)
 
 HOST_ROWS = (
-    _row("BatchToSpace", 2, _f32(8, 3, 4, 5), _ints(1, 1, 2, 2), _ints(0, 0, 1, 0), _ints(0, 0, 0, 1),
-         sequence=(((4, 3, 2, 7),), ((12, 3, 4, 5),))),
-    _row("Bucketize", 3, _f32(3, 7), np.array([-1, 0, 0.5, 1.5], np.float32), output_type="i32",
-         with_right_bound=False, sequence=(((1, 9),), ((0, 4),))),
-    _row("Bucketize", 3, ((5,), "i64"), _ints(-1, 1), output_type="i64", with_right_bound=True, label="i64"),
     _row("CTCGreedyDecoder", 1, _f32(9, 2, 5), np.ones((9, 2), np.float32), ctc_merge_repeated=True),
     _row("CTCGreedyDecoderSeqLen", 6, _f32(2, 9, 5), _i32(9, 4), merge_repeated=True, classes_index_type="i32",
          sequence_length_type="i64"),
@@ -84,12 +79,10 @@ HOST_ROWS = (
          sequence=(((2, 2, 7, 8),), ((1, 2, 5, 5),))),
     _row("FakeConvert", 13, _f32(2, 9), np.float32(3), np.float32(0.5), destination_type="f8e4m3"),
     _row("GRN", 1, _f32(2, 4, 3, 5), bias=0.3, sequence=(((1, 4, 7, 2),), ((3, 4, 1, 1),))),
-    _row("GatherTree", 1, ((5, 2, 3), "i32"), ((5, 2, 3), "i32"), _i32(5, 3), np.int32(9), low=0, high=2),
     _row("GenerateProposals", 9, np.array([[60.0, 60.0, 1.0, 1.0]], np.float32),
          np.tile(_boxes(3, 40.0), (12, 1)).reshape(4, 3, 3, 4), _f32(1, 12, 4, 3), _f32(1, 3, 4, 3), roi_num_type="i32",
          normalized=True, nms_eta=1.0, **_DETECTRON),
     _row("ISTFT", 16, _f32(5, 6, 2), _WINDOW, np.int64(8), np.int64(4), center=False, normalized=False),
-    _row("Inverse", 14, _f32(2, 3, 3), adjoint=False),
     _row("Multinomial", 13, _f32(2, 5), np.int32(6), convert_type="i32", with_replacement=True, log_probs=True,
          global_seed=3, op_seed=5),
     _row("NMSRotated", 13, _f32(1, 6, 5), _f32(1, 2, 6), np.int32(4), np.float32(0.3), np.float32(0.1),
@@ -110,16 +103,9 @@ HOST_ROWS = (
          sequence=(((1, 3, 14, 13),), ((1, 3, 16, 12),))),
     _row("RegionYolo", 1, _f32(1, 21, 5, 5), coords=4, classes=2, num=3, do_softmax=False, mask=[0, 1, 2], axis=1,
          end_axis=3, anchors=[1.0] * 6),
-    _row("ReorgYolo", 2, _f32(1, 4, 6, 8), stride=[2], sequence=(((2, 4, 4, 4),), ((1, 8, 2, 6),))),
     _row("STFT", 15, _f32(2, 40), _WINDOW, np.int64(8), np.int64(4), transpose_frames=True,
          sequence=(((1, 64),), ((3, 24),))),
-    _row("SearchSorted", 15, np.arange(6, dtype=np.float32), _f32(4, 3), right_mode=True, output_type="i32",
-         low=-1, high=7),
     _row("SegmentMax", 16, _f32(5, 3), _i32(0, 0, 1, 3, 3), np.int32(5), fill_mode="ZERO"),
-    _row("ShuffleChannels", 3, _f32(2, 6, 3, 3), axis=1, group=3, sequence=(((1, 9, 2, 2),), ((4, 3, 1, 5),))),
-    _row("SliceScatter", 15, _f32(5, 6), _f32(2, 6), _ints(1), _ints(5), _ints(2), _ints(0)),
-    _row("SpaceToBatch", 2, _f32(2, 3, 5, 6), _ints(1, 1, 2, 2), _ints(0, 0, 1, 0), _ints(0, 0, 0, 2),
-         sequence=(((1, 3, 3, 4),), ((2, 3, 7, 2),))),
     _row("SparseFillEmptyRows", 16, _f32(3), _ints(4, 5), np.array([[0, 1], [2, 0], [2, 3]], np.int64), np.float32(9)),
 )
 

@@ -1,0 +1,17 @@
+"""The Inverse primitive (OpenVINO Inverse-14)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class Inverse(Primitive):
+    """The inverses of square matrices, the last two axes of input 0; transposed if `adjoint`. Of a matrix that has none
+    the result is undefined."""
+
+    adjoint: bool = False
+    op_type: ClassVar[str] = "Inverse"
+    opset: ClassVar[str] = "opset14"

@@ -1,0 +1,26 @@
+"""The ReorgYolo primitive (OpenVINO ReorgYolo-2)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.schema import Positive
+from clinfer.topology import Primitive, SourceNode
+
+
+@dataclass(frozen=True)
+class ReorgYolo(Primitive):
+    """Input 0 [n, c, h, w] as [n, c * stride^2, h / stride, w / stride].
+
+    The data is read as [n, c / stride^2, h * stride, w * stride]. Blocks of stride x stride of that give [n, c, h, w],
+    where the place in the block is the slower part of the channel; these elements in their order are the output.
+    """
+
+    stride: tuple[Positive] = (1,)
+    op_type: ClassVar[str] = "ReorgYolo"
+    opset: ClassVar[str] = "opset2"
+
+
+def convert_reorg_yolo(node: SourceNode) -> ReorgYolo:
+    """Of a list of strides the first one counts, as in OpenVINO."""
+    return ReorgYolo(node.id, node.inputs, origin=node.name, stride=(int(node.attributes["stride"][0]),))

@@ -1,0 +1,28 @@
+"""The SliceScatter primitive (OpenVINO SliceScatter-15)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.ops.shared.views import Index
+from clinfer.ops.slice.op import Slice
+from clinfer.symbolic.shape_inference import Values
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class SliceScatter(Primitive):
+    """Input 0 with input 1 in place of what Slice would take of it with start (2), stop (3), step (4) and axes (5;
+    missing: the first ones)."""
+
+    op_type: ClassVar[str] = "SliceScatter"
+    opset: ClassVar[str] = "opset15"
+
+    @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return tuple(range(2, len(self.inputs)))
+
+    def index_of(self, values: Values, rank: int) -> Index | None:
+        """What is replaced, over all axes, or None while a value is unknown."""
+        cut = Slice("", (self.inputs[0], *self.inputs[2:]))
+        return cut.index_of({index - 1: value for index, value in values.items()}, rank)
