@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from clinfer.ops import OPERATIONS
 from clinfer.program.program import Program
+from clinfer.runtime.capabilities import Capabilities
 
 
-def candidates_of_op(name: str) -> list[str]:
-    """The names of the kernels in an operation's tables."""
+def candidates_of_op(name: str, capabilities: Capabilities | None = None) -> list[str]:
+    """The names of the kernels in an operation's tables: all, or those that are made for a device."""
     op = next(op for op in OPERATIONS if op.name == name)
-    return sorted({kernel.name for table in op.kernels.values()
-                   for kernel in getattr(table, "kernels", table)})
+    return sorted({kernel.name for table in op.kernels.values() for kernel in table.kernels
+                   if capabilities is None or kernel.targets(capabilities) is None})
 
 
 def candidates_of(program: Program | Exception, node: str = "node", kernel: str = "") -> list[str]:
