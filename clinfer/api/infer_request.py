@@ -265,20 +265,30 @@ class InferRequest(RequestExecution, metaclass=Handle):
 
     def reset_state(self) -> None:
         """Let every variable state have its first value at the next inference."""
-        self._check_idle()
-        self._states.reset()
+        with self.idle():
+            self._states.reset()
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """Let inferences of this request wait; raises while one runs."""
+        token = Token(is_brief=True)
+        try:
+            while not self._turn.take(token):
+                self._wait_for_turn()
+            self._end_flight()
+            yield
+        finally:
+            token.is_over = True
 
     @contextmanager
     def idle_stream(self) -> Iterator[Stream]:
-        """A stream for transfers, while this request runs nothing; raises while it runs."""
-        own, lent, pool = Token(is_brief=True), Token(), self._compiled.pool
+        """A stream for transfers, see `idle`; waits until one is free."""
+        token, pool = Token(), self._compiled.pool
         try:
-            while not self._turn.take(own):
-                self._wait_for_turn()
-            self._end_flight()
-            yield pool.take(lent).stream
+            with self.idle():
+                yield pool.take(token).stream
         finally:
-            own.is_over = lent.is_over = True
+            token.is_over = True
             pool.tell()
 
     @property

@@ -22,8 +22,11 @@ from clinfer.topology import State
 class StateOwner(Protocol):
     """The request that a state belongs to."""
 
+    def idle(self) -> AbstractContextManager[None]:
+        """Lets inferences wait; ClinferError while one runs."""
+
     def idle_stream(self) -> AbstractContextManager[Stream]:
-        """A stream for transfers; ClinferError while the request runs."""
+        """A stream for transfers, while inferences wait; ClinferError while one runs."""
 
 
 class VariableState:
@@ -72,13 +75,13 @@ class VariableState:
 
     def reset(self) -> None:
         """Let the next inference begin with the first value."""
-        with self._request.idle_stream():
+        with self._request.idle():
             self._states.reset(self.name)
 
     def shorten(self, length: int) -> None:
         """Keep the first `length` entries of a state that grows (a cache of keys or values), along the axis along which
         it does; nothing is moved. Not one of OpenVINO's. ClinferError for other states, and where it has fewer."""
-        with self._request.idle_stream():
+        with self._request.idle():
             self._states.shorten(self.name, operator.index(length))
 
     def _write(self, stream: Stream, memory: Memory, value: Any, logical: StaticShape) -> None:

@@ -1,6 +1,7 @@
 """Variable states: against NumPy and OpenVINO, through resets, errors, blobs, and moves between requests."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from clinfer.api.core import Core
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.network.memory.states import RequestStates
 from clinfer.network.runner import Runner
 from clinfer.runtime.device import DeviceInfo
 
@@ -204,6 +206,54 @@ def test_states_are_left_alone_while_a_request_runs(compiled: Any, monkeypatch: 
     monkeypatch.setattr(Runner, "run", look)
     request.infer([rows(rng)])
     assert len(found) >= 5
+
+
+def test_a_reset_waits_for_no_stream(core: Core, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request has the only stream; states of another are reset and shortened meanwhile."""
+    model = core.compile_model(memory_model(), device.name, {**F32, "NUM_STREAMS": 1})
+    busy, other = model.create_infer_request(), model.create_infer_request()
+    x, begun, over, run = np.ones((2, 4), np.float32), threading.Event(), threading.Event(), Runner.run
+    other.infer([x])
+
+    def wait(*arguments: Any) -> None:
+        begun.set()
+        assert over.wait(30)
+        run(*arguments)
+
+    monkeypatch.setattr(Runner, "run", wait)
+    state = states(other)
+    busy.start_async([x])
+    try:
+        assert begun.wait(30)
+        for use in (state["sum"].reset, lambda: state["rows"].shorten(1), other.reset_state):
+            thread = threading.Thread(target=use, daemon=True)
+            thread.start()
+            thread.join(10)
+            assert not thread.is_alive()
+    finally:
+        over.set()
+    busy.wait()
+
+
+def test_an_inference_waits_for_a_reset(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    request, reset, run, order = compiled.create_infer_request(), RequestStates.reset, Runner.run, []
+    thread = threading.Thread(target=lambda: request.infer([np.ones((2, 4), np.float32)]))
+
+    def slow(*arguments: Any) -> None:
+        thread.start()
+        thread.join(0.1)
+        reset(*arguments)
+        order.append("reset")
+
+    def noted(*arguments: Any) -> None:
+        order.append("inference")
+        run(*arguments)
+
+    monkeypatch.setattr(RequestStates, "reset", slow)
+    monkeypatch.setattr(Runner, "run", noted)
+    request.reset_state()
+    thread.join()
+    assert order == ["reset", "inference"]
 
 
 def broken(*_: Any) -> None:
