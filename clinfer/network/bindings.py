@@ -186,7 +186,7 @@ class Bindings:
                 else:
                     kernel.set_buffer(position, picture)
 
-    def bind_given(self, needs: Needs, wanted: dict[int, Memory | GrowingBuffer],
+    def bind_given(self, needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer],
                    ) -> tuple[list[tuple[int, int]], tuple[Growth, ...]]:
         """Give outputs (root, bytes) the caller's memory; (slot, bytes) of those for which there is none, and what
         grew of the caller's."""

@@ -31,7 +31,7 @@ from clinfer.network.reports.profiling import NodeProfile, Profiler
 from clinfer.network.reports.record import ExecutionRecord, Growth, PlanCounts
 from clinfer.network.runner import Runner
 from clinfer.network.state_ports import StatePorts
-from clinfer.program.program import Program, Tensor
+from clinfer.program.program import Program
 from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -63,7 +63,6 @@ class Network:
         self._execution_log = ExecutionLog() if within is None else within.execution_log
         self._inputs = Inputs(program)
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
-        self._state_targets: dict[str, Memory | GrowingBuffer] = {}
         self.plans_made = 0
         self.plans_continued = 0
         self._planned_by_themselves = 0
@@ -205,18 +204,22 @@ class Network:
             self.stream.barrier(dependencies)
         if self._execution_log.notes and self._within is None:
             self._execution_log.clear()
-        self._state_targets = {}
+        targets: Mapping[str, GrowingBuffer] = {}
+        if not self.program.states:
+            states = None
         if states is not None:
-            given, self._state_targets = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
+            given, targets = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
             for name, state in given.items():
                 self.set_input(name, state.memory, state.shape)
+        wanted = {self.program.tensors[self.program.outputs[name].tensor].root: memory
+                  for name, memory in (*self._wanted.items(), *targets.items())}
         known, self._known = self._inputs.take(self._bindings.bind), None
         self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
                 if proceed is not None:
                     proceed()
-                self._run_segment(number, known)
+                self._run_segment(number, known, wanted)
         finally:
             self._runner.end()
         self._known = known
@@ -243,7 +246,9 @@ class Network:
         self.stream.copy(output.memory, wanted, output.layout.byte_size)
         return NetworkOutput(output.layout, wanted, self.stream)
 
-    def _run_segment(self, number: int, known: Known) -> None:
+    def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> None:
+        """Plan a segment and enqueue its steps; `wanted`: where outputs are to be written, by the roots of their
+        tensors."""
         segment, shapes, values = self.program.segments[number], known.shapes, known.values
         read: tuple[int, ...] = ()
         for tensor in segment.values:
@@ -263,7 +268,7 @@ class Network:
         plan = seen.plan
         shapes.update(plan.shapes)
         values.update(plan.values)
-        self._prepare(key, plan, is_new, read)
+        self._prepare(key, plan, is_new, read, wanted)
         self.stream.pace = seen.pace
         self._runner.run(plan, self._replays[number], known)
 
@@ -287,9 +292,9 @@ class Network:
         if not seen.countdown and self._special is not None:
             self._special.look(seen, known.shapes, known.values)
 
-    def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...]) -> None:
+    def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...],
+                 wanted: Mapping[int, Memory | GrowingBuffer]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""
-        wanted = self._wanted_by_root()
         own, grown = self._bindings.bind_given(plan.output_bytes, wanted)
         number = key[0]
         before, has_outputs = self._current[number], self._pool.holds(own)
@@ -356,16 +361,6 @@ class Network:
         return picture_memory(self.program, shapes, self._bindings.memory, self._pool.memory,
                               lambda index: self._planner.scratch_bytes(index, shapes, values),
                               self._bodies.memory_pictures())
-
-    # -- helpers --------------------------------------------------------------------------------
-
-    def _tensor(self, index: int) -> Tensor:
-        return self.program.tensors[index]
-
-    def _wanted_by_root(self) -> dict[int, Memory | GrowingBuffer]:
-        return {self._tensor(self.program.outputs[name].tensor).root: memory
-                for name, memory in (*self._wanted.items(), *self._state_targets.items())}
-
 
 
 def _fingerprint(value: np.ndarray) -> bytes:

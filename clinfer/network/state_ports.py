@@ -12,7 +12,6 @@ from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput
 from clinfer.program.program import Program
-from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class StatePorts:
         self._first = None if program.initial is None else make(program.initial, "first values of states")
 
     def enter(self, states: RequestStates, stream: Stream, inputs: Mapping[str, Given],
-              proceed: Callable[[], None] | None) -> tuple[dict[str, Given], dict[str, Memory | GrowingBuffer]]:
+              proceed: Callable[[], None] | None) -> tuple[dict[str, Given], dict[str, GrowingBuffer]]:
         """What the next execution reads, by inputs, and where it writes next values, by outputs.
 
         `inputs`: what the network was given otherwise, for first values. `proceed`: see `Network.execute`.
@@ -42,7 +41,7 @@ class StatePorts:
             return network.execute(proceed=proceed)
 
         read = states.give(stream, first_values, lambda name: self._value(_given(inputs, name), name, stream))
-        return read, {**states.targets()}
+        return read, states.targets()
 
     def release_memory(self) -> None:
         """Give back what first values took."""
