@@ -65,9 +65,8 @@ class Planner:
     def prepare(self) -> None:
         """Have the planners of all segments whose shapes change."""
         if self._parametric:
-            for number in range(len(self._program.segments)):
-                if is_open(self._program, number):
-                    self.segment(number)
+            for number in open_segments(self._program):
+                self.segment(number)
 
     def forget_plans(self) -> None:
         """Forget what the plans made last were made of, whose kernels may be gone."""
@@ -135,14 +134,24 @@ class Planner:
         return draft.values[tensor] if constant is None else constant
 
     def _constant(self, tensor: int) -> np.ndarray | None:
-        constant = self._program.constants.get(tensor)
-        return None if constant is None else constant.on_host(self._stream)
+        return host_constant(self._program, self._stream, tensor)
 
 
 def is_open(program: Program, segment: int) -> bool:
     """Whether a segment may have more than one plan."""
     described = program.segments[segment]
     return bool(described.values) or any(not program.tensors[t].layout.is_static for t in described.incoming)
+
+
+def open_segments(program: Program) -> list[int]:
+    """The segments that may have more than one plan."""
+    return [number for number in range(len(program.segments)) if is_open(program, number)]
+
+
+def host_constant(program: Program, stream: Stream, tensor: int) -> np.ndarray | None:
+    """The value of a tensor that is a constant."""
+    constant = program.constants.get(tensor)
+    return None if constant is None else constant.on_host(stream)
 
 
 class _Draft:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import ast
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from keyword import iskeyword
-from typing import NoReturn
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.contract import Problem
-from clinfer.network.bindings import number_kernels
 from clinfer.network.plans.node_trace import ALWAYS, FixedWork, KernelOffset, NodeTrace, Packing, PureFunction, code_of
-from clinfer.network.plans.planner import Planner, is_open
+from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -49,11 +47,11 @@ def take_traces(program: Program, shape_inference: ShapeInference) -> SavedTrace
 
 def _take(program: Program, shape_inference: ShapeInference, seen: set[int]) -> SavedTraces:
     nodes = {}
-    for step in steps_of(program, shape_inference):
+    for step in chain.from_iterable(open_nodes(program, shape_inference).values()):
         traces = step.function.traces if step.function is not None else []
         if traces and id(traces) not in seen:
             seen.add(id(traces))
-            nodes[step.index] = tuple(trace for trace in traces if not _refusal(trace, step, program))
+            nodes[step.index] = tuple(trace for trace in traces if not _refusal(trace, step))
     bodies = {index: tuple(_take(body, shape_inference, seen) for body in node.bodies)
               for index, node in enumerate(program.nodes) if node.bodies}
     initial = None if program.initial is None else _take(program.initial, shape_inference, seen)
@@ -63,13 +61,13 @@ def _take(program: Program, shape_inference: ShapeInference, seen: set[int]) -> 
 def give_traces(program: Program, saved: SavedTraces, shape_inference: ShapeInference) -> None:
     """Give a program that has none the traces that were taken from it. Errors: ClinferError for traces that are no
     arithmetic or do not fit."""
-    steps = {step.index: step for step in steps_of(program, shape_inference)}
+    steps = {step.index: step for step in chain.from_iterable(open_nodes(program, shape_inference).values())}
     for index, traces in saved.nodes.items():
         step = steps.get(index)
         if step is None or step.function is None or not step.function.is_traced:
             raise _unfit("it has no node that is traced", index)
         for trace in traces:
-            why = _refusal(trace, step, program)
+            why = _refusal(trace, step)
             if why:
                 raise _unfit(why, index)
         if not step.function.traces:
@@ -86,18 +84,6 @@ def give_traces(program: Program, saved: SavedTraces, shape_inference: ShapeInfe
         give_traces(program.initial, saved.initial, shape_inference)
 
 
-def steps_of(program: Program, shape_inference: ShapeInference) -> Iterator[NodeStep]:
-    opened = [number for number in range(len(program.segments)) if is_open(program, number)]
-    if opened:
-        planner = Planner(program, program.engine.create_stream(), shape_inference, number_kernels(program), _refuse)
-        for number in opened:
-            yield from planner.segment(number).described.steps
-
-
-def _refuse(_: int, problem: Problem) -> NoReturn:
-    raise ClinferError("nothing is planned here", where=problem.primitive.where)
-
-
 def _unfit(why: str, node: int) -> ClinferError:
     return ClinferError("a trace of the compiled blob does not fit its program", where="compiled blob",
                         values={"node": node, "because": why},
@@ -107,9 +93,9 @@ def _unfit(why: str, node: int) -> ClinferError:
 # -- one trace ----------------------------------------------------------------------------------------
 
 
-def _refusal(trace: NodeTrace, step: NodeStep, program: Program) -> str:
+def _refusal(trace: NodeTrace, step: NodeStep) -> str:
     """Why a trace is not used for a node; empty: it may be."""
-    stages = sum(len(each.stages) for each in program.nodes[step.index].implementations)
+    stages = len(step.function.kernels) if step.function is not None else 0
     if trace.arguments != len(step.given):
         return f"it takes {trace.arguments} numbers, and the node is given {len(step.given)}"
     for name, helper in trace.helpers.items():

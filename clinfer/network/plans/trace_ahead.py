@@ -8,16 +8,13 @@ what follows is planned for sizes estimated in the same way.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape
-from clinfer.kernels.contract import Problem
-from clinfer.network.bindings import number_kernels
 from clinfer.network.plans.node_function import UNTRACEABLE
-from clinfer.network.plans.planner import Planner, is_open
+from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep, size_name
 from clinfer.program.program import Program, Segment
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -58,12 +55,10 @@ def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
             trace_ahead(body, shape_inference)
     if program.initial is not None:
         trace_ahead(program.initial, shape_inference)
-    opened = [number for number in range(len(program.segments)) if is_open(program, number)]
-    if opened:
-        planner = Planner(program, program.engine.create_stream(), shape_inference, number_kernels(program),
-                          _refuse_large)
+    steps = open_nodes(program, shape_inference)
+    if steps:
         for sizes in _samples_of(program):
-            _Walk(program, planner, sizes).through(opened)
+            _Walk(program, sizes).through(steps)
 
 
 def _samples_of(program: Program) -> tuple[Sizes, ...]:
@@ -73,25 +68,20 @@ def _samples_of(program: Program) -> tuple[Sizes, ...]:
     return (*SAMPLES, *STEPS) if len(kinds) > 1 else SAMPLES
 
 
-def _refuse_large(_: int, problem: Problem) -> NoReturn:
-    raise ClinferError("samples are not that large", where=problem.primitive.where)
-
-
 class _Walk:
     """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`."""
 
-    def __init__(self, program: Program, planner: Planner, sizes: Sizes) -> None:
+    def __init__(self, program: Program, sizes: Sizes) -> None:
         self._program = program
-        self._planner = planner
         self._sizes = sizes
         self._known: dict[str, Any] = {}
         self._states = {program.input_tensors[state.input]: state for state in program.states}
 
-    def through(self, segments: Sequence[int]) -> None:
-        """Trace the nodes of these segments."""
-        for number in segments:
+    def through(self, steps: Mapping[int, Sequence[NodeStep]]) -> None:
+        """Trace the nodes of segments."""
+        for number, nodes in steps.items():
             self._enter(self._program.segments[number])
-            for step in self._planner.segment(number).described.steps:
+            for step in nodes:
                 self._trace(step)
 
     def _enter(self, segment: Segment) -> None:

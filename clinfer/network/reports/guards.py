@@ -4,9 +4,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clinfer.network.plans.node_trace import NodeTrace
-from clinfer.network.plans.saved_traces import steps_of
+from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
 
@@ -35,7 +36,7 @@ class GuardedNode:
 def find_guards(program: Program, shape_inference: ShapeInference, within: str = "") -> Iterator[GuardedNode]:
     """The primitives of a program that sizes decide about, those of bodies behind the primitive that runs them."""
     first: dict[int, str] = {}
-    steps = {step.index: step for step in steps_of(program, shape_inference)}
+    steps = {step.index: step for step in chain.from_iterable(open_nodes(program, shape_inference).values())}
     for index, node in enumerate(program.nodes):
         step, primitive = steps.get(index), node.primitive
         if step is not None and step.function is not None and step.given:
@@ -66,16 +67,17 @@ def _conditions(trace: NodeTrace, sizes: tuple[str, ...]) -> tuple[str, ...]:
             spelled[name] = _spell(text, spelled, inside=True)
             continue
         for condition in text.split(" and "):
-            shown, is_time = _spell(condition, spelled)
-            found[f"the fastest kernel stays so for {shown}" if is_time else _plainly(shown)] = None
+            shown, is_computed = _spell(condition, spelled)
+            found[f"what is computed of {shown} decides the same" if is_computed else _plainly(shown)] = None
     return tuple(found)
 
 
 def _spell(text: str, spelled: dict[str, tuple[str, bool]], inside: bool = False) -> tuple[str, bool]:
-    """An expression with the sizes that it follows from, and whether it is about times: then these sizes alone."""
+    """An expression with the sizes that it follows from, and whether functions are called for it (as for the times of
+    kernels): then these sizes alone."""
     names = dict.fromkeys(_NAME.findall(text))
-    is_time = "apply" in text or any(spelled[name][1] for name in names if name in spelled)
-    if is_time:
+    is_computed = "apply" in text or any(spelled[name][1] for name in names if name in spelled)
+    if is_computed:
         sizes = dict.fromkeys(size for name in names if name in spelled for size in spelled[name][0].split(", "))
         return ", ".join(sorted(size for size in sizes if size)), True
     shown = _NAME.sub(lambda found: spelled.get(found.group(), (found.group(), False))[0], text)
