@@ -7,10 +7,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from clinfer.api.property_values import wrong_value
 from clinfer.base.errors import ClinferError
 from clinfer.base.expressions import parsed
 from clinfer.topology import CustomKernel, KernelArgument
@@ -29,8 +31,7 @@ class CustomLayers:
 def read_custom_layers(name: str, value: Any) -> CustomLayers:
     """The layers of the file at a path; an empty one: none. Errors: ClinferError that names the file and the layer."""
     if not isinstance(value, str | os.PathLike):
-        raise ClinferError(f"property {name} cannot have this value", where="configuration",
-                           values={"given": repr(value), "expected": "the path of an XML file"})
+        raise wrong_value(name, value, "the path of an XML file")
     if not str(value):
         return CustomLayers()
     path = Path(value)
@@ -84,7 +85,7 @@ def checked(kernel: CustomKernel) -> CustomKernel:
 def _arguments(layer: ElementTree.Element) -> tuple[KernelArgument, ...]:
     """The buffers in the order of their `arg-index`."""
     buffers = layer.find("Buffers")
-    found: dict[int, KernelArgument] = {}
+    found: list[tuple[int, KernelArgument]] = []
     for tensor in () if buffers is None else buffers:
         kind = tensor.get("type", "")
         if tensor.tag != "Tensor" or kind not in ("input", "output"):
@@ -93,12 +94,13 @@ def _arguments(layer: ElementTree.Element) -> tuple[KernelArgument, ...]:
         if tensor.get("format", "BFYX").upper() not in ("BFYX", "ANY"):
             raise ClinferError("tensors of custom layers are planar", values={
                 "layer": layer.get("name"), "format": tensor.get("format")}, hint="let the kernel take BFYX")
-        found[int(_attribute(tensor, "arg-index"))] = KernelArgument(
-            "input" if kind == "input" else "output", int(_attribute(tensor, "port-index")))
-    if sorted(found) != [*range(len(found))]:
+        found.append((int(_attribute(tensor, "arg-index")), KernelArgument(
+            "input" if kind == "input" else "output", int(_attribute(tensor, "port-index")))))
+    found.sort(key=itemgetter(0))
+    if [index for index, _ in found] != [*range(len(found))]:
         raise ClinferError("the arguments of a custom layer's kernel are not numbered from 0 on", values={
-            "layer": layer.get("name"), "arg-index": ", ".join(map(str, sorted(found)))})
-    return tuple(found[index] for index in sorted(found))
+            "layer": layer.get("name"), "arg-index": ", ".join(str(index) for index, _ in found)})
+    return tuple(argument for _, argument in found)
 
 
 def _sized_by(layer: str, text: str) -> str:

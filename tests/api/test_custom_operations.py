@@ -262,6 +262,7 @@ def test_a_custom_layer(device: DeviceInfo, rng: np.random.Generator, layers: Pa
     ("SimpleGPU", "Other", "SimpleGPU"), ("own_elu", "elu_of_mine", "no function of that name"),
     ("elu.cl", "missing.cl", "cannot be read"), ("</CustomLayer>", "", "cannot be read"),
     ('format="BFYX"', 'format="BYXF"', "planar"), ('arg-index="1"', 'arg-index="2"', "numbered from 0"),
+    ('arg-index="1"', 'arg-index="0"', "0, 0"),
     ('type="input" ', 'type="data" ', "no input or output"), ("input,0", "weights", "follow no tensor"),
     ("B*F", "B^F", "no expression"), ("CustomLayer", "Layer", "no custom layers"), (' entry="own_elu"', "", "entry"),
     ('<WorkSizes global="X"/>', "", "no WorkSizes"),
