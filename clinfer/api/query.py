@@ -1,10 +1,10 @@
 """Which layers of a model a device can run."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from clinfer.api.open_ranks import is_open
-from clinfer.base.errors import OpenRankError, WrongTypeError
+from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
 from clinfer.frontend.conversions import is_held
 from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.layers import trace_layers
@@ -17,6 +17,7 @@ from clinfer.network.compile import refusals
 from clinfer.ops import CONVERTERS
 from clinfer.ops.operation import Converter
 from clinfer.runtime.engine import Engine
+from clinfer.topology import Topology
 
 
 def supported_layers(engine: Engine, model: ov.Model, precision: str, host: HostOperations | None = None,
@@ -32,12 +33,14 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str, host: Host
         raise WrongTypeError("query_model needs an openvino.Model", where="core",
                              values={"given": type(model).__name__}, hint="read the file with read_model first")
     prepared = prepare(separate_states(model).model, precision)
-    refused = _refused(engine, model, prepared, None, converters)
+    refused = _refused(engine, model, single_layers(prepared, converters))
     by_host: set[str] = set()
     if refused and host is not None:
-        by_host = refused - _refused(engine, model, prepared, host.including(tuple(refused)), converters)
-    traced = {layer.name: layer.into not in refused - by_host for layer in trace_layers(model, prepared)}
-    on_host = {layer.name for layer in trace_layers(model, prepared) if layer.into in by_host}
+        tried = single_layers(prepared, converters, host.including(tuple(refused)), refused)
+        by_host = refused - _refused(engine, model, tried)
+    layers = trace_layers(model, prepared)
+    traced = {layer.name: layer.into not in refused - by_host for layer in layers}
+    on_host = {layer.name for layer in layers if layer.into in by_host}
     nodes = model.get_ordered_ops()
     for node in nodes:
         if node.get_type_name() in ("Parameter", "Constant"):
@@ -48,10 +51,10 @@ def supported_layers(engine: Engine, model: ov.Model, precision: str, host: Host
     return {name: name in on_host for name in names if traced[name]}
 
 
-def _refused(engine: Engine, model: ov.Model, prepared: ov.Model, host: HostOperations | None,
-             converters: Mapping[str, Converter]) -> set[str]:
+def _refused(engine: Engine, model: ov.Model,
+             layers: Iterable[tuple[str, Topology | ClinferError]]) -> set[str]:
     """The layers of the transformed model that cannot be built."""
-    found = refusals(engine, single_layers(prepared, converters, host), OpenVinoShapeInference())
+    found = refusals(engine, layers, OpenVinoShapeInference())
     return {name for name, error in found.items() if not (is_open(model) and isinstance(error, OpenRankError))}
 
 

@@ -1,7 +1,7 @@
 """From OpenVINO's model to a topology: every operation goes through the converter of its operation."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,11 +55,12 @@ def to_topology(model: ov.Model, converters: Mapping[str, Converter] = CONVERTER
 
 def single_layers(model: ov.Model,
                   converters: Mapping[str, Converter] = CONVERTERS,
-                  host: HostOperations | None = None) -> Iterator[tuple[str, Topology | ClinferError]]:
-    """Every operation of a model by its layer name, as a topology of its own: what it reads are constants, where
-    the model has them, and inputs. A ClinferError in its place says why it cannot be converted."""
+                  host: HostOperations | None = None,
+                  names: Container[str] | None = None) -> Iterator[tuple[str, Topology | ClinferError]]:
+    """Every operation of a model by its layer name (`names`: those alone), as a topology of its own: what it reads are
+    constants, where the model has them, and inputs. A ClinferError in its place says why it cannot be converted."""
     for node in model.get_ordered_ops():
-        if node.get_type_name() not in _STRUCTURE:
+        if node.get_type_name() not in _STRUCTURE and (names is None or node.get_friendly_name() in names):
             try:
                 yield node.get_friendly_name(), _LayerReader(model, converters, host).read_layer(node)
             except ClinferError as error:
