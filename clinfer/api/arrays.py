@@ -174,10 +174,7 @@ def from_value(value: Any, declared: Declared) -> HostData:
         return from_tensor(value, declared)
     if declared.element_type.is_string:
         return _from_strings(value, declared)
-    array = _as_array(value, declared)
-    if array.ndim == 0 and declared.shape and admits(declared.shape, (1,) * len(declared.shape)):
-        array = array.reshape((1,) * len(declared.shape))
-    declared.check_shape(array.shape)
+    array = _fitted(_as_array(value, declared), declared)
     kind = declared.element_type
     if kind.name == "bf16" and array.dtype in (np.float16, np.uint16):
         units = np.ascontiguousarray(array).view(np.uint16)
@@ -199,10 +196,16 @@ def _from_strings(value: Any, declared: Declared) -> HostData:
                                      "expected": describe(declared.port)},
                              hint="give a text, a list of texts, an array of NumPy's kinds U or S, or an "
                                   "openvino.Tensor of strings")
+    array = _fitted(array, declared)
+    return HostData(np.array(array), array.shape, is_private=True)
+
+
+def _fitted(array: np.ndarray, declared: Declared) -> np.ndarray:
+    """The array in an admitted shape, which a single number is given; raises where its shape is another one."""
     if array.ndim == 0 and declared.shape and admits(declared.shape, (1,) * len(declared.shape)):
         array = array.reshape((1,) * len(declared.shape))
     declared.check_shape(array.shape)
-    return HostData(np.array(array), array.shape, is_private=True)
+    return array
 
 
 def _is_plain(element_type: ElementType) -> bool:

@@ -49,7 +49,7 @@ class CompileConfig:
     `profiling`: whether every inference measures what each primitive costs.
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
-    `preallocation_iterations`, `preallocation_ratio`: see `network.preallocation`. `execution_order`: see
+    `preallocation_iterations`, `preallocation_ratio`: see `network.memory.preallocation`. `execution_order`: see
     `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels. `build_progress`: what
     is told of kernels that are built. `mend_onnx`: whether operators of ONNX are read as ONNX defines them where
     OpenVINO reads them otherwise.
