@@ -261,7 +261,8 @@ class InferRequest(RequestExecution, metaclass=Handle):
     def query_state(self) -> list[VariableState]:
         """The variable states of this request, in the model's order."""
         self._check_idle()
-        return [VariableState(self, self._states, declared) for declared in self._states.declared]
+        engine = self._compiled.engine
+        return [VariableState(self, engine, self._states, declared) for declared in self._states.declared]
 
     def reset_state(self) -> None:
         """Let every variable state have its first value at the next inference."""

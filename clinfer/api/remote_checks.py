@@ -15,8 +15,7 @@ WHERE = "infer request"
 
 def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
     """Raise unless kernels of this engine can work on the tensor in place of what is declared."""
-    if tensor.context.engine is not engine:
-        _check_context(tensor, declared, engine)
+    check_context(tensor, declared.label, engine)
     if tensor.kind != declared.element_type:
         raise ClinferError(f"{declared.label} has the wrong element type", where=WHERE, values={
             "expected": describe(declared.port), "given": str(tensor)},
@@ -56,10 +55,11 @@ def _check_surface(tensor: RemoteTensor, declared: Declared) -> None:
         "expected": describe(declared.port), "given": str(tensor)}, hint=hint)
 
 
-def _check_context(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
+def check_context(tensor: RemoteTensor, label: str, engine: Engine) -> None:
+    """Raise unless the tensor lies in this engine's OpenCL context; `label`: what it was given for."""
     theirs, ours = tensor.context.engine, engine
-    if theirs.cl_context.int_ptr != ours.cl_context.int_ptr:
-        raise ClinferError(f"{declared.label} was given a tensor of another context", where=WHERE, values={
+    if theirs is not ours and theirs.cl_context.int_ptr != ours.cl_context.int_ptr:
+        raise ClinferError(f"{label} was given a tensor of another context", where=WHERE, values={
             "given": str(tensor), "the tensor's context": f"{theirs.cl_context.int_ptr:#x} on {theirs.device}",
             "the model's context": f"{ours.cl_context.int_ptr:#x} on {ours.device}"},
             hint="make the tensor with compiled.get_context().create_tensor, or compile the model for the tensor's "

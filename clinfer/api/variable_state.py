@@ -8,12 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from clinfer.api.arrays import raw_bytes
+from clinfer.api.remote_checks import check_context
 from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.memory.states import RequestStates, converted
 from clinfer.remote.tensors import RemoteTensor
+from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.topology import State
@@ -33,8 +35,9 @@ class VariableState:
     """One variable of a request. Made by `InferRequest.query_state`; every use of it while the request runs is an
     error."""
 
-    def __init__(self, request: StateOwner, states: RequestStates, declared: State) -> None:
+    def __init__(self, request: StateOwner, engine: Engine, states: RequestStates, declared: State) -> None:
         self._request = request
+        self._engine = engine
         self._states = states
         self._declared = declared
 
@@ -105,6 +108,8 @@ class VariableState:
 
     def _checked(self, value: Any) -> StaticShape:
         declared = self._declared
+        if isinstance(value, RemoteTensor):
+            check_context(value, f"state {self.name!r}", self._engine)
         given = element_type_of(value.element_type, f"state {self.name!r}")
         if given != declared.element_type:
             raise ClinferError(f"state {self.name!r} has another element type", where="variable state",

@@ -22,7 +22,7 @@ from clinfer.ops.transpose import Transpose
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
-from tests.api.test_variable_states import memory_model
+from tests.api.state_models import memory_model
 from tests.decoders import Decoder, Reference, Shape
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}

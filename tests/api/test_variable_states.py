@@ -1,89 +1,18 @@
-"""Variable states: against NumPy and OpenVINO, through resets, errors, blobs, and moves between requests."""
+"""Variable states: against NumPy and OpenVINO, through resets, blobs, and moves between requests."""
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 import clinfer
 from clinfer.api.core import Core
-from clinfer.api.infer_request import InferRequest
-from clinfer.base.errors import CancelledError, ClinferError, UnsupportedError
+from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.memory.states import RequestStates
-from clinfer.network.runner import Runner
 from clinfer.runtime.device import DeviceInfo
-
-op = ov.opset13
-F32 = {"INFERENCE_PRECISION_HINT": "f32"}
-
-
-def variable(first: Any, name: str, shape: list[int], kind: str = "f32") -> Any:
-    return op.read_value(first, name, getattr(ov.Type, kind), ov.PartialShape(shape))
-
-
-def memory_model() -> ov.Model:
-    """`rows`: all rows so far, at least those that are declared; `sum`: of all calls; `count`: of calls, an i32;
-    `before`: the sum one call ago, a delay of the other state."""
-    x = op.parameter([-1, 4], np.float32, name="x")
-    rows = variable(op.constant(np.zeros((0, 4), np.float32)), "rows", [-1, 4])
-    joined = op.concat([rows, x], 0)
-    total = variable(op.constant(np.zeros((1,), np.float32)), "sum", [1])
-    added = op.add(total, op.reduce_sum(op.reduce_sum(x, op.constant([1]), False), op.constant([0]), True))
-    count = variable(op.constant(np.array([7], np.int32)), "count", [1], "i32")
-    counted = op.add(count, op.constant(np.array([1], np.int32)))
-    before = variable(op.constant(np.array([-1], np.float32)), "before", [1])
-    fixed = variable(op.constant(np.array([5], np.float32)), "fixed", [1])
-    outputs = {"y": op.relu(joined), "sum": added, "count": counted, "old": op.add(before, fixed)}
-    results = []
-    for name, node in outputs.items():
-        node.output(0).set_names({name})
-        results.append(op.result(node))
-    sinks = [op.assign(node, name) for node, name in (
-        (joined, "rows"), (added, "sum"), (counted, "count"), (total, "before"), (fixed, "fixed"))]
-    return ov.Model(results, sinks, [x], "memory")
-
-
-class Reference:
-    """The same in NumPy."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self.rows, self.sum, self.count = np.zeros((0, 4), np.float32), 0.0, 7
-        self.before = -1.0
-
-    def infer(self, x: np.ndarray) -> list[np.ndarray]:
-        old, self.before = self.before + 5, self.sum
-        self.rows, self.sum, self.count = np.concatenate([self.rows, x]), self.sum + float(x.sum()), self.count + 1
-        return [np.maximum(self.rows, 0), np.array([self.sum]), np.array([self.count]), np.array([old])]
-
-
-def rows(rng: np.random.Generator) -> np.ndarray:
-    return rng.standard_normal((int(rng.integers(1, 5)), 4)).astype(np.float32)
-
-
-def same(found: Any, wanted: list[np.ndarray]) -> None:
-    for index, value in enumerate(wanted):
-        assert found[index].shape == value.shape
-        np.testing.assert_allclose(found[index], value, rtol=1e-4, atol=1e-4)
-
-
-def states(request: InferRequest) -> dict[str, Any]:
-    return {state.name: state for state in request.query_state()}
-
-
-def contents(request: Any) -> dict[str, np.ndarray]:
-    return {state.name: state.state.data.copy() for state in request.query_state()}
-
-
-def unchanged(request: InferRequest, before: dict[str, np.ndarray]) -> None:
-    for name, value in contents(request).items():
-        np.testing.assert_array_equal(value, before[name])
+from tests.api.state_models import F32, Reference, contents, memory_model, op, rows, same, states, unchanged, variable
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +104,13 @@ def test_a_remote_tensor_is_copied_into_a_state(core: Core, device: DeviceInfo, 
     np.testing.assert_allclose(request.infer([x])["y"], np.maximum(np.concatenate([value, x]), 0))
 
 
+def test_a_remote_tensor_of_another_context_is_refused(core: Core, device: DeviceInfo, compiled: Any) -> None:
+    units = core.get_default_context(device.name).get().devices
+    remote = clinfer.ClContext(core, cl.Context(units)).create_tensor(ov.Type.f32, ov.Shape([1, 4]))
+    with pytest.raises(ClinferError, match="state 'rows' was given a tensor of another context"):
+        states(compiled.create_infer_request())["rows"].state = remote
+
+
 @pytest.mark.parametrize(("value", "error"), [
     (np.zeros((1, 5), np.float32), r"shape(.|\n)*\[\?,4\](.|\n)*\[1,5\]"),
     (np.zeros((4,), np.float32), r"shape(.|\n)*\[4\]"),
@@ -186,122 +122,6 @@ def test_wrong_values_are_refused(compiled: Any, rng: np.random.Generator, value
         states(request)["rows"].state = ov.Tensor(value)
     with pytest.raises(TypeError):
         states(request)["rows"].state = value
-    same(request.infer([x]), reference.infer(x))
-
-
-def test_states_are_left_alone_while_a_request_runs(compiled: Any, monkeypatch: pytest.MonkeyPatch,
-                                                    rng: np.random.Generator) -> None:
-    request, found = compiled.create_infer_request(), []
-    state = states(request)["sum"]
-    run = Runner.run
-
-    def look(*arguments: Any) -> None:
-        for use in (lambda: state.state, lambda: setattr(state, "state", ov.Tensor(np.zeros(1, np.float32))),
-                    state.reset, request.reset_state, request.query_state):
-            with pytest.raises(ClinferError, match="is running"):
-                use()
-            found.append(use)
-        run(*arguments)
-
-    monkeypatch.setattr(Runner, "run", look)
-    request.infer([rows(rng)])
-    assert len(found) >= 5
-
-
-def test_a_reset_waits_for_no_stream(core: Core, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One request has the only stream; states of another are reset and shortened meanwhile."""
-    model = core.compile_model(memory_model(), device.name, {**F32, "NUM_STREAMS": 1})
-    busy, other = model.create_infer_request(), model.create_infer_request()
-    x, begun, over, run = np.ones((2, 4), np.float32), threading.Event(), threading.Event(), Runner.run
-    other.infer([x])
-
-    def wait(*arguments: Any) -> None:
-        begun.set()
-        assert over.wait(30)
-        run(*arguments)
-
-    monkeypatch.setattr(Runner, "run", wait)
-    state = states(other)
-    busy.start_async([x])
-    try:
-        assert begun.wait(30)
-        for use in (state["sum"].reset, lambda: state["rows"].shorten(1), other.reset_state):
-            thread = threading.Thread(target=use, daemon=True)
-            thread.start()
-            thread.join(10)
-            assert not thread.is_alive()
-    finally:
-        over.set()
-    busy.wait()
-
-
-def test_an_inference_waits_for_a_reset(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    request, reset, run, order = compiled.create_infer_request(), RequestStates.reset, Runner.run, []
-    thread = threading.Thread(target=lambda: request.infer([np.ones((2, 4), np.float32)]))
-
-    def slow(*arguments: Any) -> None:
-        thread.start()
-        thread.join(0.1)
-        reset(*arguments)
-        order.append("reset")
-
-    def noted(*arguments: Any) -> None:
-        order.append("inference")
-        run(*arguments)
-
-    monkeypatch.setattr(RequestStates, "reset", slow)
-    monkeypatch.setattr(Runner, "run", noted)
-    request.reset_state()
-    thread.join()
-    assert order == ["reset", "inference"]
-
-
-def broken(*_: Any) -> None:
-    raise ClinferError("broken")
-
-
-def interrupted(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("fault", [broken, interrupted])
-@pytest.mark.parametrize("late", [False, True])
-def test_a_run_that_fails_leaves_states_as_they_were(compiled: Any, monkeypatch: pytest.MonkeyPatch, late: bool,
-                                                     rng: np.random.Generator, fault: Callable[..., None]) -> None:
-    request, reference = compiled.create_infer_request(), Reference()
-    for step in range(6):
-        x, run = rows(rng), Runner.run
-        before = contents(request)
-
-        def fail(*arguments: Any, run: Callable[..., None] = run) -> None:
-            if late:
-                run(*arguments)
-            fault()
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Runner, "run", fail)
-            with pytest.raises((ClinferError, KeyboardInterrupt)):
-                request.infer([rows(rng)])
-        if step:
-            unchanged(request, before)
-        same(request.infer([x]), reference.infer(x))
-
-
-def test_a_cancelled_run_leaves_states_as_they_were(compiled: Any, monkeypatch: pytest.MonkeyPatch,
-                                                    rng: np.random.Generator) -> None:
-    request, reference, x = compiled.create_infer_request(), Reference(), rows(rng)
-    same(request.infer([x]), reference.infer(x))
-    before, run = contents(request), Runner.run
-
-    def cancel(*arguments: Any) -> None:
-        run(*arguments)
-        request.cancel()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Runner, "run", cancel)
-        with pytest.raises(CancelledError):
-            request.infer([rows(rng)])
-    unchanged(request, before)
     same(request.infer([x]), reference.infer(x))
 
 
