@@ -26,6 +26,9 @@ def respell(model: ov.Model) -> None:
     - A Reduce without `keep_dims` whose result has two axes or more becomes one with, and a Squeeze: a Reshape behind
       the former is taken for none if it has the same rank.
 
+    - Where a StridedSlice drops an axis whose begin is masked, the begin becomes the 0 that it stands for: folding and
+      the rest of OpenVINO read it differently.
+
     Also what follows from sizes that are open and would have to be known for the graph: see `_place_slopes`.
     """
     for node in model.get_ordered_ops():
@@ -33,6 +36,7 @@ def respell(model: ov.Model) -> None:
             respell(body)
         _count_axes_from_the_front(node)
         _write_out_order(node)
+        _write_out_begin(node)
         _keep_dims(node)
         _place_slopes(node)
     model.validate_nodes_and_infer_types()
@@ -100,6 +104,17 @@ def _write_out_order(node: ov.Node) -> None:
     source, rank = node.input_value(1).get_node(), node.get_input_partial_shape(0).rank.get_length()
     if is_constant(source) and not source.data.size:
         _give_constant(node, 1, np.arange(rank)[::-1])
+
+
+def _write_out_begin(node: ov.Node) -> None:
+    if node.get_type_name() != "StridedSlice" or not is_constant(node.input_value(1).get_node()):
+        return
+    old, attributes = node.input_value(1).get_node().data, node.get_attributes()
+    masks = zip(attributes["begin_mask"], attributes["shrink_axis_mask"], strict=False)
+    new = old.copy()
+    new[[i for i, (masked, dropped) in enumerate(masks) if masked and dropped and i < old.size]] = 0
+    if not np.array_equal(old, new):
+        _give_constant(node, 1, new)
 
 
 def _give_constant(node: ov.Node, index: int, values: np.ndarray) -> None:

@@ -106,6 +106,13 @@ def gathered_in_each_batch(x: ov.Node) -> ov.Node:
     return op.convolution(channel, op.constant(np.array([3, 2], np.float32).reshape(2, 1, 1)), [1], [0], [0], [1])
 
 
+def taken_from_the_start(x: ov.Node) -> ov.Node:
+    """They fold a StridedSlice whose begin is masked and whose axis is dropped as if it were not masked."""
+    number = op.strided_slice(op.constant(np.array([3, 2], np.float32)), np.array([-1]), np.array([-1]), np.array([1]),
+                              [1], [1], [], [1], [])
+    return op.add(x, number)
+
+
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
@@ -122,6 +129,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (convolved_in_another_order, (2, 3), lambda x: x[None, ::-1] * [[[3], [2]]]),
     (gathered_in_each_batch, (12,), lambda x: x.reshape(2, 2, 3)[[0, 1], [1, 0]][:, None] * [[3], [2]]),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
+    (taken_from_the_start, (3,), lambda x: x + 3),
 ]
 
 
