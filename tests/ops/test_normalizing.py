@@ -9,8 +9,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.ops.group_norm import GroupNormalization
 from clinfer.ops.lrn import LRN
 from clinfer.ops.normalize_l2 import NormalizeL2
+from clinfer.ops.softmax import LogSoftmax
 from clinfer.runtime.engine import Engine
-from clinfer.topology import Constant, Input, Primitive, Topology
+from clinfer.topology import Constant, Input, Port, Primitive, Topology
 from tests.network.running import network_of
 from tests.ops.case_runner import execute
 from tests.oracle import TOLERANCE, assert_close, to_bf16
@@ -85,3 +86,14 @@ def test_channels_that_do_not_fill_the_groups_are_refused() -> None:
 def test_axes_outside_the_data_are_refused(cls: type[LRN | NormalizeL2]) -> None:
     with pytest.raises(ClinferError, match="outside the data"):
         cls("node", ("x", "axes")).infer_shapes(((2, 3), (1,)), {1: np.array([2])})
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_logarithm_of_a_near_certainty(engine: Engine, axis: int) -> None:
+    """Of 1000 beside 992: as near as the sum of the powers lets it be, not as near as 1000 does."""
+    data = np.full((2, 2), 992, np.float32)
+    np.fill_diagonal(data, 1000)
+    network = network_of(engine, Topology(Input("x", shape=data.shape, element_type=F32),
+                                          LogSoftmax("y", (Port("x"),), axis=axis)))
+    found = np.diagonal(execute(network, [data])[0])
+    assert_close(found, np.full(2, -np.log1p(np.exp(-8.0)), np.float32), 1e-3)

@@ -20,14 +20,14 @@ KERNEL(softmax_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0
     VECTOR sum = 0;
     for (index_t i = 0; i < INPUT0_SIZE_2; ++i) sum += exp(LOAD_VECTOR(input, from + i * INPUT0_PITCH_2) - highest);
 #if IS_LOG
-    const VECTOR shift = highest + log(sum);
+    const VECTOR excess = log(sum);
 #else
     const VECTOR scale = 1 / sum;
 #endif
     for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
         const VECTOR x = LOAD_VECTOR(input, from + i * INPUT0_PITCH_2);
 #if IS_LOG
-        VECTOR result = x - shift;
+        VECTOR result = x - highest - excess;
 #else
         VECTOR result = exp(x - highest) * scale;
 #endif

@@ -47,9 +47,9 @@ KERNEL(softmax_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
     ADD_GROUP(sum);
 
 #if IS_LOG
-    const INPUT0_COMPUTE shift = highest + log(sum);
-#define VECTOR_RESULT (LOAD_VECTOR(input, from + i) - shift)
-#define RESULT (INPUT0_LOAD(input, from + i) - shift)
+    const INPUT0_COMPUTE excess = log(sum);
+#define VECTOR_RESULT (LOAD_VECTOR(input, from + i) - highest - excess)
+#define RESULT (INPUT0_LOAD(input, from + i) - highest - excess)
 #else
     const INPUT0_COMPUTE scale = 1 / sum;
 #ifdef OUTPUT0_IS_F32
