@@ -1,12 +1,13 @@
 """What stands behind operations whose output shapes depend on data: many elements, one, none."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from openvino import opset13 as ops
 
+from clinfer.base.errors import ClinferError
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import always, loop_of
 from tests.network.running import network_of
@@ -161,3 +162,32 @@ def test_boxes_all_the_way(engine: Engine, rng: np.random.Generator, is_sorted: 
         assert_close(labels[:, 2], marks[order], 1e-5)
         assert_close(joined, np.concatenate([corners[0, order] * 100, order[:, None]], 1).astype(np.float32), 1e-5)
         assert count.tolist() == [len(order)]
+
+
+def _counted_slice(x: ov.Node) -> ov.Node:
+    starts = ops.range(np.int64(0), _last_size(x), np.int64(1), output_type="i64")
+    return ops.slice(x, starts, np.array([-10000]), np.array([-1]), np.array([-1]))
+
+
+def _counted_range(x: ov.Node) -> ov.Node:
+    numbers = ops.range(np.int64(0), _last_size(x), np.int64(1), output_type="i64")
+    return ops.range(np.int64(0), ops.squeeze(numbers, np.array([0])), np.int64(1), output_type="i64")
+
+
+def _last_size(x: ov.Node) -> ov.Node:
+    return ops.gather(ops.shape_of(x), np.int64(-1), np.int64(0))
+
+
+@pytest.mark.parametrize(("build", "shape"), [(_counted_slice, (1, 3, 1)), (_counted_range, (0,))])
+def test_numbers_that_must_be_as_many_as_an_open_size(build: Callable[[ov.Node], ov.Node], shape: tuple[int, ...],
+                                                      engine: Engine) -> None:
+    """The model holds for a size of 1 alone, which is not the size that an open one is taken to have."""
+    x = ops.parameter([1, -1, -1], np.float32)
+    network = network_of(engine, ov.Model([ops.result(build(x))], [x]))
+    for size in (1, 3, 0, 1):
+        data = np.ones((1, 3, size), np.float32)
+        if size == 1:
+            assert execute(network, [data])[0].shape == shape
+        else:
+            with pytest.raises(ClinferError, match=r"Slice|Squeeze"):
+                execute(network, [data])
