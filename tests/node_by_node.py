@@ -48,7 +48,7 @@ class NodeByNode:
     """A model, runnable on NumPy arrays in the order of its inputs; bf16 tensors are arrays of f32, as in `CpuPlugin`.
 
     The given model stays as it is. An instance holds the model's states, as an infer request does. `altered`: what
-    becomes of each result of an operation before others read it.
+    becomes of each constant and of each result of an operation before others read it.
     """
 
     def __init__(self, model: ov.Model, altered: Altered = lambda array: array) -> None:
@@ -72,7 +72,7 @@ class _Walk:
         self._altered = altered
         self._parameters = [identity_of(node.output(0)) for node in model.get_parameters()]
         self._results = [identity_of(node.input_value(0)) for node in model.get_results()]
-        self._constants = {identity_of(node.output(0)): constant_values(node, layer_of(node))
+        self._constants = {identity_of(node.output(0)): altered(constant_values(node, layer_of(node)))
                            for node in model.get_ordered_ops() if is_constant(node)}
         self._steps = [_Step(node, states, altered) for node in model.get_ordered_ops()
                        if node.get_type_name() not in ("Parameter", "Constant", "Result")]

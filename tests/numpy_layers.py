@@ -200,18 +200,13 @@ def _windows(x: np.ndarray, kernel: Sequence[int], attributes: Attributes, value
 
     What is rounded up reaches beyond the padding, into zeros.
     """
-    if attributes.get("auto_pad", "explicit").lower() not in ("explicit", "valid", "notset"):
-        raise NotImplementedError(f"auto_pad {attributes['auto_pad']}")
     rounding = attributes.get("rounding_type", "floor").lower()
     if rounding not in ("floor", "ceil"):
         raise NotImplementedError(f"rounding_type {rounding}")
-    before, after = attributes["pads_begin"], attributes["pads_end"]
-    if attributes.get("auto_pad", "").lower() == "valid":
-        before = after = [0] * len(kernel)
     dilations = attributes.get("dilations") or [1] * len(kernel)
     strides = attributes["strides"]
-    padded = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=value)
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    padded = np.pad(x, [(0, 0), (0, 0), *_pads(x.shape[2:], spans, strides, attributes)], constant_values=value)
     room = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
     outputs = [(-(-r // s) if rounding == "ceil" else r // s) + 1 for r, s in zip(room, strides, strict=True)]
     beyond = [max((o - 1) * s - r, 0) for o, s, r in zip(outputs, strides, room, strict=True)]
@@ -219,6 +214,21 @@ def _windows(x: np.ndarray, kernel: Sequence[int], attributes: Attributes, value
     views = [padded[(slice(None), slice(None), *(slice(p * d, p * d + (o - 1) * s + 1, s) for p, d, o, s in zip(
         place, dilations, outputs, strides, strict=True)))] for place in product(*map(range, kernel))]
     return np.stack(views)
+
+
+def _pads(sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int],
+          attributes: Attributes) -> list[tuple[int, int]]:
+    """What is added before and after each axis; "same" gives ceil(size / stride) windows, and the odd element of the
+    padding goes after the data ("same_upper") or before them."""
+    kind = attributes.get("auto_pad", "explicit").lower()
+    if kind == "valid":
+        return [(0, 0) for _ in sizes]
+    if not kind.startswith("same"):
+        return list(zip(attributes["pads_begin"], attributes["pads_end"], strict=True))
+    whole = [max((-(-size // stride) - 1) * stride + span - size, 0)
+             for size, span, stride in zip(sizes, spans, strides, strict=True)]
+    halves = [(pad // 2, pad - pad // 2) for pad in whole]
+    return halves if kind == "same_upper" else [(after, before) for before, after in halves]
 
 
 def _convolution(inputs: Arrays, attributes: Attributes) -> np.ndarray:

@@ -163,22 +163,33 @@ def plugin_verdict(case: Case) -> str:
 
 
 def _is_sensitive(case: Case, setting: int, number: int, found: np.ndarray) -> bool:
-    """Whether rounding, of the inputs and of what each operation gives, changes this output as much as it differs:
-    then nobody can say who is right."""
+    """Whether rounding, of inputs, constants and what each operation gives, changes this output as much as it differs:
+    then nobody can say who is right. An element is rounded by its own size, or by the largest of its tensor, as where
+    it is a difference or stands beside what does not matter behind it."""
     if not np.issubdtype(found.dtype, np.floating):
         return False
+    difference = np.abs(found.astype(np.float64) - case.expected(setting)[number]).max()
+    return any(_moved(case, setting, number, size) * 30 > difference for size in (np.abs, _largest))
+
+
+def _moved(case: Case, setting: int, number: int, size: Callable[[np.ndarray], np.ndarray]) -> float:
+    """How far rounding by 4e-7 of these sizes moves an output at most."""
     model, rng = build(case.graph), np.random.default_rng(0)
 
     def rounded(array: np.ndarray) -> np.ndarray:
-        moved = array * (1 + rng.uniform(-4e-7, 4e-7, array.shape)) if array.dtype == np.float32 else array
-        return np.asarray(moved).astype(array.dtype)
+        if array.dtype != np.float32 or not array.size:
+            return array
+        return (array + rng.uniform(-4e-7, 4e-7, array.shape) * size(array)).astype(np.float32)
     try:
         exact, rough = (NodeByNode(model, altered)([altered(array) for array in case.feed(setting)])[number].astype(
             np.float64) for altered in (np.asarray, rounded))
     except NodeError:
-        return False
-    difference = np.abs(found.astype(np.float64) - case.expected(setting)[number]).max()
-    return bool(rough.shape == exact.shape and np.abs(rough - exact).max() * 30 > difference)
+        return 0
+    return float(np.abs(rough - exact).max()) if rough.shape == exact.shape else 0
+
+
+def _largest(array: np.ndarray) -> np.ndarray:
+    return np.abs(array).max()  # type: ignore[no-any-return]
 
 
 def _where(error: BaseException) -> str:
