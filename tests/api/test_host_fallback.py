@@ -302,15 +302,17 @@ def test_it_can_be_forbidden(core: Core, device: DeviceInfo) -> None:
 
 
 def test_what_openvino_finds_wrong_while_it_runs(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
-    table, indices = op.parameter([9, 4], np.float32), op.parameter([-1, 2], np.int64)
-    node = op.embedding_bag_packed_sum(table, op.abs(indices))
-    node.set_friendly_name("bags")
-    request = core.compile_model(ov.Model([node], [table, indices]), device.name, F32).create_infer_request()
-    rows = rng.standard_normal((9, 4)).astype(np.float32)
-    with pytest.raises(ClinferError, match=r"bags(.|\n)*embedding bag index"):
-        request.infer([rows, np.array([[0, 1], [2, 9]])])
-    found = request.infer([rows, np.array([[0, 1], [2, 8], [3, 3]])])[0]
-    assert_close(found, rows[[0, 2, 3]] + rows[[1, 8, 3]], 1e-6)
+    scores, lengths = op.parameter([2, 6, 5], np.float32), op.parameter([2], np.int32)
+    labels = np.array([[0, 1, 0, 0, 0, 0], [3, 1, 0, 0, 0, 0]], np.int32)
+    node = op.ctc_loss(op.negative(scores), op.abs(lengths), labels, np.array([2, 2], np.int32), np.int32(4))
+    node.set_friendly_name("loss")
+    model = ov.Model([node], [scores, lengths])
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    given = rng.standard_normal((2, 6, 5)).astype(np.float32)
+    with pytest.raises(ClinferError, match=r"loss(.|\n)*[Ll]ogit length"):
+        request.infer([given, np.array([6, 9], np.int32)])
+    inputs = [given, np.array([6, 5], np.int32)]
+    assert_close(request.infer(inputs)[0], CpuPlugin(model)(inputs)[0], 1e-6)
 
 
 # -- blobs ------------------------------------------------------------------------------------------

@@ -20,6 +20,16 @@ def _row(shape: tuple[int, ...], size: tuple[int, int], mode: str, aligned: str 
                 id=f"ROIAlign-{shape}{kind}-{size}-{mode}-{aligned}-{samples}-{scale}-{opset}".replace(" ", ""))
 
 
+def _rotated(size: tuple[int, int], clockwise: bool, samples: int = 0, scale: float = 1.0, kind: str = "f32",
+             sequence: _Sequence = ()) -> Case:
+    rois = np.array([[4, 4, 3, 2, 0.3], [5, 3, 9, 4, -0.6], [1, 9, 6, 6, 2.5]],
+                    {"f32": np.float32, "f16": np.float16}[kind])
+    return Case("ROIAlignRotated", "opset15", (((2, 3, 12, 15), kind), rois, np.array([0, 1, 1])),
+                {"pooled_h": size[0], "pooled_w": size[1], "sampling_ratio": samples, "spatial_scale": scale,
+                 "clockwise_mode": clockwise}, sequence=sequence,
+                id=f"ROIAlignRotated-{size}-{clockwise}-{samples}-{scale}-{kind}".replace(" ", ""))
+
+
 CASES = (
     _row((2, 3, 12, 15), (2, 3), "avg", sequence=(((2, 3, 5, 4),), ((2, 3, 40, 33),))),
     _row((2, 18, 12, 15), (3, 3), "avg", "half_pixel", 2),
@@ -28,4 +38,7 @@ CASES = (
     _row((2, 3, 12, 15), (2, 3), "max", "half_pixel", samples=3),
     _row((2, 3, 12, 15), (1, 4), "avg", samples=1, scale=0.25, opset="opset3"),
     _row((2, 3, 12, 15), (2, 2), "avg", kind="f16"),
+    _rotated((2, 3), False, 2, sequence=(((2, 3, 5, 4),), ((2, 3, 40, 33),))),
+    _rotated((3, 1), True, 0, 0.5),
+    _rotated((2, 2), True, kind="f16"),
 )

@@ -1,4 +1,4 @@
-"""The kernel of ROIAlign."""
+"""The kernels of ROIAlign and ROIAlignRotated."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ from clinfer.kernels.contract import (
     all_operands,
     present_formats,
 )
-from clinfer.ops.roi_align.op import ROIAlign
+from clinfer.ops.roi_align.op import ROIAlign, ROIAlignRotated
 from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
 # Shifts of the corners before and behind the scale.
 _SHIFTS = {"asymmetric": (0.0, 0.0), "half_pixel_for_nn": (0.0, -0.5), "half_pixel": (0.5, -0.5)}
@@ -42,6 +43,23 @@ class ROIAlignProblem(Problem):
                 "IS_MAX": primitive.mode.lower() == "max"}
 
 
+@dataclass(frozen=True)
+class RotatedProblem(OnlyKernelProblem):
+    """Pictures, and the rectangles in them, which are turned."""
+
+    primitive: ROIAlignRotated
+
+    @property
+    def formats(self) -> Formats:
+        return present_formats(self)
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        primitive = self.primitive
+        return {"SAMPLES": primitive.sampling_ratio, "SCALE": float(primitive.spatial_scale),
+                "TURN": -1 if primitive.clockwise_mode else 1}
+
+
 class Reference(Kernel[ROIAlignProblem, None]):
     """One bin per work-item."""
 
@@ -56,3 +74,4 @@ class Reference(Kernel[ROIAlignProblem, None]):
 
 
 KERNELS = KernelTable((Reference(),), ROIAlignProblem)
+ROTATED_KERNELS = only_kernel("roi_align_rotated_ref", RotatedProblem)

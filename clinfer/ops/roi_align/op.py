@@ -1,4 +1,4 @@
-"""The ROIAlign primitive (OpenVINO ROIAlign-3 and ROIAlign-9)."""
+"""The ROIAlign primitives (OpenVINO ROIAlign-3, ROIAlign-9 and ROIAlignRotated-15)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -36,3 +36,17 @@ class ROIAlign(Primitive):
         if 0 in shapes[0] and not empty(outputs):
             raise ClinferError("pictures without pixels cannot be pooled", where=self.where,
                                values={"pictures": show(shapes[0])})
+
+
+@dataclass(frozen=True)
+class ROIAlignRotated(Primitive):
+    """ROIAlign "avg" of rectangles (input 1 [r, 5]: x and y of the centre, width, height, angle) that are turned by
+    that angle, in radians, to the right if `clockwise_mode`. Pixels are counted from their centres."""
+
+    pooled_h: int = 1
+    pooled_w: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+    clockwise_mode: bool = False
+    op_type: ClassVar[str] = "ROIAlignRotated"
+    opset: ClassVar[str] = "opset15"

@@ -1,0 +1,38 @@
+"""The position-sensitive pooling primitives (OpenVINO PSROIPooling-1, DeformablePSROIPooling-1)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clinfer.base.schema import Positive
+from clinfer.topology import Primitive
+
+
+@dataclass(frozen=True)
+class PSROIPooling(Primitive):
+    """Input 0 [n, c, h, w] pooled to [r, output_dim, group_size, group_size] within the rectangles of input 1 [r, 5].
+
+    A rectangle is the number of its picture, x1, y1, x2, y2, which are multiplied by `spatial_scale`. `mode` "average":
+    a bin is the mean of its pixels in the channel that belongs to it, (output channel, y, x); "bilinear": the mean of
+    `spatial_bins_x` * `spatial_bins_y` places in as many parts of the rectangle, each in the channels (part, output
+    channel), where corners are parts of the picture, 0 to 1.
+    """
+
+    output_dim: Positive = 1
+    group_size: Positive = 1
+    spatial_scale: float = 1.0
+    mode: str = "average"
+    spatial_bins_x: Positive = 1
+    spatial_bins_y: Positive = 1
+    op_type: ClassVar[str] = "PSROIPooling"
+
+
+@dataclass(frozen=True)
+class DeformablePSROIPooling(PSROIPooling):
+    """The same with bins that input 2 [r, 2 * classes, part_size, part_size], where present, moves: by that part of the
+    rectangle's sides, times `trans_std`. A bin is the mean of `spatial_bins_x` * `spatial_bins_y` places in it,
+    interpolated, as far as they lie in the picture."""
+
+    trans_std: float = 1.0
+    part_size: Positive = 1
+    op_type: ClassVar[str] = "DeformablePSROIPooling"
