@@ -1,5 +1,5 @@
-// Lays windows of pictures [n, c, h, w] out as channels (place in the window, channel); any layout and type. PADS: zeros
-// stand around the pictures, ARG_PAD_Y and ARG_PAD_X of them in front. One work-item writes one element.
+// Lays windows of pictures [n, c, h, w] out as channels (place in the window, channel); any layout and type. PADS:
+// zeros stand around the pictures, ARG_PAD_Y and ARG_PAD_X of them in front. One work-item writes one element.
 #include "clinfer.cl"
 
 #ifndef WINDOW_Y

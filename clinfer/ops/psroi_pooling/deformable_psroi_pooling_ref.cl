@@ -1,7 +1,7 @@
-// Pools rectangles (INPUT1 [r, 5]: picture, x1, y1, x2, y2, times SCALE) of feature maps [n, c, h, w], each bin from the
-// channel (output channel, y, x); any layout and float type. MOVES: INPUT2 [r, 2 * classes, PARTS, PARTS] moves the bins
-// along x and y, as parts of the rectangle's sides times REACH. A bin is the mean of those of BINS_Y x BINS_X places in
-// it, interpolated, that lie in the picture. One work-item computes one bin of one output channel.
+// Pools rectangles (INPUT1 [r, 5]: picture, x1, y1, x2, y2, times SCALE) of feature maps [n, c, h, w], each bin from
+// the channel (output channel, y, x); any layout and float type. MOVES: INPUT2 [r, 2 * classes, PARTS, PARTS] moves the
+// bins along x and y, as parts of the rectangle's sides times REACH. A bin is the mean of those of BINS_Y x BINS_X
+// places in it, interpolated, that lie in the picture. One work-item computes one bin of one output channel.
 #include "clinfer.cl"
 #include "shared/pixels.h"
 
