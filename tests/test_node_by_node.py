@@ -115,6 +115,13 @@ def test_an_error_names_the_node() -> None:
         NodeByNode(ov.Model([result(y, "y")], [x]))([np.zeros(3, np.float32)])
 
 
+def unknown_rng() -> Rng:
+    """Random numbers of no earlier run, whose answers would spare the compiling."""
+    seed = secrets.randbits(32)
+    print(f"random seed: {seed}")
+    return np.random.default_rng(seed)
+
+
 def test_nodes_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of other models, too; each is given its own inputs."""
     compiled = []
@@ -125,9 +132,7 @@ def test_nodes_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return compile_model(core, model, *arguments)
 
     monkeypatch.setattr(ov.Core, "compile_model", counted)
-    seed = secrets.randbits(32)  # Answers of an earlier run would spare the compiling.
-    print(f"random seed: {seed}")
-    rng = np.random.default_rng(seed)
+    rng = unknown_rng()
     half = int(rng.integers(2, 1000))
     for _ in range(3):
         x, values = parameter("x", [-1, -1]), rng.standard_normal((1, 2)).astype(np.float32)
@@ -139,7 +144,7 @@ def test_nodes_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_node_whose_answer_was_known_can_be_compiled_later() -> None:
     """When it has computed other shapes meanwhile."""
-    x, rng = parameter("x", [-1, -1]), np.random.default_rng(secrets.randbits(32))
+    x, rng = parameter("x", [-1, -1]), unknown_rng()
     wide = made("Interpolate", x, ints(4), ints(1), mode="nearest", shape_calculation_mode="sizes")
     model = ov.Model([op.result(wide)], [x], "wide")
     first, other, new = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 2), (3, 2), (1, 2)))

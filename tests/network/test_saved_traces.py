@@ -86,7 +86,7 @@ def test_what_is_taken_is_what_is_given(engine: Engine) -> None:
 
 @pytest.mark.parametrize("name", ["minilm", "t5", "mamba"])
 @pytest.mark.sampled(1 / 3)
-def test_every_trace_of_a_model_can_be_saved(engine: Engine, name: str) -> None:
+def test_every_trace_of_a_model_can_be_saved(name: str) -> None:
     compiled = Core().compile_model(MODELS[name].build(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     saved = take_traces(compiled.program, OpenVinoShapeInference())
     assert sum(len(each) for part in _parts(saved) for each in part.nodes.values()) == sum(

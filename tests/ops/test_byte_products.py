@@ -29,10 +29,12 @@ F32 = 1e-6
 """Sums are exact; what is left is rounding of the last operations in f32."""
 
 
-@pytest.fixture(autouse=True)
-def runs_on_a_cpu(engine: Engine) -> None:
+@pytest.fixture
+def engine(engine: Engine) -> Engine:
+    """Each CPU's in turn."""
     if engine.capabilities.device_type != "CPU":
         pytest.skip("made for CPUs")
+    return engine
 
 
 def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], tile: int, zero_point: int = 128,
