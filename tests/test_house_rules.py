@@ -337,13 +337,21 @@ def test_commands_in_documents_exist() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def anchors(page: Path) -> set[str]:
+    """The fragments by which links reach the headings of a page: their words in small letters, joined by hyphens."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_in_documents_lead_somewhere() -> None:
-    wrong = [
-        f"{place(path)}: {link}"
-        for path in files(".md")
-        for link in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
-        if "://" not in link and not (path.parent / link).exists()
-    ]
+    wrong = []
+    for path in files(".md"):
+        for link in re.findall(r"\]\(([^)\s]+)", path.read_text(encoding="utf-8")):
+            name, _, fragment = link.partition("#")
+            target = path.parent / name if name else path
+            if "://" not in link and (not target.exists() or (fragment and fragment not in anchors(target))):
+                wrong.append(f"{place(path)}: {link}")
     assert not wrong, "\n".join(wrong)
 
 
