@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.models import MODELS
-from bench.worker import Job, Shape, Worker
+from bench.worker import Job, Shape, Worker, usable_cpus
 
 ENGINES = ("clinfer", "openvino")
 
@@ -148,12 +147,11 @@ def _parse_shape(text: str) -> Shape:
 
 
 def main() -> None:
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cast(int, os.cpu_count())
     parser = argparse.ArgumentParser(description="Compares clinfer with OpenVINO's CPU plugin.")
     parser.add_argument("model", help=f"{', '.join(MODELS)}, or a model file with one f32 input")
     parser.add_argument("--shapes", nargs="+", type=_parse_shape, help="input shapes such as 1,3,224,224")
     parser.add_argument("--device", default="CPU", help="clinfer's device (default: CPU)")
-    parser.add_argument("--threads", type=int, default=cpus, help="CPUs for each engine (default: all)")
+    parser.add_argument("--threads", type=int, default=usable_cpus(), help="CPUs for each engine (default: all)")
     parser.add_argument("--rounds", type=int, default=20, help="inferences per shape (default: 20)")
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32", help="of both engines (default: f32)")
     parser.add_argument("--json", type=Path, help="a file that receives the numbers")

@@ -10,14 +10,13 @@ the median and the maximum of each place in the order of arrival.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from bench.worker import Job, Shape, Worker
+from bench.worker import Job, Shape, Worker, usable_cpus
 
 Random = np.random.Generator
 
@@ -93,7 +92,7 @@ def main() -> None:
         for name in options.models:
             for engine in options.engines:
                 device = options.device if engine == "clinfer" else "CPU"
-                job = Job(engine, name, device, os.cpu_count() or 1, cache, options.precision)
+                job = Job(engine, name, device, usable_cpus(), cache, options.precision)
                 try:
                     if engine == "clinfer":
                         # With an empty cache of kernels the driver works in the background for a while.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import clinfer
 from bench.models import llama
+from bench.worker import usable_cpus
 
 
 class Generator:
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=40)
     parser.add_argument("--at-once", type=int, nargs="+", default=[1], help="tokens of a step")
     parser.add_argument("--rounds", type=int, default=3, help="prompts; the first one does not count")
-    parser.add_argument("--threads", type=int, default=2, help="of OpenVINO's CPU plugin")
+    parser.add_argument("--threads", type=int, default=usable_cpus(), help="of OpenVINO's CPU plugin")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--hidden", type=int, default=768)
     parser.add_argument("--heads", type=int, default=12)

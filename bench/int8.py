@@ -9,7 +9,6 @@ results over the largest value.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 from pathlib import Path
@@ -19,7 +18,7 @@ import openvino as ov
 
 from bench.models import MODELS
 from bench.models.quantised import quantise
-from bench.worker import Job, Worker
+from bench.worker import Job, Worker, usable_cpus
 
 ENGINES = ("int8", "f32", "openvino int8")
 DEFAULT = ("resnet50", "mobilenet_v3", "bert_base")
@@ -31,20 +30,22 @@ def measure(name: str, device: str, rounds: int, folder: str) -> str:
     quantised, path = model.build(), str(Path(folder) / f"{name}.xml")
     quantise(quantised, model.inputs(shape, np.random.default_rng(0)))
     ov.save_model(quantised, path, compress_to_fp16=False)
-    threads = len(os.sched_getaffinity(0))
+    threads = usable_cpus()
     jobs = {"int8": Job("clinfer", path, device, threads, folder, inputs_of=name),
             "f32": Job("clinfer", name, device, threads, folder),
             "openvino int8": Job("openvino", path, "CPU", threads, folder, inputs_of=name)}
     workers = {engine: Worker(jobs[engine]) for engine in ENGINES}
     times: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-    for worker in workers.values():
-        worker.infer_ms(shape)
-    for turn in range(rounds):
-        for engine in ENGINES[:: 1 if turn % 2 else -1]:
-            times[engine].append(workers[engine].infer_ms(shape))
-    ours, theirs = (workers[engine].outputs(shape)[0] for engine in ("int8", "openvino int8"))
-    for worker in workers.values():
-        worker.close()
+    try:
+        for worker in workers.values():
+            worker.infer_ms(shape)
+        for turn in range(rounds):
+            for engine in ENGINES[:: 1 if turn % 2 else -1]:
+                times[engine].append(workers[engine].infer_ms(shape))
+        ours, theirs = (workers[engine].outputs(shape)[0] for engine in ("int8", "openvino int8"))
+    finally:
+        for worker in workers.values():
+            worker.close()
     own, full, other = (statistics.median(times[engine]) for engine in ENGINES)
     error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
     return f"{name:<14}{own:>9.1f}{full:>9.1f}{other:>15.1f}{full / own:>9.2f}{other / own:>13.2f}{error:>9.1e}"

@@ -8,7 +8,6 @@ other engine used. Inputs are as wide as the states. Ratios above 1 mean that cl
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset13 as ops
 
-from bench.worker import Job, Worker
+from bench.worker import Job, Worker, usable_cpus
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 ENGINES = ("clinfer", "openvino")
@@ -73,7 +72,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--bidirectional", action="store_true")
     parser.add_argument("--device", default="CPU.0")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--threads", type=int, default=usable_cpus())
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,6 @@ twice more. `python -m bench.shape_streams MODEL [--engines clinfer openvino onn
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
@@ -15,7 +14,7 @@ import tempfile
 import numpy as np
 
 from bench.new_shapes import SHAPES
-from bench.worker import Job, Shape, Worker
+from bench.worker import Job, Shape, Worker, usable_cpus
 
 Times = list[tuple[float, float]]
 
@@ -57,7 +56,7 @@ def main() -> None:
         try:
             for engine in options.engines:
                 device = options.device if engine == "clinfer" else "CPU"
-                job = Job(engine, options.model, device, os.cpu_count() or 1, cache, options.precision)
+                job = Job(engine, options.model, device, usable_cpus(), cache, options.precision)
                 worker = workers[engine] = Worker(job)
                 print(f"{engine:15} compiled in {worker.compile_s:.2f} s; {worker.device}", flush=True)
             times = run(workers, shapes)

@@ -76,6 +76,11 @@ class Worker:
         return answer
 
 
+def usable_cpus() -> int:
+    """How many CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _serve(job: Job, pipe: Connection) -> None:
     os.environ["CLINFER_CACHE_DIR"] = job.cache
     if hasattr(os, "sched_setaffinity"):

@@ -123,6 +123,20 @@ def tokenizer_of(model: Path | None) -> Any:
     return Tokenizer.from_file(str(file))
 
 
+def say(tokens: Iterator[int], end: int, tokenizer: Any) -> list[float]:
+    """Print tokens as they come, until one is `end`; when that began, and when each of them was there."""
+    times, said, shown = [time.perf_counter()], list[int](), ""
+    for token in tokens:
+        times.append(time.perf_counter())
+        if token == end:
+            break
+        said.append(token)
+        text = tokenizer.decode(said) if tokenizer else f"{shown}{token} "
+        print(text[len(shown):], end="", flush=True)
+        shown = text
+    return times
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", type=Path)
@@ -136,6 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lookup", type=int, default=0, help="tokens to guess at a time")
     options = parser.parse_args(arguments)
+    if min(options.tokens, options.top) < 1 or options.lookup < 0:
+        parser.error("--tokens and --top are at least 1, --lookup at least 0")
     tokenizer = tokenizer_of(options.model)
     if options.prompt and tokenizer is None:
         print("a prompt as text needs the model's tokenizer.json beside it; --ids takes numbers", file=sys.stderr)
@@ -148,15 +164,11 @@ def main(arguments: list[str] | None = None) -> int:
     choose = sampler(options.temperature, options.top, options.seed)
     tokens = (decoder.look_up(prompt, options.tokens, options.lookup) if options.lookup else
               decoder.generate(prompt, options.tokens, choose))
-    said: list[int] = []
-    times = [time.perf_counter()]
-    for token in tokens:
-        times.append(time.perf_counter())
-        if token == options.end:
-            break
-        before = tokenizer.decode(said) if tokenizer else ""
-        said.append(token)
-        print(tokenizer.decode(said)[len(before):] if tokenizer else f"{token} ", end="", flush=True)
+    try:
+        times = say(tokens, options.end, tokenizer)
+    except ValueError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 2
     following = times[-1] - times[1]
     rate = f", {(len(times) - 2) / following:.1f} tokens/s" if following else ""
     print(f"\ndevice {options.device}: {len(prompt)} tokens of prompt, first token after "

@@ -72,6 +72,17 @@ def test_models_that_score_one_token_verify_no_guesses(device: DeviceInfo) -> No
         list(decoder.look_up([5, 5, 5, 5], 20, 4))
 
 
+def test_what_cannot_be_generated_is_said(device: DeviceInfo, monkeypatch: pytest.MonkeyPatch,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(generate, "random_model", lambda: llama.build_stateful(llama.TINY_GROUPED))
+    asked = ["--device", device.name, "--ids", "5", "5", "5", "5"]
+    assert generate.main([*asked, "--lookup", "4"]) == 2
+    assert "last token alone" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        generate.main([*asked, "--tokens", "0"])
+    assert "--tokens" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("text", "wanted"), [
     ([1, 2, 3, 4, 1, 2], [3, 4, 1]), ([7, 7], [7, 7, 7]), ([1, 2, 9, 3, 2, 9, 5, 9], [5, 9, 5]), ([1, 2, 3], []),
     ([], [])])
