@@ -29,6 +29,7 @@ LAYERS = (
     ("network", "frontend"),
     ("remote",),
     ("api",),
+    ("serve",),
     ("cli",),
 )
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}

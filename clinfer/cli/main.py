@@ -18,6 +18,7 @@ import typer
 from clinfer.base.errors import ClinferError
 from clinfer.base.version import VERSION
 from clinfer.cli.choices import Precision, Sorting
+from clinfer.cli.serve import serve_command
 from clinfer.cli.usage import UsageError
 
 _IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
@@ -240,6 +241,9 @@ def tune_command(
     all_sizes = (*(sizes or ()), *(words if kernel else ()))
     print_tune(run_tune(TuneOrder(device, order, tuple(shapes or ()), kernel, all_sizes, type, force, export)),
                as_json=json)
+
+
+app.command("serve")(serve_command)
 
 
 @app.command()

@@ -1,0 +1,63 @@
+"""A replica: one model on one device, in a process of its own, as Ray Serve runs it."""
+from __future__ import annotations
+
+import asyncio
+
+from ray import serve
+
+from clinfer.serve.compiled import ServedModel
+from clinfer.serve.computing import Computing, Ticket
+from clinfer.serve.devices import served_devices
+from clinfer.serve.messages import Description, InferenceRequest, Outcome, Statistics
+from clinfer.serve.options import ModelOptions, ModelSource
+from clinfer.serve.rows import why_unbatched
+
+DEPLOYMENT = "model"
+"""The name of the one deployment of a model's application."""
+
+
+class Replica:
+    """Answers requests to a model. An error in the constructor is Ray Serve's to tell and to repeat."""
+
+    def __init__(self, source: ModelSource, options: ModelOptions) -> None:
+        devices = served_devices(options.device)
+        device = devices[serve.get_replica_context().rank.local_rank % len(devices)]
+        properties = {"INFERENCE_PRECISION_HINT": options.precision} if options.precision else {}
+        self._model = ServedModel(source.path, device, properties)
+        reason = "--max-batch is 1" if options.max_batch == 1 else why_unbatched(self._model)
+        self._description = Description(source.name, source.version, self._model.device, self._model.inputs,
+                                        self._model.outputs, 0 if reason else options.max_batch, reason)
+        self._computing = Computing(self._model, self._description)
+        self._batched = serve.batch(max_batch_size=options.max_batch, batch_wait_timeout_s=options.batch_wait_s,
+                                    max_concurrent_batches=self._model.streams, batch_size_fn=_rows,
+                                    )(self._answer_all)
+
+    async def infer(self, request: InferenceRequest) -> Outcome:
+        """The outcome of one request. When the caller gives up, so does the inference, unless others share it."""
+        ticket = Ticket(request)
+        if not self._description.max_batch:
+            return (await self._computing.answer([ticket]))[0]
+        try:
+            return await self._batched(ticket)
+        except asyncio.CancelledError:
+            ticket.give_up()
+            raise
+
+    async def describe(self) -> Description:
+        """What the model tells of itself."""
+        return self._description
+
+    async def statistics(self) -> Statistics:
+        """Of this replica, since it was started."""
+        return self._computing.accounts.so_far
+
+    async def check_health(self) -> None:
+        """Raise where the device does not answer: Ray Serve ends the replica and starts another."""
+        await asyncio.to_thread(self._model.check_device)
+
+    async def _answer_all(self, tickets: list[Ticket]) -> list[Outcome]:
+        return await self._computing.answer(tickets)
+
+
+def _rows(tickets: list[Ticket]) -> int:
+    return sum(ticket.request.rows for ticket in tickets)
