@@ -3,24 +3,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import (
-    Constant,
-    Kernel,
-    KernelTable,
-    Lowered,
-    Operand,
-    Problem,
-    Stage,
-    input_operand,
-    output_operand,
-)
+from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
 from clinfer.ops.ctc_greedy_decoder.op import CollapseClasses
 from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 from clinfer.ops.shared.views import static
 
 
 @dataclass(frozen=True)
-class CollapseProblem(Problem):
+class CollapseProblem(OnlyKernelProblem):
     """Sequences of classes."""
 
     primitive: CollapseClasses
@@ -37,17 +28,13 @@ class CollapseProblem(Problem):
         return {"STEPS_FIRST": self.primitive.steps_first, "MERGES": self.primitive.merges,
                 "HAS_BLANK": len(self.inputs) > 3}
 
+    @property
+    def arguments(self) -> dict[str, int]:
+        return {"classes": static(self.inputs[2].shape)[-1]}
 
-class Reference(Kernel[CollapseProblem, None]):
-    """One sequence per work-item."""
-
-    name = "ctc_greedy_decoder_ref"
-    efficiency = 0.01
-
-    def lower(self, problem: CollapseProblem, config: None) -> Lowered:
-        work = local_items(static(problem.outputs[0].shape)[0])
-        return Lowered((Stage("ctc_greedy_decoder_ref.cl", problem.operands, work, problem.constants,
-                              {"classes": static(problem.inputs[2].shape)[-1]}),))
+    @property
+    def work(self) -> Work:
+        return local_items(static(self.outputs[0].shape)[0])
 
 
-KERNELS = KernelTable((Reference(),), CollapseProblem)
+KERNELS = only_kernel("ctc_greedy_decoder_ref", CollapseProblem, supports_large=False)

@@ -53,10 +53,9 @@ class OnlyKernelProblem(Problem):
 class OnlyKernel(Kernel[OnlyKernelProblem, None]):
     """`<name>.cl`."""
 
-    supports_large = True
-
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, supports_large: bool) -> None:
         self.name = name
+        self.supports_large = supports_large
 
     def formats(self, problem: OnlyKernelProblem) -> Formats:
         return problem.formats
@@ -66,6 +65,7 @@ class OnlyKernel(Kernel[OnlyKernelProblem, None]):
                               move=problem.move),))
 
 
-def only_kernel(name: str, problem: type[OnlyKernelProblem] = OnlyKernelProblem) -> KernelTable:
+def only_kernel(name: str, problem: type[OnlyKernelProblem] = OnlyKernelProblem,
+                supports_large: bool = True) -> KernelTable:
     """The table of an operation that has one kernel of that name."""
-    return KernelTable((OnlyKernel(name),), problem)
+    return KernelTable((OnlyKernel(name, supports_large),), problem)
