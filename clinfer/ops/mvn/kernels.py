@@ -3,11 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
-from clinfer.kernels.contract import Constant
+from clinfer.base.shape import StaticShape
+from clinfer.kernels.contract import Constant, KernelTable, Work
+from clinfer.kernels.cost import time_of
 from clinfer.kernels.jitter import literal
 from clinfer.ops.mvn.op import MVN
-from clinfer.ops.shared.axis_kernels import AxisProblem, axis_kernels
+from clinfer.ops.shared.axis_kernels import AxisProblem, Rows, axis_kernels
 
 
 @dataclass(frozen=True)
@@ -27,4 +30,38 @@ class MVNProblem(AxisProblem):
         return {"CENTRE": centre, "DEVIATION(v)": deviation}
 
 
-KERNELS = axis_kernels("mvn", MVNProblem)
+class HeldRows(Rows):
+    """One work-group per row of a length that the model fixes, which its work-items hold in registers."""
+
+    suffix = file = "held"
+    efficiency = 0.85
+    vector, most_held, most_lanes = 4, 8, 256
+
+    def supports(self, problem: AxisProblem, config: None) -> str | None:
+        length = problem.counts[0]
+        if not isinstance(length, int) or length % self.vector or not 0 < length <= self._length_of(self.most_lanes):
+            return f"rows of open length, or of no multiple of {self.vector} up to {self._length_of(self.most_lanes)}"
+        if problem.capabilities.max_work_group_size < self._lanes(length):
+            return f"needs work-groups of {self._lanes(length)}"
+        return super().supports(problem, config)
+
+    def cost(self, problem: AxisProblem, config: None) -> float:
+        share = 0.1 if problem.runs_on_cpu else self.efficiency
+        return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=share)
+
+    def work(self, problem: AxisProblem, sizes: StaticShape) -> tuple[Work, Mapping[str, Constant]]:
+        a, b, c, _ = sizes
+        length = problem.counts[0]
+        lanes = self._lanes(length)
+        held = ceil(length / (self.vector * lanes))
+        return Work((a * b * c * lanes,), (lanes,)), {"LANES": lanes, "HELD": held, "LENGTH": length}
+
+    def _lanes(self, length: int) -> int:
+        """Work-items that hold a row: a warp, or twice as many until it fits."""
+        return next(lanes for lanes in (32, 64, 128, self.most_lanes) if length <= self._length_of(lanes))
+
+    def _length_of(self, lanes: int) -> int:
+        return lanes * self.vector * self.most_held
+
+
+KERNELS = KernelTable((HeldRows("mvn"), *axis_kernels("mvn", MVNProblem).kernels), MVNProblem)
