@@ -72,6 +72,8 @@ class Capabilities:
     """NVIDIA's warp-level matrix instructions and asynchronous copies, as inline PTX."""
     warp_group_products: bool
     """The matrix products by groups of four warps of NVIDIA's architecture 9.0, in binaries made for another target."""
+    bulk_copies: bool
+    """NVIDIA's tensor memory accelerator copies what kernels describe to it (compute capability 9.0)."""
     bf16_products: bool
     """Sums of products of bf16 pairs (`vdpbf16ps` of AVX-512) in inline assembly that keeps the vector registers."""
     out_of_order_queue: bool
@@ -127,7 +129,8 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     natural = int(subgroups["natural"])
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
-        "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bf16_products",
+        "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies",
+        "bf16_products",
         "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     return Capabilities(
         device_type=device.type,

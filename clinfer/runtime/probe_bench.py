@@ -1,4 +1,4 @@
-"""Where probes build and run the kernels of `probes.cl`."""
+"""Where probes build and run the kernels of `probes.cl` and `probes_nvidia.cl`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ class Bench:
     device: cl.Device
 
     def build(self, section: str, options: str = "", rewrites: tuple[Rewrite, ...] = ()) -> cl.Kernel:
-        """The kernel of one section of `probes.cl`; BuildFailure if there is none."""
+        """The kernel of one section; BuildFailure if there is none."""
         return self.kernels(section, options, ("probe",), rewrites)[0]
 
     def kernels(self, section: str, options: str, entries: Sequence[str],
                 rewrites: tuple[Rewrite, ...] = ()) -> tuple[cl.Kernel, ...]:
         """These kernels of one section; BuildFailure if one is missing."""
         options = f"-DPROBE_{section.upper()} {options}".strip()
-        program = compile_job(self.context, self.device, BuildJob(_source(), options, rewrites))
+        program = compile_job(self.context, self.device, BuildJob(_source(section), options, rewrites))
         return tuple(self._kernel(program, entry) for entry in entries)
 
     @staticmethod
@@ -67,5 +67,8 @@ class Bench:
 
 
 @cache
-def _source() -> str:
-    return resources.files(__package__).joinpath("probes.cl").read_text(encoding="utf-8")
+def _source(section: str) -> str:
+    """The text of the file that has a section."""
+    texts = [resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+             for name in ("probes_nvidia.cl", "probes.cl")]
+    return next((text for text in texts if f"(PROBE_{section.upper()})" in text), texts[-1])

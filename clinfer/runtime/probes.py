@@ -1,6 +1,7 @@
 """What a device really does, found out by tiny kernels; extension strings and vendor names are not believed.
 
-A probe answers with a JSON value, falsy for "does not work". The kernels are in `probes.cl`.
+A probe answers with a JSON value, falsy for "does not work". The kernels are in `probes.cl` and
+`probes_nvidia.cl`.
 """
 from __future__ import annotations
 
@@ -217,6 +218,7 @@ PROBES: Mapping[str, Probe] = {
     "tensor_cores": _writes("tensor_cores", *[0] * 32, local_size=32),
     "warp_group_products": _writes("warp_group_products", 0, 128, local_size=128,
                                    rewrites=retargeted("sm_90", "sm_90a", 128)),
+    "bulk_copies": _writes("bulk_copies", 0, 1, local_size=32),
     "bf16_products": _on_cpus(_writes("bf16_products", 0, 0)),
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,

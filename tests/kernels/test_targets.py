@@ -29,7 +29,7 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
     """The capabilities of a GPU of a kind."""
     common = replace(engine.capabilities, device_type="GPU", compute_units=64, max_work_group_size=1024, fp16=True,
                      local_mem_size=64 << 10, usable_local_mem=64 << 10, tensor_cores=False,
-                     warp_group_products=False, bf16_products=False,
+                     warp_group_products=False, bulk_copies=False, bf16_products=False,
                      ceilings=default_ceilings("GPU", 64, fp16=True))
     nvidia = replace(common, compute_units=132, local_mem_size=48 << 10, usable_local_mem=227 << 10,
                      subgroup_size=32, subgroup_sizes=(32,), tensor_cores=True,
@@ -42,7 +42,7 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
         "intel": replace(common, subgroup_size=16, subgroup_sizes=(8, 16, 32),
                          subgroup_builtins=("khr", "khr_shuffle", "intel_shuffle", "intel_block_read")),
         "nvidia": nvidia,
-        "hopper": replace(nvidia, warp_group_products=True),
+        "hopper": replace(nvidia, warp_group_products=True, bulk_copies=True),
     }[request.param]
 
 
@@ -67,7 +67,7 @@ EXPECTED = {
     "some rows, f16": (MatMul("p", ("x", "w")), "f16", ((16, 1024), (1024, 1024)),
                        {"nvidia": "matmul_mma_32x32", "arm": "matmul_ref", "": "matmul_local_32"}),
     "many rows, f16": (MatMul("p", ("x", "w")), "f16", ((4096, 4096), (4096, 4096)),
-                       {"hopper": "matmul_wgmma_128x256", "nvidia": "matmul_mma_128x128", "arm": "matmul_ref",
+                       {"hopper": "matmul_tma_128x256", "nvidia": "matmul_mma_128x128", "arm": "matmul_ref",
                         "": "matmul_local_64"}),
     "odd sizes, f16": (MatMul("p", ("x", "w")), "f16", ((64, 1001), (1001, 999)),
                        {"nvidia": "matmul_mma_anywhere", "arm": "matmul_ref", "": "matmul_local_32"}),
@@ -78,7 +78,7 @@ EXPECTED = {
     "attention, f32": (ScaledDotProductAttention("p", ("q", "k", "v")), "f32", MATRIX,
                        {"arm": "sdpa_ref", "": "sdpa_local"}),
     "convolution, f16": (Convolution("p", ("x", "w"), **SQUARE), "f16", ((8, 64, 56, 56), (64, 64, 3, 3)),
-                         {"hopper": "convolution_wgmma_64x64", "nvidia": "convolution_mma_64x64",
+                         {"hopper": "convolution_tma_128x64", "nvidia": "convolution_mma_64x64",
                           "arm": "convolution_ref", "": "convolution_local_64"}),
     "first convolution, f16": (Convolution("p", ("x", "w"), strides=(2, 2), dilations=(1, 1), pads_begin=(3, 3),
                                            pads_end=(3, 3)), "f16", ((8, 3, 224, 224), (64, 3, 7, 7)),

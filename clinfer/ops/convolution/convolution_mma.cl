@@ -44,7 +44,7 @@ INLINED void FUNC(copy_pixels)(const uint to, const FUNC(pixels)* pixels, FUNC(t
 #define FROM(i) (pixels->data[i] + offset)
 #define HALVES(i) ((uint)(pixels->y[i] + y) < (uint)INPUT0_SIZE_Y && (uint)(pixels->x[i] + x) < (uint)INPUT0_SIZE_X \
                    ? there : 0)
-    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), COPYING_THREADS * 16, FROM, HALVES, aligned);
+    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, aligned);
 #undef FROM
 #undef HALVES
     tap->channel += DEPTH;

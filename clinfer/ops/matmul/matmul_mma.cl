@@ -14,35 +14,7 @@
 #define COPYING_WARPS 0
 #define RIGHT_ALONG_K 0
 #endif
-#define COLUMN_AXIS (OUTPUT0_RANK - 1)
-#define COLUMN_PITCH OUTPUT0_PITCH_X
-#define PLACE(at, first, y, x) do { \
-        _Pragma("unroll") for (int axis_ = 0; axis_ < OUTPUT0_RANK; ++axis_) (at)[axis_] = (first)[axis_]; \
-        (at)[OUTPUT0_RANK - 2] += (y); \
-        (at)[OUTPUT0_RANK - 1] += (x); \
-    } while (0)
-#define COLUMN_EPILOGUE4(result, at) FUSED_OPS4(result, at, LAST)
-
-#include "shared/bias.h"
-#include "shared/tensor_cores.h"
-#if WARP_GROUPS
-#include "shared/warp_groups.h"
-#endif
-#include "shared/mma_tiles.h"
-
-// Where a tile lies: its first row and column, and the coordinates of its batch's first result.
-typedef struct {
-    int row, column, at[MAX_RANK];
-} FUNC(corner);
-
-INLINED FUNC(corner) FUNC(corner_of)(const int tile, const int tiles ARGS) {
-    FUNC(corner) corner;
-    OUTPUT0_UNRAVEL(tile / tiles * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, corner.at);
-    const int2 place = FUNC(tile_of)(tile % tiles, OUTPUT0_SIZE_Y, OUTPUT0_SIZE_X);
-    corner.row = place.y * TILE_ROWS;
-    corner.column = place.x * TILE_COLUMNS;
-    return corner;
-}
+#include "mma_places.h"
 
 // What a work-item copies of both sides of a tile.
 typedef struct {
@@ -91,12 +63,5 @@ KERNEL(matmul_mma)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     FUNC(find_sides)(&sides, (const global half*)left, (const global half*)right, \
                      FUNC(corner_of)(tile, tiles PASS_ARGS) PASS_ARGS)
 #define COPY_STEP(to, s) FUNC(copy_step)(to, &sides, (s) * DEPTH PASS_ARGS)
-#define STORE_TILE(tile, sum, strip) do { \
-        FUNC(corner) corner_ = FUNC(corner_of)(tile, tiles PASS_ARGS); \
-        corner_.at[OUTPUT0_RANK - 2] = corner_.row; \
-        corner_.at[OUTPUT0_RANK - 1] = corner_.column; \
-        STORE_RESULTS(sum, strip, corner_.at, (int)OUTPUT0_SIZE_Y - corner_.row, \
-                      (int)OUTPUT0_SIZE_X - corner_.column); \
-    } while (0)
     COMPUTE_TILES(memory, tiles * batch, (INPUT0_SIZE_X + DEPTH - 1) / DEPTH);
 }

@@ -5,21 +5,18 @@
 // 8 halves (CHUNK_AT): the left one TILE_ROWS rows along k, the right one TILE_COLUMNS rows along k (RIGHT_ALONG_K) or
 // DEPTH rows along the columns, with WARP_GROUPS those of 64 columns behind those of the next 64.
 // With WARP_GROUPS, groups of four warps multiply (warp_groups.h): DEPTH is 64, WARPS_ACROSS is 1, and a warp's part is
-// 16 rows. With COPYING_WARPS, so many other warps copy, those with the first numbers: they are steps ahead, those of
-// the group's next tile included, while the results of a tile are stored; a group then computes every n-th tile.
+// 16 rows. With COPYING_WARPS, of so many other warps, those with the first numbers, one work-item has boxes of both
+// sides copied (bulk_copies.h): it is steps ahead, those of the group's next tile included, while the results of a tile
+// are stored; a group then computes every n-th tile.
 //   COMPUTE_TILES(memory, tiles, steps)   computes those of all numbers below `tiles` that are this group's: `steps`
 //                                         steps each; `memory`: LOCAL_BYTES of local memory, aligned to STEP_ALIGNMENT
 // The kernel defines FIND_SIDES(tile), which finds what is copied for a tile; COPY_STEP(to, s), which then starts the
 // copies of step s to local memory at `to`, the right side LEFT_BYTES behind the left, for s = 0, 1, 2, ... in this
-// order; and STORE_TILE(tile, sum, strip), which finds where its results belong and calls
-//   STORE_RESULTS(sum, strip, first, rows, columns)   stores them with bias and fused operations; of the tile so many
-//                                                     rows and columns are there
-// For that the kernel also defines PLACE(at, first, y, x), which finds the coordinates of the result in row y and
-// column x of the tile, COLUMN_AXIS, the axis of the output that goes along columns, COLUMN_PITCH, and
-// COLUMN_EPILOGUE4(result, at), the fused operations of four consecutive columns.
+// order; and STORE_TILE(tile, sum, strip), which finds where its results belong and calls STORE_RESULTS
+// (store_tiles.h). With COPYING_WARPS it is COPY_STEP(to, s, barrier), whose bytes `barrier` counts, and
+// PREFETCH_TILE(tile) asks for what the fused operations of a tile will read.
 #define ADDING_WARPS (WARPS_DOWN * WARPS_ACROSS)
 #define THREADS (32 * (ADDING_WARPS + COPYING_WARPS))
-#define COPYING_THREADS (32 * (COPYING_WARPS ? COPYING_WARPS : ADDING_WARPS))
 #define ADDING_WARP ((int)get_local_id(0) / 32 - COPYING_WARPS)
 #define PART_ROWS (TILE_ROWS / WARPS_DOWN)
 #define PART_COLUMNS (TILE_COLUMNS / WARPS_ACROSS)
@@ -32,7 +29,6 @@
 #else
 #define LOCAL_BYTES (STAGES * STEP_BYTES)
 #endif
-#define SIDE_BY_SIDE (STRIP_COLUMNS / 8)
 #define CHUNK_ALONG_K(row, chunk) CHUNK_AT(row, chunk, DEPTH / 8)
 #if WARP_GROUPS
 #define CHUNK_ALONG_COLUMNS(row, chunk) ((chunk) / 8 * DEPTH * 128 + CHUNK_AT(row, (chunk) % 8, 8))
@@ -45,7 +41,7 @@
 #endif
 
 // A work-item copies the same chunk of every n-th row along k.
-#define ROWS_APART(chunks) (COPYING_THREADS / (chunks))
+#define ROWS_APART(chunks) (THREADS / (chunks))
 #define LEFT_COPIES (TILE_ROWS / ROWS_APART(DEPTH / 8))
 #define RIGHT_COPIES (TILE_COLUMNS / ROWS_APART(DEPTH / 8))
 #define OWN_CHUNK ((int)get_local_id(0) % (DEPTH / 8))
@@ -64,8 +60,8 @@
         const int there_ = clamp((int)(depth) - (k) - OWN_CHUNK * 8, 0, 8); \
         const uint to_ = (to) + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK); \
         _Pragma("unroll") for (int i_ = 0; i_ < (count); ++i_) { \
-            if (aligned) COPY16(to_ + i_ * COPYING_THREADS * 16, (rows)[i_] + (k), there_ * 2); \
-            else COPY_CHUNK(to_ + i_ * COPYING_THREADS * 16, (rows)[i_] + (k), there_); \
+            if (aligned) COPY16(to_ + i_ * THREADS * 16, (rows)[i_] + (k), there_ * 2); \
+            else COPY_CHUNK(to_ + i_ * THREADS * 16, (rows)[i_] + (k), there_); \
         } \
     } while (0)
 
@@ -151,32 +147,41 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
 #endif
 
 #if COPYING_WARPS
-// A step's place in local memory is full when all who copy have filled it, and empty again when all other warps
-// have multiplied it. Both are said by barriers in local memory, behind the strips, that go through phases 0, 1, 0, ...
+// A step's place in local memory is full when all its bytes have come, and empty again when all adding warps have
+// multiplied it. Both are said by barriers in local memory, behind the strips, that go through phases 0, 1, 0, ...
 #define STEP_AT(n) (SHARED(memory) + (n) % STAGES * STEP_BYTES)
 #define FULL(n) (barriers_ + (n) % STAGES * 16)
 #define EMPTY(n) (FULL(n) + 8)
 #define PHASE(n) ((n) / STAGES % 2)
+#define COPY_TILES(tiles, steps) do { \
+        if (get_local_id(0) >= 32) break; \
+        for (int tile_ = get_group_id(0); tile_ < (tiles); tile_ += get_num_groups(0)) { \
+            WARP_BARRIER(); \
+            if (get_local_id(0)) { \
+                PREFETCH_TILE(tile_); \
+                continue; \
+            } \
+            FIND_SIDES(tile_); \
+            for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
+                PHASE_WAIT(EMPTY(n_), PHASE(n_) ^ 1); \
+                EXPECT_BYTES(FULL(n_), STEP_BYTES); \
+                COPY_STEP(STEP_AT(n_), s_, FULL(n_)); \
+            } \
+        } \
+    } while (0)
 #define COMPUTE_TILES(memory, tiles, steps) do { \
         local float* strips_ = (local float*)((memory) + STAGES * STEP_BYTES); \
         const uint barriers_ = SHARED(strips_ + ADDING_WARPS * STRIP_FLOATS); \
         if (get_local_id(0) < STAGES) { \
-            PHASES_BEGIN(FULL(get_local_id(0)), COPYING_THREADS); \
+            PHASES_BEGIN(FULL(get_local_id(0)), 1); \
             PHASES_BEGIN(EMPTY(get_local_id(0)), ADDING_WARPS); \
+            COPIES_SHOWN(); \
         } \
         GROUP_BARRIER(); \
         uint n_ = 0; \
-        if (get_local_id(0) < COPYING_THREADS) { \
+        if (get_local_id(0) < 32 * COPYING_WARPS) { \
             FEWER_REGISTERS(); \
-            for (int tile_ = get_group_id(0); tile_ < (tiles); tile_ += get_num_groups(0)) { \
-                FIND_SIDES(tile_); \
-                for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
-                    PHASE_WAIT(EMPTY(n_), PHASE(n_) ^ 1); \
-                    COPY_STEP(STEP_AT(n_), s_); \
-                    COPIES_ARRIVE(FULL(n_)); \
-                } \
-            } \
-            COPIES_WAIT_ALL(); \
+            COPY_TILES(tiles, steps); \
         } else { \
             MORE_REGISTERS(); \
             const uint left_ = ADDING_WARP / 4 * 64 * DEPTH * 2; \
@@ -185,7 +190,6 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
                 FUNC(clear)(sum_); \
                 for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
                     PHASE_WAIT(FULL(n_), PHASE(n_)); \
-                    COPIES_SHOWN(); \
                     MULTIPLY_STEP(sum_[0], STEP_AT(n_) + left_, STEP_AT(n_) + LEFT_BYTES); \
                     PRODUCTS_BUT_ONE_WAIT(); \
                     if (s_ && get_local_id(0) % 32 == 0) ARRIVE(EMPTY(n_ - 1)); \
@@ -252,68 +256,3 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
         STORE_TILE(tile_, sum_, (local float*)(memory)); \
     } while (0)
 #endif
-
-// 16 rows and STRIP_COLUMNS columns of a warp's part pass through local memory, so that a lane gets 4 consecutive
-// columns of a row. Blocks of 8 columns are exchanged so that those of consecutive rows lie in different banks.
-#define STRIP_AT(row, column) \
-    ((row) * STRIP_COLUMNS + (((column) / 8) ^ ((row) % (STRIP_COLUMNS / 8))) * 8 + (column) % 8)
-INLINED void FUNC(put_strip)(local float* strip, float (*sum)[4]) {
-    const int row = get_local_id(0) % 32 / 4, column = get_local_id(0) % 4 * 2;
-    WARP_BARRIER();
-    #pragma unroll
-    for (int j = 0; j < STRIP_COLUMNS; j += 8) {
-        *(local float2*)(strip + STRIP_AT(row, j + column)) = (float2)(sum[j / 8][0], sum[j / 8][1]);
-        *(local float2*)(strip + STRIP_AT(row + 8, j + column)) = (float2)(sum[j / 8][2], sum[j / 8][3]);
-    }
-    WARP_BARRIER();
-}
-
-// Stores what lies in a warp's strip, from row `y` and column `x` of the tile on. `first` is for PLACE; `rows` and
-// `columns` are those of the tile that are there. Where all of the strip is there, the results of a lane are computed
-// side by side, and then stored.
-INLINED void FUNC(store_strip)(const local float* strip, const int y, const int x, const int* first, const int rows,
-                               const int columns, BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const int lane = get_local_id(0) % 32;
-    if (y + 16 <= rows && x + STRIP_COLUMNS <= columns && COLUMN_PITCH == 1) {
-        float4 fours[SIDE_BY_SIDE];
-        int to[SIDE_BY_SIDE];
-        #pragma unroll
-        for (int i = 0; i < SIDE_BY_SIDE; ++i) {
-            const int row = (i * 32 + lane) / (STRIP_COLUMNS / 4), column = (i * 32 + lane) % (STRIP_COLUMNS / 4) * 4;
-            int at[MAX_RANK];
-            PLACE(at, first, y + row, x + column);
-            fours[i] = *(const local float4*)(strip + STRIP_AT(row, column));
-            ADD_BIAS4(fours[i], at[COLUMN_AXIS]);
-            COLUMN_EPILOGUE4(fours[i], at)
-            to[i] = OUTPUT0_INDEX_OF(at);
-        }
-        #pragma unroll
-        for (int i = 0; i < SIDE_BY_SIDE; ++i) OUTPUT0_STORE4(output, to[i], fours[i]);
-        return;
-    }
-    for (int n = lane; n < 4 * STRIP_COLUMNS; n += 32) {
-        const int row = n / (STRIP_COLUMNS / 4), column = n % (STRIP_COLUMNS / 4) * 4;
-        const int end = min(columns - x - column, 4);
-        if (y + row >= rows) break;
-        int at[MAX_RANK];
-        for (int j = 0; j < end; ++j) {
-            PLACE(at, first, y + row, x + column + j);
-            OUTPUT0_COMPUTE result = strip[STRIP_AT(row, column + j)];
-            ADD_BIAS(result, at[COLUMN_AXIS]);
-            FUSED_OPS(result, at)
-            OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);
-        }
-    }
-}
-
-#define STORE_RESULTS(sum, strip, first, rows, columns) do { \
-        const int warp_ = ADDING_WARP; \
-        local float* strip_ = (strip) + warp_ * STRIP_FLOATS; \
-        _Pragma("unroll") for (int i_ = 0; i_ < PART_ROWS / 16; ++i_) \
-            _Pragma("unroll") for (int j_ = 0; j_ < PART_COLUMNS; j_ += STRIP_COLUMNS) { \
-                FUNC(put_strip)(strip_, (sum)[i_] + j_ / 8); \
-                FUNC(store_strip)(strip_, warp_ / WARPS_ACROSS * PART_ROWS + i_ * 16, \
-                                  warp_ % WARPS_ACROSS * PART_COLUMNS + j_, first, rows, columns, PASS_BIAS output \
-                                  PASS_ARGS); \
-            } \
-    } while (0)

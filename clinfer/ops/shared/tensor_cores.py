@@ -9,7 +9,7 @@ from math import ceil
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Problem, Work
+from clinfer.kernels.contract import Constant, Operand, Problem, Work, scratch_operand
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
@@ -19,7 +19,8 @@ from clinfer.symbolic.symbols import computed, pure
 CHUNK = 8
 """Elements that are copied to local memory at once, where they start at a multiple of as many."""
 _COPYING_WARPS = 4
-_F16 = ElementType.of("f16")
+_MAP_WORDS = 2 * 16
+_F16, _U64 = ElementType.of("f16"), ElementType.of("u64")
 
 
 def needs_tensor_cores(device: Capabilities) -> str | None:
@@ -30,6 +31,16 @@ def needs_tensor_cores(device: Capabilities) -> str | None:
 def needs_warp_groups(device: Capabilities) -> str | None:
     """What keeps a device from products by groups of four warps."""
     return None if device.warp_group_products else "needs the tensor cores of NVIDIA's architecture 9.0"
+
+
+def needs_bulk_copies(device: Capabilities) -> str | None:
+    """What keeps a device from such products of what its tensor memory accelerator copies."""
+    return needs_warp_groups(device) or (None if device.bulk_copies else "needs NVIDIA's tensor memory accelerator")
+
+
+def stores_halves(problem: Problem) -> bool:
+    """Whether results, and what fused operations read, are halves."""
+    return all(x.element_type == _F16 for x in (problem.outputs[0], *problem.fused_inputs))
 
 
 def refusal(problem: Problem, inputs: Iterable[int], local_bytes: int) -> str | None:
@@ -73,16 +84,6 @@ class Tile:
     @property
     def local_bytes(self) -> int:
         return self.stages * (self.rows + self.columns) * self.depth * 2
-
-    @property
-    def copying_threads(self) -> int:
-        """Those that copy steps."""
-        return self.threads
-
-    @property
-    def copies_columns(self) -> bool:
-        """Whether its threads can share rows of the right side that go along the columns."""
-        return self.copying_threads % (self.columns // CHUNK) == 0
 
     def tiles(self, rows: int, columns: int, batch: int) -> int:
         """How many there are in a batch of results."""
@@ -142,17 +143,13 @@ class GroupTile(Tile):
 
 
 @dataclass(frozen=True)
-class StreamTile(GroupTile):
-    """A tile of a group that computes one after the other, on a compute unit of its own, while four more warps copy
-    what comes next."""
-
-    @property
-    def copying_threads(self) -> int:
-        return 32 * _COPYING_WARPS
+class BulkTile(GroupTile):
+    """A tile of a group that computes one after the other, on a compute unit of its own, while the tensor memory
+    accelerator copies what comes next at the request of further warps (bulk_copies.h)."""
 
     @property
     def threads(self) -> int:
-        return super().threads + self.copying_threads
+        return super().threads + 32 * _COPYING_WARPS
 
     @property
     def local_bytes(self) -> int:
@@ -169,12 +166,18 @@ class StreamTile(GroupTile):
         return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS}
 
 
+def maps_operand(device: Capabilities) -> tuple[Operand, int]:
+    """Two maps for each group of bulk tiles, in scratch buffer 0, and their bytes."""
+    view = TensorView.dense(_U64, (device.compute_units * _MAP_WORDS,))
+    return scratch_operand(0, view), device.compute_units * _MAP_WORDS * 8
+
+
 UNALIGNED_TILE = Tile(64, 64, 64, 3, 2, 2, 1.4, 2.1, 500, aligned=False)
 TILES = (Tile(32, 32, 128, 3, 2, 2, 0.9, 1.3, 350), Tile(64, 64, 64, 3, 2, 2, 1.7, 2.55, 450),
          Tile(64, 128, 64, 3, 2, 2, 2.2, 2.95, 800), Tile(128, 128, 32, 3, 2, 2, 2.1, 3.4, 1600), UNALIGNED_TILE)
-GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000),
-               StreamTile.of(128, 128, 6, 168, 5.75, 5.75, 2600), StreamTile.of(128, 192, 4, 168, 5.6, 5.6, 2900),
-               StreamTile.of(128, 256, 4, 168, 5.95, 5.95, 4100))
+GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000))
+BULK_TILES = (BulkTile.of(128, 64, 6, 168, 4.2, 4.2, 900), BulkTile.of(128, 128, 6, 168, 6.3, 6.3, 1950),
+              BulkTile.of(128, 192, 4, 168, 6.3, 6.3, 2200), BulkTile.of(128, 256, 4, 168, 6.5, 6.5, 3000))
 
 
 def is_aligned(view: TensorView, within: int) -> bool:

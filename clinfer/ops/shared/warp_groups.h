@@ -8,15 +8,13 @@
 //                                    of columns 8 * j on what MULTIPLY_ADD holds of a sum, in float sum[j][4]
 //   PRODUCTS_WAIT(sum)               until all is in `sum`
 //   PRODUCTS_BUT_ONE_WAIT()          until at most the youngest step is under way
-//   COPIES_SHOWN()                   what was copied, and waited for, is there for products behind the next barrier, or
-//                                    for this work-item's
+//   COPIES_SHOWN()                   what was written or copied, and waited for, is there for products and bulk copies
+//                                    behind the next barrier, or for this work-item's
 // and what orders warps of different roles, by barriers of 8 bytes in local memory ("mbarrier"): a phase is over when
 // so many have arrived in it, and the next begins; their numbers are 0, 1, 0, 1, ...
 //   PHASES_BEGIN(barrier, count)     phase 0 begins, of so many arrivals
 //   ARRIVE(barrier)                  arrives
-//   COPIES_ARRIVE(barrier)           arrives when all that this work-item copies so far is there
 //   PHASE_WAIT(barrier, phase)       until a phase of that number is over
-//   COPIES_WAIT_ALL()                until all that this work-item copies is there
 //   FEWER_REGISTERS()                gives registers back, which MORE_REGISTERS() takes; all four warps of a group
 #define SUMS_4(sum, j) "+f"((sum)[j][0]), "+f"((sum)[j][1]), "+f"((sum)[j][2]), "+f"((sum)[j][3])
 #define SUMS_16(sum, j) SUMS_4(sum, j), SUMS_4(sum, j + 1), SUMS_4(sum, j + 2), SUMS_4(sum, j + 3)
@@ -89,13 +87,10 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
 #define PHASES_BEGIN(barrier, count) \
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(count) : "memory")
 #define ARRIVE(barrier) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory")
-#define COPIES_ARRIVE(barrier) \
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(barrier) : "memory")
 #define PHASE_WAIT(barrier, phase) \
     asm volatile("{\n.reg .pred over_;\nwait_:\n" \
         "mbarrier.try_wait.parity.shared::cta.b64 over_, [%0], %1;\n@!over_ bra wait_;\n}" \
         :: "r"(barrier), "r"(phase) : "memory")
-#define COPIES_WAIT_ALL() asm volatile("cp.async.wait_all;" ::: "memory")
 #define FEWER_REGISTERS() asm volatile("//@@ setmaxnreg.dec.sync.aligned.u32 " FEWER ";" ::: "memory")
 #define MORE_REGISTERS() asm volatile("//@@ setmaxnreg.inc.sync.aligned.u32 " MORE ";" ::: "memory")
 #else
@@ -105,9 +100,7 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
 #define COPIES_SHOWN()
 #define PHASES_BEGIN(barrier, count) ((void)(barrier))
 #define ARRIVE(barrier) ((void)(barrier))
-#define COPIES_ARRIVE(barrier) ((void)(barrier))
 #define PHASE_WAIT(barrier, phase) ((void)(barrier), (void)(phase))
-#define COPIES_WAIT_ALL()
 #define FEWER_REGISTERS()
 #define MORE_REGISTERS()
 #endif

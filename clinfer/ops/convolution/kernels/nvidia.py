@@ -4,12 +4,14 @@ from __future__ import annotations
 from math import ceil
 
 from clinfer.base.format import Format
-from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, planar_formats
+from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, planar_formats
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.spatial import data_view
-from clinfer.ops.shared.tensor_cores import CHUNK, GROUP_TILES, TILES, UNALIGNED_TILE, Tile
+from clinfer.ops.shared.spatial import data_view, reach
+from clinfer.ops.shared.tensor_cores import BULK_TILES, CHUNK, GROUP_TILES, TILES, UNALIGNED_TILE, Tile
 from clinfer.runtime.capabilities import Capabilities
+
+_MOST_STRIDE, _MOST_REACH, _STEP = 8, 120, 64
 
 
 class MmaKernel(Kernel[ConvolutionProblem, Tile]):
@@ -59,11 +61,16 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
                          self.depth(problem), 1, problem.moved_bytes)
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
+        return Lowered((self.stage(problem, tile),))
+
+    def stage(self, problem: ConvolutionProblem, tile: Tile, *scratch: Operand) -> Stage:
+        """What computes a convolution, with scratch buffers behind its operands."""
         _, y, x = problem.filter_sizes
-        constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x}
+        constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x,
+                     "ALL_HALVES": tensor_cores.stores_halves(problem)}
         work = tile.work(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs)
-        return Lowered((Stage(self.source, problem.operands(), work, constants, problem.steps,
-                              problem.epilogue_views(), recipe=tile.recipe),))
+        return Stage(self.source, (*problem.operands(), *scratch), work, constants, problem.steps,
+                     problem.epilogue_views(), recipe=tile.recipe)
 
 
 class WarpGroupKernel(MmaKernel):
@@ -74,6 +81,34 @@ class WarpGroupKernel(MmaKernel):
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_warp_groups(device)
+
+
+class BulkKernel(MmaKernel):
+    """The same of steps that the tensor memory accelerator copies."""
+
+    name = "convolution_tma"
+    source = "convolution_tma.cl"
+    tiles = BULK_TILES
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_bulk_copies(device)
+
+    def misfit(self, problem: ConvolutionProblem) -> str | None:
+        """The accelerator's limits: strides of 3 bits, and borders of 8 bits with a sign."""
+        primitive = problem.primitive
+        reaches = map(reach, problem.filter_sizes, problem.dilations)
+        pads = map(abs, (0, *primitive.pads_begin, *primitive.pads_end))
+        if max(problem.strides) > _MOST_STRIDE or max(*reaches, *pads) > _MOST_REACH:
+            return f"strides above {_MOST_STRIDE}, or filters or borders over more than {_MOST_REACH} pixels"
+        return super().misfit(problem)
+
+    def depth(self, problem: ConvolutionProblem) -> int:
+        _, y, x = problem.filter_sizes
+        return y * x * ceil(problem.groups.inputs / _STEP) * _STEP
+
+    def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
+        maps, nbytes = tensor_cores.maps_operand(problem.capabilities)
+        return Lowered((self.stage(problem, tile, maps),), (nbytes,))
 
 
 class PlanarMmaKernel(MmaKernel):

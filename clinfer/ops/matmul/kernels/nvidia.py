@@ -1,10 +1,10 @@
 """Matrix products of f16 on NVIDIA's tensor cores."""
 from __future__ import annotations
 
-from clinfer.kernels.contract import Kernel, Lowered, Stage
+from clinfer.kernels.contract import Kernel, Lowered, Operand, Stage
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.tensor_cores import GROUP_TILES, TILES, Tile
+from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, TILES, Tile
 from clinfer.runtime.capabilities import Capabilities
 
 
@@ -13,6 +13,7 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
 
     name = "matmul_mma"
     has_epilogue = True
+    source = "matmul_mma.cl"
     tiles: tuple[Tile, ...] = TILES
 
     def targets(self, device: Capabilities) -> str | None:
@@ -24,8 +25,6 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
     def supports(self, problem: MatMulProblem, tile: Tile) -> str | None:
         if not problem.left_along_k:
             return "a left side along its rows"
-        if not (problem.right_along_k or tile.copies_columns):
-            return "a right side along its rows, of which the tile's threads would have different parts"
         return tensor_cores.refusal(problem, (0, 1), tile.local_bytes)
 
     def accepts(self, problem: MatMulProblem, tile: Tile) -> str | None:
@@ -37,10 +36,15 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
                          problem.moved_bytes)
 
     def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
-        constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k}
+        return Lowered((self.stage(problem, tile),))
+
+    def stage(self, problem: MatMulProblem, tile: Tile, *scratch: Operand) -> Stage:
+        """What computes a product, with scratch buffers behind its operands."""
+        constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k,
+                     "ALL_HALVES": tensor_cores.stores_halves(problem)}
         work = tile.work(problem.capabilities, problem.rows, problem.columns, problem.batch)
-        return Lowered((Stage("matmul_mma.cl", problem.in_place_operands(), work, constants,
-                              epilogue_views=problem.epilogue_views(), recipe=tile.recipe),))
+        return Stage(self.source, (*problem.in_place_operands(), *scratch), work, constants,
+                     epilogue_views=problem.epilogue_views(), recipe=tile.recipe)
 
 
 class WarpGroupKernel(MmaKernel):
@@ -51,3 +55,23 @@ class WarpGroupKernel(MmaKernel):
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_warp_groups(device)
+
+
+class BulkKernel(MmaKernel):
+    """The same of steps that the tensor memory accelerator copies; one right side for all rows."""
+
+    name = "matmul_tma"
+    source = "matmul_tma.cl"
+    tiles = BULK_TILES
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_bulk_copies(device)
+
+    def accepts(self, problem: MatMulProblem, tile: Tile) -> str | None:
+        if any(size != 1 for size in problem.collapsed.output.sizes[:-2]):
+            return "a batch of products"
+        return super().accepts(problem, tile)
+
+    def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
+        maps, nbytes = tensor_cores.maps_operand(problem.capabilities)
+        return Lowered((self.stage(problem, tile, maps),), (nbytes,))
