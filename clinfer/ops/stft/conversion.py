@@ -49,40 +49,39 @@ class _Conversion:
 
     def forward(self) -> list[Primitive]:
         """[..., frames, frequencies, 2], or with `transpose_frames` frequencies first."""
-        frames, last = self._add(TakeFrames("", self._node.inputs)), self._rank
+        node, last = self._node, self._rank
+        frames, frames_last = self._add(TakeFrames("", node.inputs)), bool(node.attributes["transpose_frames"])
+        before = [*range(last - 1)]
         if self._size is None:
             spectra = self._add(FourierTransform("", (frames,), axis=last, reads_real=True))
+            order = [*before, last, last - 1, last + 1]
         else:
-            product = self._add(MatMul("", (frames, self._matrix(_forward_matrix(self._size)))))
-            spectra = self._split(product, last)
-        if self._node.attributes["transpose_frames"]:
-            spectra = self._exchanged(spectra, last - 1, last, last + 2)
-        return self._finished(Identity(self._node.id, (spectra,)))
+            parts = _forward_parts(self._size)
+            matrix = np.stack(parts, 1 if frames_last else 2).reshape(self._size, -1)
+            product = self._add(MatMul("", (frames, self._matrix(matrix))))
+            pair = [2, -1] if frames_last else [-1, 2]
+            spectra = self._add(Reshape("", (product, self._ints([0] * last + pair)), special_zero=True))
+            order = [*before, last + 1, last - 1, last]
+        if frames_last:
+            spectra = self._add(Transpose("", (spectra, self._ints(order))))
+        return self._finished(Identity(node.id, (spectra,)))
 
     def backward(self) -> list[Primitive]:
         node, frequencies = self._node, self._rank - 3
+        before = [*range(frequencies)]
         if self._size is None:
-            frames = self._add(FourierTransform("", (node.inputs[0], node.inputs[2]), axis=frequencies, inverse=True,
-                                                writes_real=True))
-            frames = self._exchanged(frames, frequencies, frequencies + 1, self._rank - 1)
+            samples = self._add(FourierTransform("", (node.inputs[0], node.inputs[2]), axis=frequencies, inverse=True,
+                                                 writes_real=True))
+            frames = self._add(Transpose("", (samples, self._ints([*before, frequencies + 1, frequencies]))))
         else:
-            spectra = self._exchanged(node.inputs[0], frequencies, frequencies + 1, self._rank)
-            pattern = [*[0] * (self._rank - 2), -1]
+            order = [*before, frequencies + 1, frequencies + 2, frequencies]
+            spectra = self._add(Transpose("", (node.inputs[0], self._ints(order))))
+            pattern = [0] * (self._rank - 2) + [-1]
             rows = self._add(Reshape("", (spectra, self._ints(pattern)), special_zero=True))
-            frames = self._add(MatMul("", (rows, self._matrix(_backward_matrix(self._size)))))
+            matrix = np.concatenate(_backward_parts(self._size))
+            frames = self._add(MatMul("", (rows, self._matrix(matrix))))
         return self._finished(OverlapFrames(node.id, (frames, *node.inputs[1:]), center=bool(node.attributes["center"]),
                                             normalized=bool(node.attributes["normalized"])))
-
-    def _split(self, product: Port, last: int) -> Port:
-        """[..., frequencies * 2] as [..., frequencies, 2]."""
-        assert self._size is not None
-        pattern = [*[0] * last, self._size // 2 + 1, 2]
-        return self._add(Reshape("", (product, self._ints(pattern)), special_zero=True))
-
-    def _exchanged(self, data: Port, one: int, other: int, rank: int) -> Port:
-        order = list(range(rank))
-        order[one], order[other] = other, one
-        return self._add(Transpose("", (data, self._ints(order))))
 
     def _matrix(self, values: np.ndarray) -> Port:
         f32, kind = ElementType.of("f32"), self._node.input_types[0]
@@ -107,18 +106,18 @@ def _angles(size: int) -> np.ndarray:
     return 2 * np.pi / size * turns
 
 
-def _forward_matrix(size: int) -> np.ndarray:
-    """[size, frequencies * 2] of real and imaginary parts in turn."""
+def _forward_parts(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """What real and imaginary parts are made by, [size, frequencies] each."""
     angles = _angles(size)
-    return np.stack([np.cos(angles), -np.sin(angles)], -1).reshape(size, -1)
+    return np.cos(angles), -np.sin(angles)
 
 
-def _backward_matrix(size: int) -> np.ndarray:
-    """[frequencies * 2, size]: frequencies but the first, and the last of an even size, stand for two."""
-    angles = _angles(size).T
-    twice = np.full(size // 2 + 1, 2.0)
-    twice[0] = 1
+def _backward_parts(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """What real and imaginary parts make, [frequencies, size] each: frequencies but the first, and the last of an even
+    size, stand for two."""
+    twice = np.full((size // 2 + 1, 1), 2 / size)
+    twice[0] = 1 / size
     if size % 2 == 0:
-        twice[-1] = 1
-    parts = np.stack([np.cos(angles), -np.sin(angles)], 1) * (twice / size)[:, None, None]
-    return parts.reshape(-1, size)
+        twice[-1] = 1 / size
+    angles = _angles(size).T
+    return twice * np.cos(angles), twice * -np.sin(angles)

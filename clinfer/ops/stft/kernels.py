@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Operand, input_operand, output_operand
+from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
+from clinfer.ops.shared.copying import span_constants, span_dispatch
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 from clinfer.ops.shared.views import static
 from clinfer.ops.stft.op import OverlapFrames, TakeFrames
@@ -33,6 +34,21 @@ class FramesProblem(OnlyKernelProblem):
 
 
 @dataclass(frozen=True)
+class TakeProblem(FramesProblem):
+    """Frames that are taken."""
+
+    primitive: TakeFrames
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        return span_constants(self)
+
+    @property
+    def work(self) -> Work:
+        return span_dispatch(self, self.outputs[0].shape)
+
+
+@dataclass(frozen=True)
 class OverlapProblem(FramesProblem):
     """Frames that overlap."""
 
@@ -43,5 +59,5 @@ class OverlapProblem(FramesProblem):
         return {"CENTER": self.primitive.center, "NORMALIZED": self.primitive.normalized}
 
 
-FRAME_KERNELS = only_kernel("take_frames_ref", FramesProblem)
+FRAME_KERNELS = only_kernel("take_frames_ref", TakeProblem)
 OVERLAP_KERNELS = only_kernel("overlap_frames_ref", OverlapProblem)
