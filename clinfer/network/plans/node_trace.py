@@ -1,10 +1,12 @@
 """A node's trace as plain data, and the function that is made of it.
 
-Functions of equal text share their code; what differs are the defaults of the parameters behind the arguments.
+Compiling code takes longer than all else about a trace. So the integers of a trace are parameters of its code, which
+layers of other widths then share; what differs are the defaults of the parameters behind the arguments.
 """
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +26,10 @@ from clinfer.tuning.database import MeasuredRatio
 ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
           "work_size": work_size, "ceil": math.ceil, "floor": math.floor}
 """What the text of every trace may name."""
+_INTEGER = re.compile(r"(?<![\w.])(?<!\de[+-])\d+(?![\w.])")
+"""Integers as expressions spell them, but for what belongs to a float or to a name."""
+_STRUCTURE = {"0", "1"}
+"""Integers that code keeps: they mean the same for whatever is traced."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +77,32 @@ class NodeTrace:
     helpers: Mapping[str, Helper]
 
     @cached_property
-    def text(self) -> str:
-        """Of a function with the arguments, what to call where a guard fails or the arithmetic does, and all that is
-        named as parameters."""
+    def code(self) -> tuple[str, tuple[int, ...]]:
+        """The text of a function with the arguments, what to call where a guard fails or the arithmetic does, and all
+        that is named as parameters; and the integers that take the place of its last ones, n0, n1, ..."""
         names = ", ".join(f"a{number}" for number in range(self.arguments))
-        lines = [f"{name} = {text}" if name else f"if not ({text}): return otherwise({names})"
-                 for name, text in self.steps]
-        parameters = [*([names] if names else []), "otherwise", *ALWAYS, *self.helpers]
-        return "\n".join([f"def planned({', '.join(parameters)}):", "    try:",
-                          *(f"        {line}" for line in lines), f"        return {self.results}",
-                          "    except failures:", f"        return otherwise({names})"])
+        numbers: list[str] = []
+
+        def parameter(found: re.Match[str]) -> str:
+            if found[0] in _STRUCTURE:
+                return found[0]
+            numbers.append(found[0])
+            return f"n{len(numbers) - 1}"
+
+        lines = [f"{name} = {text}" if name else f"if not ({text}): break" for name, text in self.steps]
+        body = _INTEGER.sub(parameter, "\n".join(f"            {line}" for line in (*lines, f"return {self.results}")))
+        parameters = [*([names] if names else []), "otherwise", *ALWAYS, *self.helpers,
+                      *(f"n{number}" for number in range(len(numbers)))]
+        return "\n".join([f"def planned({', '.join(parameters)}):", "    try:", "        while True:", body,
+                          "    except failures: pass", f"    return otherwise({names})"]), tuple(map(int, numbers))
 
     def function(self, first_kernel: int, call: Callable[[NodeCall], Any],
                  otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """The function for a node, of which `call` makes calls; where a guard fails or the arithmetic does, it gives
         what `otherwise` does."""
-        values = (_meant(helper, first_kernel, call) for helper in self.helpers.values())
-        return FunctionType(code_of(self.text), {}, argdefs=(otherwise, *ALWAYS.values(), *values))
+        text, numbers = self.code
+        values = [_meant(helper, first_kernel, call) for helper in self.helpers.values()]
+        return FunctionType(code_of(text), {}, argdefs=(otherwise, *ALWAYS.values(), *values, *numbers))
 
 
 def _meant(helper: Helper, first_kernel: int, call: Callable[[NodeCall], Any]) -> Any:

@@ -149,7 +149,7 @@ def _refused_results(trace: NodeTrace, count: int) -> str:
     """Why a trace is no function that gives so many numbers and the launches; empty: it is."""
     try:
         results = ast.parse(trace.results, mode="eval").body
-        code_of(trace.text)
+        code_of(trace.code[0])
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"its text makes no sense: {error}"
     if not isinstance(results, ast.Tuple) or len(results.elts) != count + 1:
