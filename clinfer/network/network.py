@@ -38,7 +38,7 @@ from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
 
 RECORDING_S = 0.0005
-"""Seconds of an execution behind which no further trace is begun; one takes a millisecond or less."""
+"""Seconds of an execution behind which no further half of a trace is begun; one takes half a millisecond."""
 
 
 class Network:

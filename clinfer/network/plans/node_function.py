@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
@@ -32,18 +32,32 @@ MOST_TRACES = 12
 
 
 @dataclass(frozen=True)
+class Traced:
+    """A trace, and the plan of its symbols."""
+
+    trace: Trace
+    plan: NodePlan
+
+
+@dataclass(frozen=True)
 class WantedTrace:
-    """A plan of a node for some numbers, of which there is no trace yet."""
+    """A plan of a node for some numbers, of which there is no trace yet; `traced`: half of what makes one."""
 
     function: ref[NodeFunction]
     given: tuple[Any, ...]
     plan: NodePlan
+    traced: Traced | None = None
 
-    def record(self) -> None:
-        """Make the trace."""
+    def half_recorded(self) -> WantedTrace | None:
+        """Do half of what is left to be done; the rest of it, None if there is nothing."""
         function = self.function()
-        if function is not None:
-            function.record(self.given, self.plan)
+        if function is None:
+            return None
+        if self.traced is not None:
+            function.take_trace(self.given, self.traced)
+            return None
+        traced = function.traced(self.given, self.plan)
+        return None if traced is None else replace(self, traced=traced)
 
 
 class NodeFunction:
@@ -82,8 +96,9 @@ class NodeFunction:
         if found is not None:
             return found
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
-        if plan.is_recordable:
-            self.record(given, plan)
+        traced = self.traced(given, plan) if plan.is_recordable else None
+        if traced is not None:
+            self.take_trace(given, traced)
         return self._results(plan)
 
     def plan(self, *given: Any) -> tuple[Any, ...]:
@@ -143,23 +158,29 @@ class NodeFunction:
     def _bound(self, call: NodeCall) -> Callable[..., Any]:
         return call.of(self._node.primitive, self._planner.rule(self._index))
 
-    def record(self, given: tuple[int, ...], plan: NodePlan) -> None:
-        """Put a trace of this plan before what there is, if one can be made and none holds."""
+    def traced(self, given: tuple[int, ...], plan: NodePlan) -> Traced | None:
+        """The trace of this plan, if one can be made and none holds."""
         self._take_shared()
         if not self._left or self._by_trace(given) is not None:
-            return
+            return None
         self._left -= 1
         trace = Trace()
-        recorded = self._traced(trace, given)
+        recorded = self._of_symbols(trace, given)
         if self._node.kind == "host" and (
                 recorded is None or trace.value_guards or not same_at_present(recorded, plan)):
             trace = Trace()
-            recorded = self._traced(trace, given, by_call=True)
+            recorded = self._of_symbols(trace, given, by_call=True)
         if recorded is None or not same_at_present(recorded, plan):
             log(5, f"{self._node.primitive.where}: a plan is not recorded")
+            return None
+        return Traced(trace, recorded)
+
+    def take_trace(self, given: tuple[int, ...], traced: Traced) -> None:
+        """Put a trace of the plan for these numbers before what there is, unless there is one that holds by now."""
+        if self._take_shared() and self._by_trace(given) is not None:
             return
         try:
-            made = self._made(trace, recorded)
+            made = self._made(traced)
         except ValueError as error:
             log(5, f"{self._node.primitive.where}: a plan is not recorded: {error}")
             return
@@ -167,7 +188,7 @@ class NodeFunction:
         self.traces.append(made)
         self._taken += 1
 
-    def _traced(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
+    def _of_symbols(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""
         tracer, outer = Tracer(trace, self._node, self._inputs, self._outputs), TRACING.is_on
         try:
@@ -181,7 +202,8 @@ class NodeFunction:
         finally:
             TRACING.is_on = outer
 
-    def _made(self, trace: Trace, plan: NodePlan) -> NodeTrace:
+    def _made(self, traced: Traced) -> NodeTrace:
+        plan = traced.plan
         helpers: dict[str, Helper] = {}
         first = self._planner.first_kernel(self._index)
         launches = [spell_launch(helpers, kernel - first, launch) for kernel, launch in plan.launches]
@@ -189,7 +211,7 @@ class NodeFunction:
         results = f"({joined([*map(spell, numbers), f'({joined(launches)})'])})"
         used = symbols_in((numbers, [(launch.arguments, launch.work.global_size, launch.work.local_size)
                                      for _, launch in plan.launches]))
-        return make_trace(trace, used, results, helpers)
+        return make_trace(traced.trace, used, results, helpers)
 
     def _numbers(self, plan: NodePlan) -> tuple[Any, ...]:
         """What the function gives besides the launches."""

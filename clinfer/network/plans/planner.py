@@ -75,10 +75,12 @@ class Planner:
             segment.forget()
 
     def record_traces(self, seconds: float = math.inf) -> None:
-        """Make the traces that plans lacked, until none is wanted or the time is over."""
+        """Make the traces that plans lacked, by halves, until none is wanted or the time is over."""
         start = time.perf_counter()
         while self._wanted:
-            self._wanted.popleft().record()
+            rest = self._wanted.popleft().half_recorded()
+            if rest is not None:
+                self._wanted.appendleft(rest)
             if time.perf_counter() - start >= seconds:
                 break
 
