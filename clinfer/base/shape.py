@@ -79,6 +79,11 @@ def is_static(shape: Shape | None) -> bool:
     return shape is not None and all(isinstance(d, int) for d in shape)
 
 
+def is_one(size: Size) -> bool:
+    """Whether a size is the number 1. A symbol, which stands for other sizes as well, is not, and no trace asks it."""
+    return type(size) is int and size == 1
+
+
 def admits(declared: Shape | None, actual: StaticShape) -> bool:
     """Whether a declared (possibly dynamic) shape allows the actual one."""
     if declared is None:

@@ -87,7 +87,7 @@ class TensorView:
         lifted = self.insert_axes(tuple(range(len(sizes) - self.rank)))
         pitches = tuple(_broadcast_pitch(have, want, pitch) for have, want, pitch
                         in zip(lifted.sizes, sizes, lifted.pitches, strict=True))
-        stretched = [have is not want and have == 1 and want != 1
+        stretched = [have is not want and have != want and have == 1
                      for have, want in zip(lifted.sizes, sizes, strict=True)]
         blocks = tuple(None if s else block for s, block in zip(stretched, lifted.blocks, strict=True))
         offset = lifted.offset
@@ -132,11 +132,9 @@ def _outer_size(layout: Layout, axis: int) -> Size:
 
 
 def _broadcast_pitch(have: Size, want: Size, pitch: Pitch) -> Pitch:
-    # Of a symbol that is itself no trace has to ask whether it is 1.
-    if have is want and isinstance(have, int):
+    # Of symbols that are equal no trace has to ask whether they are 1.
+    if isinstance(have, int) and (have is want or have == want):
         return pitch
     if have == 1:
-        return 0 if want != 1 else pitch
-    if isinstance(have, int):
-        return pitch
-    return None
+        return 0
+    return pitch if isinstance(have, int) else None

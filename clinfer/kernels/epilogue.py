@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import show
+from clinfer.base.shape import is_one, show
 from clinfer.kernels.contract import BufferRef, Operand, Problem, Stage
 from clinfer.topology.primitive import Before, FusedOp
 
@@ -29,7 +29,7 @@ def check_epilogue(problem: Problem) -> None:
     """Raise ClinferError where what a fused operation reads does not stretch to the result."""
     output = problem.outputs[0]
     for layout in problem.fused_inputs:
-        if any(isinstance(have, int) and isinstance(want, int) and have not in (1, want)
+        if any(isinstance(have, int) and isinstance(want, int) and not is_one(have) and have not in (want, 1)
                for have, want in zip(layout.shape, output.shape, strict=True)):
             fused = ", ".join(fused.primitive.id for fused in problem.primitive.fused_ops)
             raise ClinferError("shapes do not broadcast", where=problem.primitive.where, values={

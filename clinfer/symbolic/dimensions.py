@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Dim, Shape, Size, show
+from clinfer.base.shape import Dim, Shape, Size, is_one, show
 from clinfer.symbolic.forms import Form, calculate
 
 
@@ -119,6 +119,9 @@ def broadcast_shapes(shapes: tuple[Shape | None, ...]) -> Shape | None:
 
 
 def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
+    sizes = [size for size in sizes if not is_one(size)] or [1]
+    if all(size == sizes[0] for size in sizes):
+        return sizes[0]
     fixed = [size for size in sizes if isinstance(size, int) and size != 1]
     if any(size != fixed[0] for size in fixed):
         raise ClinferError("shapes do not broadcast", values={"shapes": " ".join(map(show, shapes))})

@@ -2,7 +2,7 @@
 
 Integers are kept in the form `factor * a * b * ... + constant`, so that equal expressions are found to be equal, and
 with what guards and lines tell of their bounds, so that most comparisons need no guard of their own. A size of 0
-or 1 is recorded as that number, any other as at least 2: these two decide most of what is asked of sizes.
+or 1 is recorded as that number, any other as at least 1: a trace of many holds for one where nothing asks for it.
 """
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Trace:
             return value
         symbol = self._atom(name, value)
         if value > 1:
-            self._guard(f"{name} > 1", (name,))
-            self._learn((name,), Bounds(low=2))
+            self._guard(f"{name} > 0", (name,))
+            self._learn((name,), Bounds(low=1))
         return symbol  # type: ignore[return-value]
 
     def call(self, function: Any, *arguments: Any) -> str:

@@ -91,11 +91,17 @@ def test_floats_and_the_largest_by_a_key() -> None:
 def test_equal_expressions_are_one_and_bounds_spare_guards() -> None:
     def sizes(a: Any, b: Any) -> tuple[Any, ...]:
         assert -(-a // 1) is a and (a * b * 384 * 32 + 7) // 8 == b * 1536 * a
-        assert a * b != 0 and a >= 0 and a != 1 and a + b > 3 and (a * 3) % 3 == 0
+        assert a * b != 0 and a >= 0 and a + b > 1 and (a * 3) % 3 == 0
         return (a * b,)
     made, trace = recorded(sizes, 5, 6)
-    assert trace.steps(("v",)) == (("", "a0 > 1 and a1 > 1"),) and trace.value_guards == 0
-    assert made(2, 2) == (4,) and made(1, 2) == made(2, 0) == MISSED
+    assert trace.steps(("v",)) == (("", "a0 > 0 and a1 > 0"),) and trace.value_guards == 0
+    assert made(2, 2) == (4,) and made(1, 2) == (2,) and made(2, 0) == MISSED
+
+
+def test_a_size_may_be_one_unless_that_is_asked() -> None:
+    made, trace = recorded(lambda a: (a if a != 1 else 0, a > 1), 5)
+    assert trace.steps(("v",)) == (("", "a0 > 0 and a0 != 1"),)
+    assert made(2) == (2, True) and made(1) == made(0) == MISSED
 
 
 def test_names_that_were_found_equal_are_one() -> None:

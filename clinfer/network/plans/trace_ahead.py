@@ -2,9 +2,9 @@
 
 Every node is planned for samples of the sizes that inputs leave open, in order, and what is recorded is kept with the
 program, for all its networks. Traces hold for all sizes that decide as the sample does, above all whether a size is 1
-and which kernel takes the least time; so there are samples with a first axis (a batch) of 1 and with a larger one, and
-with small and large other axes. Where the sizes of a sample contradict each other inside the model, or data decides,
-what follows is planned for sizes estimated in the same way.
+and which kernel takes the least time; so there are samples with a first axis (a batch) of several and then of 1, where
+most of these traces hold, and with small and large other axes. Where the sizes of a sample contradict each other inside
+the model, or data decides, what follows is planned for sizes estimated in the same way.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Sizes:
 
 _SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 128)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
-    (1, _LARGE), (3, _LARGE), (1, _SMALL), (2, _SMALL), (1, _MIDDLE), (2, _MIDDLE)))
+    (3, _LARGE), (1, _LARGE), (2, _SMALL), (1, _SMALL), (2, _MIDDLE), (1, _MIDDLE)))
 STEPS = tuple(Sizes(first, 1, _MIDDLE[1]) for first in (2, 1))
 """Of decoders: one word, and the keys and values of many."""
 

@@ -8,7 +8,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.schema import Natural
-from clinfer.base.shape import Dim, Shape, Size, show
+from clinfer.base.shape import Dim, Shape, Size, is_one, show
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
@@ -90,7 +90,9 @@ class MatMul(Primitive):
         return tuple(self._broadcast_size(x, y) for x, y in lifted)
 
     def _broadcast_size(self, a: Size, b: Size) -> Size:
-        if a == 1 or a == b:
+        if is_one(b):
+            return a
+        if is_one(a) or a == b or a == 1:
             return b
         if b == 1:
             return a

@@ -64,7 +64,7 @@ def fused_inputs_collapse(fused_ops: tuple[Layout, ...], right: Layout, output: 
     """Whether every fused input is stretched along all axes of the rows or along none."""
     last = output.rank - (right.rank > 1)
     rows = output.shape[:last]
-    return all(all(size == 1 for size in x.shape[:last]) or all(
+    return all(x.shape[:last] == rows or all(size == 1 for size in x.shape[:last]) or all(
         (size == 1) == (whole == 1) for size, whole in zip(x.shape[:last], rows, strict=True)) for x in fused_ops)
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Positive
-from clinfer.base.shape import Shape, StaticShape, empty, show
+from clinfer.base.shape import Shape, StaticShape, empty, is_one, show
 from clinfer.ops.shared.parts import ReadsParts
 from clinfer.ops.shared.shape_rules import stretches_to
 from clinfer.symbolic.dimensions import broadcast_shapes, is_open
@@ -51,8 +51,8 @@ class ScaledDotProductAttention(ReadsParts):
         """An error where sizes that are known do not fit."""
         pairs = [(query[-1], key[-1]), (key[-2], value[-2])]
         if others and not self.causal:
-            pairs += [(size, 1 if size == 1 else whole)
-                      for size, whole in zip(others[0][::-1], scores[::-1], strict=False)]
+            pairs += [(size, whole) for size, whole in zip(others[0][::-1], scores[::-1], strict=False)
+                      if not is_one(size) and size not in (whole, 1)]
         wrong = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
         if wrong or (others and len(others[0]) > len(scores)):
             raise ClinferError("the inputs of attention do not fit together", where=self.where, values={
