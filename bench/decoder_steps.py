@@ -1,8 +1,8 @@
 """What a token costs the host: a decoder whose past grows by one token, beside the same lengths replayed.
 
 Each of many lengths in a row is run once (new), and once more (the same length again, which changes nothing). Another
-decoder keeps a plan of each length, which networks do not do; when all were seen, it replays them (seen). Host time is
-the thread's own for one execution, launches included, without what the device computes.
+decoder, which keeps a plan of each length, as networks do not, and has seen all, replays it by turns with that (seen).
+Host time is the thread's own for one execution, launches included, without what the device computes.
 `python -m bench.decoder_steps [--device CPU.0] [--steps 60] [--layers 6] [--by-nodes]`
 """
 
@@ -69,11 +69,13 @@ def main() -> None:
     random = np.random.default_rng(0)
     size, parametric = llama.Size(layers=options.layers, hidden=256, inside=688), not options.by_nodes
     lengths = range(options.first, options.first + options.steps)
-    decoder = Decoder(options.device, size, parametric)
-    new, again = zip(*((decoder.step_us(past, random), decoder.step_us(past, random)) for past in lengths), strict=True)
-    segment_planner.SMALL_SHARE = len(new) * 1000  # every plan is kept
-    keeping = Decoder(options.device, size, parametric)
-    _, seen = ([keeping.step_us(past, random) for past in lengths] for _ in range(2))
+    decoder, keeping = (Decoder(options.device, size, parametric) for _ in range(2))
+    small_share, segment_planner.SMALL_SHARE = segment_planner.SMALL_SHARE, 10**6  # every plan is kept
+    for past in lengths:
+        keeping.step_us(past, random)
+    segment_planner.SMALL_SHARE = small_share
+    new, again, seen = zip(*((decoder.step_us(past, random), decoder.step_us(past, random),
+                              keeping.step_us(past, random)) for past in lengths), strict=True)
     of_new, of_again, of_seen = map(statistics.median, (new, again, seen))
     print(f"{decoder.primitives} primitives, host us per step: new median {of_new:.0f}, mean "
           f"{statistics.mean(new):.0f}, maximum {max(new):.0f}, the first {new[0]:.0f}; again median {of_again:.0f}; "

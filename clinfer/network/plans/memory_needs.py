@@ -1,9 +1,10 @@
 """How many bytes the slots and outputs of a segment need, from the numbers that its nodes give."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from clinfer.network.plans.numbers import getter_of
 from clinfer.program.program import AliasedTensor, Program
 
 
@@ -41,36 +42,31 @@ class Need:
 
 
 class Needs:
-    """Needs, and what they come to at present."""
+    """Needs, and what they come to at present; `makers`: the nodes that change more of it than plain needs."""
 
-    def __init__(self, needs: Sequence[Need], makers: dict[int, int]) -> None:
+    def __init__(self, needs: Sequence[Need], makers: Mapping[int, int]) -> None:
         """`makers`: the node that gives the number at a place."""
-        self._present: list[tuple[int, int]] = [(need.number, 0) for need in needs]
-        self._plain: dict[int, list[tuple[int, int, int]]] = {}
-        self._others: dict[int, list[int]] = {}
+        plain = [need for need in needs if need.is_plain]
+        self._plain = tuple([need.number for need in plain])
+        self._get = getter_of(tuple([need.sizes[0] for need in plain]))
+        self._others = [need for need in needs if not need.is_plain]
+        self._present = [(need.number, 0) for need in self._others]
         self._changed: set[int] = set()
-        self._needs = needs
-        for position, need in enumerate(needs):
-            if need.is_plain:
-                place = need.sizes[0]
-                self._plain.setdefault(makers[place], []).append((position, need.number, place))
-                continue
+        self.makers: dict[int, list[int]] = {}
+        for position, need in enumerate(self._others):
             for place in need.places:
-                self._others.setdefault(makers[place], []).append(position)
+                self.makers.setdefault(makers[place], []).append(position)
 
-    def take(self, node: int, numbers: Sequence[int]) -> None:
-        """Take over the numbers that a node gave."""
-        for position, number, place in self._plain.get(node, ()):
-            self._present[position] = number, numbers[place]
-        if node in self._others:
-            self._changed.update(self._others[node])
+    def take(self, node: int) -> None:
+        """Look again at what depends on the numbers of one of the `makers`."""
+        self._changed.update(self.makers[node])
 
     def told(self, numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """What they come to, once all nodes gave theirs: (number, bytes) of each."""
         for position in self._changed:
-            self._present[position] = self._needs[position].of(numbers)
+            self._present[position] = self._others[position].of(numbers)
         self._changed.clear()
-        return tuple(self._present)
+        return (*zip(self._plain, self._get(numbers), strict=True), *self._present)
 
 
 def needs_of(program: Program, nodes: Iterable[int],

@@ -39,10 +39,14 @@ class Numbers(list[Any]):
 
     def getter(self, names: Names) -> Get:
         """What takes the numbers of these names out of the list."""
-        places = self.places(names)
-        if not places:
-            return lambda numbers: ()
-        if len(places) == 1:
-            only = places[0]
-            return lambda numbers: (numbers[only],)
-        return itemgetter(*places)
+        return getter_of(self.places(names))
+
+
+def getter_of(places: tuple[int, ...]) -> Get:
+    """What takes the numbers at these places out of a list."""
+    if not places:
+        return lambda numbers: ()
+    if len(places) == 1:
+        only = places[0]
+        return lambda numbers: (numbers[only],)
+    return itemgetter(*places)

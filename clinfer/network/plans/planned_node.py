@@ -1,0 +1,170 @@
+"""A node of a segment as its planner goes through it, with what it gave last."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from clinfer.base.layout import Layout
+from clinfer.network.plans.numbers import Get, Names, Numbers
+from clinfer.network.plans.plan import CallHost, Launch, Step, Upload, fetches, run_body
+from clinfer.network.plans.segment_nodes import NodeStep, SegmentNodes
+from clinfer.program.program import Program, ProgramNode
+
+_Array = Callable[[Numbers], np.ndarray]
+_new = tuple.__new__
+Constant = Callable[[int], "np.ndarray | None"]
+
+
+class PlannedNode:
+    """A node of a segment: the places that it `reads` and those of what it gives (`made`), how `shapes` and `values`
+    of its outputs follow from the numbers, what its function was `given` and `launches` last, and by what it gives the
+    nodes that read it. `is_arithmetic`: its function goes from numbers to numbers."""
+
+    __slots__ = ("_adds_steps", "_fetches", "_function", "_get", "_has_arrays", "_kernels", "_launches", "_rest",
+                 "_uploads", "alike", "given", "has_aliases", "is_arithmetic", "made", "places_given", "readers",
+                 "reads", "shapes", "values")
+
+    def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, numbers: Numbers,
+                 constant: Constant, alike: dict[int, Alike]) -> None:
+        node = program.nodes[step.index]
+        self._function = step.function
+        self._get: Get = numbers.getter(step.given)
+        self.places_given = numbers.places(step.given)
+        self._has_arrays = step.has_arrays
+        self._fetches = fetches(program.segments[segment], node)
+        self.has_aliases = bool(node.aliases)
+        self.made = numbers.row(step.results)
+        self.readers: tuple[tuple[int, ...], ...] = ()
+        self.given: tuple[Any, ...] | None = None
+        self._launches: tuple[Launch, ...] = ()
+        self._kernels = range(0) if step.function is None else step.function.kernels
+        self.alike: Alike | None = None
+        if step.function is not None and step.function.is_traced:
+            self.alike = alike.setdefault(id(step.function.traces), Alike())
+        made = node.outputs if step.function is not None else ()
+        self.shapes = [(tensor, numbers.getter(described.sizes[tensor])) for tensor in made]
+        self.values = [(tensor, _array(program, tensor, described, numbers, constant)) for tensor in made
+                       if tensor in described.values]
+        self._uploads = [_upload(program, tensor, array) for tensor, array in self.values
+                         if program.tensors[tensor].storage != "host"]
+        self.is_arithmetic = self._function is not None and not self._has_arrays and not any(
+            isinstance(described.values.get(tensor), str) for tensor in made)
+        self._rest: Callable[[Numbers], Step] | None = None
+        read: list[Names] = [step.given]
+        if node.kind == "call":
+            self._rest = lambda _: CallHost(step.index)
+        elif node.kind == "body":
+            self._rest = _body(step.index, node, program, described, numbers, constant)
+            read = [spelled if isinstance(spelled, tuple) else (spelled,)
+                    for spelled in (described.values.get(node.inputs[position], ()) for position in node.read_on_host)]
+        self._adds_steps = bool(self._rest or self._uploads or self._fetches)
+        self.reads = {numbers.place(name) for names in read for name in names if isinstance(name, str)}
+
+    def work_out(self, numbers: Numbers, waiting: bytearray) -> bool:
+        """Call its function, unless one that is alike was given the same last, and mark the nodes that read what is
+        something else now; False where it was given the same the time before."""
+        if self._function is None:
+            return True
+        given = self._get(numbers)
+        if not self._has_arrays and given == self.given:
+            return False
+        alike, made = self.alike, self.made
+        if alike is not None and given == alike.given:
+            after, self._launches = alike.found(self._kernels)
+        else:
+            *after, self._launches = self._function.call(*given)
+            if alike is not None:
+                alike.take(given, after, self._launches, self._kernels)
+        self.given = given
+        for readers, old, new in zip(self.readers, numbers[made], after, strict=True):
+            if readers and old is not new and (type(new) is np.ndarray or old != new):
+                for reader in readers:
+                    waiting[reader] = 1
+        numbers[made] = after
+        return True
+
+    @property
+    def places_made(self) -> range:
+        """The places of what it gives."""
+        return range(self.made.start, self.made.stop)
+
+    @property
+    def launches_its_own(self) -> bool:
+        """Whether it launched no others than the kernels that it was given."""
+        return all(launch.kernel in self._kernels for launch in self._launches)
+
+    def ask(self, numbers: Numbers) -> list[Any]:
+        """Call its function."""
+        assert self._function is not None
+        *after, self._launches = self._function.call(*self._get(numbers))
+        return after
+
+    def follow(self, leader: PlannedNode) -> None:
+        """Launch what a node that is alike launches by kernels of its own."""
+        self._launches = _shifted(leader._launches, self._kernels.start - leader._kernels.start)
+
+    def steps(self, numbers: Numbers) -> tuple[Step, ...]:
+        """What is to be done for it."""
+        if not self._adds_steps:
+            return self._launches
+        if self._rest is not None:
+            return (self._rest(numbers), *self._fetches)
+        return (*(upload(numbers) for upload in self._uploads), *self._launches, *self._fetches)
+
+
+class Alike:
+    """What the last of nodes that are alike (their traces are shared) was `given` and gave."""
+
+    __slots__ = ("_kernels", "_launches", "_numbers", "given")
+
+    def __init__(self) -> None:
+        self.given: tuple[Any, ...] | None = None
+        self._numbers: list[Any] = []
+        self._launches: tuple[Launch, ...] = ()
+        self._kernels = range(0)
+
+    def take(self, given: tuple[Any, ...], numbers: list[Any], launches: tuple[Launch, ...], kernels: range) -> None:
+        """Note it, unless it launches others than the node's own `kernels`."""
+        self.given = given if all(launch.kernel in kernels for launch in launches) else None
+        self._numbers, self._launches, self._kernels = numbers, launches, kernels
+
+    def found(self, kernels: range) -> tuple[list[Any], tuple[Launch, ...]]:
+        """The same for a node with these kernels."""
+        return self._numbers, _shifted(self._launches, kernels.start - self._kernels.start)
+
+
+def _shifted(launches: tuple[Launch, ...], further: int) -> tuple[Launch, ...]:
+    """The same with kernels whose numbers are that much higher."""
+    return tuple([_new(Launch, (kernel + further, block, work)) for kernel, block, work in launches])
+
+
+def _array(program: Program, tensor: int, described: SegmentNodes, numbers: Numbers, constant: Constant) -> _Array:
+    """What gives a value of the host as an array."""
+    known = constant(tensor)
+    if known is not None:
+        return lambda _: known
+    spelled, layout = described.values[tensor], program.tensors[tensor].layout
+    if isinstance(spelled, str):
+        return itemgetter(numbers.place(spelled))
+    get, shape, kind = numbers.getter(spelled), layout.static_shape, layout.element_type.numpy
+    return lambda numbers: np.array(get(numbers), kind).reshape(shape)
+
+
+def _upload(program: Program, tensor: int, array: _Array) -> Callable[[Numbers], Upload]:
+    return partial(_uploaded, tensor, program.tensors[tensor].layout, array)
+
+
+def _uploaded(tensor: int, layout: Layout, array: _Array, numbers: Numbers) -> Upload:
+    value = array(numbers)
+    return Upload(tensor, layout.with_shape(value.shape).pack(value))
+
+
+def _body(index: int, node: ProgramNode, program: Program, described: SegmentNodes, numbers: Numbers,
+          constant: Constant) -> Callable[[Numbers], Step]:
+    arrays = {position: _array(program, node.inputs[position], described, numbers, constant)
+              for position in node.read_on_host}
+    return lambda numbers: run_body(index, node.primitive, {i: array(numbers) for i, array in arrays.items()})
