@@ -31,6 +31,7 @@ _NAMES = (
     "embedding_bag",
     "extract_image_patches",
     "eye",
+    "fake_convert",
     "fake_quantize",
     "gather",
     "gather_tree",

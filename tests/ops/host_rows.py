@@ -57,8 +57,6 @@ HOST_ROWS = (
     _row("ExperimentalDetectronROIFeatureExtractor", 6, _boxes(4, 60.0), _f32(1, 3, 16, 16), _f32(1, 3, 8, 8),
          output_size=3, sampling_ratio=2, pyramid_scales=[4, 8], aligned=False),
     _row("ExperimentalDetectronTopKROIs", 6, _f32(9, 4), _f32(9), max_rois=5),
-    _row("FakeConvert", 13, _f32(2, 9), np.float32(3), np.float32(0.5), destination_type="f8e4m3"),
-    _row("GRN", 1, _f32(2, 4, 3, 5), bias=0.3, sequence=(((1, 4, 7, 2),), ((3, 4, 1, 1),))),
     _row("GenerateProposals", 9, np.array([[60.0, 60.0, 1.0, 1.0]], np.float32),
          np.tile(_boxes(3, 40.0), (12, 1)).reshape(4, 3, 3, 4), _f32(1, 12, 4, 3), _f32(1, 3, 4, 3), roi_num_type="i32",
          normalized=True, nms_eta=1.0, **_DETECTRON),
