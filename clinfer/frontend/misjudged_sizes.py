@@ -57,6 +57,23 @@ def misjudged_axes(node: ov.Node) -> list[int]:
     return [axis for axis in axes if declared[axis].is_dynamic]
 
 
+def is_taken_for_rest(node: ov.Node) -> bool:
+    """Whether the only size of a Reshape that is not that of its own axis may become -1, what the elements leave, where
+    there may be no elements and the size may be another one."""
+    if node.get_type_name() != "Reshape" or node.get_input_partial_shape(0).rank.is_dynamic:
+        return False
+    wanted, shape = _sizes(node.input_value(1)), node.get_input_partial_shape(0)
+    if wanted is None:
+        return False
+    given = [shape[axis] for axis in range(len(shape))]
+    own = [axis < len(given) and _is_same(size, given[axis]) for axis, size in enumerate(wanted)]
+    moved = [size for size, is_own in zip(wanted, own, strict=True) if size.is_dynamic and not is_own]
+    rest = [size for axis, size in enumerate(given) if size != 1 and not (axis < len(own) and own[axis])]
+    if len(moved) != 1 or not moved[0].has_symbol() or (len(rest) == 1 and _is_same(moved[0], rest[0])):
+        return False
+    return any(not size.min_length for size in wanted if size is not moved[0])
+
+
 def name_sizes(node: ov.Node) -> None:
     """Give a symbol to every dynamic dimension of a node's results that has none."""
     for index in range(node.get_output_size()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from clinfer.frontend.conversions import bodies_of, is_constant
-from clinfer.frontend.misjudged_sizes import is_suspect, misjudged_axes, name_sizes
+from clinfer.frontend.misjudged_sizes import is_suspect, is_taken_for_rest, misjudged_axes, name_sizes
 from clinfer.frontend.openvino_import import openvino as ov
 
 UNFOLDED = "DisableConstantFolding_0"
@@ -62,17 +62,21 @@ def keep_apart(model: ov.Model, guarded: Guarded) -> None:
             keep_apart(body, guarded)
         _keep_slices(node)
         for index in guarded(node):
-            partition = Partition([node.input_value(index)])
-            partition.get_rt_info()[UNFOLDED] = True
-            node.input(index).replace_source_output(partition.output(0))
+            _put_before(node, index)
             put = True
     if put:
         model.validate_nodes_and_infer_types()
 
 
+def _put_before(node: ov.Node, index: int) -> None:
+    partition = Partition([node.input_value(index)])
+    partition.get_rt_info()[UNFOLDED] = True
+    node.input(index).replace_source_output(partition.output(0))
+
+
 def hide_misjudged_sizes(model: ov.Model) -> None:
     """Put a partition behind each result some of whose sizes OpenVINO may take for others, bodies included; it does not
-    tell these."""
+    tell these. One before the sizes of a Reshape keeps all of them to itself."""
     nodes = model.get_ordered_ops()
     for node in nodes:
         for body in bodies_of(node):
@@ -80,21 +84,23 @@ def hide_misjudged_sizes(model: ov.Model) -> None:
     if not any(map(is_suspect, nodes)):
         return
     judged = _judged_with_names(model.clone())
-    for node, hidden in zip(nodes, judged, strict=True):
+    for node, (hidden, is_rest) in zip(nodes, judged, strict=True):
         if hidden:
             _hide(node, hidden)
-    if any(judged):
+        if is_rest:
+            _put_before(node, 1)
+    if any(hidden or is_rest for hidden, is_rest in judged):
         model.validate_nodes_and_infer_types()
 
 
-def _judged_with_names(clone: ov.Model) -> list[list[int]]:
-    """The misjudged axes of each operation where every size has a name of its own; a clone is given the names and keeps
-    them."""
+def _judged_with_names(clone: ov.Model) -> list[tuple[list[int], bool]]:
+    """The misjudged axes of each operation, and whether one is taken for the rest, where every size has a name of its
+    own; a clone is given the names and keeps them."""
     found = []
     for node in clone.get_ordered_ops():
         node.validate_and_infer_types()
         hidden = misjudged_axes(node)
-        found.append(hidden)
+        found.append((hidden, is_taken_for_rest(node)))
         name_sizes(node)
         if hidden:
             name_sizes(_hide(node, hidden))

@@ -130,6 +130,18 @@ def test_sizes_that_are_kept_where_they_are_nothing(order: tuple[int, ...]) -> N
     assert wrong_results(model, prepare(model), computed) == []
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_the_rest_of_nothing_is_the_size_that_is_given(is_kept: bool) -> None:
+    """A Reshape of x [n] to [n, m], or of none to [0, m]: without elements m is what it is, and not 1."""
+    x, y = parameter("x", [-1]), parameter("y", [-1, -1])
+    rows_of_none = op.gather(y, np.array([], np.int64), np.int64(0))
+    wanted = op.concat([op.shape_of(x), size(y, 1)], 0) if is_kept else op.shape_of(rows_of_none)
+    model = ov.Model([op.reshape(x, wanted, True)], [x, y], "rest")
+    for rows, columns in ((0, 8), (0, 1), *([(3, 1)] if is_kept else [])):
+        given = [np.zeros(rows, np.float32), np.zeros((2, columns), np.float32)]
+        assert NodeByNode(prepare(model))(given)[0].shape == (rows, columns)
+
+
 @pytest.mark.parametrize("producer", ["Eye", "Select", "Unique"])
 def test_sizes_of_parts_on_the_device(producer: str, device: DeviceInfo, rng: Rng) -> None:
     model = model_of(producer, "bounded sizes", CONSUMERS, bool(rng.integers(2)), "i64")
