@@ -53,6 +53,7 @@ _NAMES = (
     "prior_box",
     "psroi_pooling",
     "quantised_convolution",
+    "random_uniform",
     "range",
     "recurrent",
     "reduce",
