@@ -27,21 +27,26 @@ class Replica:
         reason = "--max-batch is 1" if options.max_batch == 1 else why_unbatched(self._model)
         self._description = Description(source.name, source.version, self._model.device, self._model.inputs,
                                         self._model.outputs, 0 if reason else options.max_batch, reason)
+        self._ongoing = 0
         self._computing = Computing(self._model, self._description)
         self._batched = serve.batch(max_batch_size=options.max_batch, batch_wait_timeout_s=options.batch_wait_s,
                                     max_concurrent_batches=self._model.streams, batch_size_fn=_rows,
                                     )(self._answer_all)
 
     async def infer(self, request: InferenceRequest) -> Outcome:
-        """The outcome of one request. When the caller gives up, so does the inference, unless others share it."""
+        """The outcome of one request. Where nothing else is computed it waits for no others. When the caller gives
+        up, so does the inference, unless others share it."""
         ticket = Ticket(request)
-        if not self._description.max_batch:
-            return (await self._computing.answer([ticket]))[0]
+        self._ongoing += 1
         try:
+            if self._ongoing == 1 or not self._description.max_batch:
+                return (await self._computing.answer([ticket]))[0]
             return await self._batched(ticket)
         except asyncio.CancelledError:
             ticket.give_up()
             raise
+        finally:
+            self._ongoing -= 1
 
     async def describe(self) -> Description:
         """What the model tells of itself."""

@@ -39,6 +39,7 @@ def serving(options: ServerOptions) -> Iterator[ModelOptions]:
     Errors: ClinferError where a model cannot be loaded, a port is taken, or the cluster serves something else.
     """
     check_sources(options.models)
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     _join_ray(options)
     try:
         found = _on_devices(options)

@@ -1,0 +1,175 @@
+"""`clinfer serve` as it is used: one server on a Ray of its own, asked by Triton's clients, and what befalls it.
+
+Left out where Ray is not installed (`pip install clinfer[serve]`).
+"""
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray.serve")
+pytest.importorskip("geventhttpclient")
+
+import tritonclient.grpc as triton
+import tritonclient.http
+from tritonclient.utils import InferenceServerException
+
+pytestmark = pytest.mark.slow
+STARTED_S, ENDED_S = 180, 60
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[str], rest: str, grpc: str) -> None:
+        self.process, self.rest, self.grpc = process, rest, grpc
+        self.client = triton.InferenceServerClient(grpc)
+
+    def scores(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray(self.client.infer("scores", [given("x", values, "FP32")]).as_numpy("y"))
+
+    def count(self, times: int) -> float:
+        inputs = [given("x", np.zeros(4, np.float32), "FP32"), given("n", np.array(times), "INT64")]
+        return float(self.client.infer("counts", inputs).as_numpy("y")[0])
+
+    def statistics(self, model: str) -> dict[str, Any]:
+        return dict(self.client.get_inference_statistics(model, as_json=True)["model_stats"][0])
+
+    def failures(self, model: str) -> int:
+        return int(self.statistics(model)["inference_stats"]["fail"].get("count", 0))
+
+
+def given(name: str, values: np.ndarray, datatype: str) -> Any:
+    tensor = triton.InferInput(name, list(values.shape), datatype)
+    tensor.set_data_from_numpy(values)
+    return tensor
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(is_so: Callable[[], bool], patience_s: float) -> bool:
+    end = time.monotonic() + patience_s
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.1)
+    return is_so()
+
+
+@pytest.fixture(scope="module")
+def server(models: Path, tmp_path_factory: pytest.TempPathFactory, first_device: str) -> Iterator[Server]:
+    repository = tmp_path_factory.mktemp("repository")
+    (repository / "broken.onnx").write_bytes(b"nonsense")
+    for file in models.glob("centred.*"):
+        (repository / file.name).write_bytes(file.read_bytes())
+    rest, grpc = free_port(), free_port()
+    command = [sys.executable, "-m", "clinfer", "serve", f"{models}/scores.xml", f"{models}/counts.xml",
+               "--repository", str(repository), "--port", str(rest), "--grpc-port", str(grpc),
+               "--device", first_device, "--replicas", "2", "--queue", "8", "--precision", "f32"]
+    log = tmp_path_factory.mktemp("log") / "out.txt"
+    with log.open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        assert until(lambda: "clinfer: serving" in log.read_text() or process.poll() is not None, STARTED_S)
+        assert process.poll() is None, log.read_text()
+        yield Server(process, f"127.0.0.1:{rest}", f"127.0.0.1:{grpc}")
+    finally:
+        process.terminate()
+        assert process.wait(ENDED_S) == 0, log.read_text()
+
+
+def test_many_at_once(server: Server) -> None:
+    def ask(seed: int) -> None:
+        values = np.random.default_rng(seed).standard_normal((1 + seed % 3, 6)).astype(np.float32)
+        exponentials = np.exp(values.astype(np.float64))
+        expected = exponentials / exponentials.sum(1, keepdims=True)
+        np.testing.assert_allclose(server.scores(values), expected, rtol=0, atol=1e-5)
+
+    before = server.statistics("scores")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ask, range(150)))
+    after = server.statistics("scores")
+    done = {key: int(after[key]) - int(before.get(key, 0)) for key in ("inference_count", "execution_count")}
+    assert done["inference_count"] == 300 and done["execution_count"] < 150
+    with tritonclient.http.InferenceServerClient(server.rest) as client:
+        assert client.is_server_ready() and client.is_model_ready("scores")
+
+
+def test_models_come_and_go(server: Server) -> None:
+    client = server.client
+    client.load_model("centred")
+    assert client.is_model_ready("centred")
+    with pytest.raises(InferenceServerException, match=r"(?s)could not be loaded.*cannot read the model"):
+        client.load_model("broken")
+    client.unload_model("centred")
+    assert not client.is_model_ready("centred") and client.is_model_ready("scores")
+    with pytest.raises(InferenceServerException, match="no such model"):
+        client.infer("centred", [given("x", np.zeros((1, 6), np.float32), "FP32")])
+
+
+def test_a_client_that_vanishes(server: Server) -> None:
+    before = server.failures("counts")
+    inputs = [given("x", np.zeros(4, np.float32), "FP32"), given("n", np.array(10**9), "INT64")]
+    with pytest.raises(InferenceServerException, match="Deadline"):
+        server.client.infer("counts", inputs, client_timeout=1.0)
+    assert until(lambda: server.failures("counts") == before + 1, 20)
+    assert server.count(5) == 5.0
+
+
+def test_too_many_requests(server: Server) -> None:
+    def ask(_: int) -> str:
+        inputs = [given("x", np.zeros(4, np.float32), "FP32"), given("n", np.array(10**9), "INT64")]
+        try:
+            server.client.infer("counts", inputs, timeout=4_000_000)
+        except InferenceServerException as error:
+            return str(error.status())
+        return "answered"
+
+    with ThreadPoolExecutor(200) as threads:
+        outcomes = set(threads.map(ask, range(200)))
+    assert outcomes == {"StatusCode.UNAVAILABLE", "StatusCode.DEADLINE_EXCEEDED"}
+    assert server.count(5) == 5.0
+
+
+def test_a_replica_that_is_killed(server: Server) -> None:
+    import psutil  # Ray brings it along.
+
+    replicas = [each for each in psutil.Process(server.process.pid).children(recursive=True)
+                if each.name().startswith("ray::ServeRepli") and ":scores:" in "".join(each.cmdline())]
+    assert len(replicas) == 2
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(server.scores, np.zeros((1, 6), np.float32)) for _ in range(300)]
+        replicas[0].kill()
+        for each in asked:
+            np.testing.assert_allclose(each.result(), np.full((1, 6), 1 / 6), rtol=0, atol=1e-5)
+
+
+def test_the_end(server: Server) -> None:
+    """The last test of the server: what is under way is computed, what comes is refused, and it ends by itself."""
+    with ThreadPoolExecutor(1) as threads:
+        under_way = threads.submit(server.count, 40_000)
+        time.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        refused = until(lambda: not _is_answered(server), 20)
+        assert refused and under_way.result() == 40_000.0
+    assert server.process.wait(ENDED_S) == 0
+
+
+def _is_answered(server: Server) -> bool:
+    try:
+        server.scores(np.zeros((1, 6), np.float32))
+    except InferenceServerException:
+        return False
+    return True
