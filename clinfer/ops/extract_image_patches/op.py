@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from math import prod
+from typing import ClassVar, cast
 
 from clinfer.base.schema import Positive
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.ops.shared.spatial import reach
+from clinfer.symbolic.dimensions import is_open
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -23,6 +27,21 @@ class ExtractImagePatches(Primitive):
     auto_pad: str = "valid"
     op_type: ClassVar[str] = "ExtractImagePatches"
     opset: ClassVar[str] = "opset3"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        if data is None or len(data) != 4 or is_open(data):
+            return None
+        batch, channels, *pixels = cast("StaticShape", data)
+        counts = [count for axis, size in enumerate(pixels) if (count := self._count(axis, size)) is not None]
+        return ((batch, channels * prod(self.sizes), *counts),) if len(counts) == 2 else None
+
+    def _count(self, axis: int, size: int) -> int | None:
+        """The windows along a spatial axis; None if it is smaller than one."""
+        stride, window = self.strides[axis], reach(self.sizes[axis], self.rates[axis])
+        if self.auto_pad.startswith("same"):
+            return -(-size // stride)
+        return None if size < window else (size - window) // stride + 1
 
     def pad(self, axis: int, size: int) -> int:
         """The zeros before a spatial axis of that size."""

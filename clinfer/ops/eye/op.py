@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -26,3 +28,12 @@ class Eye(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.output_type),)
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        if len(values) < len(self.inputs):
+            return None
+        rows, columns, _, *batch = (tuple(values[i].reshape(-1).tolist()) for i in range(len(values)))
+        sizes = (*(batch[0] if batch else ()), *rows, *columns)
+        if len(rows) != 1 or len(columns) != 1 or any(size < 0 for size in sizes):
+            return None
+        return (sizes,)

@@ -4,6 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.shape import Shape
+from clinfer.symbolic.dimensions import same_size
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -16,3 +19,13 @@ class GatherTree(Primitive):
     """
 
     op_type: ClassVar[str] = "GatherTree"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        tokens, parents, counts, end = shapes
+        if tokens is None or parents is None or counts is None or end != ():
+            return None
+        if (len(tokens), len(parents), len(counts)) != (3, 3, 1):
+            return None
+        (steps, batch, beams), (others, batches, other_beams) = tokens, parents
+        sizes = same_size((steps, others)), same_size((batch, batches, *counts)), same_size((beams, other_beams))
+        return None if None in sizes else (sizes,)  # type: ignore[return-value]

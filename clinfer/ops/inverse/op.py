@@ -4,6 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.shape import Shape
+from clinfer.symbolic.dimensions import differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -15,3 +18,7 @@ class Inverse(Primitive):
     adjoint: bool = False
     op_type: ClassVar[str] = "Inverse"
     opset: ClassVar[str] = "opset14"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        return None if data is None or len(data) < 2 or differ(*data[-2:]) else (data,)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.schema import Positive
+from clinfer.base.shape import Shape
+from clinfer.symbolic.dimensions import differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -25,6 +28,15 @@ class PSROIPooling(Primitive):
     spatial_bins_x: Positive = 1
     spatial_bins_y: Positive = 1
     op_type: ClassVar[str] = "PSROIPooling"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, rectangles, *others = shapes
+        if data is None or rectangles is None or None in others or len(data) != 4 or len(rectangles) != 2:
+            return None
+        parts = self.spatial_bins_x * self.spatial_bins_y if self.mode == "bilinear" else self.group_size**2
+        if differ(rectangles[1], 5) or (not others and differ(data[1], self.output_dim * parts)):
+            return None
+        return ((rectangles[0], self.output_dim, self.group_size, self.group_size),)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from clinfer.base.schema import Natural, Positive
+from clinfer.base.shape import Shape
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
 
@@ -25,3 +28,14 @@ class RegionYolo(Primitive):
     mask: tuple[int, ...] = ()
     anchors: tuple[float, ...] = ()
     op_type: ClassVar[str] = "RegionYolo"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data = shapes[0]
+        if data is None or len(data) != 4:
+            return None
+        if not self.do_softmax:
+            return ((data[0], (self.classes + self.coords + 1) * len(self.mask), *data[2:]),)
+        first, last = (axis + 4 if axis < 0 else axis for axis in (self.axis, self.end_axis))
+        if not 0 <= first <= last < 4:
+            return None
+        return ((*data[:first], prod(data[first:last + 1]), *data[last + 1:]),)

@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from clinfer.base.schema import Positive
+from clinfer.base.shape import Shape, StaticShape
+from clinfer.symbolic.dimensions import is_open
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -19,6 +22,15 @@ class ReorgYolo(Primitive):
     stride: tuple[Positive] = (1,)
     op_type: ClassVar[str] = "ReorgYolo"
     opset: ClassVar[str] = "opset2"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, (stride,) = shapes[0], self.stride
+        if data is None or len(data) != 4 or is_open(data):
+            return None
+        batch, channels, height, width = cast("StaticShape", data)
+        if height % stride or width % stride or channels < stride * stride:
+            return None
+        return ((batch, channels * stride * stride, height // stride, width // stride),)
 
 
 def convert_reorg_yolo(node: SourceNode) -> ReorgYolo:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape, empty, show
+from clinfer.base.shape import Shape, StaticShape, empty, show
+from clinfer.symbolic.dimensions import differ, same_size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -31,6 +32,9 @@ class ROIAlign(Primitive):
     op_type: ClassVar[str] = "ROIAlign"
     opset: ClassVar[str] = "opset9"
 
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        return pooled(shapes, 4, (self.pooled_h, self.pooled_w))
+
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
         if 0 in shapes[0] and not empty(outputs):
@@ -50,3 +54,17 @@ class ROIAlignRotated(Primitive):
     clockwise_mode: bool = False
     op_type: ClassVar[str] = "ROIAlignRotated"
     opset: ClassVar[str] = "opset15"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        return pooled(shapes, 5, (self.pooled_h, self.pooled_w))
+
+
+def pooled(shapes: tuple[Shape | None, ...], numbers: int, bins: tuple[int, int]) -> tuple[Shape, ...] | None:
+    """The shape of rectangles pooled to so many bins; input 1 gives so many numbers of each."""
+    data, rectangles, pictures = shapes
+    if data is None or rectangles is None or pictures is None or differ(rectangles[-1], numbers):
+        return None
+    if (len(data), len(rectangles), len(pictures)) != (4, 2, 1):
+        return None
+    count = same_size((rectangles[0], pictures[0]))
+    return None if count is None else ((count, data[1], *bins),)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clinfer.base.schema import Positive
+from clinfer.base.shape import Shape
+from clinfer.symbolic.dimensions import differ
+from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
 
@@ -23,6 +26,12 @@ class ROIPooling(Primitive):
     method: str = "max"
     op_type: ClassVar[str] = "ROIPooling"
     opset: ClassVar[str] = "opset2"
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        data, rectangles = shapes
+        if data is None or rectangles is None or len(data) != 4 or len(rectangles) != 2 or differ(rectangles[1], 5):
+            return None
+        return ((rectangles[0], data[1], *self.output_roi),)
 
 
 def convert_roi_pooling(node: SourceNode) -> ROIPooling:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
+from clinfer.symbolic.dimensions import differ
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -39,3 +40,12 @@ class SearchSorted(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.output_type),)
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        rows, data = shapes
+        if rows is None or data is None or not rows or not data:
+            return None
+        if len(rows) > 1 and (len(rows) != len(data) or any(map(differ, rows[:-1], data[:-1]))):
+            return None
+        return (data,) if len(rows) == 1 else ((*(a if isinstance(a, int) else b for a, b in zip(
+            rows[:-1], data[:-1], strict=True)), data[-1]),)
