@@ -14,21 +14,21 @@ UNBOUNDED = 2**62
 class Dim:
     """A dimension known at run time only, within [low, high] (high UNBOUNDED: no limit).
 
-    What is computed of an open size is open: sums, differences (which may lie below 0), products, and quotients and
-    rests by a number have the bounds that follow, all else is `ANY`.
+    What is computed of an open size is open: sums, differences (which may lie below 0, or have no lower limit:
+    -UNBOUNDED), products, and quotients and rests by a number have the bounds that follow, all else is `ANY`.
     """
 
     low: Natural = 0
     high: Natural = UNBOUNDED
 
     def __add__(self, other: Any) -> Any:
-        return _bounded(self, other, lambda a, b: (a.low + b.low, a.high + b.high))
+        return _bounded(self, other, lambda a, b: (_sum(a.low, b.low), _sum(a.high, b.high)))
 
     def __sub__(self, other: Any) -> Any:
-        return _bounded(self, other, lambda a, b: (a.low - b.high, a.high if b.high >= UNBOUNDED else a.high - b.low))
+        return _bounded(self, other, lambda a, b: (_sum(a.low, -b.high), _sum(a.high, -b.low)))
 
     def __rsub__(self, other: Any) -> Any:
-        return _bounded(self, other, lambda a, b: (b.low - a.high, b.high - a.low))
+        return _bounded(self, other, lambda a, b: (_sum(b.low, -a.high), _sum(b.high, -a.low)))
 
     def __mul__(self, other: Any) -> Any:
         def corners(a: Dim, b: Dim) -> tuple[int, int]:
@@ -38,7 +38,7 @@ class Dim:
 
     def __floordiv__(self, other: Any) -> Any:
         return _bounded(self, other, lambda a, b: (
-            a.low // b.low, UNBOUNDED if a.high >= UNBOUNDED else a.high // b.low) if b.low == b.high > 0 else None)
+            _quotient(a.low, b.low), _quotient(a.high, b.low)) if b.low == b.high > 0 else None)
 
     def __mod__(self, other: Any) -> Any:
         return _bounded(self, other, lambda a, b: (0, b.high - 1) if b.low == b.high > 0 else None)
@@ -60,6 +60,15 @@ class Dim:
 
 
 ANY = Dim()
+
+
+def _sum(one: int, other: int) -> int:
+    """The sum of two bounds; there is no limit where one of them is none."""
+    return next((bound for bound in (one, other) if abs(bound) >= UNBOUNDED), one + other)
+
+
+def _quotient(bound: int, divisor: int) -> int:
+    return bound if abs(bound) >= UNBOUNDED else bound // divisor
 
 
 def _bounded(size: Dim, other: object, bounds: Callable[[Dim, Dim], tuple[int, int] | None]) -> Dim:
