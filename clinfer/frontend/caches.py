@@ -17,7 +17,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 
 _INDEX_TYPES = ("i32", "i64")
 CACHE_TYPES = ("f16", "bf16")
-"""The types in which keys and values of f32 can be stored."""
+"""The narrow types in which keys and values of f32 can be stored."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,19 @@ def find_cache(parameter: ov.op.Parameter, result: ov.op.Result, cache_type: str
 
 
 def _seen(parameter: ov.op.Parameter) -> ov.Node:
-    """What stands for a variable in the model: where all but its sizes is read in f16, the Convert that makes that."""
+    """What stands for a variable in the model: where all but its sizes is read in a narrow type, the Convert that
+    makes that."""
     readers = [target.get_node() for target in parameter.output(0).get_target_inputs()]
     others = [node for node in readers if node.get_type_name() != "ShapeOf"]
     return others[0] if len(others) == 1 and _narrows_or_widens(others[0]) else parameter
 
 
 def _narrows_or_widens(node: ov.Node) -> bool:
-    """Whether a node converts f32 to f16, as in models that are computed in f16, or back."""
+    """Whether a node converts f32 to a narrow type, as in models that are computed in that, or back."""
     if node.get_type_name() != "Convert":
         return False
     types = {node.get_input_element_type(0).get_type_name(), node.get_output_element_type(0).get_type_name()}
-    return types == {"f16", "f32"}
+    return types in [{"f32", narrow} for narrow in CACHE_TYPES]
 
 
 def _readers(parameter: ov.op.Parameter, seen: ov.Node) -> list[ov.Input]:
