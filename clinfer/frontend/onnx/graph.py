@@ -4,13 +4,11 @@ Source of field numbers: onnx.proto of ONNX 1.23.
 """
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from clinfer.frontend.onnx.wire import (
-    FIXED_32,
     LENGTH,
     VARINT,
     Bytes,
@@ -39,14 +37,10 @@ class Attribute:
     fields: list[Field]
 
     @staticmethod
-    def of(name: str, value: int | float | str | list[int]) -> Attribute:
+    def of(name: str, value: int | list[int]) -> Attribute:
         """A new one."""
         if isinstance(value, int):
             fields = [Field(3, VARINT, unsigned(value)), Field(20, VARINT, _INT)]
-        elif isinstance(value, float):
-            fields = [Field(2, FIXED_32, struct.pack("<f", value)), Field(20, VARINT, _FLOAT)]
-        elif isinstance(value, str):
-            fields = [text_field(4, value), Field(20, VARINT, _STRING)]
         else:
             fields = [*(Field(8, VARINT, unsigned(number)) for number in value), Field(20, VARINT, _INTS)]
         return Attribute(name, value, [text_field(1, name), *fields])
@@ -129,9 +123,9 @@ class Node:
         found = self.attributes.get(attribute)
         return default if found is None else found.value
 
-    def set(self, attribute: str, value: int | float | str | list[int]) -> None:
-        """Give an attribute a value."""
-        self.attributes[attribute] = Attribute.of(attribute, value)
+    def own_name(self) -> str:
+        """A name that no other node has: that of its first result; empty where it has none."""
+        return next(filter(None, self.outputs), "")
 
     def bodies(self) -> Iterator[Graph]:
         """The graphs that are attributes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from clinfer.frontend.onnx.graph import Graph, Node
+from clinfer.frontend.onnx.graph import Graph, Node, all_nodes
 from clinfer.frontend.onnx.model import Model
 from clinfer.frontend.onnx.operator import DOMAIN, Mending, Operands, Reading, Rewriting, Scope, renamed
 from clinfer.frontend.onnx.operators import MENDINGS
@@ -15,7 +15,7 @@ def mend(model: Model) -> bool:
     """Mark the nodes of a model that need it; whether there are any."""
     changed = False
     for part in model.parts:
-        if _mend(part.graph, Scope(0), part.versions):
+        if any(map(_is_known, all_nodes(part.graph))) and _mend(part.graph, Scope(0), part.versions):
             part.import_domain(DOMAIN)
             changed = True
     return changed
@@ -51,11 +51,18 @@ def _mend(graph: Graph, around: Scope, versions: Mapping[str, int]) -> bool:
     for node in graph.nodes:
         for body in node.bodies():
             changed |= _mend(body, scope, versions)
-        replacement = _mend_node(node, replace(scope, version=versions.get(node.domain, 1)))
+        replacement = None
+        if _is_known(node):
+            replacement = _mend_node(node, replace(scope, version=versions.get(node.domain, 1)))
         changed |= replacement is not None
         nodes += [node] if replacement is None else replacement
     graph.nodes = nodes
     return changed
+
+
+def _is_known(node: Node) -> bool:
+    """Whether some nodes of its operator are mended."""
+    return (node.domain, node.op_type) in _TABLE
 
 
 def _mend_node(node: Node, scope: Scope) -> list[Node] | None:

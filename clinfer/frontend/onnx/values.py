@@ -229,10 +229,6 @@ class Value:
         """Stretched to sizes."""
         return Value(op.broadcast(self.port, shape.port))
 
-    def stretched(self, shape: Value) -> Value:
-        """Stretched to sizes, of which those that are 1 leave its own."""
-        return Value(op.broadcast(self.port, shape.port, broadcast_spec="BIDIRECTIONAL"))
-
     def pieces(self, count: int, axis: int) -> list[Value]:
         """Cut into equal parts along an axis."""
         return [Value(port) for port in op.split(self.port, scalar(axis).port, count).outputs()]
@@ -301,9 +297,9 @@ def concat(values: Sequence[Value], axis: int) -> Value:
     return Value(op.concat([value.port for value in values], axis))
 
 
-def iota(count: Value, kind: str = "i64") -> Value:
+def iota(count: Value) -> Value:
     """0, 1, 2 and so on, as many as a scalar says."""
-    return Value(op.range(scalar(0).port, count.port, scalar(1).port, kind))
+    return Value(op.range(scalar(0).port, count.port, scalar(1).port, "i64"))
 
 
 def filled(number: Value, shape: Value) -> Value:

@@ -132,12 +132,47 @@ def test_what_a_converter_refuses_names_the_property() -> None:
     assert "mend_onnx" in str(caught.value)
 
 
-@pytest.mark.parametrize(("dividend", "is_marked"), [("size", False), ("x", True)])
-def test_whole_numbers_are_divided_otherwise_unless_they_are_sizes(dividend: str, is_marked: bool) -> None:
+@pytest.mark.parametrize(("dividend", "divisor", "is_marked"), [
+    ("size", "two", False), ("x", "two", True), ("moved", "moved", True), ("cast", "moved", True),
+    ("endless", "endless", False), ("real", "real", False)])
+def test_whole_numbers_are_divided_otherwise_unless_they_are_sizes(dividend: str, divisor: str,
+                                                                   is_marked: bool) -> None:
     nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "two"], ["size"]),
-             helper.make_node("Div", [dividend, "two"], ["y"])]
+             helper.make_node("Neg", ["x"], ["below"]), helper.make_node("Unsqueeze", ["below", "two"], ["moved"]),
+             helper.make_node("Cast", ["unknown"], ["cast"], to=TensorProto.INT32),
+             helper.make_node("Cast", ["x"], ["real"], to=TensorProto.FLOAT),
+             helper.make_node("Identity", ["endless"], ["endless"]),
+             helper.make_node("Div", [dividend, divisor], ["y"])]
     graph = helper.make_graph(nodes, "div", [helper.make_tensor_value_info("x", TensorProto.INT64, ["n"])],
-                              [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
-                              [numpy_helper.from_array(np.array(2), "two")])
+                              [onnx.ValueInfoProto(name="y")], [numpy_helper.from_array(np.array(2), "two")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     assert (mended_content(model.SerializeToString()) is not None) == is_marked
+
+
+def test_names_that_are_made_up_are_made_once() -> None:
+    """Of two layers and two loops that read the same, without their last and without their first results."""
+    body = helper.make_graph([helper.make_node("Add", ["sum", "factor"], ["next"]),
+                              helper.make_node("Mul", ["slice", "factor"], ["product"])], "body",
+                             [onnx.ValueInfoProto(name=name) for name in ("sum", "slice")],
+                             [onnx.ValueInfoProto(name=name) for name in ("next", "product")])
+    nodes = [helper.make_node(*each, **attributes) for number in (1, 2) for each, attributes in (
+        (("GRU", ["x", "w", "r"], [f"all{number}", ""]), {"hidden_size": 3, "layout": 1}),
+        (("Scan", ["begin", "x"], ["", f"products{number}"]), {"body": body, "num_scan_inputs": 1}))]
+    graph = helper.make_graph(nodes, "names", [
+        onnx.ValueInfoProto(name=name) for name in ("x", "w", "r", "begin", "factor")], [])
+    content = mended_content(helper.make_model(graph).SerializeToString())
+    assert content is not None
+    made = [name for node in onnx.load_model_from_string(content).graph.node for name in node.output if name]
+    assert len(made) == len(set(made)) == 10
+
+
+@pytest.mark.parametrize(("version", "attributes"), [
+    (8, {"num_scan_inputs": 1}), (18, {}), (18, {"num_scan_inputs": 1.0})])
+def test_scans_that_are_not_known_stay(version: int, attributes: dict[str, Any]) -> None:
+    body = helper.make_graph([helper.make_node("Mul", ["slice", "factor"], ["product"])], "body",
+                             [onnx.ValueInfoProto(name="slice")], [onnx.ValueInfoProto(name="product")])
+    graph = helper.make_graph([helper.make_node("Scan", ["x"], ["y"], body=body, **attributes)], "scan",
+                              [onnx.ValueInfoProto(name=name) for name in ("x", "factor")],
+                              [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
+    assert mended_content(model.SerializeToString()) is None

@@ -14,13 +14,13 @@ _MADE = {0: [2, 0, 1, 3], 1: [1, 0, 2], 2: [1, 0, 2]}
 
 def rewrite(node: Node, scope: Scope) -> Sequence[Node] | None:
     """The operator with the tokens first."""
-    if node.value("layout", 0) != 1:
+    if node.value("layout", 0) != 1 or not node.own_name():
         return None
     del node.attributes["layout"]
-    before, after = [], []
+    own, before, after = node.own_name(), [], []
     for index, order in _READ.items():
         if index < len(node.inputs) and node.inputs[index]:
-            name = f"{node.inputs[index]}/tokens_first/{node.outputs[-1]}"
+            name = f"{node.inputs[index]}/tokens_first/{own}"
             before.append(_transpose(node.inputs[index], name, order))
             node.inputs[index] = name
     for index, order in _MADE.items():
