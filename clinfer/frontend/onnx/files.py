@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clinfer.base.tracing import log
-from clinfer.frontend.onnx.external_data import take_in
+from clinfer.frontend.onnx.external_data import LARGEST, take_in
 from clinfer.frontend.onnx.mending import mend
 from clinfer.frontend.onnx.model import Model
 from clinfer.frontend.onnx.wire import Bytes
@@ -42,7 +42,7 @@ def _marked(content: Bytes, folder: Path | None) -> bytes | None:
     model = Model.read(content)
     if model is None or not mend(model):
         return None
-    if folder is not None and not take_in(model, folder):
+    if folder is not None and not take_in(model, folder, LARGEST - len(content)):
         log(1, "ONNX's operators are read as OpenVINO reads them: the weights beside the file are too large to be "
                "taken into memory, or not there")
         return None

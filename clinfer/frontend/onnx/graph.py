@@ -14,6 +14,7 @@ from clinfer.frontend.onnx.wire import (
     Bytes,
     Field,
     content_of,
+    domain_of,
     floats_of,
     numbers_of,
     read_fields,
@@ -25,6 +26,8 @@ from clinfer.frontend.onnx.wire import (
 
 AttributeValue: TypeAlias = "int | float | str | list[int] | list[float] | list[str] | Graph | None"
 
+TENSOR = 5
+"""The field of graphs that holds initializers, and that of attributes that holds a tensor."""
 _FLOAT, _INT, _STRING, _GRAPH, _FLOATS, _INTS, _STRINGS = 1, 2, 3, 5, 6, 7, 8
 
 
@@ -106,7 +109,7 @@ class Node:
                 attribute = Attribute.read(content_of(each))
                 node.attributes[attribute.name] = attribute
             elif each.number == 7:
-                node.domain = text_of(each).replace("ai.onnx", "", 1) if text_of(each) == "ai.onnx" else text_of(each)
+                node.domain = domain_of(each)
             else:
                 node.others.append(each)
         return node
@@ -182,19 +185,24 @@ class Graph:
         """The numbers of element types by name, of the values that declare one."""
         found = {}
         for each in self.others:
-            if each.number in (11, 12, 13):
+            if each.number in ((12,) if self.is_function else (11, 12, 13)):
                 name, number = _declared(content_of(each))
                 if number:
                     found[name] = number
-            elif each.number == 5:
-                fields = {part.number: part for part in read_fields(content_of(each)) if part.number in (2, 8)}
-                if len(fields) == 2:
-                    found[text_of(fields[8])] = numbers_of(fields[2])[0]
+        for each in self.initializers():
+            fields = {part.number: part for part in read_fields(content_of(each)) if part.number in (2, 8)}
+            if len(fields) == 2:
+                found[text_of(fields[8])] = numbers_of(fields[2])[0]
         return found
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a function, whose other fields are not those of graphs."""
+        return self.number != 1
 
     def initializers(self) -> list[Field]:
         """A graph's constants: tensors as they are written."""
-        return [each for each in self.others if each.number == 5]
+        return [] if self.is_function else [each for each in self.others if each.number == TENSOR]
 
     def initializer_names(self) -> list[str]:
         """The names of a graph's constants."""
@@ -226,9 +234,14 @@ def _name_of(message: Field, number: int) -> str:
     return next((text_of(each) for each in read_fields(content_of(message)) if each.number == number), "")
 
 
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """A graph and the bodies in it."""
+    yield graph
+    for node in graph.nodes:
+        for body in node.bodies():
+            yield from all_graphs(body)
+
+
 def all_nodes(graph: Graph) -> Iterator[Node]:
     """The nodes of a graph and of the bodies in it."""
-    for node in graph.nodes:
-        yield node
-        for body in node.bodies():
-            yield from all_nodes(body)
+    return (node for each in all_graphs(graph) for node in each.nodes)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clinfer.frontend.onnx.graph import Attribute, Graph, Node
+from clinfer.frontend.onnx.graph import TENSOR, Attribute, Graph, Node
 from clinfer.frontend.onnx.wire import LENGTH, VARINT, Field, content_of, text_field
 
 _TENSOR = 4
@@ -33,5 +33,5 @@ def rename(node: Node, names: Mapping[str, str]) -> None:
 
 
 def _constant(tensor: Field, name: str) -> Node:
-    fields = [text_field(1, "value"), Field(5, LENGTH, content_of(tensor)), Field(20, VARINT, _TENSOR)]
+    fields = [text_field(1, "value"), Field(TENSOR, LENGTH, content_of(tensor)), Field(20, VARINT, _TENSOR)]
     return Node("Constant", [], [name], {"value": Attribute("value", None, fields)})

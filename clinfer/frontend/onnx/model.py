@@ -11,10 +11,10 @@ from clinfer.frontend.onnx.wire import (
     Field,
     WireError,
     content_of,
+    domain_of,
     numbers_of,
     read_fields,
     text_field,
-    text_of,
     write_fields,
 )
 
@@ -93,10 +93,10 @@ def _versions(fields: list[Field], number: int) -> dict[str, int]:
             domain, version = "", 0
             for part in read_fields(content_of(each)):
                 if part.number == 1:
-                    domain = text_of(part)
+                    domain = domain_of(part)
                 elif part.number == 2:
                     version = numbers_of(part)[0]
-            found["" if domain == "ai.onnx" else domain] = version
+            found[domain] = version
     return found
 
 

@@ -22,8 +22,9 @@ TYPES = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 9: 
 
 @dataclass(frozen=True)
 class Scope:
-    """What is known around a node: the version of its operator set, and names of the graph and of those around it:
-    constants, and the ONNX numbers of the types of values that declare one."""
+    """What is known around a node: the version of its operator set; and of the graph and those around it the names of
+    constants (initializers and what Constant nodes make), by name the ONNX numbers of the types of values that declare
+    one, and by name the nodes that make values."""
 
     version: int
     constants: frozenset[str] = frozenset()

@@ -78,6 +78,12 @@ def text_of(field: Field) -> str:
         raise WireError(str(error)) from None
 
 
+def domain_of(field: Field) -> str:
+    """The domain of operators in a field; ONNX's own, which has two names, is empty. Errors: WireError."""
+    text = text_of(field)
+    return "" if text == "ai.onnx" else text
+
+
 def content_of(field: Field) -> Bytes:
     """The bytes of a field. Errors: WireError if it is a number."""
     if isinstance(field.value, int):

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import clinfer
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.onnx import files
 from clinfer.frontend.onnx.files import mended_content
 from clinfer.frontend.onnx.model import Model
 from clinfer.frontend.onnx.operator import DOMAIN
@@ -114,12 +115,51 @@ def test_streams_are_mended() -> None:
     assert _run(io.BytesIO(_shift().SerializeToString())).tolist() == [-1, 2, -1]
 
 
-def test_weights_beside_the_file_are_found(tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    onnx.save(_shift(weights=np.array([10, 20, 30], np.int32)), path, save_as_external_data=True,
-              location="weights.bin", size_threshold=0)
+def _beside(folder: Path, in_node: bool = False) -> Path:
+    """The file of a model whose weights, of an initializer or of a Constant, lie in another one."""
+    path, model = folder / "model.onnx", _shift(weights=np.array([10, 20, 30], np.int32))
+    if in_node:
+        model.graph.node.insert(0, helper.make_node("Constant", [], ["weights"], value=model.graph.initializer.pop()))
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0,
+              convert_attribute=in_node)
+    return path
+
+
+@pytest.mark.parametrize("in_node", [False, True], ids=["initializer", "Constant"])
+def test_weights_beside_the_file_are_found(tmp_path: Path, in_node: bool) -> None:
+    path = _beside(tmp_path, in_node)
+    assert (tmp_path / "weights.bin").exists()
     assert _run(path).tolist() == [9, 22, 29]
     assert _run(str(path)).tolist() == [9, 22, 29]
+
+
+@pytest.mark.parametrize("spoilt", ["missing", "short", "before", "large"])
+def test_weights_that_cannot_be_taken_in_are_left_to_openvino(tmp_path: Path, spoilt: str,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    path, weights = _beside(tmp_path), tmp_path / "weights.bin"
+    if spoilt == "missing":
+        weights.unlink()
+    elif spoilt == "short":
+        weights.write_bytes(weights.read_bytes()[:-1])
+    elif spoilt == "before":
+        model = onnx.load(path, load_external_data=False)
+        next(each for each in model.graph.initializer[0].external_data if each.key == "offset").value = "-4"
+        path.write_bytes(model.SerializeToString())
+    else:
+        monkeypatch.setattr(files, "LARGEST", path.stat().st_size + 11)
+    assert mended_content(path) is None
+
+
+def test_functions_are_looked_through() -> None:
+    node = helper.make_node("BitShift", ["a", "b"], ["made"], direction="RIGHT")
+    made = [helper.make_tensor_value_info("a", TensorProto.INT32, None)]
+    function = helper.make_function("own", "Shift", ["a", "b"], ["made"], [node], [helper.make_opsetid("", 18)],
+                                    value_info=made)
+    model = _shift()
+    model.functions.append(function)
+    content = mended_content(model.SerializeToString())
+    assert content is not None
+    assert onnx.load_model_from_string(content).functions[0].node[0].domain == DOMAIN
 
 
 def test_what_a_converter_refuses_names_the_property() -> None:

@@ -22,7 +22,7 @@ def convert(node: Operands) -> list[Value]:
     value = _by_head(node[2], node.number("kv_num_heads", 0))
     if node.has(4):
         key, value = concat([node[4], key], 2), concat([node[5], value], 2)
-    scores = _scores(node, query, _for_each_head(key, query))
+    scores = _scores(node, query, for_each_head(key, query))
     steps = {_SCORES: scores}
     softcap = float(node.attribute("softcap", 0.0))
     if softcap > 0:
@@ -39,7 +39,7 @@ def convert(node: Operands) -> list[Value]:
         nothing = bias.max(3, keep=True).equals(-math.inf)
         probabilities = nothing.where(0.0, probabilities)
     steps[_PROBABILITIES] = probabilities
-    result = probabilities.like(query).matmul(_for_each_head(value, query))
+    result = probabilities.like(query).matmul(for_each_head(value, query))
     if node[0].rank == 3:
         result = result.transpose([0, 2, 1, 3]).reshape([0, 0, -1], copies_zeros=True)
     return [result, key, value, steps[node.number("qk_matmul_output_mode", 0)].like(query)][:max(node.output_count, 1)]
@@ -52,7 +52,7 @@ def _by_head(tokens: Value, heads: int) -> Value:
     return tokens.reshape([0, 0, heads, -1], copies_zeros=True).transpose([0, 2, 1, 3])
 
 
-def _for_each_head(heads: Value, query: Value) -> Value:
+def for_each_head(heads: Value, query: Value) -> Value:
     """Heads of keys or values, each repeated for the query's heads of its group."""
     count, groups = query.static_length(1), heads.static_length(1)
     return heads if count == groups else heads.gather(array(np.arange(count) // (count // groups)), 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 from clinfer.frontend.onnx.operator import TYPES, Operands, Reading
 from clinfer.frontend.onnx.values import Value, scalar
 
+_FLOATS = ("f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1")
+
 
 def convert(node: Operands) -> list[Value]:
     """The same bits as a type of the same width: between whole numbers a conversion, which wraps around.
@@ -17,7 +19,5 @@ def convert(node: Operands) -> list[Value]:
         raise ValueError(f"{x.type} and {kind} are not of one width")
     return [x.to(kind)]
 
-
-_FLOATS = ("f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1")
 
 MENDINGS = (Reading("BitCast", convert),)

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from clinfer.frontend.onnx.graph import Graph, Node
 from clinfer.frontend.onnx.inlining import inlined
 from clinfer.frontend.onnx.operator import Operands, Reading, Rewriting, Scope
-from clinfer.frontend.onnx.values import Value, array
+from clinfer.frontend.onnx.operators.attention import for_each_head
+from clinfer.frontend.onnx.values import Value
 
 _DOMAIN = "ai.onnx.preview"
 
@@ -41,7 +40,7 @@ def convert_scores(node: Operands) -> list[Value]:
     query, key = (node[index].to("f64" if is_wide else "f32") for index in (0, 1))
     given = float(node.attribute("scale", 0.0))
     scale = query.constant_like(given) if given else 1.0 / query.count(3).to(query.type).apply("sqrt")
-    return [query.matmul(_for_each_head(key, query), transpose_b=True) * scale]
+    return [query.matmul(for_each_head(key, query), transpose_b=True) * scale]
 
 
 def convert_probabilities(node: Operands) -> list[Value]:
@@ -52,13 +51,7 @@ def convert_probabilities(node: Operands) -> list[Value]:
 def convert_product(node: Operands) -> list[Value]:
     """What probabilities take of the values, in the type of the query."""
     probabilities, value, query = node[0], node[1], node[2]
-    return [probabilities.matmul(_for_each_head(value.to(probabilities.type), query)).like(query)]
-
-
-def _for_each_head(heads: Value, query: Value) -> Value:
-    """Heads of keys or values, each repeated for the query's heads of its group."""
-    count, groups = query.static_length(1), heads.static_length(1)
-    return heads if count == groups else heads.gather(array(np.arange(count) // (count // groups)), 1)
+    return [probabilities.matmul(for_each_head(value.to(probabilities.type), query)).like(query)]
 
 
 MENDINGS = (Rewriting("FlexAttention", rewrite, _DOMAIN),

@@ -12,8 +12,8 @@ _WITHOUT_BATCH = 9
 
 
 def rewrite(node: Node, scope: Scope) -> Sequence[Node] | None:
-    """Constants from around are copied into the body; other values become states that every step hands on. Not in
-    opset 8, in which states have a batch."""
+    """What Constant nodes around make is copied into the body; other values, initializers among them, become states
+    that every step hands on. Not in opset 8, in which states have a batch."""
     body, scanned = node.value("body"), node.value("num_scan_inputs")
     if not isinstance(body, Graph) or not isinstance(scanned, int) or scope.version < _WITHOUT_BATCH:
         return None
