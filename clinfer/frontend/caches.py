@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.frontend.conversions import constant_values, identity_of, is_constant, layer_of
+from clinfer.frontend.conversions import constant_values, is_constant, is_output_of, layer_of
 from clinfer.frontend.openvino_import import openvino as ov
 
 _INDEX_TYPES = ("i32", "i64")
@@ -43,7 +43,7 @@ def find_cache(parameter: ov.op.Parameter, result: ov.op.Result, cache_type: str
         return None
     axis = int(concat.get_attributes()["axis"]) % len(shape)
     selection = _selection(seen, concat.input_value(0))
-    if not shape[axis].is_dynamic or (selection is None and not _is_from(concat.input_value(0), seen)):
+    if not shape[axis].is_dynamic or (selection is None and not is_output_of(concat.input_value(0), seen)):
         return None
     if selection is not None and (axis == 0 or not _reads_sizes_alone(parameter, seen, selection)):
         return None
@@ -80,14 +80,10 @@ def _readers(parameter: ov.op.Parameter, seen: ov.Node) -> list[ov.Input]:
     return [*others, *seen.output(0).get_target_inputs()]
 
 
-def _is_from(port: ov.Output, node: ov.Node) -> bool:
-    return identity_of(port)[0] == node.get_instance_id()
-
-
 def _selection(seen: ov.Node, port: ov.Output) -> ov.Node | None:
     """The Gather that selects entries of a variable's first axis by a vector that is a Parameter."""
     node = port.get_node()
-    if node.get_type_name() != "Gather" or not _is_from(node.input_value(0), seen):
+    if node.get_type_name() != "Gather" or not is_output_of(node.input_value(0), seen):
         return None
     places, axis = (node.input_value(index).get_node() for index in (1, 2))
     is_vector = (places.get_type_name() == "Parameter" and places.get_output_partial_shape(0).rank.is_static

@@ -78,9 +78,8 @@ def constant_values(node: ov.op.Constant, where: str) -> np.ndarray:
 
 OPENVINO_ERRORS = (RuntimeError, IndexError, OverflowError, TypeError, ValueError)
 """What OpenVINO raises: errors of its own, and what exceptions of C++ become in Python."""
-
-
 _PLACE = re.compile(r"\.py\(\d+\): ")
+"""A place in a source of Python, as its tracebacks name them in an error of OpenVINO."""
 
 
 def reason_of(error: Exception) -> str:
@@ -99,6 +98,11 @@ def is_constant(node: ov.Node) -> bool:
 def identity_of(port: ov.Output) -> tuple[int, int]:
     """What tells one output of a model from another: Python's wrappers of one port are many."""
     return port.get_node().get_instance_id(), port.get_index()
+
+
+def is_output_of(port: ov.Output, node: ov.Node) -> bool:
+    """Whether a node makes a tensor."""
+    return bool(port.get_node().get_instance_id() == node.get_instance_id())
 
 
 def layer_of(node: ov.Node) -> str:

@@ -18,28 +18,29 @@ def follow_decided_branches(model: ov.Model) -> None:
 
 
 def _follow(model: ov.Model) -> bool:
-    """Whether there were any."""
+    """Do so, and tell whether there were any."""
     found = False
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
             found |= _follow(body)
-        if node.get_type_name() == "If" and _is_decided(node):
+        if node.get_type_name() == "If" and _decide(node):
             _inline(node, 0 if node.input_value(0).get_node().get_data().reshape(-1)[0] else 1)
             found = True
     return found
 
 
-def _is_decided(node: ov.Node) -> bool:
-    """Whether the condition of an If is a constant, or becomes one here because it follows from known shapes."""
+def _decide(node: ov.Node) -> bool:
+    """Make a constant of the condition of an If that follows from known shapes, and tell whether it is one."""
     condition = node.input_value(0)
-    if not is_constant(condition.get_node()) and _follows_from_shapes(condition.get_node()):
+    if not is_constant(condition.get_node()) and _fix_shapes(condition.get_node()):
         from openvino.passes import ConstantFolding
         ConstantFolding().run_on_model(ov.Model([condition.get_node()], []))
     return is_constant(node.input_value(0).get_node())
 
 
-def _follows_from_shapes(node: ov.Node) -> bool:
-    """Whether a node reads constants and known shapes alone, in the end; these shapes become constants."""
+def _fix_shapes(node: ov.Node) -> bool:
+    """Make constants of the shapes that a node is computed of, if it is of constants and known shapes alone, and tell
+    whether it is."""
     sources = [node]
     found: dict[int, ov.Node] = {}
     while sources:

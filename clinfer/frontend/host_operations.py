@@ -146,7 +146,6 @@ class _Session:
         return tuple(_values_of(self._request.get_output_tensor(index), kind)
                      for index, kind in enumerate(self._outputs))
 
-
     def _infer(self) -> None:
         """Run, by the ways that make the least of results: dictionaries, and copies of strings, cost more than many an
         operation."""

@@ -16,8 +16,8 @@ _RANGE = {"f16": (65504.0, 2.0**-24), "bf16": (2.0**128 - 2.0**120, 2.0**-126)}
 # Attributes that say the type of an output.
 _TYPE_ATTRIBUTES = ("destination_type", "output_type")
 
-# Parameters and Results belong to the user, the rest to states and to bodies that keep their own types.
-_PINNED = {"Parameter", "Constant", "Result", "ReadValue", "Assign", "If", "Loop", "TensorIterator"}
+_PINNED = ("If", "Loop", "TensorIterator")
+"""The inputs and outputs of bodies keep their types."""
 
 
 def narrow_floats(model: ov.Model, name: str) -> None:
@@ -100,7 +100,8 @@ class _Narrowing:
 
 
 def _is_pinned(node: ov.Node) -> bool:
-    """Whether a node keeps its types whatever it computes: what has no converter runs on the host, in f32."""
+    """Whether a node keeps its types: those with bodies do, and what has no converter: Parameters and Results, which
+    belong to the user, Constants, which narrow by themselves where they are read, and what runs on the host."""
     return node.get_type_name() in _PINNED or node.get_type_name() not in CONVERTERS
 
 

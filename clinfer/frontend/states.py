@@ -12,19 +12,18 @@ from clinfer.frontend.conversions import (
     all_nodes,
     bodies_of,
     element_type_of,
+    is_output_of,
     layer_of,
     reason_of,
     shape_of,
 )
-from clinfer.frontend.host_operations import HostOperations
+from clinfer.frontend.host_operations import STATES, HostOperations
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import SourceModel, to_topology
 from clinfer.frontend.transformations import prepare
 from clinfer.ops import CONVERTERS
 from clinfer.ops.operation import Converter
 from clinfer.topology import State, Topology
-
-_KINDS = ("ReadValue", "Assign")
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def separate_states(model: ov.Model) -> Separated:
         for node in nodes:
             node.output(0).replace(parameter.output(0))
         clone.add_parameters([parameter])
-        changes = name in assigns and not _is_output_of(assigns[name].input_value(0), parameter)
+        changes = name in assigns and not is_output_of(assigns[name].input_value(0), parameter)
         variables.append((name, changes))
     for name, changes in variables:
         if changes:
@@ -105,7 +104,7 @@ def separate_states(model: ov.Model) -> Separated:
 
 def has_states(model: ov.Model) -> bool:
     """Whether a model has variables, those of bodies included."""
-    return any(node.get_type_name() in _KINDS for node in all_nodes(model))
+    return any(node.get_type_name() in STATES for node in all_nodes(model))
 
 
 def variable_of(node: ov.Node) -> str:
@@ -117,7 +116,7 @@ def _found(model: ov.Model) -> tuple[dict[str, list[ov.Node]], dict[str, ov.Node
     """Who reads and who assigns, by variable."""
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
-            inner = next((each for each in all_nodes(body) if each.get_type_name() in _KINDS), None)
+            inner = next((each for each in all_nodes(body) if each.get_type_name() in STATES), None)
             if inner is not None:
                 raise UnsupportedError("a variable inside of a body is not supported", where=layer_of(node), values={
                     "variable": variable_of(inner), "layer": inner.get_friendly_name()},
@@ -134,10 +133,6 @@ def _found(model: ov.Model) -> tuple[dict[str, list[ov.Node]], dict[str, ov.Node
             assigns[variable_of(node)] = node
     order = [name for node in model.get_sinks() if (name := variable_of(node)) in reads]
     return {name: reads[name] for name in (*order, *reads)}, assigns
-
-
-def _is_output_of(port: ov.Output, node: ov.Node) -> bool:
-    return bool(port.get_node().get_instance_id() == node.get_instance_id())
 
 
 def _parameter(node: ov.Node) -> ov.op.Parameter:
