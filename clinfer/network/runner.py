@@ -114,10 +114,12 @@ class Runner:
                   for index in node.primitive.bodies[step.body].inputs.values()}
         for tensor, result in zip(node.outputs, self._bodies.run(step, inputs, self._proceed), strict=True):
             declared = self._program.tensors[tensor].layout.shape
-            if not admits(declared, result.shape):
+            # OpenVINO joins results of [] and [1] to one of [1].
+            shape = result.shape or (1,) * min(len(declared), 1)
+            if not admits(declared, shape):
                 raise ClinferError("a body gave a shape outside what the model declares", where=node.primitive.where,
-                                   values={"declared": show(declared), "actual": show(result.shape)})
-            known.shapes[tensor] = result.shape
+                                   values={"declared": show(declared), "actual": show(shape)})
+            known.shapes[tensor] = shape
             known.values.pop(tensor, None)
             self._bindings.bind(tensor, result.memory)
         self._stream.pace = pace

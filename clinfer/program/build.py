@@ -31,7 +31,7 @@ from clinfer.topology import Input, Port, Primitive, SourceBody, Topology
 
 def build_program(topology: Topology, context: BuildContext) -> Program:
     """The program of a topology; ClinferError if it cannot run on the device."""
-    initial = None if topology.initial is None else build_program(topology.initial, _of_part(context))
+    initial = None if topology.initial is None else build_program(topology.initial, context.of_part())
     refused = Refusals(context.kernels.cache.refused)
     while True:
         graph, implementations = _selected(topology, context, refused)
@@ -42,11 +42,6 @@ def build_program(topology: Topology, context: BuildContext) -> Program:
         else:
             refused.keep(graph, context.engine.device)
             return _Assembly(graph, context, implementations).program(initial)
-
-
-def _of_part(context: BuildContext) -> BuildContext:
-    """The means of building bodies and what makes first values: nothing of the whole is forced or given there."""
-    return replace(context, options=replace(context.options, force_implementations={}), given={})
 
 
 def _selected(topology: Topology, context: BuildContext,
@@ -275,7 +270,7 @@ class _Assembly:
         return replace(self._tensor(root), root=len(self.ports) + number, slot=self.long_homes[root].slot)
 
     def _node(self, node: Node) -> ProgramNode:
-        bodies = tuple(build_program(body.topology, _of_part(self.context)) for body in node.primitive.bodies)
+        bodies = tuple(build_program(body.topology, self.context.of_part()) for body in node.primitive.bodies)
         return ProgramNode(
             _without_topologies(node.primitive), tuple(self.index[p] for p in node.inputs),
             tuple(self.index[Port(node.id, i)] for i in range(len(node.layouts))), _kind(node),

@@ -49,6 +49,10 @@ class BuildContext:
     refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     alike: AlikeNodes = field(default_factory=AlikeNodes)
 
+    def of_part(self) -> BuildContext:
+        """The means of building bodies and what makes first values: nothing of the whole is forced or given there."""
+        return replace(self, options=replace(self.options, force_implementations={}), given={})
+
     def refused_kernels(self, node: str) -> Mapping[str, str]:
         """The names of candidates that a node cannot have, with the reasons."""
         return self.refused.get(node, NONE_REFUSED)

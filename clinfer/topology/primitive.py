@@ -196,6 +196,12 @@ class Primitive:
         return ()
 
     @property
+    def chooses_body(self) -> bool:
+        """Whether one of `bodies` runs, once, whose results are the outputs: their shapes are then those of its
+        results."""
+        return False
+
+    @property
     def can_evaluate(self) -> bool:
         """Whether `evaluate` computes the primitive on the host (small shape arithmetic)."""
         return False
@@ -204,6 +210,11 @@ class Primitive:
     def reads_shapes_only(self) -> bool:
         """Whether the result depends on the shapes of the inputs alone (ShapeOf)."""
         return False
+
+    def with_results(self, results: Sequence[Sequence[Shape]]) -> Primitive:
+        """The primitive that `chooses_body`, with what is known of the shapes of the outputs as each of its bodies
+        gives them."""
+        return self
 
     def body_to_run(self, values: Values) -> int:
         """Which of `bodies` runs, given the values of the value inputs."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from openvino import opset13 as ops
+from openvino import opset15
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.shape import show
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
@@ -53,6 +55,23 @@ def test_a_body_called_with_changing_shapes(engine: Engine, rng: np.random.Gener
     for _ in range(12):
         rows, columns = (int(n) for n in rng.integers(1, 40, 2))
         check(network, oracle, [rng.random(1) < 0.5, _floats(rng, rows, columns)])
+
+
+@pytest.mark.parametrize(("one", "other", "told"), [
+    ([1], [1], "[1]"), ([2, 1], [2, 1], "[2,1]"), ([], [1], "[1]"), ([1, 1], [1, 1], "[1,1]"), ([], [], "[]"),
+    ([2, 2], [1, 4], "[1..2,2..4]"), ([4], [-1], "[4]")])
+def test_what_both_bodies_give_is_known_before(engine: Engine, rng: np.random.Generator, one: list[int],
+                                               other: list[int], told: str) -> None:
+    condition, x = ops.parameter([1], bool), ops.parameter([max(int(np.prod(one)), 1)], np.float32)
+    out = _if(condition, x, lambda p: ops.reshape(ops.exp(p), np.array(one, np.int64), False),
+              lambda p: ops.reshape(p, np.array(other, np.int64), False))
+    is_open = ".." in told
+    model = ov.Model([ops.relu(out), ops.exp(out) if is_open else opset15.squeeze(ops.exp(out))], [condition, x])
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    chosen, = (node for node in network.program.nodes if node.bodies)
+    assert show(network.program.tensors[chosen.outputs[0]].layout.shape) == told
+    for choice in (True, False, True):
+        check(network, oracle, [np.array([choice]), _floats(rng, *x.get_output_shape(0))])
 
 
 def test_an_error_inside_a_body_names_the_outer_operation(engine: Engine, rng: np.random.Generator) -> None:

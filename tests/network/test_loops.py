@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
+from clinfer.base.shape import show
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
 from clinfer.network.network import Network
 from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.runtime.engine import Engine
 from tests.network.loop_models import (
+    TRUE,
     Condition,
     Rng,
     always,
@@ -213,6 +215,28 @@ def test_a_condition_may_forbid_every_run_of_a_known_number(engine: Engine, rng:
         assert_close(last, data * np.float32(2**runs), 0)
         assert_close(parts, np.concatenate([np.zeros(0), *(data.clip(0) * 2.0**n for n in range(1, runs + 1))])
                      .astype(np.float32), 0)
+
+
+@pytest.mark.parametrize(("trips", "count", "known"), [
+    (2, 2, "[2]"), (-1, 2, "[2]"), (0, 0, "[?]"), (None, None, "[?]")])
+def test_states_of_loops_that_run_have_the_shape_of_results(engine: Engine, rng: Rng, trips: int | None,
+                                                            count: int | None, known: str) -> None:
+    limit, x, state = ops.parameter([], np.int64), ops.parameter([1], np.float32), ops.parameter([-1], np.float32)
+    new = ops.concat([ops.reduce_sum(state, np.array([0]), True), ops.constant(np.float32([3]))], 0)
+    number = ops.parameter([], np.int64)
+    loop = loop_of(limit if trips is None else ops.constant(trips), ops.constant(TRUE),
+                   ov.Model([ops.less(number, ops.constant(1)), new], [state, number]), 1)
+    loop.set_merged_input(state, x.output(0), new.output(0))
+    model = ov.Model([ops.relu(loop.get_iter_value(new.output(0), -1))], [limit, x])
+    network = network_of(engine, model)
+    loop, = (node for node in network.program.nodes if node.bodies)
+    assert show(network.program.tensors[loop.outputs[0]].layout.shape) == known
+    for given in (2, 1, 0):
+        runs, data = given if count is None else count, floats(rng, 1)
+        (got,) = execute(network, [scalar(given), data])
+        # OpenVINO's CPU plugin fails where no run follows, so that the shape is another one.
+        wanted = data if runs == 0 else np.array([data[0] + 3 * (runs - 1), 3], np.float32)
+        assert_close(got, wanted.clip(0), 1e-6)
 
 
 def test_an_empty_axis_beside_the_slices(engine: Engine) -> None:

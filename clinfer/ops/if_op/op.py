@@ -1,12 +1,13 @@
 """The If primitive (OpenVINO If-8)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import ANY, Shape
+from clinfer.base.shape import Dim, Shape, Size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceBody, SourceNode
 
@@ -15,7 +16,8 @@ from clinfer.topology import Primitive, SourceBody, SourceNode
 class If(Primitive):
     """Runs `then_body` where input 0 (one boolean) is true, else `else_body`.
 
-    The bodies read the other inputs as `SourceBody.inputs` says. Output shapes are known after the run.
+    The bodies read the other inputs as `SourceBody.inputs` says. Output shapes are known after the run; `shapes`: what
+    is known of them before.
     """
 
     then_body: SourceBody | None = None
@@ -39,6 +41,13 @@ class If(Primitive):
     def bodies(self) -> tuple[Any, ...]:
         return (self.then_body, self.else_body)
 
+    @property
+    def chooses_body(self) -> bool:
+        return True
+
+    def with_results(self, results: Sequence[Sequence[Shape]]) -> If:
+        return replace(self, shapes=tuple(map(_either, *results)))
+
     def body_to_run(self, values: Values) -> int:
         if values[0].size != 1:
             raise ClinferError("the condition of If must be one element", where=self.where,
@@ -55,6 +64,19 @@ class If(Primitive):
 def convert_if(node: SourceNode) -> If:
     """The primitive of an If whose bodies the front end has converted."""
     then_body, else_body = node.bodies
-    shapes = tuple(shape if shape is None else tuple(ANY for _ in shape) for shape in node.output_shapes)
     return If(node.id, node.inputs, origin=node.name, then_body=then_body, else_body=else_body,
-              types=node.output_types, shapes=shapes)
+              types=node.output_types, shapes=node.output_shapes)
+
+
+def _either(one: Shape, other: Shape) -> Shape | None:
+    """What is known of a shape that is one of two; as in OpenVINO [] is [1] where the other has one axis."""
+    if {len(one), len(other)} == {0, 1}:
+        one, other = one or (1,), other or (1,)
+    return tuple(map(_either_size, one, other)) if len(one) == len(other) else None
+
+
+def _either_size(one: Size, other: Size) -> Size:
+    if one == other and not isinstance(one, Dim):
+        return one
+    a, b = (size if isinstance(size, Dim) else Dim(size, size) for size in (one, other))
+    return Dim(min(a.low, b.low), max(a.high, b.high))

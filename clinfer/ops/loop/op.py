@@ -86,21 +86,26 @@ def convert_loop(node: SourceNode) -> Loop:
 
 
 def _output_shape(node: SourceNode, body: SourceBody, index: int) -> Shape | None:
-    """What OpenVINO says of an output, opened for the loop that does not run at all.
+    """What OpenVINO says of an output, opened where the loop may not run at all.
 
     OpenVINO takes a constant trip count for the number of runs even where a condition that is no constant may
     forbid the first; then joined results are empty and carried ones are what came in.
     """
     shape = node.output_shapes[index]
-    if shape is None or body.loop is None:
+    if shape is None or body.loop is None or _runs(node):
         return shape
     if index in body.loop.joined:
         axis = body.loop.joined[index].axis % len(shape)
-        return shape if 1 in node.constants else (*shape[:axis], ANY, *shape[axis + 1:])
+        return (*shape[:axis], ANY, *shape[axis + 1:])
     for name, output in body.loop.carried.items():
         if output == body.outputs[index]:
             shape = _opened(shape, node.input_shapes[body.inputs[name]])
     return shape
+
+
+def _runs(node: SourceNode) -> bool:
+    """Whether trip count and condition are constants that let the first run take place."""
+    return all(bool(np.any(node.constants[index])) if index in node.constants else False for index in (0, 1))
 
 
 def _opened(shape: Shape, other: Shape | None) -> Shape:

@@ -4,10 +4,11 @@ from __future__ import annotations
 import numpy as np
 
 from clinfer.base.layout import Layout
+from clinfer.base.shape import Shape
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.topology import Constant, Port
+from clinfer.topology import Constant, Port, SourceBody
 
 _SHAPE_ELEMENTS = 64
 
@@ -24,11 +25,21 @@ def infer_layouts(graph: Graph, context: BuildContext) -> None:
             node.layouts = (given.layout,)
             graph.constants[node.id] = given
             continue
+        if node.primitive.chooses_body:
+            graph.replace(node.id, node.primitive.with_results(
+                [_results(body, context.of_part()) for body in node.primitive.bodies]))
         node.layouts = context.infer(graph, node, values)
         if isinstance(node.primitive, Constant):
             graph.constants[node.id] = ConstantData(node.layouts[0], array=node.primitive.value)
         elif node.primitive.can_evaluate and node.inputs and all(map(_is_small, node.layouts)):
             values |= _evaluate(graph, node, context, values)
+
+
+def _results(body: SourceBody, context: BuildContext) -> list[Shape]:
+    """The shapes of what a body gives, in the order of the outputs of its node."""
+    graph = Graph(body.topology)
+    infer_layouts(graph, context)
+    return [graph.layout(graph.outputs[name]).shape for name in body.outputs]
 
 
 def _evaluate(graph: Graph, node: Node, context: BuildContext,
