@@ -41,11 +41,12 @@ _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "
 
 class OpenVinoFunction(HostFunction):
     """A model of one operation, compiled for OpenVINO's CPU plugin when it is first needed; safe for use by several
-    threads."""
+    threads. `core`: what compiles it (None: one of its own)."""
 
     def __init__(self, core: ov.Core | None, model: ov.Model) -> None:
         self._core = core
         self._model = model
+        self._reshaped: ov.Model | None = None
         self._lock = threading.Lock()
         self._compiled: ov.CompiledModel | None = None
 
@@ -75,12 +76,14 @@ class OpenVinoFunction(HostFunction):
 
     def output_shapes(self, shapes: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
         with self._lock:
+            # What is compiled and written down keeps its shapes.
+            self._reshaped = model = self._reshaped or self._model.clone()
             try:
-                self._model.reshape({index: partial_shape_of(_unnamed(shape)) for index, shape in enumerate(shapes)})
+                model.reshape({index: partial_shape_of(_unnamed(shape)) for index, shape in enumerate(shapes)})
             except OPENVINO_ERRORS as error:
                 raise ClinferError("the operation does not take inputs of these shapes", values={
                     "shapes": ", ".join(map(show, shapes)), "OpenVINO says": reason_of(error)}) from None
-            return tuple(shape_of(port.get_partial_shape()) for port in self._model.outputs)
+            return tuple(shape_of(port.get_partial_shape()) for port in model.outputs)
 
     def start(self) -> Evaluate:
         return _Session(self.compile(), self.input_types, self.output_types)

@@ -50,7 +50,9 @@ class KernelCache:
         self._programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[Program, None] = OrderedDict()
         self._seconds: dict[str, float] = {}
-        self._lock = threading.Lock()
+        # Who is told of progress may ask for kernels in turn.
+        self._lock = threading.RLock()
+        self._ahead_lock = threading.Lock()
         self._ahead: tuple[HelpersAhead, ...] = ()
         # They do not refer to this cache: programs and their context go with the engine, not with a later collection.
         self.refused = RefusedKernels(partial(_refused_folder, self._engine_ref))
@@ -141,11 +143,13 @@ class KernelCache:
             yield
             return
         helpers = HelpersAhead(self._engine.device, min(count, MOST_AHEAD))
-        self._ahead = (*self._ahead, helpers)
+        with self._ahead_lock:
+            self._ahead = (*self._ahead, helpers)
         try:
             yield
         finally:
-            self._ahead = tuple(each for each in self._ahead if each is not helpers)
+            with self._ahead_lock:
+                self._ahead = tuple(each for each in self._ahead if each is not helpers)
             helpers.close()
 
     def _build(self, codes: Sequence[StageCode], progress: Progress) -> tuple[dict[str, Program], dict[str, str]]:

@@ -2,13 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from clinfer.kernels.contract import Problem
 from clinfer.program.context import BuildContext
 from clinfer.program.format_choice import problem_of, samples_of
 from clinfer.program.graph import Graph
-from clinfer.program.options import BuildOptions
 from clinfer.program.passes import run_pipeline
 from clinfer.topology import Topology
 
@@ -21,8 +19,7 @@ def heavy_problems(topology: Topology, context: BuildContext) -> Iterator[tuple[
     samples = samples_of(graph, context)
     for node in graph:
         for body in node.primitive.bodies:
-            options = BuildOptions(skipped_passes=context.options.skipped_passes)
-            yield from heavy_problems(body.topology, replace(context, options=options, given={}))
+            yield from heavy_problems(body.topology, context.of_part())
         if node.selection is None or not node.primitive.is_heavy:
             continue
         for sample in samples:

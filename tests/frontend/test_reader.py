@@ -11,6 +11,7 @@ from openvino import opset13 as op
 from clinfer.base.element_type import ALL_TYPES, ElementType
 from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.base.shape import ANY, Dim
+from clinfer.frontend.host_operations import OpenVinoFunction, isolated
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import SourceModel, to_topology
 from clinfer.ops.operation import Converter
@@ -299,3 +300,12 @@ def test_operations_on_strings_are_errors() -> None:
     with pytest.raises(UnsupportedError, match="devices have no tensors of type string") as caught:
         read(ov.Model([op.result(node)], [x]))
     assert caught.value.where == "layer 'one text' (Squeeze)"
+
+
+def test_asking_a_host_operation_for_shapes_leaves_it_as_it_is() -> None:
+    x = parameter("x", [-1, 2])
+    function = OpenVinoFunction(None, isolated(op.exp(x)))
+    for rows in (3, 4):
+        assert function.output_shapes(((rows, 2),)) == ((rows, 2),)
+    assert function.model.outputs[0].get_partial_shape() == ov.PartialShape([-1, 2])
+    assert function.start()((np.zeros((5, 2), np.float32),))[0].tolist() == [[1, 1]] * 5

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -218,6 +219,17 @@ def test_progress_is_told_while_kernels_are_built(engine: Engine, codes: list[St
     assert told == [(0, 2), (1, 2), (2, 2)]
     KernelCache(engine).prepare(codes, lambda *counts: told.append(counts))
     assert len(told) == 3, "nothing was built"
+
+
+def test_who_is_told_of_progress_may_ask_for_kernels(engine: Engine, codes: list[StageCode],
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "BATCH_KERNELS", 1)
+    cache, found = KernelCache(engine), list[int]()
+    building = threading.Thread(daemon=True, target=lambda: cache.prepare(
+        codes, lambda built, wanted: found.append(len(cache.find(codes)))))
+    building.start()
+    building.join(60)
+    assert found == [0, 1, 2]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ClinferError])

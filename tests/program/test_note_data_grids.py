@@ -1,6 +1,8 @@
 """Products that learn that their data are whole numbers times a step: which do, and what they then compute."""
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -139,6 +141,19 @@ def test_products_find_whole_numbers_behind_floats(engine: Engine, rng: np.rando
         x = rng.uniform(0, 2, (9, DEPTH)).astype(np.float32)
         found, = execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), [x])
         assert_close(found, (np.rint(x / 2 * 255) * np.float32(2 / 255)) @ weights.T, 1e-5, "product")
+
+
+def test_products_of_more_than_bytes_can_add_up_keep_their_weights(engine: Engine, rng: np.random.Generator,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    if not engine.capabilities.byte_products:
+        pytest.skip("the device has no instructions for bytes")
+    for deepest in (DEPTH, DEPTH - 1):
+        monkeypatch.setattr(import_module(note_data_grids.__module__), "MOST_DEPTH", deepest)
+        parts = (given("x", ANY, DEPTH), constant("low", np.float32(0)), constant("high", np.float32(2)),
+                 FakeQuantize("rounded", ("x", "low", "high", "low", "high"), levels=256),
+                 constant("w", _whole(rng, (COLUMNS, DEPTH))), MatMul("y", ("rounded", "w"), transpose_b=True))
+        product = graph_after(engine, Topology(*parts), (infer_layouts, note_data_grids))["y"].primitive
+        assert isinstance(product, MatMul) and (product.quantisation is None) == (deepest < DEPTH)
 
 
 def test_whole_numbers(rng: np.random.Generator) -> None:

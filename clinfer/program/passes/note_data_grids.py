@@ -94,7 +94,8 @@ def _find_whole_weights(graph: Graph, context: BuildContext, node: Node) -> None
     assert isinstance(product, MatMul)
     weights = graph.constants.get(product.inputs[1].primitive)
     if weights is None or not weights.layout.is_static or weights.layout.rank != 2 \
-            or weights.layout.element_type.name != "f32" or not weights.layout.count > 0:
+            or weights.layout.element_type.name != "f32" or not weights.layout.count > 0 \
+            or weights.layout.static_shape[1 if product.transpose_b else 0] > MOST_DEPTH:
         return
     values = weights.on_host(context.stream)
     found = whole_numbers_of(values if product.transpose_b else values.T)
