@@ -1,6 +1,8 @@
 """Scattering where OpenVINO's CPU plugin leaves the result open: repeated and outlying indices, axes at run time."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from openvino import opset15 as ops
@@ -78,10 +80,10 @@ def test_many_updates_of_one_element_keep_their_order(engine: Engine, rng: np.ra
 
 
 @pytest.mark.parametrize("primitive, shapes, bound", [
-    (ScatterUpdate("p", tuple("abcd")), ((3, 4, 5), (2, 2), (3, 2, 2, 5)), 5),
+    (ScatterUpdate("p", tuple("abcd")), ((3, 4, 5), (2, 2), (3, 2, 2, 5)), 4),
     (ScatterUpdate("p", tuple("abcd")), ((3, 4, 5), (), (3, 5)), 4),
-    (ScatterElementsUpdate("p", tuple("abcd")), ((3, 4, 5), (3, 7, 2), (3, 7, 2)), 5),
-    (ScatterNDUpdate("p", tuple("abc")), ((3, 4, 5), (6, 2), (6, 5)), 4),
+    (ScatterElementsUpdate("p", tuple("abcd")), ((3, 4, 5), (3, 7, 2), (3, 7, 2)), 4),
+    (ScatterNDUpdate("p", tuple("abc")), ((3, 4, 5), (6, 2), (6, 5)), 3),
 ])
 def test_host_arithmetic_equals_the_kernels(engine: Engine, rng: np.random.Generator, primitive: Primitive,
                                             shapes: tuple[tuple[int, ...], ...], bound: int) -> None:
@@ -114,3 +116,44 @@ def test_the_ranks_tell_how_long_places_of_open_length_are(engine: Engine, rng: 
     with pytest.raises(ClinferError, match="ScatterNDUpdate"):
         execute(network, [np.zeros((3, 4, 5), np.float32), np.zeros((2, 4 - length if length != 2 else 1), np.int64),
                           np.zeros((2, *(4, 5, 6)[:3 - length]), np.float32)])
+
+
+_PLACES: dict[str, tuple[tuple[int, ...], Callable[[ov.Node, ov.Node], ov.Node]]] = {
+    "ScatterUpdate": ((2,), lambda x, indices: ops.scatter_update(
+        x, indices, np.zeros((2, 3), np.float32), np.array(0))),
+    "ScatterElementsUpdate": ((1, 2), lambda x, indices: ops.scatter_elements_update(
+        x, indices, np.ones((1, 2), np.float32), np.array(0), "sum")),
+    "ScatterNDUpdate": ((2, 1), lambda x, indices: ops.scatter_nd_update(x, indices, np.zeros((2, 3), np.float32))),
+    "GatherElements": ((2, 3), lambda x, indices: ops.gather_elements(x, indices, 0))}
+"""Operations on x [?, 3] with indices of its first axis, of that shape; OpenVINO's CPU plugin refuses those outside."""
+
+
+@pytest.mark.parametrize("index", [4, -5])
+@pytest.mark.parametrize("kind", list(_PLACES))
+def test_constant_indices_outside_are_refused(engine: Engine, rng: np.random.Generator, kind: str, index: int) -> None:
+    x, (shape, make) = ops.parameter([-1, 3], np.float32), _PLACES[kind]
+    node = make(x, ops.constant(np.resize([1, index], shape)))
+    node.set_friendly_name("places")
+    network = network_of(engine, ov.Model([ops.relu(node)], [x]))
+    for rows in (5, 7):
+        execute(network, [rng.random((rows, 3)).astype(np.float32)])
+    with pytest.raises(ClinferError, match=rf"{kind} 'places'(.|\n)*indices: .*{index}(.|\n)*: 4"):
+        execute(network, [np.zeros((4, 3), np.float32)])
+    execute(network, [np.zeros((6, 3), np.float32)])
+
+
+@pytest.mark.parametrize("kind", list(_PLACES))
+def test_other_indices_outside_touch_nothing(engine: Engine, kind: str) -> None:
+    shape, make = _PLACES[kind]
+    x, indices = ops.parameter([-1, 3], np.float32), ops.parameter(list(shape), np.int64)
+    network = network_of(engine, ov.Model([ops.relu(make(x, indices))], [x, indices]))
+    for rows in (4, 5):
+        data = np.ones((rows, 3), np.float32)
+        result, = execute(network, [data, np.resize([rows, -rows - 1], shape)])
+        assert np.array_equal(result, np.zeros(shape) if kind == "GatherElements" else data)
+
+
+def test_host_arithmetic_refuses_indices_outside() -> None:
+    primitive = ScatterUpdate("p", tuple("abcd"), origin="places")
+    with pytest.raises(ClinferError, match=r"ScatterUpdate 'p' \(layer 'places'\)(.|\n)*size of the axis: 3"):
+        primitive.evaluate((np.zeros(3), np.array([3]), np.ones(1), np.array(0)), ((3,), (1,), (1,), ()))

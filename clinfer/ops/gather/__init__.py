@@ -7,12 +7,13 @@ from clinfer.ops.gather.op import (
     GatherND,
     GatherND5,
     convert_gather,
+    convert_gather_elements,
     convert_gather_nd,
 )
-from clinfer.ops.operation import Operation, by_attributes
+from clinfer.ops.operation import Operation
 
 OPERATION = Operation("gather",
-            converters={"Gather": convert_gather, "GatherElements": by_attributes(GatherElements),
+            converters={"Gather": convert_gather, "GatherElements": convert_gather_elements,
                         "GatherND": convert_gather_nd},
             kernels=dict.fromkeys((Gather, Gather7, GatherElements, GatherND, GatherND5), KERNELS))
 

@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
 from clinfer.base.shape import ANY, Dim, Shape, StaticShape, show
 from clinfer.ops.operation import by_attributes
+from clinfer.ops.shared.constant_indices import Ranges, check_indices, constant_ranges
 from clinfer.ops.shared.shape_rules import distinct_axes
 from clinfer.symbolic.dimensions import broadcast_shapes, same_size
 from clinfer.symbolic.shape_inference import Values
@@ -34,7 +35,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Gathering(Primitive, ABC):
-    """Elements of input 0 at places that input 1 names; places outside of input 0 give zeros.
+    """Elements of input 0 at places that input 1 names; places outside of input 0 give zeros, as in OpenVINO.
 
     `wraps_negative`: negative indices count from the end; else they lie outside.
     """
@@ -170,11 +171,16 @@ class Gather7(Gather):
 
 @dataclass(frozen=True)
 class GatherElements(Gathering):
-    """Every element of input 1 replaced by the one of input 0 at that index along `axis`."""
+    """Every element of input 1 replaced by the one of input 0 at that index along `axis`.
+
+    OpenVINO refuses places outside, and so does this of constants (`index_ranges`).
+    """
 
     axis: int = 0
+    index_ranges: Ranges = ()
     op_type: ClassVar[str] = "GatherElements"
     opset: ClassVar[str] = "opset6"
+    own_fields: ClassVar[tuple[str, ...]] = ("index_ranges",)
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         data, indices = shapes
@@ -183,6 +189,10 @@ class GatherElements(Gathering):
         sizes = [index if a == self.axis % len(data) else same_size((index, size))
                  for a, (index, size) in enumerate(zip(indices, data, strict=True))]
         return None if None in sizes else (tuple(sizes),)  # type: ignore[arg-type]
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        check_indices(self.where, self.index_ranges, (shapes[0][self.axis],))
 
     def lookup(self, data: Shape, indices: Shape, values: Values) -> Lookup | None:
         axis = self.axis % len(data)
@@ -231,6 +241,12 @@ class GatherND5(GatherND):
 def convert_gather(node: SourceNode) -> Primitive:
     """Gather of the node's version."""
     return by_attributes(Gather if node.opset == "opset8" else Gather7)(node)  # type: ignore[return-value]
+
+
+def convert_gather_elements(node: SourceNode) -> Primitive:
+    """GatherElements, with the range of its indices where they are constants."""
+    return GatherElements(node.id, node.inputs, origin=node.name, axis=node.attributes["axis"],
+                          index_ranges=constant_ranges(node))
 
 
 def convert_gather_nd(node: SourceNode) -> Primitive:

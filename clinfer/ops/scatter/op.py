@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Dim, Shape
+from clinfer.base.shape import Dim, Shape, StaticShape
+from clinfer.ops.operation import by_attributes
+from clinfer.ops.shared.constant_indices import Ranges, check_indices, constant_ranges
 from clinfer.ops.shared.shape_rules import distinct_axes
 from clinfer.symbolic.dimensions import differ
 from clinfer.symbolic.shape_inference import Values
-from clinfer.topology import Primitive
+from clinfer.topology import Primitive, SourceNode
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,13 @@ class Aliases:
 class Scattering(Primitive, ABC):
     """Input 0 with the updates of input 2 at the places that input 1 names.
 
-    Negative indices count from the end; updates for places outside are passed over. Of several updates
+    Negative indices count from the end; places outside are an error where the host knows the indices
+    (`index_ranges`: those of constants), else their updates are passed over. Of several updates
     of one element the last in row-major order counts, or they are combined in this order.
     """
+
+    index_ranges: Ranges = ()
+    own_fields: ClassVar[tuple[str, ...]] = ("index_ranges",)
 
     @property
     def combination(self) -> str:
@@ -67,6 +73,11 @@ class Scattering(Primitive, ABC):
         """Which updates go where for inputs of these shapes, of which only the ranks count; None while it is unknown.
         """
 
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if self.index_ranges and (places := self.places(shapes, values)) is not None:
+            check_indices(self.where, self.index_ranges, [shapes[0][axis] for axis in places.looked_up])
+
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, indices, updates = values[:3]
         result = np.array(data, order="C")
@@ -74,14 +85,12 @@ class Scattering(Primitive, ABC):
         assert places is not None
         for at in np.ndindex(*(indices.shape[:-1] if places.tuple_axis is not None else indices.shape)):
             target, source = self._one(places, at, np.atleast_1d(indices[at]), data.shape)
-            if target is not None:
-                result[target] = updates[source]
+            result[target] = updates[source]
         return (result,)
 
-    @staticmethod
-    def _one(places: Aliases, at: tuple[int, ...], found: np.ndarray,
-             sizes: tuple[int, ...]) -> tuple[tuple[slice | int, ...] | None, tuple[slice | int, ...]]:
-        """The part of the output (None: outside) and that of the updates that belong to one place."""
+    def _one(self, places: Aliases, at: tuple[int, ...], found: np.ndarray,
+             sizes: tuple[int, ...]) -> tuple[tuple[slice | int, ...], tuple[slice | int, ...]]:
+        """The part of the output and that of the updates that belong to one place."""
         target: list[slice | int] = [slice(None)] * len(sizes)
         source: dict[int, slice | int] = {u: at[i] for u, i in zip(places.walked_updates, places.walked_indices,
                                                                    strict=True)}
@@ -89,8 +98,7 @@ class Scattering(Primitive, ABC):
             if update is not None:
                 target[axis] = source[update] = slice(None) if index is None else at[index]
         for axis, value in zip(places.looked_up, found, strict=True):
-            if not -sizes[axis] <= value < sizes[axis]:
-                return None, ()
+            check_indices(self.where, ((value, value),), (sizes[axis],))
             target[axis] = int(value) % sizes[axis]
         return tuple(target), tuple(source[u] for u in sorted(source))
 
@@ -205,3 +213,10 @@ class ScatterNDUpdate(Scattering):
             index_axes=(None,) * len(data),
             walked_updates=tuple(range(last)), walked_indices=tuple(range(last)),
             looked_up=tuple(range(count)), tuple_axis=last)
+
+
+def convert_scattering(kind: type[Scattering], node: SourceNode) -> Scattering:
+    """The primitive of a node, with the range of its indices where they are constants."""
+    primitive = by_attributes(kind)(node)
+    assert isinstance(primitive, Scattering)
+    return replace(primitive, index_ranges=constant_ranges(node, kind is ScatterNDUpdate))
