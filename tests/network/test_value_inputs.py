@@ -16,7 +16,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
-from tests.oracle import CpuPlugin, ov
+from tests.oracle import CpuPlugin, assert_close, ov
 
 
 def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -94,6 +94,45 @@ def test_cum_sum_along_an_axis_given_at_run_time(engine: Engine, rng: np.random.
     network, oracle = network_of(engine, model), CpuPlugin(model)
     for wanted in (0, 2, -2, 0):
         check(network, oracle, [_floats(rng, 4, 3, 5), np.array(wanted, np.int64)])
+
+
+_WINDOW = np.hanning(9)[1:-1].astype(np.float32)
+_SEGMENTS = np.array([0, 0, 1, 3, 3], np.int32)
+_RUNS = {
+    "BatchToSpace": (ov.opset2.batch_to_space, [
+        (((8, 2, 3),), ((1, 2, 2), (0, 1, 0), (0, 0, 2))), (((6, 4, 5),), ((1, 1, 3), (0, 0, 1), (0, 2, 0)))]),
+    "SpaceToBatch": (ov.opset2.space_to_batch, [
+        (((1, 3, 6),), ((1, 2, 2), (0, 1, 0), (0, 0, 2))), (((2, 4, 5),), ((1, 1, 3), (0, 0, 1), (0, 2, 0)))]),
+    "SliceScatter": (ov.opset15.slice_scatter, [
+        (((5, 6), (2, 6)), ((1,), (5,), (2,), (0,))), (((4, 40), (4, 33)), ((3,), (36,), (1,), (1,)))]),
+    "EmbeddingSegmentsSum": (lambda table, count: ov.opset3.embedding_segments_sum(
+        table, np.array([2, 0, 1, 1, 2], np.int32), _SEGMENTS, ops.convert(ops.squeeze(count, np.int64(0)), "i32")),
+        [(((3, 4),), ((4,),)), (((7, 2),), ((6,),))]),
+    "SegmentMax": (lambda data, count: ov.opset16.segment_max(
+        data, _SEGMENTS, ops.convert(ops.squeeze(count, np.int64(0)), "i32"), fill_mode="ZERO"),
+        [(((5, 4),), ((4,),)), (((5, 2),), ((6,),))]),
+    "STFT": (lambda signal, size, step: ov.opset15.stft(
+        signal, _WINDOW, ops.squeeze(size, np.int64(0)), ops.squeeze(step, np.int64(0)), True),
+        [(((2, 40),), ((8,), (3,))), (((1, 21),), ((11,), (5,)))]),
+    "ISTFT": (lambda spectra, size, step, samples: ov.opset16.istft(
+        spectra, _WINDOW, *(ops.squeeze(x, np.int64(0)) for x in (size, step)), True, False,
+        ops.squeeze(samples, np.int64(0))),
+        [(((2, 5, 6, 2),), ((8,), (3,), (20,))), (((1, 6, 4, 2),), ((11,), (5,), (9,)))]),
+}
+"""By operation: what makes it of data and values, and the shapes of the data and the values of some runs."""
+
+
+@pytest.mark.parametrize("name", _RUNS)
+def test_values_given_at_run_time(engine: Engine, rng: np.random.Generator, name: str) -> None:
+    build, runs = _RUNS[name]
+    data = [ops.parameter([-1] * len(shape), np.float32) for shape in runs[0][0]]
+    values = [ops.parameter([len(value)], np.int64) for value in runs[0][1]]
+    network = network_of(engine, ov.Model([build(*data, *values)], [*data, *values]))
+    for shapes, numbers in (*runs, runs[0]):
+        given, constants = [_floats(rng, *shape) for shape in shapes], [np.array(value) for value in numbers]
+        known = [ops.parameter(shape, np.float32) for shape in shapes]
+        oracle = CpuPlugin(ov.Model([build(*known, *map(ops.constant, constants))], known))
+        assert_close(execute(network, [*given, *constants])[0], oracle(given)[0], 1e-5)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.bool_])
