@@ -20,7 +20,7 @@ from clinfer.program.passes.float_integer_products import float_integer_products
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.note_data_grids import note_data_grids
 from clinfer.runtime.engine import Engine
-from clinfer.topology import Primitive, Topology
+from clinfer.topology import Input, Primitive, Topology
 from tests.ops.case_runner import execute
 from tests.program.building import constant, given, graph_after
 
@@ -80,6 +80,23 @@ def test_convolutions(engine: Engine, rng: np.random.Generator, group: int) -> N
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3)).reshape(2, group, 16, 5, 8, 3, 3)
     wanted = np.einsum("bgcyxhw,gochw->bgoyx", windows, weights.reshape(group, -1, 16, 3, 3)).reshape(2, 18, 5, 8)
     assert np.array_equal(_results(engine, topology, [x, np.array(77, np.uint8)]), wanted)
+
+
+@pytest.mark.parametrize("point", [-5, 300, 3 << 24])
+def test_a_zero_point_that_is_no_byte(engine: Engine, rng: np.random.Generator, point: int) -> None:
+    """Nothing stands for zero at the border then."""
+    weights = rng.integers(-128, 128, (18, 16, 3, 3))
+    for zero in (given("zero", kind="i32"), constant("zero", np.array(point, np.int32))):
+        parts = [given("x", ANY, 16, ANY, ANY, kind="u8"), Convert("x/i32", ("x",), destination_type="i32"), zero,
+                 Eltwise("wide", ("x/i32", "zero"), mode="Subtract")]
+        topology = _ended(parts, weights, Convolution("y", ("wide", "w"), **_ONES))
+        assert not _of(graph_after(engine, topology, RUN), QuantisedConvolution)
+        x = rng.integers(0, 256, (1, 16, 4, 5)).astype(np.uint8)
+        padded = np.pad(x.astype(np.int64) - point, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+        wanted = np.einsum("bcyxhw,ochw->boyx", windows, weights).astype(np.int32).astype(np.float32)
+        points = [np.array(point, np.int32)] if isinstance(zero, Input) else []
+        assert np.array_equal(_results(engine, topology, [x, *points]), wanted)
 
 
 @pytest.mark.parametrize("is_rounded", [False, True])

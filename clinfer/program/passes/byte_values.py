@@ -18,29 +18,32 @@ _MOST = 255
 
 
 class Bytes(NamedTuple):
-    """The elements are those of `values`, whole numbers of 0 to 255, less the one of `zero_point` (None: 0)."""
+    """The elements are those of `values`, whole numbers of 0 to 255, less the one of `zero_point`, which is one of them
+    (None: 0)."""
 
     values: Port
     zero_point: Port | None
 
 
-def integers_of_bytes(graph: Graph, port: Port) -> Bytes | None:
+def integers_of_bytes(graph: Graph, context: BuildContext, port: Port) -> Bytes | None:
     """What a tensor of i32 is made of: a Convert of u8, perhaps less a zero point; None: of something else."""
     subtract = _eltwise(graph, port, "Subtract")
     values, zero_point = subtract.inputs if subtract else (port, None)
     source = _converted(graph, values, "u8")
-    if source is None or not (zero_point is None or _is_single(graph, zero_point)):
+    if source is None or not (zero_point is None or _is_byte(graph, context, zero_point)):
         return None
     return Bytes(source, zero_point)
 
 
-def floats_of_bytes(graph: Graph, port: Port) -> Bytes | None:
+def floats_of_bytes(graph: Graph, context: BuildContext, port: Port) -> Bytes | None:
     """The same of a tensor of f32; the zero point is the i32 behind its Convert."""
     subtract = _eltwise(graph, port, "Subtract")
     if subtract is None or not _are_bytes(graph, subtract.inputs[0]):
         return None
     zero_point = _converted(graph, subtract.inputs[1], "i32")
-    return None if zero_point is None or not _is_single(graph, zero_point) else Bytes(subtract.inputs[0], zero_point)
+    if zero_point is None or not _is_byte(graph, context, zero_point):
+        return None
+    return Bytes(subtract.inputs[0], zero_point)
 
 
 def as_floats(graph: Graph, port: Port) -> Port | None:
@@ -98,6 +101,11 @@ def _eltwise(graph: Graph, port: Port, mode: str) -> Node | None:
     return node if isinstance(primitive, Eltwise) and primitive.mode == mode and not primitive.fused_ops else None
 
 
-def _is_single(graph: Graph, port: Port) -> bool:
-    layout = graph.layout(port)
-    return layout.is_static and layout.count == 1 and layout.rank <= 1
+def _is_byte(graph: Graph, context: BuildContext, port: Port) -> bool:
+    """Whether a tensor of i32 is one number, which is 0 to 255 for certain."""
+    layout, known = graph.layout(port), graph.constants.get(port.primitive)
+    if not layout.is_static or layout.count != 1 or layout.rank > 1:
+        return False
+    if known is None:
+        return _converted(graph, port, "u8") is not None
+    return 0 <= int(known.on_host(context.stream).reshape(())) <= _MOST

@@ -29,7 +29,7 @@ def float_integer_products(graph: Graph, context: BuildContext) -> None:
         if not isinstance(primitive, (MatMul, Convolution)) or node.layouts[0].element_type.name != "i32":
             continue
         convert = _only_conversion(graph, node)
-        found = None if convert is None else integers_of_bytes(graph, node.inputs[0])
+        found = None if convert is None else integers_of_bytes(graph, context, node.inputs[0])
         weights = None if found is None else _weights(graph, context, node)
         if convert is None or found is None or weights is None:
             continue

@@ -137,7 +137,7 @@ def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | Bytes | 
     """The grid of which all elements of a tensor are; bf16 would not tell its 256 levels apart for certain."""
     if graph.element_type(port).name not in ("f32", "f16"):
         return None
-    found = floats_of_bytes(graph, port)
+    found = floats_of_bytes(graph, context, port)
     if found is not None:
         return found
     node = graph[port.primitive]
