@@ -120,6 +120,18 @@ def test_products(engine: Engine, tile: int, along_k: bool, rng: np.random.Gener
         assert_close(execute(network, [left, added])[0], np.maximum(wide, 0) + added, TOLERANCE)
 
 
+def test_a_convolution_without_channels(engine: Engine) -> None:
+    """The bias is all that there is, inside and at the border."""
+    _skip_unless_able(engine)
+    from openvino import opset13 as op
+    x, bias = op.parameter([-1, 0, -1, -1]), np.arange(20, dtype=np.float32).reshape(1, 20, 1, 1)
+    ones = ([1, 1],) * 4
+    product = op.convolution(x, op.constant(np.zeros((20, 0, 3, 3), np.float32)), *ones, name="tiled")
+    network = _network(engine, ov.Model([op.add(product, op.constant(bias))], [x], "empty"), "convolution_bf16_7")
+    found, = execute(network, [np.zeros((2, 0, 4, 15), np.float32)])
+    np.testing.assert_array_equal(found, np.broadcast_to(bias, (2, 20, 4, 15)))
+
+
 @pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
 @pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40)])
 def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:

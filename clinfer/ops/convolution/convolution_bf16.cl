@@ -58,11 +58,7 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushort* restrict weights,
                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
-    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
-    const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0);
-    const int group = (int)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0;
-    const int channel = (int)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK;
-
+    PLACE_OF_TILE;
     int filters[TILE_BLOCKS];
     float16 sum[TILE_PIXELS][TILE_BLOCKS];
     FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
@@ -81,7 +77,7 @@ KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushor
     const bool is_inside = from_z >= 0 && from_z + (INPUT1_SIZE_Z - 1) * ARG_DILATION_Z < INPUT0_SIZE_Z &&
         from_y >= 0 && from_y + (INPUT1_SIZE_Y - 1) * ARG_DILATION_Y < INPUT0_SIZE_Y &&
         from_x >= 0 && from_x + ARG_ROW_PIXELS <= INPUT0_SIZE_X;
-    if (is_inside && !HAS_FACTOR && INPUT1_SIZE_2 % BLOCK == 0) {
+    if (is_inside && !HAS_FACTOR && INPUT1_SIZE_2 % BLOCK == 0 && INPUT1_SIZE_2 > 0) {
         const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2, from_z, from_y, from_x};
         FUNC(find_taps)(taps, ARG_DILATION_Z * INPUT0_PITCH_Z, ARG_DILATION_Y * INPUT0_PITCH_Y PASS_ARGS);
         frame[LEFT_AT] = (ulong)(input + INPUT0_INDEX_OF(from));

@@ -50,11 +50,7 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                           BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
-    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
-    const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0);
-    const int group = (int)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0;
-    const int channel = (int)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK;
-
+    PLACE_OF_TILE;
     int filters[TILE_BLOCKS];
     float16 sum[TILE_PIXELS][TILE_BLOCKS];
     FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);

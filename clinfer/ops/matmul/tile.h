@@ -18,8 +18,7 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const index_t 
 }
 
 // Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and fused
-// operations;
-// `at` has the coordinates of the batch.
+// operations; `at` has the coordinates of the batch.
 void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, const int panel, BIAS_PARAMETER
                       global OUTPUT0_TYPE* output ARGS) {
     for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {

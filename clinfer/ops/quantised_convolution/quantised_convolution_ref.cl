@@ -13,7 +13,8 @@ KERNEL(quantised_convolution_ref)(const global INPUT0_TYPE* restrict input, cons
     OUTPUT0_UNRAVEL((int)get_global_id(0), at);
     from[0] = at[0];
     tap[1] = at[1];
-    const float per_step = INPUT3_LOAD(grid, INPUT3_OFFSET), step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
+    const float per_step = INPUT3_LOAD(grid, INPUT3_OFFSET), zero = INPUT3_LOAD(grid, INPUT3_OFFSET + 1);
+    const float step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
     int sum = 0;
     for (from[1] = 0; from[1] < INPUT0_SIZE_1; ++from[1]) {
         tap[2] = from[1];
@@ -26,7 +27,8 @@ KERNEL(quantised_convolution_ref)(const global INPUT0_TYPE* restrict input, cons
                 for (tap[5] = 0; tap[5] < INPUT1_SIZE_X; ++tap[5]) {
                     from[4] = at[4] * ARG_STRIDE_X - ARG_PAD_X + tap[5] * ARG_DILATION_X;
                     if ((uint)from[4] >= (uint)INPUT0_SIZE_X) continue;
-                    sum += convert_int_sat_rte(INPUT0_LOAD(input, INPUT0_INDEX_OF(from)) * per_step)
+                    const float value = INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
+                    sum += (convert_uchar_sat_rte(fma(value, per_step, zero)) - (int)zero)
                            * (int)INPUT1_LOAD(weights, INPUT1_INDEX_OF(tap));
                 }
             }

@@ -1,3 +1,28 @@
+// What kernels of recurrent networks take that not every network has, as parameters and as arguments:
+//   FIRST_CELL, LAST_CELL  the cell states of an LSTM, which follow the first and the last hidden states
+//   SEQUENCES              lengths and all hidden states, of what is more than one step
+//   LENGTH_OF(b)           the steps of a sequence
+#if CELL == 0
+#define FIRST_CELL const global INPUT4_TYPE* restrict first_cell,
+#define LAST_CELL , global OUTPUT2_TYPE* restrict last_cell
+#define PASS_FIRST_CELL first_cell,
+#define PASS_LAST_CELL , last_cell
+#else
+#define FIRST_CELL
+#define LAST_CELL
+#define PASS_FIRST_CELL
+#define PASS_LAST_CELL
+#endif
+#if IS_STEP
+#define SEQUENCES
+#define PASS_SEQUENCES
+#define LENGTH_OF(b) 1
+#else
+#define SEQUENCES const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
+#define PASS_SEQUENCES lengths, states,
+#define LENGTH_OF(b) clamp((int)INPUT5_LOAD(lengths, INPUT5_GET_INDEX(b, 0, 0, 0)), 0, OUTPUT0_SIZE_2)
+#endif
+
 // What the kernels of whole vectors share. SCRATCH0 [B * D, T + 1, LANES, units] has rows of its own for every step of
 // a sequence: the state before it, for an LSTM its cell state, for a GRU how much of the state is kept, and the state
 // that it has reset. SCRATCH1 [tiles, shares, 2, 16] counts the turns for which each share of a tile was claimed, and
@@ -30,9 +55,3 @@
             for (int n_ = 0; n_ < (count); ++n_) T##_STORE(p, (to) + n_ * (pitch), parts_[n_]); \
         } \
     } while (0)
-
-#if IS_STEP
-#define LENGTH_OF(b) 1
-#else
-#define LENGTH_OF(b) clamp((int)INPUT5_LOAD(lengths, INPUT5_GET_INDEX(b, 0, 0, 0)), 0, OUTPUT0_SIZE_2)
-#endif

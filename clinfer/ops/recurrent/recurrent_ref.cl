@@ -19,6 +19,8 @@
 #define ACTIVATION_0 1
 #endif
 
+#include "recurrent.h"
+
 float FUNC(activated)(float x, int activation) {
     if (activation == 0) return 1 / (1 + exp(-x));
     return activation == 1 ? tanh(x) : fmax(x, 0.0f);
@@ -37,16 +39,7 @@ float FUNC(recurrent_sum)(const global INPUT1_TYPE* weights, const global float*
 
 KERNEL(recurrent_ref)(const global INPUT0_TYPE* restrict projected, const global INPUT1_TYPE* restrict weights,
                       const global INPUT2_TYPE* restrict bias, const global INPUT3_TYPE* restrict first_state,
-#if CELL == 0
-                      const global INPUT4_TYPE* restrict first_cell,
-#endif
-#if !IS_STEP
-                      const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
-#endif
-                      global OUTPUT1_TYPE* restrict last_state,
-#if CELL == 0
-                      global OUTPUT2_TYPE* restrict last_cell,
-#endif
+                      FIRST_CELL SEQUENCES global OUTPUT1_TYPE* restrict last_state LAST_CELL,
                       global SCRATCH0_TYPE* scratch ARGS) {
     const int group = get_group_id(0), lane = get_local_id(0);
     const int b = group / INPUT0_SIZE_1, d = group % INPUT0_SIZE_1;
@@ -54,11 +47,7 @@ KERNEL(recurrent_ref)(const global INPUT0_TYPE* restrict projected, const global
     global float* next = state + HIDDEN;
     global float* kept = next + HIDDEN;
     global float* reset = kept + HIDDEN;
-#if IS_STEP
-    const int count = 1;
-#else
-    const int count = clamp((int)INPUT5_LOAD(lengths, INPUT5_GET_INDEX(b, 0, 0, 0)), 0, INPUT0_SIZE_2);
-#endif
+    const int count = LENGTH_OF(b);
     for (int j = lane; j < HIDDEN; j += LANES) {
         state[j] = INPUT3_LOAD(first_state, INPUT3_GET_INDEX(b, d, 0, j));
 #if CELL == 0

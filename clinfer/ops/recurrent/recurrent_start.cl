@@ -16,17 +16,8 @@
 
 #include "recurrent.h"
 
-KERNEL(recurrent_start)(const global INPUT3_TYPE* restrict first_state,
-#if CELL == 0
-                        const global INPUT4_TYPE* restrict first_cell,
-#endif
-#if !IS_STEP
-                        const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
-#endif
-                        global OUTPUT1_TYPE* restrict last_state,
-#if CELL == 0
-                        global OUTPUT2_TYPE* restrict last_cell,
-#endif
+KERNEL(recurrent_start)(const global INPUT3_TYPE* restrict first_state, FIRST_CELL SEQUENCES
+                        global OUTPUT1_TYPE* restrict last_state LAST_CELL,
                         global SCRATCH0_TYPE* restrict scratch, global SCRATCH1_TYPE* restrict turns ARGS) {
     const int d = (int)get_global_id(0) % DIRECTIONS, b = (int)get_global_id(0) / DIRECTIONS;
     const int count = LENGTH_OF(b);

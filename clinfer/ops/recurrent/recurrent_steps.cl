@@ -105,31 +105,16 @@ INLINED void FUNC(add_products)(float16* sums, const int rows, const int from, c
         }
 }
 
-// What the kernel is given, for its parts; PASSED where they call each other.
-#if CELL == 0
-#define CELL_STATES const global INPUT4_TYPE* restrict first_cell, global OUTPUT2_TYPE* restrict last_cell,
-#define PASS_CELL_STATES first_cell, last_cell,
-#else
-#define CELL_STATES
-#define PASS_CELL_STATES
-#endif
-#if IS_STEP
-#define SEQUENCES
-#define PASS_SEQUENCES
-#else
-#define SEQUENCES const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
-#define PASS_SEQUENCES lengths, states,
-#endif
+// What the kernel is given, for its parts.
 #if DIRECT
 #define STATES const global INPUT3_TYPE* restrict source
-#define PASS_STATES source
 #else
 #define STATES global SCRATCH0_TYPE* source
-#define PASS_STATES source
 #endif
 #define GIVEN const global INPUT0_TYPE* restrict projected, const global INPUT1_TYPE* restrict weights, \
-    const global INPUT2_TYPE* restrict bias, CELL_STATES SEQUENCES global OUTPUT1_TYPE* restrict last_state, STATES
-#define PASS_GIVEN projected, weights, bias, PASS_CELL_STATES PASS_SEQUENCES last_state, PASS_STATES
+    const global INPUT2_TYPE* restrict bias, FIRST_CELL SEQUENCES global OUTPUT1_TYPE* restrict last_state LAST_CELL, \
+    STATES
+#define PASS_GIVEN projected, weights, bias, PASS_FIRST_CELL PASS_SEQUENCES last_state PASS_LAST_CELL, source
 
 // A block of units of `rows` sequences from b on, in direction d: step i, or a turn of it.
 INLINED void FUNC(block)(const int rows, const int b, const int d, const int i, const int turn, const int u,
@@ -243,28 +228,18 @@ INLINED int FUNC(all_done)(volatile global int* turns, const int tile, const int
 }
 #endif
 
+#if DIRECT
+#define FIRST_STATE source
+#define SCRATCHES
+#else
+#define FIRST_STATE first_state
+#define SCRATCHES , global SCRATCH0_TYPE* source, volatile global SCRATCH1_TYPE* turns
+#endif
+
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(recurrent_steps)(const global INPUT0_TYPE* restrict projected, const global INPUT1_TYPE* restrict weights,
-                        const global INPUT2_TYPE* restrict bias,
-#if DIRECT
-                        const global INPUT3_TYPE* restrict source,
-#else
-                        const global INPUT3_TYPE* restrict first_state,
-#endif
-#if CELL == 0
-                        const global INPUT4_TYPE* restrict first_cell,
-#endif
-#if !IS_STEP
-                        const global INPUT5_TYPE* restrict lengths, global OUTPUT0_TYPE* restrict states,
-#endif
-                        global OUTPUT1_TYPE* restrict last_state
-#if CELL == 0
-                        , global OUTPUT2_TYPE* restrict last_cell
-#endif
-#if !DIRECT
-                        , global SCRATCH0_TYPE* source, volatile global SCRATCH1_TYPE* turns
-#endif
-                        ARGS) {
+                        const global INPUT2_TYPE* restrict bias, const global INPUT3_TYPE* restrict FIRST_STATE,
+                        FIRST_CELL SEQUENCES global OUTPUT1_TYPE* restrict last_state LAST_CELL SCRATCHES ARGS) {
     const int slot = (long)get_group_id(0) * ARG_SLOTS / get_num_groups(0);
     const int tile = slot / ARG_SHARES, preferred = slot % ARG_SHARES;
     const int d = tile % DIRECTIONS, b = tile / DIRECTIONS * ARG_ROWS;

@@ -1,8 +1,8 @@
 // Products of unsigned with signed bytes, added up in 32 bits: TILE_ROWS (at most 14) rows x 32 columns, for CPUs.
 //   ROW_BYTES                               room for one row's bytes; rows lie that far apart
 //   FUNC(add_byte_products)(sums, rows, columns, steps)
-//     adds to `sums` [TILE_ROWS][32] the products of steps * 4 bytes of each row with a panel of columns, which has for
-//     each step four bytes of each of its 32 columns
+//     adds to `sums` [TILE_ROWS][32] the products of steps * 4 bytes (steps > 0) of each row with a panel of columns,
+//     which has for each step four bytes of each of its 32 columns
 // With BYTE_PRODUCTS that is inline assembly of AVX-512's VNNI. Some compilers take no names of vector registers there,
 // neither as operands nor as clobbered ones. So it takes addresses alone, and leaves every register as it was.
 #ifndef BYTE_PRODUCTS
@@ -10,7 +10,6 @@
 #endif
 
 #define ROW_BYTES 1088
-#define MOST_STEPS 256
 
 #if BYTE_PRODUCTS
 #define BP_SAVE(place, n) "vmovdqu64 %%zmm" #n ", " #place "(%[saved])\n"

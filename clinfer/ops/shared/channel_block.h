@@ -33,8 +33,7 @@ INLINED void FUNC(transpose)(float16* rows) {
 #endif
 
 // Applies the fused operations and stores: `at` are the coordinates of the first channel of the first pixel, of which
-// every
-// `step`-th is stored, without blocks each; `channels` are left, 16 or more for a whole block.
+// every `step`-th is stored, without blocks each; `channels` are left, 16 or more for a whole block.
 INLINED void FUNC(store_block)(global OUTPUT0_TYPE* output, float16* block, int* at, const int channels,
                                const int step ARGS) {
 #if PLANAR_OUTPUT

@@ -4,6 +4,14 @@
 #include "shared/bias.h"
 #include "shared/channel_block.h"
 
+// Declares what a work-item computes, by dimension 1 the row (y, z), by 2 the batch, the group and `channel`, the first
+// output channel in its group; a group has ARG_TILES tiles of channels.
+#define PLACE_OF_TILE \
+    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y; \
+    const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0); \
+    const int group = (int)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0; \
+    const int channel = (int)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK
+
 // Sets the sums to the bias, and `filters` to where the weights of each block of output channels begin: `channel` is
 // the first of them in its group. The last block stands in for those that do not exist.
 INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], int* filters, BIAS_PARAMETER const int group,
@@ -38,8 +46,7 @@ INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const flo
 }
 
 // Applies the fused operations to the tile and stores it, from output channel `channel` of a group and pixel x on, to
-// every
-// `step`-th pixel.
+// every `step`-th pixel.
 INLINED void FUNC(store_tile)(global OUTPUT0_TYPE* output, float16 sum[TILE_PIXELS][TILE_BLOCKS],
                               const int batch, const int group, const int channel, const int z, const int y,
                               const int x, const int step ARGS) {

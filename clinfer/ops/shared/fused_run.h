@@ -1,6 +1,5 @@
 // FUSED_RUN(results, count, to) applies fused operations to `count` results in private memory and stores them side by
-// side
-// from output[to] on, in vectors. What fused operations read has pitch 1 or 0 there; FUSED_ROW_START has been said.
+// side from output[to] on, in vectors. What fused operations read has pitch 1 or 0 there; FUSED_ROW_START comes before.
 #define FUSED_RUN(results, count, to) \
     for (int i = 0; i + 16 <= (count); i += 16) { \
         OUTPUT0_COMPUTE16 result = vload16(0, (results) + i); \
