@@ -111,6 +111,21 @@ def test_a_mask_that_does_not_stretch_is_an_error(engine: Engine, rng: np.random
     check(network_of(engine, prepare(model), SKIPPED), CpuPlugin(model), given)
 
 
+def test_a_sink_that_does_not_stretch_is_an_error(engine: Engine, rng: np.random.Generator) -> None:
+    from openvino.utils.node_factory import NodeFactory
+    query, key, value = _three(-1, HEADS)
+    mask, sink = op.parameter([-1, -1], np.float32), op.parameter([-1, HEADS, 1, 1], np.float32)
+    read = [query, key, value, mask, op.constant(np.float32(0.5)), sink]
+    attention = NodeFactory("opset13").create("ScaledDotProductAttention", [each.output(0) for each in read],
+                                              {"causal": False})
+    network = network_of(engine, ov.Model([attention], [query, key, value, mask, sink], "sink"))
+    sizes = ((1, HEADS, 4, DEPTH), (1, HEADS, 6, DEPTH), (1, HEADS, 6, DEPTH), (4, 6))
+    for batch in (3, 0):
+        with pytest.raises(ClinferError, match="sink of attention does not fit"):
+            execute(network, _random(rng, *sizes, (batch, HEADS, 1, 1)))
+    assert np.isfinite(execute(network, _random(rng, *sizes, (1, HEADS, 1, 1)))[0]).all()
+
+
 def _kept(rng: np.random.Generator) -> dict[str, ov.Model]:
     """Models that look like attention and are none, or of which a part is read elsewhere."""
     query, key, value = _three(-1, HEADS)

@@ -95,8 +95,13 @@ class ScaledDotProductAttention(ReadsParts):
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
-        query, key, *_ = self.seen(shapes)
-        assert query is not None
+        query, key, _, *others = (shape for shape in self.seen(shapes) if shape is not None)
         if query[-1] == 0 and self.scale is None and self.own_input_count < 5 and not empty(outputs):
             raise ClinferError("queries and keys without features have no scale", where=self.where, values={
                 "query": show(query), "key": show(key)}, hint="give the scale as an input")
+        result, axes = outputs[0], self.result_axes or range(len(outputs[0]))
+        rows = tuple(result[axes.index(axis)] for axis in range(len(result) - 1))
+        if len(others) > 2 and not stretches_to(others[2], (*rows, 1)):
+            raise ClinferError("the sink of attention does not fit", where=self.where, values={
+                "query": show(query), "key": show(key), "sink": show(others[2])},
+                hint="the sink must stretch to [..., queries, 1]")
