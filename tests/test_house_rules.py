@@ -30,6 +30,7 @@ LAYERS = (
     ("remote",),
     ("api",),
     ("serve",),
+    ("ray",),
     ("cli",),
 )
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}

@@ -15,9 +15,9 @@ from clinfer.api.infer_request import InferRequest
 from clinfer.api.ports import ConstOutput
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, UnsupportedError
+from clinfer.serve.datatypes import datatype_of
 from clinfer.serve.errors import BadRequestError
 from clinfer.serve.messages import InferenceRequest, Port, Tensor
-from clinfer.serve.tensors import datatype_of
 
 _BF16 = ElementType.of("bf16")
 

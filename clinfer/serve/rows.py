@@ -7,8 +7,8 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.serve.compiled import ServedModel
+from clinfer.serve.datatypes import numpy_type
 from clinfer.serve.messages import Port
-from clinfer.serve.tensors import numpy_type
 
 _SIZES = (64, 32, 224, 16, 8, 1)
 """Tried for open sizes, until the model can be run."""

@@ -7,22 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
+from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor
 
 from clinfer.base.element_type import ElementType
+from clinfer.serve.datatypes import ELEMENT_TYPES, numpy_type
 from clinfer.serve.errors import BadRequestError, TooLargeError
 
-_ELEMENT_TYPES = {
-    "BOOL": "boolean", "UINT8": "u8", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "INT8": "i8", "INT16": "i16",
-    "INT32": "i32", "INT64": "i64", "FP16": "f16", "FP32": "f32", "FP64": "f64", "BF16": "bf16", "BYTES": "string",
-}
-_DATATYPES = {element: datatype for datatype, element in _ELEMENT_TYPES.items()}
 _BF16 = ElementType.of("bf16")
-
-
-def datatype_of(element_type: str) -> str | None:
-    """The protocol's word for an element type of that name; None if it has none."""
-    return _DATATYPES.get(element_type)
 
 
 def check_size(name: str, datatype: str, shape: Sequence[int], limit: int) -> int:
@@ -30,9 +21,9 @@ def check_size(name: str, datatype: str, shape: Sequence[int], limit: int) -> in
 
     Errors: BadRequestError, TooLargeError.
     """
-    if datatype not in _ELEMENT_TYPES:
+    if datatype not in ELEMENT_TYPES:
         raise BadRequestError("unknown datatype", values={"tensor": name, "datatype": datatype,
-                                                          "known": ", ".join(_ELEMENT_TYPES)})
+                                                          "known": ", ".join(ELEMENT_TYPES)})
     if any(size < 0 for size in shape):
         raise BadRequestError("the shape of a tensor has no negative sizes",
                               values={"tensor": name, "shape": list(shape)})
@@ -95,11 +86,6 @@ def to_json(datatype: str, values: np.ndarray) -> list[Any]:
         return [item.decode("utf-8") for item in values.reshape(-1).tolist()]
     except UnicodeDecodeError:
         raise BadRequestError("an output has bytes that JSON cannot hold", hint="ask for binary outputs") from None
-
-
-def numpy_type(datatype: str) -> np.dtype:
-    """The NumPy type of a tensor's values: BF16 are float32 here, whatever the client's package makes of them."""
-    return np.dtype(np.float32 if datatype == "BF16" else triton_to_np_dtype(datatype))
 
 
 def _width(datatype: str) -> int:
