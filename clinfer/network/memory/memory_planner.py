@@ -1,7 +1,7 @@
 """Where slots lie in chunks of memory, so that those that must not share memory do not overlap."""
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
@@ -34,7 +34,7 @@ class MemoryPlanner:
     Unless they `may_overlap`, slots lie at the beginning of chunks, which those share that may lie in one place.
     """
 
-    dependencies: Sequence[Collection[int]]
+    dependencies: Sequence[Set[int]]
     first_scratch: int
     limit: int
     may_overlap: bool = True
@@ -78,6 +78,9 @@ class MemoryPlanner:
     def _planned(self, order: Sequence[int], sizes: Mapping[int, int], chunks: Sequence[int],
                   fixed: Mapping[int, Place], may_add: bool) -> MemoryPlan | None:
         places = dict(fixed)
+        lying: list[dict[int, tuple[int, int]]] = [{} for _ in chunks]
+        for slot, (chunk, start) in fixed.items():
+            lying[chunk][slot] = start, sizes[slot]
         tops = list(chunks)
         for slot in order:
             if slot in fixed:
@@ -87,22 +90,23 @@ class MemoryPlanner:
                     if not may_add:
                         return None
                     tops.append(0)
+                    lying.append({})
                 is_new = chunk >= len(chunks)
-                offset = self._lowest(slot, chunk, sizes, places, 2**62 if is_new else tops[chunk])
+                offset = self._lowest(slot, sizes[slot], lying[chunk], 2**62 if is_new else tops[chunk])
                 top = -1 if offset is None else offset + sizes[slot]
                 if offset is not None and (not is_new or top <= self.limit or not tops[chunk]):
                     places[slot] = chunk, offset
+                    lying[chunk][slot] = offset, sizes[slot]
                     tops[chunk] = max(tops[chunk], top)
                     break
         return MemoryPlan(places, tuple(tops))
 
-    def _lowest(self, slot: int, chunk: int, sizes: Mapping[int, int], places: Mapping[int, Place],
-                end: int) -> int | None:
-        """The offset of the smallest gap of a chunk that the slot fits in, or behind all that it keeps apart from."""
-        size, position = sizes[slot], 0
-        best, smallest = None, end + 1
-        taken = sorted([(places[other][1], sizes[other]) for other in self.dependencies[slot]
-                        if other in places and places[other][0] == chunk])
+    def _lowest(self, slot: int, size: int, lying: Mapping[int, tuple[int, int]], end: int) -> int | None:
+        """The offset of the smallest gap of a chunk that a slot fits in, or behind all that it keeps apart from; what
+        is `lying` there: (offset, bytes)."""
+        position, smallest = 0, end + 1
+        best: int | None = None
+        taken = sorted(map(lying.__getitem__, self.dependencies[slot] & lying.keys()))
         if not self.may_overlap:
             return None if taken or size > end else 0
         for offset, length in taken:

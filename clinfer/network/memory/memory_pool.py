@@ -97,7 +97,7 @@ class MemoryPool:
             return []
         present = [chunk.capacity for chunk in self._chunks]
         # Nor are they squeezed in, since they would have to move again the next time.
-        for tried in () if mends else (wanted,) if steady else (wanted, exact):
+        for tried in () if mends else (wanted,) if steady or wanted == exact else (wanted, exact):
             found = self._memory_planner.plan_memory(tried, present, fixed, may_add=False)
             if found is not None and (tried is wanted or held or not self._has_operation_for(wanted, exact)):
                 return self._move(found, tried)
@@ -134,7 +134,8 @@ class MemoryPool:
             assert found is not None
             return found, sizes
 
-        needed, chosen = arranged(exact), arranged(wanted)
+        needed = arranged(exact)
+        chosen = needed if wanted == exact else arranged(wanted)
         self._most_needed = max(self._most_needed, needed[0].nbytes)
         if chosen[0].nbytes > _SPARE * self._most_needed:
             chosen = arranged(ahead)
