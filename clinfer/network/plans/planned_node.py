@@ -88,6 +88,11 @@ class PlannedNode:
         return True
 
     @property
+    def has_kernels(self) -> bool:
+        """Whether it is no arithmetic of the host, view, body or call."""
+        return bool(self._kernels)
+
+    @property
     def places_made(self) -> range:
         """The places of what it gives."""
         return range(self.made.start, self.made.stop)

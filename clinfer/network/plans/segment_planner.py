@@ -23,7 +23,8 @@ from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import Values
 
 SMALL_SHARE = 2
-"""A plan in which fewer than one node of that many differ from the plan before is quickly made again."""
+"""A plan in which fewer than one node of that many, or one with kernels, differ from the plan before is quickly made
+again."""
 
 
 class SegmentPlanner:
@@ -42,6 +43,7 @@ class SegmentPlanner:
         alike: dict[int, Alike] = {}
         self._nodes = [PlannedNode(program, segment, step, described, numbers, constant, alike)
                        for step in described.steps]
+        self._with_kernels = sum(node.has_kernels for node in self._nodes)
         makers = {place: number for number, node in enumerate(self._nodes) for place in node.places_made}
         planned = [step.index for step in described.steps if step.function is not None]
         self._needs = needs_of(program, planned, numbers.place)
@@ -94,7 +96,8 @@ class SegmentPlanner:
             for reader in self._readers.get(place, ()):
                 waiting[reader] = 1
         touched = self._work_out(waiting)
-        is_small = len(touched) * SMALL_SHARE < len(self._nodes)
+        is_small = len(touched) * SMALL_SHARE < len(self._nodes) or sum(
+            node.has_kernels for node in touched.values()) * SMALL_SHARE < self._with_kernels
         plan = self._present.plan(any(node.has_aliases for node in touched.values()), not is_small)
         if is_small and self._changed == changed and not self._values and all(
                 node.is_arithmetic for node in touched.values()):
