@@ -7,6 +7,7 @@ import pytest
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
+from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import Dim, Shape
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.selector import Selection, cheapest, select
@@ -14,6 +15,7 @@ from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.recurrent import Recurrence
 from clinfer.ops.sdpa import ScaledDotProductAttention
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.ceilings import default_ceilings
@@ -47,13 +49,12 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
 
 
 def _chosen(gpu: Capabilities, primitive: Primitive, kind: str, *shapes: Shape) -> Selection:
-    """What is chosen for inputs of these shapes, all of one type."""
-    (output,) = primitive.infer_shapes(shapes, {})
-    assert output is not None
-    kinds = ElementType.of(kind)
+    """What is chosen for inputs of these shapes, all of one type or of one each; outputs have the first."""
+    kinds = [ElementType.of(name) for name in kind.split()]
+    inputs = tuple(map(Layout.planar, shapes, kinds if len(kinds) > 1 else kinds * len(shapes)))
+    outputs = tuple(Layout.planar(shape, kinds[0]) for shape in primitive.infer_shapes(shapes, {}) if shape is not None)
     table = kernels_of(primitive)
-    return select(table, table.problem(primitive, tuple(Layout.planar(shape, kinds) for shape in shapes),
-                                       (Layout.planar(output, kinds),), gpu))
+    return select(table, table.problem(primitive, inputs, outputs, gpu))
 
 
 def _names(selection: Selection) -> list[str]:
@@ -84,6 +85,19 @@ EXPECTED = {
                                            pads_end=(3, 3)), "f16", ((8, 3, 224, 224), (64, 3, 7, 7)),
                                {"nvidia": "convolution_mma_planar_anywhere", "arm": "convolution_ref",
                                 "": "convolution_local_64"}),
+    "one query, f16": (ScaledDotProductAttention("p", ("q", "k", "v")), "f16",
+                       ((1, 12, 1, 64), (1, 12, 512, 64), (1, 12, 512, 64)),
+                       {"nvidia": "sdpa_mma", "arm": "sdpa_ref", "": "sdpa_local"}),
+    "many rows, bf16": (MatMul("p", ("x", "w")), "bf16", ((512, 1024), (1024, 1024)),
+                        {"arm": "matmul_ref", "": "matmul_local_64"}),
+    "convolution, bf16": (Convolution("p", ("x", "w"), **SQUARE), "bf16", ((8, 64, 56, 56), (64, 64, 3, 3)),
+                          {"arm": "convolution_ref", "": "convolution_local_64"}),
+    "product of bytes": (MatMul("p", ("x", "w", "scale", "grid", "start"), quantisation=Quantisation(2), data_grid=3),
+                         "f16 i8 f32 f32 i32", ((64, 1024), (1024, 1024), (1, 1024), (1, 3), (1, 1024)),
+                         {"arm": "matmul_ref", "": "matmul_local_32"}),
+    "LSTM": (Recurrence("p", ("x", "r", "b", "h", "c", "n"), cell="lstm", hidden_size=256,
+                        activations=("sigmoid", "tanh", "tanh")), "f32 f32 f32 f32 f32 i32",
+             ((4, 50, 1024), (1, 256, 4, 256), (1, 1024), (4, 1, 256), (4, 1, 256), (4,)), {"": "recurrent_ref"}),
     "sum": (Eltwise("p", ("x", "y")), "f16", ((8, 64, 56, 56), (8, 64, 56, 56)), {"": "eltwise_vector"}),
 }
 
@@ -99,10 +113,12 @@ def test_chosen_kernels(gpu: Capabilities, request: pytest.FixtureRequest, name:
 
 @pytest.mark.parametrize("gpu", KINDS, indirect=True)
 def test_no_gpu_gets_kernels_made_for_cpus(gpu: Capabilities) -> None:
-    reasons = {name: reason for primitive, kind, shapes, _ in EXPECTED.values()
-               for name, reason in _chosen(gpu, primitive, kind, *shapes).rejected
-               if name.startswith(("matmul_tile", "matmul_vector", "sdpa_rows", "sdpa_tiles"))}
-    assert reasons and set(reasons.values()) == {"made for CPUs"}, reasons
+    cpu = replace(gpu, device_type="CPU", bf16_products=True)
+    for primitive, kind, shapes, _ in EXPECTED.values():
+        found = dict(_chosen(gpu, primitive, kind, *shapes).rejected)
+        refused = tuple(name for name, reason in found.items() if reason == "made for CPUs")
+        assert all(any(name.startswith(kernel.name) for name in refused) for kernel in kernels_of(primitive).kernels
+                   if kernel.targets(gpu) is not None and kernel.targets(cpu) is None)
 
 
 def _open_rows(capabilities: Capabilities, kind: str) -> Selection:
