@@ -1,4 +1,4 @@
-"""Lookups in compressed tables: which look rows up before they are decompressed, and that the result is the same."""
+"""Lookups in compressed and in narrow tables: which look rows up before they are widened, with the same result."""
 from __future__ import annotations
 
 import numpy as np
@@ -14,6 +14,7 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.gather import Gather
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
+from clinfer.program.passes.gather_narrow_rows import gather_narrow_rows
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.runtime.engine import Engine
@@ -79,3 +80,31 @@ def test_other_lookups_stay_and_say_why(engine: Engine, rng: np.random.Generator
         topology = Topology(*(table if p.id == "table" else p for p in topology))
     graph = graph_after(engine, topology, RUN)
     assert "y" in graph and REASONS[reason] in graph.history.unfused["y"][0][1]
+
+
+def _narrow_lookup(rng: np.random.Generator, kind: str, *more: Primitive) -> Topology:
+    """Rows of a table of a narrow type, seen as f32."""
+    values = ElementType.of(kind).decode(ElementType.of(kind).encode(rng.integers(-100, 100, 256 * 128)), 256 * 128)
+    return Topology(given("indices", ANY, ANY, kind="i64"), numbers("axis", 0),
+                    Constant("table", value=values.reshape(256, 128), element_type=ElementType.of(kind)),
+                    Convert("wide", ("table",), destination_type="f32"), Gather("y", ("wide", "indices", "axis")),
+                    *more)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f8e4m3", "i8"])
+def test_narrow_tables_stay_narrow(engine: Engine, rng: np.random.Generator, kind: str) -> None:
+    topology, results = _narrow_lookup(rng, kind), []
+    indices = rng.integers(-256, 257, (3, 4))
+    for skipped in (frozenset[str](), frozenset({"gather_narrow_rows"})):
+        program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions(skipped_passes=skipped))
+        largest = max((data.layout for data in program.constants.values()), key=lambda layout: layout.byte_size)
+        assert largest.element_type.name == ("f32" if skipped else kind)
+        network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+        results += execute(network, [indices])
+    np.testing.assert_array_equal(*results)
+
+
+def test_tables_that_others_read_wide_are_widened_once(engine: Engine, rng: np.random.Generator) -> None:
+    topology = _narrow_lookup(rng, "f16", Eltwise("twice", ("wide", "wide"), mode="Add"))
+    graph = graph_after(engine, topology, (infer_layouts, gather_narrow_rows))
+    assert graph["y"].inputs[0].primitive == "wide"

@@ -4,6 +4,7 @@ from clinfer.ops.gather.op import (
     Gather,
     Gather7,
     GatherElements,
+    Gathering,
     GatherND,
     GatherND5,
     convert_gather,
@@ -17,4 +18,4 @@ OPERATION = Operation("gather",
                         "GatherND": convert_gather_nd},
             kernels=dict.fromkeys((Gather, Gather7, GatherElements, GatherND, GatherND5), KERNELS))
 
-__all__ = ["OPERATION", "Gather", "Gather7", "GatherElements", "GatherND", "GatherND5"]
+__all__ = ["OPERATION", "Gather", "Gather7", "GatherElements", "GatherND", "GatherND5", "Gathering"]

@@ -22,6 +22,7 @@ from clinfer.program.passes.fuse_factor import fuse_factor
 from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
 from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
+from clinfer.program.passes.gather_narrow_rows import gather_narrow_rows
 from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
@@ -49,6 +50,7 @@ PIPELINE: tuple[Pass, ...] = (
     keep_weights_compressed,
     gather_compressed_rows,
     keep_weights_narrow,
+    gather_narrow_rows,
     propagate_constants,
     remove_needless_nodes,
     name_state_lengths,
@@ -83,6 +85,7 @@ OPTIONAL: tuple[Pass, ...] = (
     keep_weights_compressed,
     gather_compressed_rows,
     keep_weights_narrow,
+    gather_narrow_rows,
     fuse_attention,
     fuse_rms,
     fuse_rope,
