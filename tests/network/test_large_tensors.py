@@ -1,9 +1,10 @@
-"""Tensors of more than 2^31 - 1 elements; most tests set that limit lower, and two, in `make test-full`, have such
+"""Tensors of more than 2^31 - 1 elements; most tests set that limit lower, and three, in `make test-full`, have such
 tensors."""
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
@@ -105,18 +106,18 @@ def test_static_models_have_nothing_else(engine: Engine, rng: np.random.Generato
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_what_no_kernel_can_compute(engine: Engine, low_limit: None, is_open: bool) -> None:
-    x = ops.parameter([-1 if is_open else 60, 3, 8, 8], np.float32, name="x")
-    model = ov.Model([ops.lrn(x, np.array([1]))], [x], "lrn")
+    x = ops.parameter([-1 if is_open else 60, 3, 32, 2], np.float32, name="x")
+    model = ov.Model([ops.dft(x, np.array([2]))], [x], "spectra")
     if not is_open:
         with pytest.raises(ClinferError, match="indexes with 32 bits"):
             network_of(engine, model)
         return
     network, oracle = network_of(engine, model), CpuPlugin(model)
-    array = np.ones((60, 3, 8, 8), np.float32)
+    array = np.ones((60, 3, 32, 2), np.float32)
     check(network, oracle, [array[:4]])
     with pytest.raises(ClinferError, match="too large to be indexed with 32 bits") as caught:
         check(network, oracle, [array])
-    assert caught.value.values["elements"] == array.size and "lrn" in caught.value.where.lower()
+    assert caught.value.values["elements"] == array.size and "dft" in caught.value.where.lower()
     check(network, oracle, [array[:2]])
 
 
@@ -173,6 +174,48 @@ def _check_rows(engine: Engine, rng: np.random.Generator, rows: int, dtype: type
     expected = (summed, inputs @ weights.astype(np.float64), summed.mean(1), summed.T)
     for output, values in zip(network.execute().values(), expected, strict=True):
         assert_close(output.to_numpy(), values.astype(dtype), TOLERANCE["f16" if dtype == np.float16 else "f32"])
+
+
+def test_large_pictures(engine: Engine, rng: np.random.Generator, low_limit: None) -> None:
+    """The small twin of `test_three_billion_elements_of_pictures`."""
+    _check_pictures(engine, rng, 30, (8, 5, 6), np.float32)
+
+
+def _check_pictures(engine: Engine, rng: np.random.Generator, batch: int, picture: tuple[int, int, int],
+                    dtype: type[np.floating]) -> None:
+    """What convolution, pooling, attention and ScatterUpdate make of [batch, *picture], looked at as `_check_rows`
+    does; the oracle computes these pictures alone."""
+    written = np.array([0, 1, min(2**31 // prod(picture), batch // 2), batch - 2, batch - 1])
+    weights = (rng.standard_normal((16, picture[0], 3, 3)) / 9).astype(dtype)
+    model = _of_pictures(weights, picture, dtype)
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    stream = engine.create_stream()
+    memory = engine.allocate_bytes(batch * prod(picture) * np.dtype(dtype).itemsize, zero=True)
+    data, updates = (rng.standard_normal((count, *picture)).astype(dtype) for count in (len(written), 2))
+    for index, values in zip(written, data, strict=True):
+        stream.write(memory, values, offset_bytes=int(index) * values.nbytes, blocking=True)
+    held = {"x": (memory, (batch, *picture))}
+    for name, array in (("places", written), ("targets", written[[1, 3]]), ("updates", updates)):
+        held[name] = engine.allocate_bytes(array.nbytes), array.shape
+        stream.write(held[name][0], array, blocking=True)
+    for name, (buffer, shape) in held.items():
+        network.set_input(name, buffer, shape)
+    here = np.arange(len(written))
+    expected = oracle([data, here, here[[1, 3]], updates])
+    for output, values in zip(network.execute().values(), expected, strict=True):
+        assert_close(output.to_numpy(), values, TOLERANCE["f16" if dtype == np.float16 else "f32"])
+
+
+def _of_pictures(weights: np.ndarray, picture: tuple[int, int, int], dtype: type[np.floating]) -> ov.Model:
+    """Four results of pictures, at the places asked for."""
+    x, updates = (ops.parameter([-1, *picture], dtype, name=name) for name in ("x", "updates"))
+    places, targets = (ops.parameter([-1], np.int64, name=name) for name in ("places", "targets"))
+    ones, zeros = [1, 1], [0, 0]
+    pooled = ops.max_pool(x, [2, 2], ones, zeros, zeros, [2, 2]).output(0)
+    results = [ops.convolution(x, ops.constant(weights), ones, ones, ones, ones), pooled,
+               ops.scaled_dot_product_attention(x, x, x), ops.scatter_update(x, targets, updates, np.array(0))]
+    return ov.Model([ops.gather(result, places, np.array(0)) for result in results], [x, places, targets, updates],
+                    "pictures")
 
 
 # -- without another limit ------------------------------------------------------------------------------
@@ -241,7 +284,16 @@ def test_two_gibibytes_of_bytes(rng: np.random.Generator) -> None:
 
 @pytest.mark.full
 def test_three_billion_elements(rng: np.random.Generator) -> None:
-    """On a GPU with room for eight such tensors of f16, and for one that is twice as large."""
+    _check_rows(_roomy_gpu(), rng, 3 * 10**6, np.float16)
+
+
+@pytest.mark.full
+def test_three_billion_elements_of_pictures(rng: np.random.Generator) -> None:
+    _check_pictures(_roomy_gpu(), rng, 3 * 10**9 // (16 * 32 * 32), (16, 32, 32), np.float16)
+
+
+def _roomy_gpu() -> Engine:
+    """A GPU with room for eight tensors of f16 of 3 billion elements, and for one that is twice as large."""
     device = next((device for device in available_devices() if device.type == "GPU"), None)
     if device is None:
         pytest.skip("there is no GPU")
@@ -249,4 +301,4 @@ def test_three_billion_elements(rng: np.random.Generator) -> None:
     able = engine.capabilities
     if able.max_alloc_size < 2 * nbytes or able.global_mem_size < 8 * nbytes:
         pytest.skip(f"{device} has {able.global_mem_size} bytes and allocates {able.max_alloc_size} at once")
-    _check_rows(engine, rng, 3 * 10**6, np.float16)
+    return engine

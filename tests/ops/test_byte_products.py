@@ -84,7 +84,7 @@ def test_without_the_instructions(engine: Engine, rng: np.random.Generator, monk
 
 def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: tuple[int, int],
               filters: tuple[int, ...], sizes: tuple[tuple[int, ...], ...], stride: int = 1, dilation: int = 1,
-              zero_point: int = 100) -> None:
+              zero_point: int = 100, large: bool = False) -> None:
     """A convolution with a bias, fused factors and Relu, of pictures of these sizes in turn; the border is 0."""
     inputs, outputs = channels
     weights = rng.integers(-128, 128, (outputs, inputs, *filters)).astype(np.int8)
@@ -100,7 +100,8 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
     factors = rng.uniform(0.5, 1.5, (outputs, *(1,) * rank)).astype(np.float32)
     topology = Topology(given("x", ANY, inputs, *(ANY,) * rank), *constants, convolution, constant("factors", factors),
                         Eltwise("scaled", ("y", "factors"), mode="Multiply"), Eltwise("high", ("scaled",), mode="Relu"))
-    program = compile_topology(engine, topology, OpenVinoShapeInference(), BuildOptions({"y": ("", kernel)}))
+    options = BuildOptions({"y": ("", kernel)}, large_indices=large)
+    program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
     network = Network(program, engine.create_stream(), OpenVinoShapeInference())
     for size in sizes:
         whole = rng.integers(0, 256, (size[0], inputs, *size[1:])) - zero_point
@@ -117,11 +118,12 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
         assert np.abs(found - wanted).max(initial=0) <= F32 * np.abs(wanted).max(initial=1)
 
 
-@pytest.mark.parametrize("kernel", ["quantised_convolution_ref", "convolution_bytes_14", "convolution_bytes_8",
-                                    "convolution_bytes_4"])
-def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str) -> None:
-    """Borders, channels that leave blocks and panels unfilled, strides."""
-    _convolve(engine, rng, kernel, (21, 41), (3, 3), ((1, 7, 9), (2, 4, 5)), stride=2)
+@pytest.mark.parametrize("kernel, large", [
+    ("quantised_convolution_ref", False), ("quantised_convolution_ref", True), ("convolution_bytes_14", False),
+    ("convolution_bytes_8", False), ("convolution_bytes_4", False)])
+def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str, large: bool) -> None:
+    """Borders, channels that leave blocks and panels unfilled, strides; `large`: with indices of 64 bits."""
+    _convolve(engine, rng, kernel, (21, 41), (3, 3), ((1, 7, 9), (2, 4, 5)), stride=2, large=large)
 
 
 @pytest.mark.parametrize("channels, filters, sizes, dilation", [

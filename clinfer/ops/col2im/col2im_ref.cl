@@ -16,20 +16,20 @@
 #endif
 
 KERNEL(col2im_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
-    const int to = OUTPUT0_INDEX_OF(at);
-    const int channel = at[OUTPUT0_RANK - 3];
-    const int y = at[OUTPUT0_RANK - 2] + PAD_H;
-    const int x = at[OUTPUT0_RANK - 1] + PAD_W;
+    const index_t to = OUTPUT0_INDEX_OF(at);
+    const index_t channel = at[OUTPUT0_RANK - 3];
+    const index_t y = at[OUTPUT0_RANK - 2] + PAD_H;
+    const index_t x = at[OUTPUT0_RANK - 1] + PAD_W;
     OUTPUT0_COMPUTE sum = 0;
-    for (int i = 0; i < ARG_KERNEL_H; ++i) {
-        const int top = y - i * DILATION_H;
+    for (index_t i = 0; i < ARG_KERNEL_H; ++i) {
+        const index_t top = y - i * DILATION_H;
         if (top < 0 || top % STRIDE_H || top / STRIDE_H >= ARG_BLOCKS_H) continue;
-        for (int j = 0; j < ARG_KERNEL_W; ++j) {
-            const int left = x - j * DILATION_W;
+        for (index_t j = 0; j < ARG_KERNEL_W; ++j) {
+            const index_t left = x - j * DILATION_W;
             if (left < 0 || left % STRIDE_W || left / STRIDE_W >= ARG_BLOCKS_W) continue;
             at[INPUT0_RANK - 2] = (channel * ARG_KERNEL_H + i) * ARG_KERNEL_W + j;
             at[INPUT0_RANK - 1] = top / STRIDE_H * ARG_BLOCKS_W + left / STRIDE_W;

@@ -39,6 +39,7 @@ class Reference(Kernel[Col2ImProblem, None]):
     """One pixel per work-item."""
 
     name = "col2im_ref"
+    supports_large = True
 
     def lower(self, problem: Col2ImProblem, config: None) -> Lowered:
         return Lowered((Stage("col2im_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),

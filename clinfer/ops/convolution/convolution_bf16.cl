@@ -59,7 +59,7 @@ KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushor
                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int x = (int)get_global_id(0) * TILE_PIXELS;
     PLACE_OF_TILE;
-    int filters[TILE_BLOCKS];
+    index_t filters[TILE_BLOCKS];
     float16 sum[TILE_PIXELS][TILE_BLOCKS];
     FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
     ulong frame[FRAME_WORDS], taps[FILTER_TAPS];

@@ -19,31 +19,31 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
                                     const global INPUT1_TYPE* restrict weights,
                                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const int x = (int)get_global_id(0) * TILE_PIXELS;
-    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y;
-    const int blocks = CEIL_DIV(OUTPUT0_SIZE_1, BLOCK);
-    const int batch = (int)get_global_id(2) / blocks, channel = (int)get_global_id(2) % blocks * BLOCK;
+    const index_t x = (index_t)get_global_id(0) * TILE_PIXELS;
+    const index_t y = (index_t)get_global_id(1) % OUTPUT0_SIZE_Y, z = (index_t)get_global_id(1) / OUTPUT0_SIZE_Y;
+    const index_t blocks = CEIL_DIV(OUTPUT0_SIZE_1, BLOCK);
+    const index_t batch = (index_t)get_global_id(2) / blocks, channel = (index_t)get_global_id(2) % blocks * BLOCK;
 
     float16 sum[TILE_PIXELS];
     #pragma unroll
     for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = BIAS16(channel);
 
-    const int left = x * ARG_STRIDE_X - ARG_PAD_X;
-    const int right = left + (TILE_PIXELS - 1) * ARG_STRIDE_X + (INPUT1_SIZE_X - 1) * ARG_DILATION_X;
+    const index_t left = x * ARG_STRIDE_X - ARG_PAD_X;
+    const index_t right = left + (TILE_PIXELS - 1) * ARG_STRIDE_X + (INPUT1_SIZE_X - 1) * ARG_DILATION_X;
     const bool is_inside = left >= 0 && right < INPUT0_SIZE_X;
-    const int start[MAX_RANK] = {channel};
+    const index_t start[MAX_RANK] = {channel};
     for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
-        const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
-        if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
+        const index_t from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
+        if (!IS_ON_AXIS(from_z, INPUT0_SIZE_Z)) continue;
         for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
-            const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
-            if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
-            const int from[MAX_RANK] = {batch, channel, from_z, from_y, 0};
-            const int row = INPUT0_INDEX_OF(from);
-            const int tap = INPUT1_INDEX_OF(start) + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+            const index_t from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
+            if (!IS_ON_AXIS(from_y, INPUT0_SIZE_Y)) continue;
+            const index_t from[MAX_RANK] = {batch, channel, from_z, from_y, 0};
+            const index_t row = INPUT0_INDEX_OF(from);
+            const index_t tap = INPUT1_INDEX_OF(start) + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
             for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
                 const float16 weight = INPUT1_LOAD16(weights, tap + kx * INPUT1_PITCH_X);
-                const int first = left + kx * ARG_DILATION_X;
+                const index_t first = left + kx * ARG_DILATION_X;
                 if (is_inside) {
                     #pragma unroll
                     for (int i = 0; i < TILE_PIXELS; ++i)
@@ -51,8 +51,8 @@ KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
                 } else {
                     #pragma unroll
                     for (int i = 0; i < TILE_PIXELS; ++i) {
-                        const int from_x = first + i * ARG_STRIDE_X;
-                        if ((uint)from_x < (uint)INPUT0_SIZE_X)
+                        const index_t from_x = first + i * ARG_STRIDE_X;
+                        if (IS_ON_AXIS(from_x, INPUT0_SIZE_X))
                             sum[i] = fma(INPUT0_LOAD16(input, row + from_x * BLOCK), weight, sum[i]);
                     }
                 }
@@ -60,8 +60,8 @@ KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
         }
     }
 
-    int at[MAX_RANK] = {batch, channel, z, y, x};
-    const int first = OUTPUT0_INDEX_OF(at);
+    index_t at[MAX_RANK] = {batch, channel, z, y, x};
+    const index_t first = OUTPUT0_INDEX_OF(at);
     #pragma unroll
     for (int i = 0; i < TILE_PIXELS; ++i, ++at[4])
         if (x + i < OUTPUT0_SIZE_X) {

@@ -34,12 +34,12 @@ INLINED
 #define FACTORED(pixel) (pixel)
 #endif
 // Copies, times the factors, the pixels from `first` on of the row of data whose pixel 0 has index `row`.
-void FUNC(fill_panel)(float* panel, FACTORS_PARAMETER const global INPUT0_TYPE* input, const int row,
-                      const int first ARGS) {
+void FUNC(fill_panel)(float* panel, FACTORS_PARAMETER const global INPUT0_TYPE* input, const index_t row,
+                      const index_t first ARGS) {
     for (int phase = 0; phase < ARG_PHASES; ++phase) {
-        int x = first + phase;
+        index_t x = first + phase;
         for (int i = 0; i < ARG_PHASE_PIXELS; ++i, x += ARG_STRIDE_X) {
-            const bool is_inside = (uint)x < (uint)INPUT0_SIZE_X;
+            const bool is_inside = IS_ON_AXIS(x, INPUT0_SIZE_X);
             vstore16(is_inside ? FACTORED(INPUT0_LOAD16(input, row + x * BLOCK)) : (float16)0.0f,
                      phase * ARG_PHASE_PIXELS + i, panel);
         }
@@ -49,31 +49,31 @@ void FUNC(fill_panel)(float* panel, FACTORS_PARAMETER const global INPUT0_TYPE* 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                           BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const int x = (int)get_global_id(0) * TILE_PIXELS;
+    const index_t x = (index_t)get_global_id(0) * TILE_PIXELS;
     PLACE_OF_TILE;
-    int filters[TILE_BLOCKS];
+    index_t filters[TILE_BLOCKS];
     float16 sum[TILE_PIXELS][TILE_BLOCKS];
     FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
 
     float panel[PANEL_PIXELS * BLOCK];
-    for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
-        const int channels = min(BLOCK, INPUT1_SIZE_2 - c);
+    for (index_t c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
+        const int channels = min((index_t)BLOCK, INPUT1_SIZE_2 - c);
 #if HAS_FACTOR
         const float16 factors = FACTOR16_OF(batch, group * INPUT1_SIZE_2 + c);
 #endif
         for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
-            const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
-            if ((uint)from_z >= (uint)INPUT0_SIZE_Z) continue;
+            const index_t from_z = z * ARG_STRIDE_Z - ARG_PAD_Z + kz * ARG_DILATION_Z;
+            if (!IS_ON_AXIS(from_z, INPUT0_SIZE_Z)) continue;
             for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
-                const int from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
-                if ((uint)from_y >= (uint)INPUT0_SIZE_Y) continue;
-                const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
-                const int row = INPUT0_INDEX_OF(from);
-                const int filter_row = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+                const index_t from_y = y * ARG_STRIDE_Y - ARG_PAD_Y + ky * ARG_DILATION_Y;
+                if (!IS_ON_AXIS(from_y, INPUT0_SIZE_Y)) continue;
+                const index_t from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c, from_z, from_y, 0};
+                const index_t row = INPUT0_INDEX_OF(from);
+                const index_t filter_row = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
                 for (int first = 0; first < INPUT1_SIZE_X; first += ARG_TAPS) {
                     FUNC(fill_panel)(panel, PASS_FACTORS input, row,
                                      x * ARG_STRIDE_X - ARG_PAD_X + first * ARG_DILATION_X PASS_ARGS);
-                    for (int kx = first; kx < min(first + ARG_TAPS, INPUT1_SIZE_X); ++kx) {
+                    for (int kx = first; kx < min(first + (index_t)ARG_TAPS, (index_t)INPUT1_SIZE_X); ++kx) {
                         const int reach = (kx - first) * ARG_DILATION_X;
                         const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
                         const float* pixels = panel + phase * BLOCK;

@@ -9,8 +9,8 @@
 
 KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                         BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
-    OUTPUT0_UNRAVEL((int)get_global_id(0), at);
+    index_t at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
+    OUTPUT0_UNRAVEL((index_t)get_global_id(0), at);
     from[0] = at[0];
     tap[0] = at[1] / INPUT1_SIZE_1;
     tap[1] = at[1] - tap[0] * INPUT1_SIZE_1;
@@ -19,13 +19,13 @@ KERNEL(convolution_ref)(const global INPUT0_TYPE* restrict input, const global I
         from[1] = tap[0] * INPUT1_SIZE_2 + tap[2];
         for (tap[3] = 0; tap[3] < INPUT1_SIZE_Z; ++tap[3]) {
             from[2] = at[2] * ARG_STRIDE_Z - ARG_PAD_Z + tap[3] * ARG_DILATION_Z;
-            if ((uint)from[2] >= (uint)INPUT0_SIZE_Z) continue;
+            if (!IS_ON_AXIS(from[2], INPUT0_SIZE_Z)) continue;
             for (tap[4] = 0; tap[4] < INPUT1_SIZE_Y; ++tap[4]) {
                 from[3] = at[3] * ARG_STRIDE_Y - ARG_PAD_Y + tap[4] * ARG_DILATION_Y;
-                if ((uint)from[3] >= (uint)INPUT0_SIZE_Y) continue;
+                if (!IS_ON_AXIS(from[3], INPUT0_SIZE_Y)) continue;
                 for (tap[5] = 0; tap[5] < INPUT1_SIZE_X; ++tap[5]) {
                     from[4] = at[4] * ARG_STRIDE_X - ARG_PAD_X + tap[5] * ARG_DILATION_X;
-                    if ((uint)from[4] >= (uint)INPUT0_SIZE_X) continue;
+                    if (!IS_ON_AXIS(from[4], INPUT0_SIZE_X)) continue;
                     sum += INPUT0_LOAD(input, INPUT0_INDEX_OF(from)) * FACTOR_OF(at[0], from[1])
                            * INPUT1_LOAD(weights, INPUT1_INDEX_OF(tap));
                 }

@@ -23,9 +23,9 @@
 #include "shared/spatial.h"
 
 // Copies the pixels from `first` on of the row of data whose pixel 0 has index `row`.
-void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int row, const int first ARGS) {
+void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const index_t row, const index_t first ARGS) {
     for (int i = 0; i < TILE_PIXELS + ARG_REACH; ++i) {
-        const bool is_inside = (uint)(first + i) < (uint)INPUT0_SIZE_X;
+        const bool is_inside = IS_ON_AXIS(first + i, INPUT0_SIZE_X);
         vstore16(is_inside ? INPUT0_LOAD16(input, row + (first + i) * BLOCK) : (float16)0.0f, i, panel);
     }
 }
@@ -36,23 +36,23 @@ void FUNC(fill_panel)(float* panel, const global INPUT0_TYPE* input, const int r
 
 // Adds all products of the tile whose first output is (z, y, x).
 INLINED void FUNC(add_all)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const global INPUT0_TYPE* input,
-                           const global INPUT1_TYPE* weights, const int* filters, const int batch,
-                           const int group, const int z, const int y, const int x ARGS) {
-    const int place_x = x + ARG_PAD_X, place_y = y + ARG_PAD_Y, place_z = z + ARG_PAD_Z;
+                           const global INPUT1_TYPE* weights, const index_t* filters, const index_t batch,
+                           const index_t group, const index_t z, const index_t y, const index_t x ARGS) {
+    const index_t place_x = x + ARG_PAD_X, place_y = y + ARG_PAD_Y, place_z = z + ARG_PAD_Z;
     const int phase = place_x % ARG_STRIDE_X;
-    const int left = place_x / ARG_STRIDE_X - ARG_REACH;
+    const index_t left = place_x / ARG_STRIDE_X - ARG_REACH;
     float panel[PANEL_PIXELS * BLOCK];
-    for (int c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
-        const int channels = min(BLOCK, INPUT1_SIZE_2 - c);
+    for (index_t c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
+        const int channels = min((index_t)BLOCK, INPUT1_SIZE_2 - c);
         for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
             if (!HITS(place_z, kz * ARG_DILATION_Z, ARG_STRIDE_Z, INPUT0_SIZE_Z)) continue;
             for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky) {
                 if (!HITS(place_y, ky * ARG_DILATION_Y, ARG_STRIDE_Y, INPUT0_SIZE_Y)) continue;
-                const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c,
+                const index_t from[MAX_RANK] = {batch, group * INPUT1_SIZE_2 + c,
                                             (place_z - kz * ARG_DILATION_Z) / ARG_STRIDE_Z,
                                             (place_y - ky * ARG_DILATION_Y) / ARG_STRIDE_Y, 0};
                 FUNC(fill_panel)(panel, input, INPUT0_INDEX_OF(from), left PASS_ARGS);
-                const int tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
+                const index_t tap = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
                 for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
                     const int reach = kx * ARG_DILATION_X;
                     if (reach % ARG_STRIDE_X != phase) continue;
@@ -69,9 +69,9 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(deconvolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                             BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     PLACE_OF_TILE;
-    const int first = (int)get_global_id(0) * TILE_PIXELS * ARG_STRIDE_X;
-    for (int x = first; x < min(OUTPUT0_SIZE_X, first + ARG_STRIDE_X); ++x) {
-        int filters[TILE_BLOCKS];
+    const index_t first = (index_t)get_global_id(0) * TILE_PIXELS * ARG_STRIDE_X;
+    for (index_t x = first; x < min(OUTPUT0_SIZE_X, first + ARG_STRIDE_X); ++x) {
+        index_t filters[TILE_BLOCKS];
         float16 sum[TILE_PIXELS][TILE_BLOCKS];
         FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
         FUNC(add_all)(sum, input, weights, filters, batch, group, z, y, x PASS_ARGS);

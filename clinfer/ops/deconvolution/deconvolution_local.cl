@@ -31,21 +31,21 @@ __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                             BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local INPUT0_COMPUTE weight_tile[DEPTH * PITCH], data_tile[DEPTH * PITCH];
-    const int first_channel = get_group_id(1) * TILE, first_pixel = get_group_id(0) * TILE;
+    const index_t first_channel = get_group_id(1) * TILE, first_pixel = get_group_id(0) * TILE;
     const int item_x = get_local_id(0), item_y = get_local_id(1), item = item_y * SIDE + item_x;
     const int phases = ARG_STRIDE_Z * ARG_STRIDE_Y * ARG_STRIDE_X;
-    const int phase = (int)get_global_id(2) % phases, part = (int)get_global_id(2) / phases;
-    const int batch = part / INPUT1_SIZE_0, group = part % INPUT1_SIZE_0;
-    const int phase_x = phase % ARG_STRIDE_X, phase_y = phase / ARG_STRIDE_X % ARG_STRIDE_Y;
-    const int phase_z = phase / ARG_STRIDE_X / ARG_STRIDE_Y;
-    const int width = CEIL_DIV(OUTPUT0_SIZE_X, ARG_STRIDE_X), height = CEIL_DIV(OUTPUT0_SIZE_Y, ARG_STRIDE_Y);
+    const index_t phase = (index_t)get_global_id(2) % phases, part = (index_t)get_global_id(2) / phases;
+    const index_t batch = part / INPUT1_SIZE_0, group = part % INPUT1_SIZE_0;
+    const index_t phase_x = phase % ARG_STRIDE_X, phase_y = phase / ARG_STRIDE_X % ARG_STRIDE_Y;
+    const index_t phase_z = phase / ARG_STRIDE_X / ARG_STRIDE_Y;
+    const index_t width = CEIL_DIV(OUTPUT0_SIZE_X, ARG_STRIDE_X), height = CEIL_DIV(OUTPUT0_SIZE_Y, ARG_STRIDE_Y);
 
-    const int my_pixel = first_pixel + item % TILE;
-    const int place_x = my_pixel % width * ARG_STRIDE_X + phase_x + ARG_PAD_X;
-    const int place_y = my_pixel / width % height * ARG_STRIDE_Y + phase_y + ARG_PAD_Y;
-    const int place_z = my_pixel / width / height * ARG_STRIDE_Z + phase_z + ARG_PAD_Z;
-    const int from[MAX_RANK] = {batch, group * INPUT1_SIZE_2};
-    const int start = INPUT0_INDEX_OF(from);
+    const index_t my_pixel = first_pixel + item % TILE;
+    const index_t place_x = my_pixel % width * ARG_STRIDE_X + phase_x + ARG_PAD_X;
+    const index_t place_y = my_pixel / width % height * ARG_STRIDE_Y + phase_y + ARG_PAD_Y;
+    const index_t place_z = my_pixel / width / height * ARG_STRIDE_Z + phase_z + ARG_PAD_Z;
+    const index_t from[MAX_RANK] = {batch, group * INPUT1_SIZE_2};
+    const index_t start = INPUT0_INDEX_OF(from);
 
     INPUT0_COMPUTE sum[OWN][OWN];
     #pragma unroll
@@ -53,21 +53,21 @@ KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const glob
         #pragma unroll
         for (int j = 0; j < OWN; ++j) sum[i][j] = 0;
 
-    int tap[MAX_RANK] = {group, first_channel};
-    const int first_z = FUNC(first_tap)(phase_z + ARG_PAD_Z, ARG_STRIDE_Z, ARG_DILATION_Z, INPUT1_SIZE_Z);
-    const int first_y = FUNC(first_tap)(phase_y + ARG_PAD_Y, ARG_STRIDE_Y, ARG_DILATION_Y, INPUT1_SIZE_Y);
-    const int first_x = FUNC(first_tap)(phase_x + ARG_PAD_X, ARG_STRIDE_X, ARG_DILATION_X, INPUT1_SIZE_X);
+    index_t tap[MAX_RANK] = {group, first_channel};
+    const index_t first_z = FUNC(first_tap)(phase_z + ARG_PAD_Z, ARG_STRIDE_Z, ARG_DILATION_Z, INPUT1_SIZE_Z);
+    const index_t first_y = FUNC(first_tap)(phase_y + ARG_PAD_Y, ARG_STRIDE_Y, ARG_DILATION_Y, INPUT1_SIZE_Y);
+    const index_t first_x = FUNC(first_tap)(phase_x + ARG_PAD_X, ARG_STRIDE_X, ARG_DILATION_X, INPUT1_SIZE_X);
     for (tap[3] = first_z; tap[3] < INPUT1_SIZE_Z; tap[3] += STEP_Z) {
         for (tap[4] = first_y; tap[4] < INPUT1_SIZE_Y; tap[4] += STEP_Y) {
             for (tap[5] = first_x; tap[5] < INPUT1_SIZE_X; tap[5] += STEP_X) {
-                const int z = place_z - tap[3] * ARG_DILATION_Z, y = place_y - tap[4] * ARG_DILATION_Y;
-                const int x = place_x - tap[5] * ARG_DILATION_X;
+                const index_t z = place_z - tap[3] * ARG_DILATION_Z, y = place_y - tap[4] * ARG_DILATION_Y;
+                const index_t x = place_x - tap[5] * ARG_DILATION_X;
                 const bool is_inside = z >= 0 && y >= 0 && x >= 0 && z / ARG_STRIDE_Z < INPUT0_SIZE_Z
                                        && y / ARG_STRIDE_Y < INPUT0_SIZE_Y && x / ARG_STRIDE_X < INPUT0_SIZE_X;
-                const int pixel = start + z / ARG_STRIDE_Z * INPUT0_PITCH_Z + y / ARG_STRIDE_Y * INPUT0_PITCH_Y
+                const index_t pixel = start + z / ARG_STRIDE_Z * INPUT0_PITCH_Z + y / ARG_STRIDE_Y * INPUT0_PITCH_Y
                                   + x / ARG_STRIDE_X * INPUT0_PITCH_X;
-                const int filter = INPUT1_INDEX_OF(tap);
-                for (int base = 0; base < INPUT1_SIZE_2; base += DEPTH) {
+                const index_t filter = INPUT1_INDEX_OF(tap);
+                for (index_t base = 0; base < INPUT1_SIZE_2; base += DEPTH) {
                     #pragma unroll
                     for (int n = item; n < TILE * DEPTH; n += SIDE * SIDE) {
                         const int k = n / TILE, i = n % TILE;
@@ -90,8 +90,8 @@ KERNEL(deconvolution_local)(const global INPUT0_TYPE* restrict input, const glob
     for (int i = 0; i < OWN; ++i) {
         #pragma unroll
         for (int j = 0; j < OWN; ++j) {
-            const int channel = first_channel + item_y + i * SIDE, pixel = first_pixel + item_x + j * SIDE;
-            const int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel,
+            const index_t channel = first_channel + item_y + i * SIDE, pixel = first_pixel + item_x + j * SIDE;
+            const index_t at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel,
                                       pixel / width / height * ARG_STRIDE_Z + phase_z,
                                       pixel / width % height * ARG_STRIDE_Y + phase_y,
                                       pixel % width * ARG_STRIDE_X + phase_x};

@@ -8,16 +8,16 @@
 #include "shared/spatial.h"
 
 // The element that reaches `place` of the full output through a filter element; -1 if there is none.
-int FUNC(source)(const int place, const int reach, const int stride, const int size) {
-    const int steps = place - reach;
+index_t FUNC(source)(const index_t place, const index_t reach, const index_t stride, const index_t size) {
+    const index_t steps = place - reach;
     return steps >= 0 && steps % stride == 0 && steps / stride < size ? steps / stride : -1;
 }
 
 KERNEL(deconvolution_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                           BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const int element = get_global_id(0);
+    const index_t element = get_global_id(0);
     if (element >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
+    index_t at[MAX_RANK] = {0}, from[MAX_RANK] = {0}, tap[MAX_RANK] = {0};
     OUTPUT0_UNRAVEL(element, at);
     from[0] = at[0];
     tap[0] = at[1] / INPUT1_SIZE_1;

@@ -16,12 +16,12 @@ KERNEL(einsum_ref)(const global INPUT0_TYPE* restrict input0,
                    const global INPUT1_TYPE* restrict input1,
 #endif
                    global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[LABELS];
+    index_t at[LABELS];
     OUTPUT0_UNRAVEL(item, at);
     INPUT0_COMPUTE sum = 0;
-    for (int m = 0; m < ARG_SUMMED; ++m) {
+    for (index_t m = 0; m < ARG_SUMMED; ++m) {
         UNRAVEL_SUMMED(m, at);
 #if INPUTS == 2
         sum += INPUT0_LOAD(input0, INPUT0_INDEX_OF(at)) * INPUT1_LOAD(input1, INPUT1_INDEX_OF(at));

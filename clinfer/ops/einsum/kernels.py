@@ -78,6 +78,7 @@ class Reference(Kernel[EinsumProblem, None]):
     """One element per work-item."""
 
     name = "einsum_ref"
+    supports_large = True
     efficiency = 0.02
 
     def cost(self, problem: EinsumProblem, config: None) -> float:
@@ -92,7 +93,7 @@ class Reference(Kernel[EinsumProblem, None]):
         steps = [f"(c)[{axis}] = m_ % INPUT0_SIZE_{axis}; m_ /= INPUT0_SIZE_{axis};"
                  for axis in reversed(range(len(problem.kept), len(problem.labels)))]
         constants: dict[str, Constant] = {"INPUTS": len(inputs), "LABELS": len(problem.labels),
-                     "UNRAVEL_SUMMED(m, c)": f"do {{ int m_ = (m); {' '.join(steps)} }} while (0)"}
+                     "UNRAVEL_SUMMED(m, c)": f"do {{ index_t m_ = (m); {' '.join(steps)} }} while (0)"}
         operands = (*inputs, output_operand(problem, 0, at_least_one_axis(TensorView.of(output))))
         return Lowered((Stage("einsum_ref.cl", operands, local_items(output.count), constants,
                               {"summed": problem.summed}),))

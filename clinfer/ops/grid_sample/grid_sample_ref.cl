@@ -60,10 +60,10 @@ void FUNC(weights)(float rest, float* weight) {
 
 KERNEL(grid_sample_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict grid,
                         global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_SIZE_B * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X) return;
-    const int x_out = item % OUTPUT0_SIZE_X, rest = item / OUTPUT0_SIZE_X;
-    const int y_out = rest % OUTPUT0_SIZE_Y, batch = rest / OUTPUT0_SIZE_Y;
+    const index_t x_out = item % OUTPUT0_SIZE_X, rest = item / OUTPUT0_SIZE_X;
+    const index_t y_out = rest % OUTPUT0_SIZE_Y, batch = rest / OUTPUT0_SIZE_Y;
     const float x = FUNC(pixels)(INPUT1_LOAD(grid, INPUT1_GET_INDEX(batch, y_out, x_out, 0)), INPUT0_SIZE_X);
     const float y = FUNC(pixels)(INPUT1_LOAD(grid, INPUT1_GET_INDEX(batch, y_out, x_out, 1)), INPUT0_SIZE_Y);
     int columns[TAPS], rows[TAPS];
@@ -80,8 +80,8 @@ KERNEL(grid_sample_ref)(const global INPUT0_TYPE* restrict input, const global I
         rows[tap] = FUNC(inside)(FUNC(whole)(floor(y)) + tap - TAPS / 2 + 1, INPUT0_SIZE_Y);
     }
 #endif
-    const int first = (int)get_global_id(1) * CHANNELS, end = min(first + CHANNELS, OUTPUT0_SIZE_F);
-    for (int channel = first; channel < end; ++channel) {
+    const index_t first = (index_t)get_global_id(1) * CHANNELS, end = min(first + CHANNELS, OUTPUT0_SIZE_F);
+    for (index_t channel = first; channel < end; ++channel) {
         float sum = 0;
         for (int i = 0; i < TAPS; ++i) {
             if (rows[i] < 0) continue;

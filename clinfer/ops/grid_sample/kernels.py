@@ -35,6 +35,7 @@ class Reference(Kernel[GridSampleProblem, None]):
     """One place per work-item, of a few channels."""
 
     name = "grid_sample_ref"
+    supports_large = True
 
     def formats(self, problem: GridSampleProblem) -> Formats:
         return present_formats(problem)

@@ -26,20 +26,20 @@ __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(group_norm_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict scale,
                          const global INPUT2_TYPE* restrict bias, const global SCRATCH0_TYPE* restrict statistics,
                          global OUTPUT0_TYPE* restrict output ARGS) {
-    const int blocks = CEIL_DIV(INPUT0_SIZE_1, BLOCK), channels = INPUT0_SIZE_1 / GROUPS;
-    const int batch = (int)get_global_id(1) / blocks, channel = (int)get_global_id(1) % blocks * BLOCK;
+    const index_t blocks = CEIL_DIV(INPUT0_SIZE_1, BLOCK), channels = INPUT0_SIZE_1 / GROUPS;
+    const index_t batch = (index_t)get_global_id(1) / blocks, channel = (index_t)get_global_id(1) % blocks * BLOCK;
 
     INPUT0_COMPUTE means[BLOCK] = {0}, factors[BLOCK] = {0}, summands[BLOCK] = {0};
     INPUT0_COMPUTE mean = 0, deviation = 1;
-    for (int lane = 0; lane < min(BLOCK, INPUT0_SIZE_1 - channel); ++lane) {
-        const int own = channel + lane, first = own / channels * channels;
+    for (index_t lane = 0; lane < min((index_t)BLOCK, INPUT0_SIZE_1 - channel); ++lane) {
+        const index_t own = channel + lane, first = own / channels * channels;
         if (lane == 0 || own == first) {
             mean = 0;
-            for (int i = 0; i < channels; ++i)
+            for (index_t i = 0; i < channels; ++i)
                 mean += SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i));
             mean /= channels;
             INPUT0_COMPUTE variance = 0;
-            for (int i = 0; i < channels; ++i) {
+            for (index_t i = 0; i < channels; ++i) {
                 const INPUT0_COMPUTE x = SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i)) - mean;
                 variance += x * x + SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(1, batch, first + i));
             }
@@ -51,11 +51,11 @@ KERNEL(group_norm_fsv16)(const global INPUT0_TYPE* restrict input, const global 
     }
 
     const INPUT0_COMPUTE16 center = vload16(0, means), factor = vload16(0, factors), summand = vload16(0, summands);
-    const int from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
-    const int start = (int)get_global_id(0) * PIXELS, end = min(start + PIXELS, INPUT0_SIZE_2);
-    for (int i = start; i < end; ++i) {
+    const index_t from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
+    const index_t start = (index_t)get_global_id(0) * PIXELS, end = min(start + PIXELS, INPUT0_SIZE_2);
+    for (index_t i = start; i < end; ++i) {
         INPUT0_COMPUTE16 result = (INPUT0_LOAD16(input, from + i * BLOCK) - center) * factor + summand;
-        const int at[] = {batch, channel, i};
+        const index_t at[] = {batch, channel, i};
         FUSED_OPS16(result, at, 1)
         OUTPUT0_STORE16(output, to + i * BLOCK, result);
     }

@@ -30,17 +30,17 @@ __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict scale,
                         const global INPUT2_TYPE* restrict bias, const global SCRATCH0_TYPE* restrict statistics,
                         global OUTPUT0_TYPE* restrict output ARGS) {
-    const int batch = (int)get_group_id(0) / INPUT0_SIZE_1, channel = (int)get_group_id(0) % INPUT0_SIZE_1;
-    const int channels = INPUT0_SIZE_1 / GROUPS, first = channel / channels * channels;
+    const index_t batch = (index_t)get_group_id(0) / INPUT0_SIZE_1, channel = (index_t)get_group_id(0) % INPUT0_SIZE_1;
+    const index_t channels = INPUT0_SIZE_1 / GROUPS, first = channel / channels * channels;
     GROUP_SHARED
 
     INPUT0_COMPUTE mean = 0;
-    for (int i = LANE; i < channels; i += LANES)
+    for (index_t i = LANE; i < channels; i += LANES)
         mean += SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i));
     ADD_GROUP(mean);
     mean /= channels;
     INPUT0_COMPUTE variance = 0;
-    for (int i = LANE; i < channels; i += LANES) {
+    for (index_t i = LANE; i < channels; i += LANES) {
         const INPUT0_COMPUTE x = SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(0, batch, first + i)) - mean;
         variance += x * x + SCRATCH0_LOAD(statistics, SCRATCH0_GET_INDEX(1, batch, first + i));
     }
@@ -49,7 +49,7 @@ KERNEL(group_norm_rows)(const global INPUT0_TYPE* restrict input, const global I
     const INPUT0_COMPUTE factor = INPUT1_LOAD(scale, INPUT1_GET_INDEX(channel))
                                   / sqrt(variance / channels + (INPUT0_COMPUTE)EPSILON);
     const INPUT0_COMPUTE summand = INPUT2_LOAD(bias, INPUT2_GET_INDEX(channel));
-    const int from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
+    const index_t from = INPUT0_GET_INDEX(batch, channel, 0), to = OUTPUT0_GET_INDEX(batch, channel, 0);
     FUSED_ROW_START(CHANNEL_INDEX)
     FOR_VECTORS {
         VECTOR result = (LOAD_VECTOR(input, from + i) - mean) * factor + summand;

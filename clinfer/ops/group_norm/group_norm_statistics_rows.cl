@@ -17,8 +17,8 @@
 __attribute__((reqd_work_group_size(LANES, 1, 1)))
 KERNEL(group_norm_statistics_rows)(const global INPUT0_TYPE* restrict input,
                                    global SCRATCH0_TYPE* restrict statistics ARGS) {
-    const int batch = (int)get_group_id(0) / INPUT0_SIZE_1, channel = (int)get_group_id(0) % INPUT0_SIZE_1;
-    const int from = INPUT0_GET_INDEX(batch, channel, 0);
+    const index_t batch = (index_t)get_group_id(0) / INPUT0_SIZE_1, channel = (index_t)get_group_id(0) % INPUT0_SIZE_1;
+    const index_t from = INPUT0_GET_INDEX(batch, channel, 0);
     GROUP_SHARED
     ROW_SUM(mean, x);
     mean /= INPUT0_SIZE_2;

@@ -79,6 +79,7 @@ class Reference(Kernel[GroupNormProblem, None]):
     """One work-item per group of a picture."""
 
     name = "group_norm_ref"
+    supports_large = True
     efficiency = 0.02
     has_epilogue = True
 

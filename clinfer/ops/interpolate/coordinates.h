@@ -10,7 +10,7 @@ float FUNC(quotient)(float a, float b) {
 }
 
 // The place in data of `length` elements to which element x of `resized` belongs.
-float FUNC(place_of)(int x, float scale, int resized, int length) {
+float FUNC(place_of)(index_t x, float scale, index_t resized, index_t length) {
     if (scale == 1.0f || resized == length) return x;
 #if COORDINATES == 0
     return FUNC(quotient)(x + 0.5f, scale) - 0.5f;
@@ -25,16 +25,16 @@ float FUNC(place_of)(int x, float scale, int resized, int length) {
 #endif
 }
 
-int FUNC(nearest_to)(float place, float scale) {
+index_t FUNC(nearest_to)(float place, float scale) {
 #if NEAREST == 0
-    return place == trunc(place) + 0.5f ? (int)floor(place) : (int)round(place);
+    return place == trunc(place) + 0.5f ? (index_t)floor(place) : (index_t)round(place);
 #elif NEAREST == 1
-    return (int)round(place);
+    return (index_t)round(place);
 #elif NEAREST == 2
-    return (int)floor(place);
+    return (index_t)floor(place);
 #elif NEAREST == 3
-    return (int)ceil(place);
+    return (index_t)ceil(place);
 #else
-    return scale < 1 ? (int)ceil(place) : (int)place;
+    return scale < 1 ? (index_t)ceil(place) : (index_t)place;
 #endif
 }

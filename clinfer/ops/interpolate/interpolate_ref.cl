@@ -32,33 +32,33 @@ float FUNC(triangle)(float distance) {
 }
 
 // The first tap of element x and how many there are; taps may lie outside the data.
-int FUNC(first_tap)(int x, float scale, int resized, int length, int* count) {
+index_t FUNC(first_tap)(index_t x, float scale, index_t resized, index_t length, index_t* count) {
 #if MODE >= 4
     const float step = FUNC(quotient)(length, resized), reach = (MODE == 4 ? 1.0f : 2.0f) * fmax(step, 1.0f);
     const float centre = (x + 0.5f) * step;
-    const int first = max((int)(centre - reach + 0.5f), 0);
-    *count = min((int)(centre + reach + 0.5f), length) - first;
+    const index_t first = max((index_t)(centre - reach + 0.5f), (index_t)0);
+    *count = min((index_t)(centre + reach + 0.5f), length) - first;
     return first;
 #else
     const float place = FUNC(place_of)(x, scale, resized, length);
 #if MODE == 0
     *count = 1;
-    return clamp(FUNC(nearest_to)(place, scale), 0, length - 1);
+    return clamp(FUNC(nearest_to)(place, scale), (index_t)0, length - 1);
 #elif MODE == 1
     *count = 2;
-    return (int)clamp(place, 0.0f, (float)(length - 1));
+    return (index_t)clamp(place, 0.0f, (float)(length - 1));
 #elif MODE == 2
-    const int reach = scale > 1 ? 2 : (int)ceil(2 / (ANTIALIAS ? scale : 1));
+    const index_t reach = scale > 1 ? 2 : (index_t)ceil(2 / (ANTIALIAS ? scale : 1));
     *count = 2 * reach + 1;
-    return (int)round(place) - reach;
+    return (index_t)round(place) - reach;
 #else
     *count = 4;
-    return (int)floor(place) - 1;
+    return (index_t)floor(place) - 1;
 #endif
 #endif
 }
 
-float FUNC(weight_of)(int tap, int x, float scale, int resized, int length) {
+float FUNC(weight_of)(index_t tap, index_t x, float scale, index_t resized, index_t length) {
 #if MODE >= 4
     const float step = FUNC(quotient)(length, resized), centre = (x + 0.5f) * step;
     const float distance = (tap - centre + 0.5f) / fmax(step, 1.0f);
@@ -79,14 +79,15 @@ float FUNC(weight_of)(int tap, int x, float scale, int resized, int length) {
 }
 
 KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int axes[] = AXES, lengths[] = LENGTHS, begins[] = BEGINS, scale_bits[] = SCALES;
-    const int input_sizes[] = INPUT_SIZES, output_sizes[] = OUTPUT_SIZES;
-    const int element = get_global_id(0);
+    const int axes[] = AXES, scale_bits[] = SCALES;
+    const index_t lengths[] = LENGTHS, begins[] = BEGINS;
+    const index_t input_sizes[] = INPUT_SIZES, output_sizes[] = OUTPUT_SIZES;
+    const index_t element = get_global_id(0);
     if (element >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK], from[MAX_RANK], first[MAX_RANK], count[MAX_RANK], step[MAX_RANK];
+    index_t at[MAX_RANK], from[MAX_RANK], first[MAX_RANK], count[MAX_RANK], step[MAX_RANK];
     OUTPUT0_UNRAVEL(element, at);
     for (int a = 0; a < OUTPUT0_RANK; ++a) from[a] = at[a];
-    int taps = 1;
+    index_t taps = 1;
     for (int n = 0; n < AXIS_COUNT; ++n) {
         const int a = axes[n];
         first[n] = FUNC(first_tap)(at[a], as_float(scale_bits[a]), output_sizes[a], lengths[a], &count[n]);
@@ -98,13 +99,14 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
 #else
     float total = 0, weights = 0;
 #endif
-    for (int tap = 0; tap < taps; ++tap) {
+    for (index_t tap = 0; tap < taps; ++tap) {
         float weight = 1;
         int is_inside = 1;
         for (int n = 0; n < AXIS_COUNT; ++n) {
-            const int a = axes[n], place = first[n] + step[n];
+            const int a = axes[n];
+            const index_t place = first[n] + step[n];
             weight *= FUNC(weight_of)(place, at[a], as_float(scale_bits[a]), output_sizes[a], lengths[a]);
-            from[a] = clamp(place, 0, lengths[a] - 1) - begins[a];
+            from[a] = clamp(place, (index_t)0, lengths[a] - 1) - begins[a];
             is_inside &= from[a] >= 0 && from[a] < input_sizes[a];
         }
 #if MODE == 0

@@ -39,6 +39,7 @@ class Reference(_Resizing):
     """One element per work-item, along any axes and by any method."""
 
     name = "interpolate_ref"
+    supports_large = True
     efficiency = 0.02
 
     def lower(self, problem: InterpolateProblem, config: None) -> Lowered:

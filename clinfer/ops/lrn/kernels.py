@@ -60,6 +60,7 @@ class Reference(Kernel[LRNProblem, None]):
     """Any window, one element per work-item."""
 
     name = "lrn_ref"
+    supports_large = True
     efficiency = 0.02
 
     def formats(self, problem: LRNProblem) -> Formats:

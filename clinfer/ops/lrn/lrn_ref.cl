@@ -14,13 +14,13 @@
 #endif
 
 KERNEL(lrn_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int sizes[] = SIZES, reaches[] = REACHES;
-    const int element = get_global_id(0);
+    const index_t sizes[] = SIZES, reaches[] = REACHES;
+    const index_t element = get_global_id(0);
     if (element >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK], first[MAX_RANK], last[MAX_RANK], from[MAX_RANK];
+    index_t at[MAX_RANK], first[MAX_RANK], last[MAX_RANK], from[MAX_RANK];
     OUTPUT0_UNRAVEL(element, at);
     for (int a = 0; a < INPUT0_RANK; ++a) {
-        from[a] = first[a] = max(at[a] - reaches[a], 0);
+        from[a] = first[a] = max(at[a] - reaches[a], (index_t)0);
         last[a] = min(at[a] + reaches[a], sizes[a] - 1);
     }
     INPUT0_COMPUTE sum = 0;

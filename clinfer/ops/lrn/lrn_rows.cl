@@ -18,15 +18,15 @@
 #define NORM(sum, type) POWER((INPUT0_COMPUTE)BIAS + (INPUT0_COMPUTE)ALPHA * (sum), type)
 
 KERNEL(lrn_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int outer = (int)get_global_id(1) / INPUT0_SIZE_1, own = (int)get_global_id(1) % INPUT0_SIZE_1;
-    const int first = max(own - REACH, 0), last = min(own + REACH, INPUT0_SIZE_1 - 1);
-    const int top = INPUT0_GET_INDEX(outer, first, 0), from = INPUT0_GET_INDEX(outer, own, 0);
-    const int to = OUTPUT0_GET_INDEX(outer, own, 0);
-    int i = (int)get_global_id(0) * RUN;
-    const int end = min(i + RUN, INPUT0_SIZE_2);
+    const index_t outer = (index_t)get_global_id(1) / INPUT0_SIZE_1, own = (index_t)get_global_id(1) % INPUT0_SIZE_1;
+    const index_t first = max(own - REACH, (index_t)0), last = min(own + REACH, INPUT0_SIZE_1 - 1);
+    const index_t top = INPUT0_GET_INDEX(outer, first, 0), from = INPUT0_GET_INDEX(outer, own, 0);
+    const index_t to = OUTPUT0_GET_INDEX(outer, own, 0);
+    index_t i = (index_t)get_global_id(0) * RUN;
+    const index_t end = min(i + RUN, INPUT0_SIZE_2);
     for (; i + 16 <= end; i += 16) {
         INPUT0_COMPUTE16 sum = 0;
-        for (int c = 0; c <= last - first; ++c) {
+        for (index_t c = 0; c <= last - first; ++c) {
             const INPUT0_COMPUTE16 x = INPUT0_LOAD16(input, top + c * INPUT0_PITCH_1 + i);
             sum += x * x;
         }
@@ -34,7 +34,7 @@ KERNEL(lrn_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
     }
     for (; i < end; ++i) {
         INPUT0_COMPUTE sum = 0;
-        for (int c = 0; c <= last - first; ++c) {
+        for (index_t c = 0; c <= last - first; ++c) {
             const INPUT0_COMPUTE x = INPUT0_LOAD(input, top + c * INPUT0_PITCH_1 + i);
             sum += x * x;
         }

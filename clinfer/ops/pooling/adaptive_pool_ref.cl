@@ -16,22 +16,22 @@ KERNEL(adaptive_pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPU
                           , global OUTPUT1_TYPE* restrict positions
 #endif
                           ARGS) {
-    const int sizes[] = INPUT_SIZES, windows[] = OUTPUT_SIZES;
-    const int element = get_global_id(0);
+    const index_t sizes[] = INPUT_SIZES, windows[] = OUTPUT_SIZES;
+    const index_t element = get_global_id(0);
     if (element >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK], first[MAX_RANK], end[MAX_RANK], from[MAX_RANK];
+    index_t at[MAX_RANK], first[MAX_RANK], end[MAX_RANK], from[MAX_RANK];
     OUTPUT0_UNRAVEL(element, at);
     from[0] = at[0];
     from[1] = at[1];
-    int count = 1;
+    index_t count = 1;
     for (int a = 2; a < INPUT0_RANK; ++a) {
-        first[a] = from[a] = (int)((long)at[a] * sizes[a] / windows[a]);
-        end[a] = (int)(((long)(at[a] + 1) * sizes[a] + windows[a] - 1) / windows[a]);
+        first[a] = from[a] = (index_t)((long)at[a] * sizes[a] / windows[a]);
+        end[a] = (index_t)(((long)(at[a] + 1) * sizes[a] + windows[a] - 1) / windows[a]);
         count *= end[a] - first[a];
     }
     INPUT0_COMPUTE result = IS_MAX ? (INPUT0_COMPUTE)LOWEST : (INPUT0_COMPUTE)0;
-    int best = 0;
-    for (int n = 0; n < count; ++n) {
+    index_t best = 0;
+    for (index_t n = 0; n < count; ++n) {
         const INPUT0_COMPUTE v = INPUT0_LOAD(input, INPUT0_INDEX_OF(from));
 #if IS_MAX
         if (n == 0 || v > result) {

@@ -80,6 +80,7 @@ class Reference(_Pool):
     """One window per work-item."""
 
     name = "pool_ref"
+    supports_large = True
     efficiency = 0.02
 
     def lower(self, problem: PoolingProblem, config: None) -> Lowered:
@@ -113,6 +114,7 @@ class Windows(_Pool):
     """Work-items, in groups of `group`, compute `outputs_each` neighbours of `vector` channels."""
 
     name = "pool_windows"
+    supports_large = True
     efficiency = 0.3
     vector, outputs_each, group = 1, 1, 32
 
@@ -219,6 +221,7 @@ class AdaptiveReference(Kernel[AdaptiveProblem, None]):
 
     name = "adaptive_pool_ref"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: AdaptiveProblem) -> Formats:
         return present_formats(problem)

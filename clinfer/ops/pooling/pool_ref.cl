@@ -25,14 +25,14 @@ KERNEL(pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
                  , global OUTPUT1_TYPE* restrict positions
 #endif
                  ARGS) {
-    const int sizes[] = SIZES, kernels[] = KERNELS, strides[] = STRIDES, dilations[] = DILATIONS;
-    const int begins[] = BEGINS, ends[] = ENDS;
-    const int element = get_global_id(0);
+    const index_t sizes[] = SIZES, kernels[] = KERNELS, strides[] = STRIDES, dilations[] = DILATIONS;
+    const index_t begins[] = BEGINS, ends[] = ENDS;
+    const index_t element = get_global_id(0);
     if (element >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK], from[MAX_RANK], best_at[MAX_RANK], step[MAX_RANK];
+    index_t at[MAX_RANK], from[MAX_RANK], best_at[MAX_RANK], step[MAX_RANK];
     OUTPUT0_UNRAVEL(element, at);
-    const int target = OUTPUT0_INDEX_OF(at);
-    int window = 1;
+    const index_t target = OUTPUT0_INDEX_OF(at);
+    index_t window = 1;
     from[0] = best_at[0] = at[0];
     from[1] = best_at[1] = at[1];
     for (int a = 0; a < SPATIAL; ++a) {
@@ -41,11 +41,11 @@ KERNEL(pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
         window *= kernels[a];
     }
     INPUT0_COMPUTE best = IS_MAX ? (INPUT0_COMPUTE)LOWEST : (INPUT0_COMPUTE)0;
-    int inside = 0, padded = 0;
-    for (int n = 0; n < window; ++n) {
+    index_t inside = 0, padded = 0;
+    for (index_t n = 0; n < window; ++n) {
         int is_inside = 1, is_padded = 1;
         for (int a = 0; a < SPATIAL; ++a) {
-            const int c = at[2 + a] * strides[a] - begins[a] + step[a] * dilations[a];
+            const index_t c = at[2 + a] * strides[a] - begins[a] + step[a] * dilations[a];
             from[2 + a] = c;
             is_inside &= c >= 0 && c < sizes[2 + a];
             is_padded &= c < sizes[2 + a] + ends[a];
@@ -71,13 +71,13 @@ KERNEL(pool_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
 #if IS_MAX
     INPUT0_COMPUTE result = best;
 #else
-    const int count = EXCLUDE_PAD ? inside : padded;
+    const index_t count = EXCLUDE_PAD ? inside : padded;
     INPUT0_COMPUTE result = count == 0 ? 0 : MEAN(best, count);
 #endif
     FUSED_OPS(result, at)
     OUTPUT0_STORE(output, target, result);
 #if WITH_INDEX
-    int position = 0;
+    index_t position = 0;
     for (int a = INDEX_AXIS; a < INPUT0_RANK; ++a) position = position * sizes[a] + best_at[a];
     OUTPUT1_STORE(positions, OUTPUT1_INDEX_OF(at), position);
 #endif

@@ -16,17 +16,17 @@
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int b = (int)get_global_id(2) / INPUT0_SIZE_F;
-    const int f = (int)get_global_id(2) % INPUT0_SIZE_F;
+    const index_t b = (index_t)get_global_id(2) / INPUT0_SIZE_F;
+    const index_t f = (index_t)get_global_id(2) % INPUT0_SIZE_F;
     DECLARE_ROWS
-    const int first_out = (int)get_global_id(0) * RUN;
-    const int count = min(RUN, OUTPUT0_SIZE_X - first_out);
+    const index_t first_out = (index_t)get_global_id(0) * RUN;
+    const int count = min((index_t)RUN, OUTPUT0_SIZE_X - first_out);
     INPUT0_COMPUTE results[RUN];
     for (int i = 0; i < RUN; ++i) results[i] = IS_MAX ? (INPUT0_COMPUTE)LOWEST : (INPUT0_COMPUTE)0;
     FOR_ROWS {
         const global INPUT0_TYPE* row = input + DATA_INDEX(0);
-        for (int kx = 0; kx < KERNEL_X; ++kx) {
-            const int shift = first_out * STRIDE_X - ARG_BEGIN_X + kx * DILATION_X;
+        for (index_t kx = 0; kx < KERNEL_X; ++kx) {
+            const index_t shift = first_out * STRIDE_X - ARG_BEGIN_X + kx * DILATION_X;
             const int first = FIRST_STEP(shift, STRIDE_X);
             const int last = LAST_STEP(shift, STRIDE_X, count, INPUT0_SIZE_X);
             for (int i = first; i < last; ++i) {
@@ -41,8 +41,8 @@ KERNEL(pool_rows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE*
     }
 #if !IS_MAX
     for (int i = 0; i < count; ++i) {
-        const int start = (first_out + i) * STRIDE_X - ARG_BEGIN_X;
-        const int columns = COUNTED(start, DILATION_X, KERNEL_X, INPUT0_SIZE_X, ARG_END_X);
+        const index_t start = (first_out + i) * STRIDE_X - ARG_BEGIN_X;
+        const index_t columns = COUNTED(start, DILATION_X, KERNEL_X, INPUT0_SIZE_X, ARG_END_X);
         results[i] = rows * columns > 0 ? results[i] / (rows * columns) : 0;
     }
 #endif

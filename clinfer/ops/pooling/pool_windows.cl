@@ -27,36 +27,36 @@
 #endif
 
 KERNEL(pool_windows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int blocks = CEIL_DIV(INPUT0_SIZE_F, VEC);
-    const int b = (int)get_global_id(2) / blocks;
-    const int f = (int)get_global_id(2) % blocks * VEC;
+    const index_t blocks = CEIL_DIV(INPUT0_SIZE_F, VEC);
+    const index_t b = (index_t)get_global_id(2) / blocks;
+    const index_t f = (index_t)get_global_id(2) % blocks * VEC;
     DECLARE_ROWS
-    const int first_out = (int)get_global_id(0) * OUTPUTS;
+    const index_t first_out = (index_t)get_global_id(0) * OUTPUTS;
     if (first_out >= OUTPUT0_SIZE_X) return;
-    const int last_out = min(first_out + OUTPUTS, OUTPUT0_SIZE_X);
-    for (int out_x = first_out; out_x < last_out; ++out_x) {
-        const int start_x = out_x * STRIDE_X - ARG_BEGIN_X;
-        const int first_x = FIRST_STEP(start_x, DILATION_X);
-        const int last_x = LAST_STEP(start_x, DILATION_X, KERNEL_X, INPUT0_SIZE_X);
+    const index_t last_out = min(first_out + OUTPUTS, OUTPUT0_SIZE_X);
+    for (index_t out_x = first_out; out_x < last_out; ++out_x) {
+        const index_t start_x = out_x * STRIDE_X - ARG_BEGIN_X;
+        const index_t first_x = FIRST_STEP(start_x, DILATION_X);
+        const index_t last_x = LAST_STEP(start_x, DILATION_X, KERNEL_X, INPUT0_SIZE_X);
         VECTOR result = IS_MAX ? (INPUT0_COMPUTE)LOWEST : (INPUT0_COMPUTE)0;
         FOR_ROWS {
-            const int row = DATA_INDEX(start_x);
+            const index_t row = DATA_INDEX(start_x);
             if (first_x == 0 && last_x == KERNEL_X) {
-                for (int kx = 0; kx < KERNEL_X; ++kx) TAKE(LOAD_VECTOR(input, row + kx * DILATION_X * INPUT0_PITCH_X));
+                for (index_t kx = 0; kx < KERNEL_X; ++kx) TAKE(LOAD_VECTOR(input, row + kx * DILATION_X * INPUT0_PITCH_X));
             } else {
-                for (int kx = first_x; kx < last_x; ++kx)
+                for (index_t kx = first_x; kx < last_x; ++kx)
                     TAKE(LOAD_VECTOR(input, row + kx * DILATION_X * INPUT0_PITCH_X));
             }
         }
 #if !IS_MAX
-        const int count = rows * COUNTED(start_x, DILATION_X, KERNEL_X, INPUT0_SIZE_X, ARG_END_X);
+        const index_t count = rows * COUNTED(start_x, DILATION_X, KERNEL_X, INPUT0_SIZE_X, ARG_END_X);
 #if INPUT0_IS_FLOAT
         result *= count > 0 ? 1 / (INPUT0_COMPUTE)count : 0;
 #else
         result = count > 0 ? MEAN(result, count) : 0;
 #endif
 #endif
-        const int at[] = RESULT_AT(out_x);
+        const index_t at[] = RESULT_AT(out_x);
         FUSED_CHANNELS(result, at)
         STORE_VECTOR(output, ROW_OF(OUTPUT0, out_x), result);
     }

@@ -64,6 +64,7 @@ class Reference(Kernel[ROIAlignProblem, None]):
     """One bin per work-item."""
 
     name = "roi_align_ref"
+    supports_large = True
 
     def formats(self, problem: ROIAlignProblem) -> Formats:
         return present_formats(problem)

@@ -16,13 +16,13 @@
 
 KERNEL(roi_align_ref)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict rois,
                       const global INPUT2_TYPE* restrict batches, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[MAX_RANK];
+    index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(item, at);
-    const int roi = at[0], channel = at[1];
+    const index_t roi = at[0], channel = at[1];
     const long batch = (long)INPUT2_LOAD(batches, INPUT2_OFFSET + roi * INPUT2_PITCH_0);
-    const int rectangle = INPUT1_OFFSET + roi * INPUT1_PITCH_0;
+    const index_t rectangle = INPUT1_OFFSET + roi * INPUT1_PITCH_0;
     float corner[4];
     for (int i = 0; i < 4; ++i) {
         const float given = (float)INPUT1_LOAD(rois, rectangle + i * INPUT1_PITCH_1);
@@ -45,8 +45,8 @@ KERNEL(roi_align_ref)(const global INPUT0_TYPE* restrict input, const global INP
             }
             const float x_inside = clamp(x, 0.0f, (float)(INPUT0_SIZE_X - 1));
             const float y_inside = clamp(y, 0.0f, (float)(INPUT0_SIZE_Y - 1));
-            const int left = (int)x_inside, top = (int)y_inside;
-            const int right = min(left + 1, INPUT0_SIZE_X - 1), bottom = min(top + 1, INPUT0_SIZE_Y - 1);
+            const index_t left = (index_t)x_inside, top = (index_t)y_inside;
+            const index_t right = min(left + 1, INPUT0_SIZE_X - 1), bottom = min(top + 1, INPUT0_SIZE_Y - 1);
             const float x_rest = x_inside - left, y_rest = y_inside - top;
             const float upper = (1 - x_rest) * PIXEL(top, left) + x_rest * PIXEL(top, right);
             const float lower = (1 - x_rest) * PIXEL(bottom, left) + x_rest * PIXEL(bottom, right);

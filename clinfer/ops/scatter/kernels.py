@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from clinfer.base.format import Format
+from clinfer.base.layout import LARGEST_INDEX
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     Constant,
@@ -37,6 +38,7 @@ class Reference(Kernel[ScatterProblem, None]):
     """A work-item for each element looks at all places that may be its own."""
 
     name = "scatter_ref"
+    supports_large = True
 
     def formats(self, problem: ScatterProblem) -> Formats:
         """Data and output in the data's format; the rest as it comes unless it is blocked."""
@@ -67,6 +69,12 @@ class Claims(Reference):
 
     def supports(self, problem: ScatterProblem, config: None) -> str | None:
         return None if problem.primitive.combination == "none" else "made for updates that replace each other"
+
+    def accepts(self, problem: ScatterProblem, config: None) -> str | None:
+        """Slots count updates in 32 bits."""
+        walked = problem.walked
+        is_counted = not problem.is_large or (isinstance(walked, int) and walked <= LARGEST_INDEX)
+        return None if is_counted else "more updates than slots count"
 
     def cost(self, problem: ScatterProblem, config: None) -> float:
         return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=self.efficiency, launches=3)
@@ -155,7 +163,7 @@ def _unravel_walked(problem: ScatterProblem, operand: str) -> str:
 
 def _unravel(number: str, operand: str, axes: range) -> str:
     steps = [f"(c)[{axis}] = n_ % {operand}_SIZE_{axis}; n_ /= {operand}_SIZE_{axis};" for axis in reversed(axes)]
-    return f"do {{ int n_ = ({number}); {' '.join(steps)} }} while (0)"
+    return f"do {{ index_t n_ = ({number}); {' '.join(steps)} }} while (0)"
 
 
 def _all_below(operand: str, rank: int) -> str:

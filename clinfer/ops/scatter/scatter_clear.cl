@@ -6,6 +6,6 @@
 #endif
 
 KERNEL(scatter_clear)(global int* restrict slots ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item < ARG_SLOTS) slots[item] = -1;
 }

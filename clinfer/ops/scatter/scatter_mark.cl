@@ -14,17 +14,17 @@
 #endif
 
 KERNEL(scatter_mark)(const global INPUT1_TYPE* restrict indices, global int* restrict slots ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= INPUT1_COUNT) return;
-    int at[JOINT_RANK];
+    index_t at[JOINT_RANK];
     INPUT1_UNRAVEL(item, at);
-    const int place = INPUT1_INDEX_OF(at);
+    const index_t place = INPUT1_INDEX_OF(at);
     bool inside = IS_WITHIN(at);
     for (int n = 0; n < INDEX_COUNT; ++n) {
         long index = (long)INPUT1_LOAD(indices, place + n * ARG_TUPLE_PITCH);
         if (index < 0) index += AXIS_SIZE(n);
         inside = inside && index >= 0 && index < AXIS_SIZE(n);
-        at[AXIS(n)] = (int)index;
+        at[AXIS(n)] = (index_t)index;
     }
-    if (inside) atomic_max(slots + SCRATCH0_INDEX_OF(at), item % ARG_WALKED);
+    if (inside) atomic_max(slots + SCRATCH0_INDEX_OF(at), (int)(item % ARG_WALKED));
 }

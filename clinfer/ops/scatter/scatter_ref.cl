@@ -20,16 +20,16 @@
 
 KERNEL(scatter_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict indices,
                     const global INPUT2_TYPE* restrict updates, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[JOINT_RANK];
+    index_t at[JOINT_RANK];
     OUTPUT0_UNRAVEL(item, at);
     INPUT0_COMPUTE value = INPUT0_LOAD(data, INPUT0_INDEX_OF(at));
-    int count = USES_INITIAL;
-    const int walked = IS_INSIDE(at) ? ARG_WALKED : 0;
-    for (int m = 0; m < walked; ++m) {
+    index_t count = USES_INITIAL;
+    const index_t walked = IS_INSIDE(at) ? ARG_WALKED : 0;
+    for (index_t m = 0; m < walked; ++m) {
         UNRAVEL_WALKED(m, at);
-        const int place = INPUT1_INDEX_OF(at);
+        const index_t place = INPUT1_INDEX_OF(at);
         bool hit = true;
         for (int n = 0; n < INDEX_COUNT && hit; ++n) {
             const long index = (long)INPUT1_LOAD(indices, place + n * ARG_TUPLE_PITCH);

@@ -20,24 +20,24 @@
 
 KERNEL(scatter_rows)(const global INPUT1_TYPE* restrict indices, const global INPUT2_TYPE* restrict updates,
                      global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= ARG_ROWS) return;
-    int at[JOINT_RANK] = {0}, to[JOINT_RANK];
+    index_t at[JOINT_RANK] = {0}, to[JOINT_RANK];
     UNRAVEL_ROW(item, at);
     if (!IS_WITHIN_OUTPUT(at)) return;
     for (int axis = 0; axis < OUTPUT0_RANK; ++axis) to[axis] = at[axis];
-    for (int m = 0; m < ARG_WALKED; ++m) {
+    for (index_t m = 0; m < ARG_WALKED; ++m) {
         UNRAVEL_WALKED(m, at);
-        const int place = INPUT1_INDEX_OF(at);
+        const index_t place = INPUT1_INDEX_OF(at);
         bool inside = true;
         for (int n = 0; n < INDEX_COUNT; ++n) {
             long index = (long)INPUT1_LOAD(indices, place + n * ARG_TUPLE_PITCH);
             if (index < 0) index += AXIS_SIZE(n);
             inside = inside && index >= 0 && index < AXIS_SIZE(n);
-            to[AXIS(n)] = (int)index;
+            to[AXIS(n)] = (index_t)index;
         }
         if (!inside) continue;
-        const int target = OUTPUT0_INDEX_OF(to);
+        const index_t target = OUTPUT0_INDEX_OF(to);
         const OUTPUT0_COMPUTE update = INPUT2_LOAD(updates, INPUT2_INDEX_OF(at));
         OUTPUT0_STORE(output, target, COMBINE(OUTPUT0_LOAD(output, target), update));
     }

@@ -10,9 +10,9 @@
 
 KERNEL(scatter_write)(const global INPUT0_TYPE* restrict data, const global INPUT2_TYPE* restrict updates,
                       const global int* restrict slots, global OUTPUT0_TYPE* restrict output ARGS) {
-    const int item = get_global_id(0);
+    const index_t item = get_global_id(0);
     if (item >= OUTPUT0_COUNT) return;
-    int at[JOINT_RANK];
+    index_t at[JOINT_RANK];
     OUTPUT0_UNRAVEL(item, at);
     const int claimed = slots[SCRATCH0_INDEX_OF(at)];
     if (claimed < 0) {

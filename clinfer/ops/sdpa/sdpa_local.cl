@@ -32,12 +32,13 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
                    const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     local float queries[ROWS * QUERY_PITCH], block[KEYS * BLOCK_PITCH], weights[ROWS * WEIGHT_PITCH];
     const int x = get_local_id(0), y = get_local_id(1), item = y * ITEMS_X + x;
-    const int first_row = (int)get_group_id(1) * ROWS;
-    const int b = (int)get_global_id(2) % OUTPUT0_SIZE_1;
-    const int a = (int)get_global_id(2) / OUTPUT0_SIZE_1;
+    const index_t first_row = (index_t)get_group_id(1) * ROWS;
+    const index_t b = (index_t)get_global_id(2) % OUTPUT0_SIZE_1;
+    const index_t a = (index_t)get_global_id(2) / OUTPUT0_SIZE_1;
     const float scale = SCALE_OF_SCORES;
     for (int n = item; n < ROWS * QUERY_WIDTH; n += ITEMS) {
-        const int row = first_row + n / QUERY_WIDTH, e = n % QUERY_WIDTH;
+        const index_t row = first_row + n / QUERY_WIDTH;
+        const int e = n % QUERY_WIDTH;
         queries[n / QUERY_WIDTH * QUERY_PITCH + e] = row < OUTPUT0_SIZE_2 && e < INPUT0_SIZE_3
             ? INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b, row, e)) * scale : 0;
     }
@@ -48,9 +49,9 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
         #pragma unroll
         for (int v = 0; v < OWN_VALUES; ++v) totals[r][v] = 0;
     }
-    const int keys = IS_CAUSAL ? min((int)INPUT2_SIZE_2, first_row + ROWS) : INPUT2_SIZE_2;
-    for (int first_key = 0; first_key < keys; first_key += KEYS) {
-        const int count = min(KEYS, keys - first_key);
+    const index_t keys = IS_CAUSAL ? min((index_t)INPUT2_SIZE_2, first_row + ROWS) : INPUT2_SIZE_2;
+    for (index_t first_key = 0; first_key < keys; first_key += KEYS) {
+        const int count = min((index_t)KEYS, keys - first_key);
         for (int n = item; n < KEYS * QUERY_WIDTH; n += ITEMS) {
             const int k = n / QUERY_WIDTH, e = n % QUERY_WIDTH;
             block[k * BLOCK_PITCH + e] = k < count && e < INPUT0_SIZE_3
@@ -78,7 +79,7 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
         for (int r = 0; r < OWN_ROWS; ++r)
             #pragma unroll
             for (int k = 0; k < OWN_KEYS; ++k) {
-                const int row = first_row + y + r * ITEMS_Y, at = first_key + x + k * ITEMS_X;
+                const index_t row = first_row + y + r * ITEMS_Y, at = first_key + x + k * ITEMS_X;
                 float score = scores[r][k];
                 if (row >= OUTPUT0_SIZE_2 || at >= keys || (IS_CAUSAL && at > row)) score = -INFINITY;
 #if WITH_MASK
@@ -143,7 +144,7 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
     }
     #pragma unroll
     for (int r = 0; r < OWN_ROWS; ++r) {
-        const int row = first_row + y + r * ITEMS_Y;
+        const index_t row = first_row + y + r * ITEMS_Y;
         const float share = sums[r] > 0 ? 1 / sums[r] : 0;
         #pragma unroll
         for (int v = 0; v < OWN_VALUES; ++v) {

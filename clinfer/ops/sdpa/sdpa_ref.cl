@@ -14,18 +14,18 @@
 
 KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
                  const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
-    const int chunks = CEIL_DIV(OUTPUT0_SIZE_LAST, CHUNK);
-    const int first = (int)get_global_id(0) % chunks * CHUNK;
-    const int row = (int)get_global_id(0) / chunks;
+    const index_t chunks = CEIL_DIV(OUTPUT0_SIZE_LAST, CHUNK);
+    const index_t first = (index_t)get_global_id(0) % chunks * CHUNK;
+    const index_t row = (index_t)get_global_id(0) / chunks;
     if (row * OUTPUT0_SIZE_LAST >= OUTPUT0_COUNT) return;
-    const int count = min(CHUNK, OUTPUT0_SIZE_LAST - first);
-    int at[MAX_RANK], in_query[MAX_RANK], in_key[MAX_RANK];
+    const int count = min((index_t)CHUNK, OUTPUT0_SIZE_LAST - first);
+    index_t at[MAX_RANK], in_query[MAX_RANK], in_key[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
     for (int a = 0; a < OUTPUT0_RANK; ++a) in_query[a] = in_key[a] = at[a];
 #if GROUPS > 1
     in_key[OUTPUT0_RANK - 3] /= GROUPS;
 #endif
-    const int position = at[OUTPUT0_RANK - 2];
+    const index_t position = at[OUTPUT0_RANK - 2];
     const float scale = SCALE_OF_SCORES;
     float highest = -INFINITY, sum = 0, total[CHUNK];
     for (int i = 0; i < CHUNK; ++i) total[i] = 0;
@@ -34,11 +34,11 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     highest = INPUT5_LOAD(sink, INPUT5_INDEX_OF(at));
     sum = 1;
 #endif
-    const int keys = IS_CAUSAL ? min(KEY_COUNT, position + 1) : KEY_COUNT;
-    for (int s = 0; s < keys; ++s) {
+    const index_t keys = IS_CAUSAL ? min(KEY_COUNT, position + 1) : KEY_COUNT;
+    for (index_t s = 0; s < keys; ++s) {
         in_key[OUTPUT0_RANK - 2] = s;
         float score = 0;
-        for (int e = 0; e < INPUT0_SIZE_LAST; ++e) {
+        for (index_t e = 0; e < INPUT0_SIZE_LAST; ++e) {
             in_query[OUTPUT0_RANK - 1] = in_key[OUTPUT0_RANK - 1] = e;
             score += INPUT0_LOAD(query, INPUT0_INDEX_OF(in_query)) * INPUT1_LOAD(key, INPUT1_INDEX_OF(in_key));
         }

@@ -34,10 +34,11 @@ INLINED void FUNC(transpose)(float16* rows) {
 
 // Applies the fused operations and stores: `at` are the coordinates of the first channel of the first pixel, of which
 // every `step`-th is stored, without blocks each; `channels` are left, 16 or more for a whole block.
-INLINED void FUNC(store_block)(global OUTPUT0_TYPE* output, float16* block, int* at, const int channels,
+INLINED void FUNC(store_block)(global OUTPUT0_TYPE* output, float16* block, index_t* at, const int channels,
                                const int step ARGS) {
 #if PLANAR_OUTPUT
-    const int x = at[4], pixels = min(TILE_PIXELS, OUTPUT0_SIZE_X - x);
+    const index_t x = at[4];
+    const int pixels = min((index_t)TILE_PIXELS, OUTPUT0_SIZE_X - x);
     float16 rows[BLOCK];
     #pragma unroll
     for (int i = 0; i < BLOCK; ++i) rows[i] = block[min(i, TILE_PIXELS - 1)];
@@ -47,7 +48,7 @@ INLINED void FUNC(store_block)(global OUTPUT0_TYPE* output, float16* block, int*
     for (int i = 0; i < BLOCK; ++i) vstore16(rows[i], i, lanes);
     for (int k = 0; k < min(BLOCK, channels); ++k, ++at[1]) {
         at[4] = x;
-        const int first = OUTPUT0_INDEX_OF(at);
+        const index_t first = OUTPUT0_INDEX_OF(at);
         int i = 0;
         for (; i + 4 <= pixels; i += 4, at[4] += 4) {
             OUTPUT0_COMPUTE4 result = vload4(0, lanes + k * BLOCK + i);
@@ -61,7 +62,7 @@ INLINED void FUNC(store_block)(global OUTPUT0_TYPE* output, float16* block, int*
         }
     }
 #else
-    const int first = OUTPUT0_INDEX_OF(at);
+    const index_t first = OUTPUT0_INDEX_OF(at);
     #pragma unroll
     for (int i = 0; i < TILE_PIXELS; ++i, at[4] += step)
         if (at[4] < OUTPUT0_SIZE_X) {

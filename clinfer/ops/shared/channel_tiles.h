@@ -7,19 +7,19 @@
 // Declares what a work-item computes, by dimension 1 the row (y, z), by 2 the batch, the group and `channel`, the first
 // output channel in its group; a group has ARG_TILES tiles of channels.
 #define PLACE_OF_TILE \
-    const int y = (int)get_global_id(1) % OUTPUT0_SIZE_Y, z = (int)get_global_id(1) / OUTPUT0_SIZE_Y; \
-    const int batch = (int)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0); \
-    const int group = (int)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0; \
-    const int channel = (int)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK
+    const index_t y = (index_t)get_global_id(1) % OUTPUT0_SIZE_Y, z = (index_t)get_global_id(1) / OUTPUT0_SIZE_Y; \
+    const index_t batch = (index_t)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0); \
+    const index_t group = (index_t)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0; \
+    const index_t channel = (index_t)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK
 
 // Sets the sums to the bias, and `filters` to where the weights of each block of output channels begin: `channel` is
 // the first of them in its group. The last block stands in for those that do not exist.
-INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], int* filters, BIAS_PARAMETER const int group,
-                              const int channel ARGS) {
+INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], index_t* filters, BIAS_PARAMETER
+                              const index_t group, const index_t channel ARGS) {
     #pragma unroll
     for (int j = 0; j < TILE_BLOCKS; ++j) {
-        const int own = min(channel + j * BLOCK, (INPUT1_SIZE_1 - 1) / BLOCK * BLOCK);
-        const int at[MAX_RANK] = {group, own};
+        const index_t own = min(channel + j * BLOCK, (INPUT1_SIZE_1 - 1) / BLOCK * BLOCK);
+        const index_t at[MAX_RANK] = {group, own};
         filters[j] = INPUT1_INDEX_OF(at);
         const float16 start = BIAS16(group * INPUT1_SIZE_1 + own);
         #pragma unroll
@@ -30,7 +30,7 @@ INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], int* filter
 // Adds the products of `channels` input channels of one filter element: `pixels` has 16 channels of each pixel as
 // floats, `filter` is the weights from that element on.
 INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const float* pixels,
-                                const global INPUT1_TYPE* filter, const int* filters, const int channels) {
+                                const global INPUT1_TYPE* filter, const index_t* filters, const int channels) {
     #pragma unroll 2
     for (int k = 0; k < channels; ++k) {
         float16 weight[TILE_BLOCKS];
@@ -48,15 +48,15 @@ INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const flo
 // Applies the fused operations to the tile and stores it, from output channel `channel` of a group and pixel x on, to
 // every `step`-th pixel.
 INLINED void FUNC(store_tile)(global OUTPUT0_TYPE* output, float16 sum[TILE_PIXELS][TILE_BLOCKS],
-                              const int batch, const int group, const int channel, const int z, const int y,
-                              const int x, const int step ARGS) {
+                              const index_t batch, const index_t group, const index_t channel, const index_t z,
+                              const index_t y, const index_t x, const int step ARGS) {
     #pragma unroll
     for (int j = 0; j < TILE_BLOCKS; ++j) {
         if (channel + j * BLOCK >= INPUT1_SIZE_1) continue;
         float16 block[TILE_PIXELS];
         #pragma unroll
         for (int i = 0; i < TILE_PIXELS; ++i) block[i] = sum[i][j];
-        int at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
-        FUNC(store_block)(output, block, at, INPUT1_SIZE_1 - channel - j * BLOCK, step PASS_ARGS);
+        index_t at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel + j * BLOCK, z, y, x};
+        FUNC(store_block)(output, block, at, min(INPUT1_SIZE_1 - channel - j * BLOCK, (index_t)BLOCK), step PASS_ARGS);
     }
 }

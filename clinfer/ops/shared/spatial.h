@@ -1,3 +1,6 @@
+// Whether a coordinate lies on an axis of so many elements.
+#define IS_ON_AXIS(c, size) ((c) >= 0 && (c) < (size))
+
 // Default arguments of kernels over the spatial axes z, y, x (spatial.py), for a file that is compiled alone.
 #ifndef ARG_STRIDE_X
 #define ARG_STRIDE_Z 1

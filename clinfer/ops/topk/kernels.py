@@ -98,6 +98,7 @@ class Reference(Kernel[TopKProblem, None]):
     """One work-item per row, which it reads once for each element that is wanted."""
 
     name = "topk_ref"
+    supports_large = True
 
     def formats(self, problem: TopKProblem) -> Formats:
         return present_formats(problem)
@@ -115,6 +116,7 @@ class Tree(Reference):
     """One work-group per row, which it reads about once: a tree of which the root is the next element."""
 
     name = "topk_tree"
+    supports_large = False
 
     def supports(self, problem: TopKProblem, config: None) -> str | None:
         return "made for the order of values" if problem.primitive.sorts_by_place else None

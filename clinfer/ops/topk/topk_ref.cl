@@ -16,17 +16,17 @@
 
 KERNEL(topk_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict values,
                  global OUTPUT1_TYPE* restrict places ARGS) {
-    const int row = get_global_id(0);
+    const index_t row = get_global_id(0);
     if (row >= ARG_ROWS) return;
-    int at[MAX_RANK], to[MAX_RANK];
+    index_t at[MAX_RANK], to[MAX_RANK];
     INPUT0_UNRAVEL(row * INPUT0_SIZE_LAST, at);
     for (int axis = 0; axis < INPUT0_RANK; ++axis) to[axis] = at[axis];
     KEY_TYPE last = 0;
-    int last_place = -1;
-    for (int rank = 0; rank < OUTPUT0_SIZE_LAST; ++rank) {
+    index_t last_place = -1;
+    for (index_t rank = 0; rank < OUTPUT0_SIZE_LAST; ++rank) {
         KEY_TYPE best = 0;
-        int best_place = -1;
-        for (int i = 0; i < INPUT0_SIZE_LAST; ++i) {
+        index_t best_place = -1;
+        for (index_t i = 0; i < INPUT0_SIZE_LAST; ++i) {
             const KEY_TYPE key = KEY_AT(i);
             const bool left = rank == 0 || key < last || (key == last && i > last_place);
             if (left && (best_place < 0 || key > best)) {
@@ -44,7 +44,7 @@ KERNEL(topk_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* 
         }
     }
     if (!BY_PLACE) return;
-    for (int i = 0, rank = 0; i < INPUT0_SIZE_LAST && rank < OUTPUT0_SIZE_LAST; ++i) {
+    for (index_t i = 0, rank = 0; i < INPUT0_SIZE_LAST && rank < OUTPUT0_SIZE_LAST; ++i) {
         const KEY_TYPE key = KEY_AT(i);
         if (key < last || (key == last && i > last_place)) continue;
         to[INPUT0_RANK - 1] = rank++;

@@ -94,6 +94,7 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
     """From blocks to blocks."""
 
     name = "convolution_fsv16"
+    supports_large = True
     suffix = ""
 
     def configs(self, problem: ConvolutionProblem) -> tuple[BlockConfig, ...]:
@@ -160,6 +161,7 @@ class PlanarToBlocksKernel(_CpuKernel[None]):
     """From planar data, of few channels above all, to blocks."""
 
     name = "convolution_planar_fsv16"
+    supports_large = True
     weights = _PLANAR_WEIGHTS
     from_planar = True
 
@@ -213,6 +215,7 @@ class DepthwiseKernel(_CpuKernel[int]):
     """Groups of one channel each; the configuration is the pixels of a tile."""
 
     name = "convolution_depthwise_fsv16"
+    supports_large = True
     grouped_weights = _DEPTHWISE_WEIGHTS
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:

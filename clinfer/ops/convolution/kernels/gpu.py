@@ -13,6 +13,7 @@ class LocalKernel(Kernel[ConvolutionProblem, int]):
 
     name = "convolution_local"
     has_epilogue = True
+    supports_large = True
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
         return tuple(local_tiles.SPEEDS)

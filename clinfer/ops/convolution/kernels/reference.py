@@ -11,6 +11,7 @@ class Reference(Kernel[ConvolutionProblem, None]):
 
     name = "convolution_ref"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         return Formats(tuple(x.format for x in problem.inputs), (problem.inputs[0].format,))

@@ -46,6 +46,7 @@ class BlocksKernel(_CpuKernel[Tile]):
     """To blocks: each phase of a row is an ordinary convolution."""
 
     name = "deconvolution_fsv16"
+    supports_large = True
 
     def formats(self, problem: DeconvolutionProblem) -> Formats:
         weights = (_GROUPED_WEIGHTS if problem.primitive.is_grouped else _WEIGHTS)[problem.inputs[1].rank]

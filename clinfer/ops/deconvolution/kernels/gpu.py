@@ -19,6 +19,7 @@ class LocalKernel(Kernel[DeconvolutionProblem, int]):
 
     name = "deconvolution_local"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: DeconvolutionProblem) -> Formats:
         """Everything planar but the weights, of which neighbouring output channels stand side by side."""

@@ -12,6 +12,7 @@ class Reference(Kernel[DeconvolutionProblem, None]):
 
     name = "deconvolution_ref"
     has_epilogue = True
+    supports_large = True
 
     def formats(self, problem: DeconvolutionProblem) -> Formats:
         return Formats(tuple(x.format for x in problem.inputs), (problem.inputs[0].format,))

@@ -20,6 +20,7 @@ class LocalKernel(Kernel[AttentionProblem, None]):
     """A group computes `_ROWS` rows of the result."""
 
     name = "sdpa_local"
+    supports_large = True
 
     def formats(self, problem: AttentionProblem) -> Formats:
         return problem.formats_wanted()

@@ -19,6 +19,7 @@ class Reference(Kernel[AttentionProblem, None]):
     """A work-item computes `_CHUNK` elements of a row of the result."""
 
     name = "sdpa_ref"
+    supports_large = True
 
     def formats(self, problem: AttentionProblem) -> Formats:
         return problem.formats_wanted()
