@@ -10,28 +10,36 @@ import clinfer
 from bench.models import bert, llama
 from bench.models.compressed import compress_weights
 from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
-from clinfer.ops.convolution import Convolution
+from clinfer.ops.convolution import Convolution, GroupConvolution
+from clinfer.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.reshape import Reshape
 from clinfer.program.graph import Graph
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.keep_filters_compressed import keep_filters_compressed
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
+from clinfer.program.program import Program
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Primitive, Topology
-from tests.ops.case_runner import execute
+from tests.candidates import candidates_of
+from tests.ops.case_runner import execute, is_unsupported
+from tests.ops.compressed import RANGES
 from tests.oracle import CpuPlugin, assert_close
 from tests.program.building import constant, given, graph_after, numbers
 
 ROWS, DEPTH, GROUPS = 6, 40, 4
+CONVOLUTIONS = {cls.__name__: cls for cls in (Convolution, GroupConvolution, ConvolutionBackpropData,
+                                              GroupConvolutionBackpropData)}
 RUN = (infer_layouts, keep_weights_compressed, remove_needless_nodes)
 
 
@@ -107,27 +115,75 @@ def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generato
     assert_close(results[0], results[1], 2e-3, name)
 
 
-@pytest.mark.parametrize("kind", ["i8", "u4", "f8e4m3"])
-def test_filters_are_decompressed_once_and_that_is_told(engine: Engine, rng: np.random.Generator, kind: str) -> None:
-    held = ElementType.of(kind)
-    stored = rng.integers(0, 7, (16, 8, 3, 3)).astype(held.numpy)
-    topology = Topology(given("x", 1, 8, ANY, ANY), Constant("weights", value=stored, element_type=held),
-                        Convert("wide", ("weights",), destination_type="f32"),
-                        constant("scale", rng.uniform(0.5, 1.5, (16, 1, 1, 1)).astype(np.float32)),
-                        Eltwise("scaled", ("wide", "scale"), mode="Multiply"),
-                        Convolution("y", ("x", "scaled"), strides=(1, 1), dilations=(1, 1), pads_begin=(1, 1),
-                                    pads_end=(1, 1)))
-    program = compile_topology(engine, topology, OpenVinoShapeInference())
-    (_, reason), = program.explain().node("y").unfused
-    assert reason == ("its compressed weights become f32 when the program is built: kernels of Convolution read floats")
-    assert not any(isinstance(node.primitive, Convert) for node in program.nodes)
-    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
-    x = rng.standard_normal((1, 8, 6, 5)).astype(np.float32)
-    scale = topology["scale"].value
-    (found,) = execute(network, [x])
-    padded, filters = np.pad(x[0].astype(np.float64), ((0, 0), (1, 1), (1, 1))), stored.astype(np.float64) * scale
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
-    assert_close(found[0], np.einsum("chwyx,ocyx->ohw", windows, filters).astype(np.float32), 1e-4, kind)
+FILTERS = {
+    "bytes": ("Convolution", "i8", (18, 21, 3, 3), (18, 1, 1, 1), False, "i8"),
+    "one-scale": ("Convolution", "f8e4m3", (18, 21, 3, 3), (), False, "f16"),
+    "zeros": ("Convolution", "u4", (18, 21, 3, 3), (18, 1, 1, 1), True, "i8"),
+    "depthwise": ("GroupConvolution", "u8", (21, 1, 1, 3, 3), (21, 1, 1, 1, 1), True, "f16"),
+    "few-inputs": ("Convolution", "i4", (34, 3, 3, 3), (34, 1, 1, 1), True, "i8"),
+    "groups": ("GroupConvolution", "i8", (2, 16, 32, 1, 1), (2, 16, 1, 1, 1), False, "i8"),
+    "transposed": ("ConvolutionBackpropData", "i8", (20, 17, 2, 2), (1, 17, 1, 1), True, "i8"),
+    "transposed-groups": ("GroupConvolutionBackpropData", "u4", (3, 8, 5, 3, 3), (3, 1, 5, 1, 1), False, "i8"),
+}
+"""Of a convolution: its primitive, the type and shape of its filter, the shape of the scales and perhaps of zero
+points, and the type in which kernels read it."""
+
+
+def _convolution(rng: np.random.Generator, name: str) -> Topology:
+    """A convolution `y` of `x` with a compressed filter, a bias and Relu."""
+    kind, stored, shape, per_channel, has_zeros, _ = FILTERS[name]
+    held, primitive = ElementType.of(stored), CONVOLUTIONS[kind]
+    low, high = RANGES.get(stored, (0, 7))
+    stored_numbers = rng.integers(low, high, shape) / (4 if held.is_float else 1)
+    inputs = shape[0] * shape[1 if "Backprop" in kind else 2] if "Group" in kind else shape[
+        0 if "Backprop" in kind else 1]
+    ones = (1,) * 2
+    parts: list[Primitive] = [
+        given("x", ANY, inputs, ANY, ANY),
+        Constant("weights", value=stored_numbers.astype(held.numpy), element_type=held),
+        Convert("wide", ("weights",), destination_type="f32"),
+        constant("scale", rng.uniform(0.5, 1.5, per_channel).astype(np.float32))]
+    if has_zeros:
+        zeros = rng.integers(low, high, per_channel) if stored != "i8" else np.zeros(per_channel)
+        parts += [constant("zero", zeros.astype(np.float32)), Eltwise("free", ("wide", "zero"), mode="Subtract")]
+    parts += [Eltwise("scaled", ("free" if has_zeros else "wide", "scale"), mode="Multiply"),
+              primitive("y", ("x", "scaled"), strides=ones, dilations=ones, pads_begin=ones, pads_end=ones)]
+    return Topology(*parts, Eltwise("high", ("y",), mode="Relu"))
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_stay_narrow(engine: Engine, rng: np.random.Generator, name: str) -> None:
+    """The scale is a fused operation, and each kernel gives what it gives of the decompressed filter."""
+    topology = _convolution(rng, name)
+    x = rng.standard_normal((2, topology["x"].shape[1], 7, 9)).astype(np.float32)
+
+    def result(skipped: tuple[str, ...], kernel: str = "") -> tuple[Program, np.ndarray]:
+        options = BuildOptions({"y": ("", kernel)} if kernel else {}, skipped_passes=frozenset(skipped))
+        program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
+        network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+        return program, execute(network, [x])[0]
+
+    _, expected = result(("keep_filters_compressed",))
+    program, found = result(())
+    node, = (node for node in program.nodes if node.primitive.id == "y")
+    assert {program.tensors[node.inputs[1]].layout.element_type.name} == {FILTERS[name][-1]}
+    assert not any(isinstance(node.primitive, Eltwise) for node in program.nodes)
+    assert_close(found, expected, 1e-4, name)
+    for kernel in candidates_of(program, "y"):
+        try:
+            assert_close(result((), kernel)[1], expected, 1e-4, kernel)
+        except ClinferError as error:
+            if not is_unsupported(error):
+                raise
+
+
+def test_filters_that_stay_decompressed_say_why(engine: Engine, rng: np.random.Generator) -> None:
+    within = [constant("scale", np.full((18, 21, 1, 1), 0.5, np.float32)) if p.id == "scale" else p
+              for p in _convolution(rng, "bytes")]
+    graph = graph_after(engine, Topology(*within), (infer_layouts, keep_filters_compressed))
+    (_, reason), = graph.history.unfused["y"]
+    assert reason == ("its compressed weights become f32 when the program is built: scales or zero points differ "
+                      "within an output channel")
 
 
 REASONS = {"scale-along-k": "differ within a group", "scale-of-integers": "no constant of floats",

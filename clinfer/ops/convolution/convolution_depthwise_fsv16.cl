@@ -42,7 +42,7 @@ KERNEL(convolution_depthwise_fsv16)(const global INPUT0_TYPE* restrict input,
             const index_t row = INPUT0_INDEX_OF(from);
             const index_t tap = INPUT1_INDEX_OF(start) + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
             for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
-                const float16 weight = INPUT1_LOAD16(weights, tap + kx * INPUT1_PITCH_X);
+                const float16 weight = convert_float16(INPUT1_LOAD16(weights, tap + kx * INPUT1_PITCH_X));
                 const index_t first = left + kx * ARG_DILATION_X;
                 if (is_inside) {
                     #pragma unroll

@@ -75,8 +75,9 @@ KERNEL(convolution_local)(const global INPUT0_TYPE* restrict input, const global
         for (int j = 0; j < OWN; ++j) {
             const index_t channel = first_channel + item_y + i * SIDE, pixel = first_pixel + item_x + j * SIDE;
             if (channel >= INPUT1_SIZE_1 || pixel >= pixels) continue;
-            const index_t at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel, pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y,
-                                      pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
+            const index_t at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel,
+                                          pixel / OUTPUT0_SIZE_X / OUTPUT0_SIZE_Y,
+                                          pixel / OUTPUT0_SIZE_X % OUTPUT0_SIZE_Y, pixel % OUTPUT0_SIZE_X};
             ADD_BIAS(sum[i][j], at[1]);
             FUSED_OPS(sum[i][j], at)
             OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), sum[i][j]);

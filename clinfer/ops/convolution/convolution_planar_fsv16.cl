@@ -66,7 +66,7 @@ KERNEL(convolution_planar_fsv16)(const global INPUT0_TYPE* restrict input, const
         for (const float* row = panel; row < panel_row; row += ARG_ROW_PIXELS) {
             for (int kx = 0; kx < INPUT1_SIZE_X; ++kx, filter += BLOCK) {
                 const float* pixels = row + kx * ARG_DILATION_X;
-                const float16 weight = INPUT1_LOAD16(filter, 0);
+                const float16 weight = convert_float16(INPUT1_LOAD16(filter, 0));
                 #pragma unroll
                 for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = fma((float16)pixels[i * STRIDE_X], weight, sum[i]);
             }

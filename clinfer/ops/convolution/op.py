@@ -29,6 +29,10 @@ class Convolution(AnyConvolution):
         return 2 if self.own_input_count - self.has_factor > 2 else None
 
     @property
+    def channel_axes(self) -> tuple[int, ...]:
+        return (0, 1) if self.is_grouped else (0,)
+
+    @property
     def factor_input(self) -> int | None:
         """The input that holds the factor, if there is one."""
         return self.own_input_count - 1 if self.has_factor else None

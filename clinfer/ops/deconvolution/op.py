@@ -43,6 +43,10 @@ class ConvolutionBackpropData(AnyConvolution):
         return (2,) if self.has_output_shape else ()
 
     @property
+    def channel_axes(self) -> tuple[int, ...]:
+        return (0, 2) if self.is_grouped else (1,)
+
+    @property
     def bias_input(self) -> int | None:
         first = 2 + self.has_output_shape
         return first if self.own_input_count > first else None

@@ -42,7 +42,7 @@ KERNEL(pool_windows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TY
         FOR_ROWS {
             const index_t row = DATA_INDEX(start_x);
             if (first_x == 0 && last_x == KERNEL_X) {
-                for (index_t kx = 0; kx < KERNEL_X; ++kx) TAKE(LOAD_VECTOR(input, row + kx * DILATION_X * INPUT0_PITCH_X));
+                for (int kx = 0; kx < KERNEL_X; ++kx) TAKE(LOAD_VECTOR(input, row + kx * DILATION_X * INPUT0_PITCH_X));
             } else {
                 for (index_t kx = first_x; kx < last_x; ++kx)
                     TAKE(LOAD_VECTOR(input, row + kx * DILATION_X * INPUT0_PITCH_X));

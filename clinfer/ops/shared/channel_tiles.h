@@ -35,7 +35,8 @@ INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const flo
     for (int k = 0; k < channels; ++k) {
         float16 weight[TILE_BLOCKS];
         #pragma unroll
-        for (int j = 0; j < TILE_BLOCKS; ++j) weight[j] = INPUT1_LOAD16(filter, filters[j] + k * BLOCK);
+        for (int j = 0; j < TILE_BLOCKS; ++j)
+            weight[j] = convert_float16(INPUT1_LOAD16(filter, filters[j] + k * BLOCK));
         #pragma unroll
         for (int i = 0; i < TILE_PIXELS; ++i) {
             const float16 value = pixels[i * BLOCK + k];

@@ -11,6 +11,7 @@ from clinfer.ops.shared.convolving import Groups
 BLOCK = 16
 BLOCKED_DATA = {3: "b_fs_yx_fsv16", 4: "b_fs_yx_fsv16", 5: "b_fs_zyx_fsv16"}
 """The format of data in blocks, by rank."""
+_FLOATS = ("f32", "f16", "bf16")
 SHARE_OF_PEAK = 0.8
 """What the best tile reaches of the peak of f32."""
 
@@ -45,10 +46,12 @@ def time_on_peak(problem: Problem, flops: float) -> float:
 
 def refusal(problem: Problem) -> str | None:
     """What no kernel on blocks of channels does."""
-    tensors = (*problem.inputs[:2], problem.outputs[0])
-    if any(x.element_type.name not in ("f32", "f16", "bf16") for x in tensors):
+    data, weights, output = *problem.inputs[:2], problem.outputs[0]
+    if any(x.element_type.name not in _FLOATS for x in (data, output)):
         return "element types other than f32, f16, bf16"
-    return None if problem.inputs[1].is_static else "the shape of the weights is dynamic"
+    if weights.element_type.name not in (*_FLOATS, "i8"):
+        return "weights other than f32, f16, bf16, i8"
+    return None if weights.is_static else "the shape of the weights is dynamic"
 
 
 def group_refusal(groups: Groups) -> str | None:

@@ -43,6 +43,11 @@ class AnyConvolution(Primitive):
         """The input that holds the bias, if there is one."""
 
     @property
+    @abstractmethod
+    def channel_axes(self) -> tuple[int, ...]:
+        """The axes of the weights that make the output's channels, in their order."""
+
+    @property
     def bias_axis(self) -> int | None:
         return 1 if self.bias_input is None else None
 

@@ -28,6 +28,7 @@ from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
 from clinfer.program.passes.keep_caches_narrow import keep_caches_narrow
+from clinfer.program.passes.keep_filters_compressed import keep_filters_compressed
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
@@ -47,6 +48,7 @@ Pass = Callable[[Graph, BuildContext], None]
 
 PIPELINE: tuple[Pass, ...] = (
     infer_layouts,
+    keep_filters_compressed,
     keep_weights_compressed,
     gather_compressed_rows,
     keep_weights_narrow,
@@ -82,6 +84,7 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 OPTIONAL: tuple[Pass, ...] = (
+    keep_filters_compressed,
     keep_weights_compressed,
     gather_compressed_rows,
     keep_weights_narrow,

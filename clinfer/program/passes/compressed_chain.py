@@ -37,10 +37,40 @@ class CompressedChain:
     def behind(graph: Graph, end: Port, inner: int) -> CompressedChain | str | None:
         """The chain that ends at a port; a text says why compressed weights behind it cannot be read as they are;
         None if there are none."""
-        parts = _parts(graph, end)
-        if not isinstance(parts, tuple):
+        parts = ChainParts.behind(graph, end)
+        if isinstance(parts, str):
             return parts if weights_behind(graph, end) else None
         return _fitted(graph, parts, graph.layout(end).shape, inner)
+
+
+@dataclass(frozen=True)
+class ChainParts:
+    """The constants that a chain starts from."""
+
+    weights: Port
+    scale: Port
+    zero_point: Port | None
+
+    @staticmethod
+    def behind(graph: Graph, end: Port) -> ChainParts | str:
+        """Those of the chain that ends at a port; a text says why it is none."""
+        port = _unwidened(graph, end)
+        reshaped = _primitive(graph, port, Reshape)
+        multiply = _eltwise(graph, _unwidened(graph, reshaped.inputs[0] if reshaped else port), "Multiply")
+        if multiply is None:
+            return "no scale that is multiplied last, but for a Reshape and Converts"
+        split = _split(graph, multiply)
+        if split is None:
+            return "the scale is no constant of floats"
+        values, scale = split
+        subtract = _eltwise(graph, values, "Subtract")
+        zero_point = _unwidened(graph, subtract.inputs[1]) if subtract else None
+        weights = _unwidened(graph, subtract.inputs[0] if subtract else values)
+        if weights.primitive not in graph.constants or graph.element_type(weights) not in QUANTISED_TYPES:
+            return f"{type(graph[weights.primitive].primitive).__name__} stands before the scale"
+        if zero_point is not None and zero_point.primitive not in graph.constants:
+            return "the zero point is computed"
+        return ChainParts(weights, scale, zero_point)
 
 
 def stay_floats(graph: Graph, node: Node, index: int, reason: str) -> None:
@@ -50,30 +80,9 @@ def stay_floats(graph: Graph, node: Node, index: int, reason: str) -> None:
                                     f"the program is built: {reason}"),))
 
 
-def _parts(graph: Graph, end: Port) -> tuple[Port, Port, Port | None] | str:
-    """Weights, scale and zero point that a chain starts from; a text if it is none."""
-    port = _unwidened(graph, end)
-    reshaped = _primitive(graph, port, Reshape)
-    multiply = _eltwise(graph, _unwidened(graph, reshaped.inputs[0] if reshaped else port), "Multiply")
-    if multiply is None:
-        return "no scale that is multiplied last, but for a Reshape and Converts"
-    split = _split(graph, multiply)
-    if split is None:
-        return "the scale is no constant of floats"
-    values, scale = split
-    subtract = _eltwise(graph, values, "Subtract")
-    zero_point = _unwidened(graph, subtract.inputs[1]) if subtract else None
-    weights = _unwidened(graph, subtract.inputs[0] if subtract else values)
-    if weights.primitive not in graph.constants or graph.element_type(weights) not in QUANTISED_TYPES:
-        return f"{type(graph[weights.primitive].primitive).__name__} stands before the scale"
-    if zero_point is not None and zero_point.primitive not in graph.constants:
-        return "the zero point is computed"
-    return weights, scale, zero_point
-
-
-def _fitted(graph: Graph, parts: tuple[Port, Port, Port | None], wanted: Shape, inner: int) -> CompressedChain | str:
+def _fitted(graph: Graph, parts: ChainParts, wanted: Shape, inner: int) -> CompressedChain | str:
     """The chain of these parts; a text if their shapes are others than kernels read."""
-    weights, scale, zero_point = parts
+    weights, scale, zero_point = parts.weights, parts.scale, parts.zero_point
     shape = graph.layout(weights).static_shape
     if len(wanted) != 2:
         return f"the weights have {len(wanted)} axes, kernels decompress matrices"

@@ -10,6 +10,7 @@ from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import StaticShape
 from clinfer.ops.matmul import FLOAT_TYPES, MatMul
+from clinfer.ops.shared.convolving import AnyConvolution
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -20,8 +21,8 @@ from clinfer.topology import Constant, Port
 def keep_weights_compressed(graph: Graph, context: BuildContext) -> None:
     """A product whose right side is (constant of 8 or 4 bits - zero point) * scale reads these themselves.
 
-    Kernels decompress weights as they load them. Those of other operations read floats: their compressed weights are
-    decompressed once, when the program is built, which is noted.
+    Kernels decompress weights as they load them. Those of other operations but convolutions (`keep_filters_compressed`)
+    read floats: their compressed weights are decompressed once, when the program is built, which is noted.
     """
     made: dict[tuple[Port, StaticShape, bool], Port] = {}
     for node in graph:
@@ -32,8 +33,9 @@ def keep_weights_compressed(graph: Graph, context: BuildContext) -> None:
                 _replace(graph, node, found, made, context)
             elif found:
                 stay_floats(graph, node, 1, found)
-        elif product.weights_input is not None and weights_behind(graph, node.inputs[product.weights_input]):
-            stay_floats(graph, node, product.weights_input, f"kernels of {type(product).__name__} read floats")
+        elif (not isinstance(product, AnyConvolution) and (index := product.weights_input) is not None
+              and weights_behind(graph, node.inputs[index])):
+            stay_floats(graph, node, index, f"kernels of {type(product).__name__} read floats")
 
 
 def _replace(graph: Graph, node: Node, chain: CompressedChain, made: dict[tuple[Port, StaticShape, bool], Port],

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.quantisation import Quantisation
+from clinfer.base.shape import StaticShape
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
@@ -74,6 +75,21 @@ def note_data_grids(graph: Graph, context: BuildContext) -> None:
             _note_convolution(graph, context, node)
 
 
+def multiplies_bytes(graph: Graph, context: BuildContext, node: Node) -> bool:
+    """Whether a convolution may become one of bytes, if its weights turn out to be whole numbers."""
+    if type(node.primitive) is not Convolution or not context.engine.capabilities.byte_products:
+        return False
+    weights = graph.layout(node.inputs[1])
+    return (weights.is_static and _is_shaped_for_bytes(weights.static_shape)
+            and _grid_of(graph, context, node.inputs[0]) is not None)
+
+
+def _is_shaped_for_bytes(filter_shape: StaticShape) -> bool:
+    outputs, inputs, *filters = filter_shape
+    return (len(filters) <= 2 and inputs >= LEAST_CHANNELS and outputs * math.prod(filters) > 0
+            and inputs * math.prod(filters) <= MOST_DEPTH)
+
+
 def _note_product(graph: Graph, context: BuildContext, node: Node, has_bytes: bool) -> None:
     product = node.primitive
     assert isinstance(product, MatMul)
@@ -114,16 +130,14 @@ def _note_convolution(graph: Graph, context: BuildContext, node: Node) -> None:
     types = {graph.element_type(port).name for port in given.inputs}
     if weights is None or types != {"f32"} or given.has_factor or given.fused_ops or given.output_padding:
         return
-    outputs, inputs, *filters = weights.layout.static_shape
-    if len(filters) > 2 or inputs < LEAST_CHANNELS or not outputs * math.prod(filters) > 0:
-        return
-    if inputs * math.prod(filters) > MOST_DEPTH:
+    shape = weights.layout.static_shape
+    if not _is_shaped_for_bytes(shape):
         return
     grid = _grid_of(graph, context, given.inputs[0])
-    found = None if grid is None else whole_numbers_of(weights.on_host(context.stream).reshape(outputs, -1))
+    found = None if grid is None else whole_numbers_of(weights.on_host(context.stream).reshape(shape[0], -1))
     if grid is None or found is None:
         return
-    numbers = found.numbers.reshape(weights.layout.static_shape)
+    numbers = found.numbers.reshape(shape)
     described = _described(graph, context, node, grid, found.numbers.sum(1, dtype=np.int64))
     added = [constant_before(graph, node, "whole", numbers), constant_before(graph, node, "scale", found.scale),
              *described[::-1]]
