@@ -6,6 +6,8 @@ import pytest
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Padding
+from clinfer.base.shape import ANY
 from clinfer.ops.group_norm import GroupNormalization
 from clinfer.ops.lrn import LRN
 from clinfer.ops.normalize_l2 import NormalizeL2
@@ -55,6 +57,17 @@ def test_lengths(engine: Engine, rng: np.random.Generator, axes: list[int], mode
     squares = np.sum(data.astype(np.float64) ** 2, tuple(axes), keepdims=True)
     wanted = data / np.sqrt(squares + 0.7 if mode == "add" else np.maximum(squares, 0.7))
     assert_close(_with_axes(engine, primitive, data, axes, is_constant), wanted, 1e-5)
+
+
+def test_rows_of_an_output_with_padding(engine: Engine, rng: np.random.Generator) -> None:
+    """The elements of a row lie side by side in the data alone."""
+    axes = Constant("axes", value=np.array([1]), element_type=I64)
+    padded = NormalizeL2("node", ("x", "axes"), eps=0.7, output_padding=Padding((1,) * 4, (2,) * 4))
+    open_shape = (ANY, 20, ANY, ANY)
+    network = network_of(engine, Topology(Input("x", shape=open_shape, element_type=F32), axes, padded))
+    data = rng.uniform(-2, 2, (3, 20, 1, 1)).astype(np.float32)
+    squares = np.sum(data.astype(np.float64) ** 2, 1, keepdims=True)
+    assert_close(execute(network, [data])[0], data / np.sqrt(squares + 0.7), 1e-5)
 
 
 @pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])

@@ -164,7 +164,9 @@ class Rows(_Arranged):
         groups = [axis.group for axis in joint.axes]
         if not groups or len(groups) > RANK or groups != [_KEPT] * (len(groups) - 1) + [_REDUCED]:
             return None
-        if joint.axes[-1].pitches[0] != 1 or joint.covers_tails or not _is_vector(joint.axes[-1]):
+        data_pitch, result_pitch, *_ = joint.axes[-1].pitches
+        # Reduced to one element, the result has pitch 0.
+        if data_pitch != 1 or result_pitch not in (0, 1) or joint.covers_tails or not _is_vector(joint.axes[-1]):
             return None
         return (*(None,) * (RANK - len(groups)), *joint.axes)
 
