@@ -3,7 +3,9 @@
 // A group of 4 warps computes 64 output rows, a warp 16 of them, walking the keys in blocks of KEYS with a running
 // maximum and sum per row (FlashAttention-2, Dao 2023). Local memory holds the query rows and two blocks of keys and
 // values, one of which is on its way: rows of QUERY_WIDTH and VALUE_WIDTH halves (32, 64 or 128), zeros behind E, V and
-// S. Of them QUERY_STEPS and VALUE_STEPS times 16 are computed with. GROUPS of b share one of the b of keys and values.
+// S. Of them QUERY_STEPS and VALUE_STEPS times 16 are computed with, and of the last block's keys those that are there,
+// rounded up to 16. Scores are in units of log(2), so that exp2 takes them. GROUPS of b share one of the b of keys and
+// values.
 // The elements of a row lie together. Groups: tiles of rows; a times b.
 #include "clinfer.cl"
 
@@ -18,6 +20,7 @@
 #include "extras.h"
 #include "shared/tensor_cores.h"
 
+#define LOG2_E 1.44269504f
 #define THREADS 128
 #define ROWS 64
 #define KEY_BYTES (KEYS * QUERY_WIDTH * 2)
@@ -47,7 +50,7 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     const int b = (int)get_group_id(1) % OUTPUT0_SIZE_1, a = (int)get_group_id(1) / OUTPUT0_SIZE_1;
     const int length = INPUT0_SIZE_3, width = INPUT2_SIZE_3;
     const int keys = IS_CAUSAL ? min((int)INPUT2_SIZE_2, first_row + ROWS) : INPUT2_SIZE_2;
-    const float scale = SCALE_OF_SCORES;
+    const float scale = SCALE_OF_SCORES * LOG2_E;
     const global half* key_rows = (const global half*)key + INPUT1_GET_INDEX(a, b / GROUPS, 0, 0);
     const global half* value_rows = (const global half*)value + INPUT2_GET_INDEX(a, b / GROUPS, 0, 0);
     const bool keys_aligned = IS_ALIGNED(key_rows, INPUT1_PITCH_2);
@@ -70,7 +73,7 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
 #if WITH_SINK
-        highest[r] = INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, min(own_row + r * 8, OUTPUT0_SIZE_2 - 1), 0));
+        highest[r] = LOG2_E * INPUT5_LOAD(sink, INPUT5_GET_INDEX(a, b, min(own_row + r * 8, OUTPUT0_SIZE_2 - 1), 0));
         // Each of the 4 lanes that share a row adds a part of its sum.
         sums[r] = lane % 4 == 0;
 #else
@@ -95,7 +98,9 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         }
         if (first_key + KEYS < keys) COPY_BLOCK(blocks + (turn ^ 1) * BLOCK_BYTES, first_key + KEYS);
         COPIES_END();
+        if (first_row + warp * 16 >= OUTPUT0_SIZE_2) continue;
 
+        const int left = keys - first_key;
         float scores[KEYS / 8][4];
         #pragma unroll
         for (int k = 0; k < KEYS / 8; ++k)
@@ -105,6 +110,7 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         for (int e = 0; e < QUERY_STEPS; ++e) {
             #pragma unroll
             for (int k = 0; k < KEYS / 16; ++k) {
+                if (k * 16 >= left) continue;
                 uint right[4];
                 LOAD_FRAGMENTS(right, block + CHUNK_AT(k * 16 + lane / 16 * 8 + lane % 8, e * 2 + lane / 8 % 2,
                                                        QUERY_WIDTH / 8));
@@ -120,13 +126,13 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
             for (int n = 0; n < 4; ++n) {
                 const int row = own_row + n / 2 * 8, at = first_key + k * 8 + lane % 4 * 2 + n % 2;
                 float score = scores[k][n] * scale;
-                if (at >= keys || (IS_CAUSAL && at > row)) score = -INFINITY;
+                if ((left < KEYS && at >= keys) || (IS_CAUSAL && at > row)) score = -INFINITY;
 #if WITH_MASK
                 else if (row < OUTPUT0_SIZE_2) {
 #if MASK_IS_BOOLEAN
                     if (!INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at))) score = -INFINITY;
 #else
-                    score += INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at));
+                    score += LOG2_E * INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at));
 #endif
                 }
 #endif
@@ -138,7 +144,7 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         for (int r = 0; r < 2; ++r) {
             const float top = FUNC(four_lanes_max)(tops[r]);
             bases[r] = top == -INFINITY ? 0 : top;
-            const float rescale = exp(highest[r] - bases[r]);
+            const float rescale = exp2(highest[r] - bases[r]);
             highest[r] = top;
             sums[r] *= rescale;
             #pragma unroll
@@ -151,12 +157,13 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         for (int k = 0; k < KEYS / 8; ++k)
             #pragma unroll
             for (int n = 0; n < 4; ++n) {
-                scores[k][n] = native_exp(scores[k][n] - bases[n / 2]);
+                scores[k][n] = native_exp2(scores[k][n] - bases[n / 2]);
                 sums[n / 2] += scores[k][n];
             }
 
         #pragma unroll
         for (int k = 0; k < KEYS / 16; ++k) {
+            if (k * 16 >= left) continue;
             const uint weights[4] = {PACK_HALVES(scores[k * 2][0], scores[k * 2][1]),
                                      PACK_HALVES(scores[k * 2][2], scores[k * 2][3]),
                                      PACK_HALVES(scores[k * 2 + 1][0], scores[k * 2 + 1][1]),
