@@ -117,6 +117,8 @@ class Windows(_Pool):
     supports_large = True
     efficiency = 0.3
     vector, outputs_each, group = 1, 1, 32
+    channels_first = False
+    """Whether neighbouring work-items compute neighbouring channels."""
 
     def supports(self, problem: PoolingProblem, config: None) -> str | None:
         if len(problem.outputs) > 1:
@@ -125,10 +127,11 @@ class Windows(_Pool):
 
     def lower(self, problem: PoolingProblem, config: None) -> Lowered:
         batch, channels, *others, width = static(problem.outputs[0].shape)
-        groups = ceil(ceil(width / self.outputs_each) / self.group)
-        work = Work((groups * self.group, prod(others), batch * ceil(channels / self.vector)), (self.group, 1, 1))
-        return Lowered((_clipped_stage(problem, "pool_windows.cl", work,
-                                       {"VEC": self.vector, "OUTPUTS": self.outputs_each}),))
+        blocks, runs = ceil(channels / self.vector), ceil(width / self.outputs_each)
+        along, apart = (runs * blocks, batch) if self.channels_first else (runs, batch * blocks)
+        work = Work((ceil(along / self.group) * self.group, prod(others), apart), (self.group, 1, 1))
+        return Lowered((_clipped_stage(problem, "pool_windows.cl", work, {
+            "VEC": self.vector, "OUTPUTS": self.outputs_each, "CHANNELS_FIRST": self.channels_first}),))
 
 
 class Blocks(Windows):
@@ -152,7 +155,8 @@ class ChannelsLast(Windows):
 
     name = "pool_channels_last"
     efficiency = 0.6
-    vector = 16
+    vector, group = 16, 64
+    channels_first = True
 
     def supports(self, problem: PoolingProblem, config: None) -> str | None:
         data, result = problem.inputs[0], problem.outputs[0]

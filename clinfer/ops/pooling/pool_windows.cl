@@ -1,7 +1,8 @@
 // Maximum (IS_MAX) or mean of windows; visits only the part of a window that lies inside the data.
 // The views are [b, f, (z,) y, x] in any layout. One work-item computes OUTPUTS neighbours along x of VEC
 // channels: with VEC 16 they lie together in memory, a block of b_fs_yx_fsv16 or b_fs_zyx_fsv16 or a part of byxf.
-// Dimension 0: x by OUTPUTS (the last group is not full), 1: the other spatial axes, 2: b times f by VEC.
+// Dimension 0: x by OUTPUTS (the last group is not full), 1: the other spatial axes, 2: b times f by VEC; with
+// CHANNELS_FIRST, f by VEC lies within dimension 0, neighbours of it side by side.
 #include "clinfer.cl"
 
 #ifndef IS_MAX
@@ -9,6 +10,7 @@
 #define MEAN(sum, count) ((sum) / (count))
 #define VEC 16
 #define OUTPUTS 4
+#define CHANNELS_FIRST 0
 #endif
 
 #include "shared/vectors.h"
@@ -28,10 +30,14 @@
 
 KERNEL(pool_windows)(const global INPUT0_TYPE* restrict input, global OUTPUT0_TYPE* restrict output ARGS) {
     const index_t blocks = CEIL_DIV(INPUT0_SIZE_F, VEC);
-    const index_t b = (index_t)get_global_id(2) / blocks;
-    const index_t f = (index_t)get_global_id(2) % blocks * VEC;
-    DECLARE_ROWS
+#if CHANNELS_FIRST
+    const index_t b = get_global_id(2), f = (index_t)get_global_id(0) % blocks * VEC;
+    const index_t first_out = (index_t)get_global_id(0) / blocks * OUTPUTS;
+#else
+    const index_t b = (index_t)get_global_id(2) / blocks, f = (index_t)get_global_id(2) % blocks * VEC;
     const index_t first_out = (index_t)get_global_id(0) * OUTPUTS;
+#endif
+    DECLARE_ROWS
     if (first_out >= OUTPUT0_SIZE_X) return;
     const index_t last_out = min(first_out + OUTPUTS, OUTPUT0_SIZE_X);
     for (index_t out_x = first_out; out_x < last_out; ++out_x) {
