@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Constant, Problem, Stage, Work
+from clinfer.kernels.cost import time_of
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis
 from clinfer.ops.shared.view_copy import CopyKernel, CopyProblem, ViewCopy, copy_stage
 from clinfer.ops.shared.views import at_least_one_axis, open_view, static
@@ -22,6 +23,8 @@ TILE = 16
 ROW_START = 52
 """To begin a row takes as long as to copy so many of its elements: rows of less than 8 are faster one by one."""
 _RANK = 4
+_TURNED_BYTES = 32 * 33 * 8
+"""Of local memory, for the largest elements."""
 
 
 # -- shares of elements -----------------------------------------------------------------------------
@@ -125,7 +128,11 @@ class CopyTiles(_ArrangedCopy):
 
     way = "tiles"
     supports_large = True
-    efficiency = 0.5
+    on_cpu, on_gpu = 0.5, 0.05
+
+    def cost(self, problem: CopyProblem, config: None) -> float:
+        return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, launches=len(problem.copies),
+                       bandwidth=self.on_cpu if problem.runs_on_cpu else self.on_gpu)
 
     def arrange(self, joint: JointAxes) -> Sequence[JointAxis | None] | None:
         """The third axis is contiguous in the input, the fourth in the output; fused operations read neighbours along
@@ -151,3 +158,23 @@ class CopyTiles(_ArrangedCopy):
         size0, size1, size2, size3 = static(views[1].sizes)
         work = Work((-(-size3 // TILE), -(-size2 // TILE), size0 * size1))
         return copy_stage(problem, copy, "copy_tiles.cl", views, work, {"TILE": TILE})
+
+
+class CopyTurned(CopyTiles):
+    """The same by way of local memory."""
+
+    way = "turned"
+    on_cpu, on_gpu = 0.05, 0.7
+    side, rows = 32, 8
+
+    def supports(self, problem: Problem, config: None) -> str | None:
+        device = problem.capabilities
+        fits = device.max_work_group_size >= self.side * self.rows and device.usable_local_mem >= _TURNED_BYTES
+        return None if fits else f"needs work-groups of {self.side * self.rows} with {_TURNED_BYTES} bytes"
+
+    def stage(self, problem: Problem, copy: ViewCopy) -> Stage:
+        views = self.views(copy)
+        size0, size1, size2, size3 = static(views[1].sizes)
+        tiles = -(-size3 // self.side) * -(-size2 // self.side) * size0 * size1
+        work = Work((tiles * self.side, self.rows), (self.side, self.rows))
+        return copy_stage(problem, copy, "copy_turned.cl", views, work, {"TILE": self.side, "ROWS": self.rows})

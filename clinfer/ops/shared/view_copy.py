@@ -180,7 +180,7 @@ class CopyKernel(Kernel[CopyProblem, None], ABC):
         """What makes one copy."""
 
 
-def copy_stage(problem: CopyProblem, copy: ViewCopy, source: str, views: tuple[TensorView, ...], work: Work,
+def copy_stage(problem: Problem, copy: ViewCopy, source: str, views: tuple[TensorView, ...], work: Work,
                constants: Mapping[str, Constant]) -> Stage:
     """The stage of a copy under the views that a shared kernel has of its `views`."""
     # Without fused operations, elements are storage units, and all operations share one build.

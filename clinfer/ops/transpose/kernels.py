@@ -6,7 +6,7 @@ from functools import cached_property
 
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, KernelTable, planar_formats
-from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyTiles
+from clinfer.ops.shared.copying import CopyReference, CopyRows, CopyTiles, CopyTurned
 from clinfer.ops.shared.data_formats import data_formats
 from clinfer.ops.shared.view_copy import CopyProblem, ViewCopy
 from clinfer.ops.transpose.op import Transpose, order_of
@@ -34,5 +34,6 @@ class TransposeProblem(CopyProblem):
         return order_of(self.values, self.inputs[0].rank)
 
 
-KERNELS = KernelTable(tuple(kernel("transpose", has_epilogue=True) for kernel in (CopyRows, CopyTiles, CopyReference)),
+KERNELS = KernelTable(tuple(kernel("transpose", has_epilogue=True)
+                            for kernel in (CopyRows, CopyTiles, CopyTurned, CopyReference)),
                       TransposeProblem)
