@@ -9,7 +9,9 @@ from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, TILES, BulkTile, GroupTile, Tile
+from clinfer.ops.convolution import kernels as convolving
+from clinfer.ops.matmul import kernels as multiplying
+from clinfer.ops.shared.tensor_cores import GROUP_TILES, TILES, BulkTile, GroupTile, Tile
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -18,7 +20,8 @@ from tests.oracle import assert_close
 
 TOLERANCE = 2e-3
 """Operands and results of f16, sums in float: what rounding the result takes, and a little."""
-ALL_TILES = (*TILES, *GROUP_TILES, *BULK_TILES)
+PRODUCT_TILES = (*TILES, *GROUP_TILES, *multiplying.BulkKernel.tiles)
+CONVOLUTION_TILES = (*TILES, *GROUP_TILES, *convolving.BulkKernel.tiles)
 Shape = tuple[int, ...]
 
 
@@ -62,7 +65,7 @@ def _size(rng: np.random.Generator, most: int, aligned: bool) -> int:
 
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("along_k", [False, True])
-@pytest.mark.parametrize("tile", ALL_TILES, ids=_tile_name)
+@pytest.mark.parametrize("tile", PRODUCT_TILES, ids=_tile_name)
 def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng: np.random.Generator) -> None:
     """relu(x @ w + bias) + other, for any number of rows, in one network."""
     _skip_unless_able(engine, tile)
@@ -138,7 +141,7 @@ def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.
 FILTERS = [(1, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 1), (1, 5, 1, 2), (1, 1, 2, 1)]
 
 
-@pytest.mark.parametrize("tile", ALL_TILES, ids=_tile_name)
+@pytest.mark.parametrize("tile", CONVOLUTION_TILES, ids=_tile_name)
 @pytest.mark.parametrize("filter_y, filter_x, stride, dilation", FILTERS)
 def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, stride: int, dilation: int,
                       rng: np.random.Generator) -> None:
@@ -148,11 +151,15 @@ def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, 
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 17])
-@pytest.mark.parametrize("filter_y, filter_x, stride, dilation_y", [
-    (7, 7, 2, 1), (16, 16, 16, 1), (3, 3, 1, 1), (3, 2, 1, 3), (1, 1, 1, 1), (1, 11, 4, 1)])
-def test_convolutions_of_few_channels(engine: Engine, channels: int, filter_y: int, filter_x: int, stride: int,
-                                      dilation_y: int, rng: np.random.Generator) -> None:
-    _check_convolution(engine, "convolution_mma_planar", channels, (filter_y, filter_x), stride, (dilation_y, 1), rng)
+@pytest.mark.parametrize("kernel, filter_y, filter_x, stride, dilation_y", [
+    *(("mma_planar", *filters) for filters in (
+        (7, 7, 2, 1), (16, 16, 16, 1), (3, 3, 1, 1), (3, 2, 1, 3), (1, 1, 1, 1), (1, 11, 4, 1))),
+    *((f"wgmma_patches_{tile}", *filters) for tile in GROUP_TILES for filters in ((16, 16, 16, 1), (3, 16, 8, 2)))])
+def test_convolutions_of_few_channels(engine: Engine, kernel: str, channels: int, filter_y: int, filter_x: int,
+                                      stride: int, dilation_y: int, rng: np.random.Generator) -> None:
+    if "wgmma" in kernel:
+        _skip_unless_able(engine, GROUP_TILES[0])
+    _check_convolution(engine, f"convolution_{kernel}", channels, (filter_y, filter_x), stride, (dilation_y, 1), rng)
 
 
 def _check_convolution(engine: Engine, kernel: str, channels: int, filters: tuple[int, int], stride: int,
@@ -168,7 +175,7 @@ def _check_convolution(engine: Engine, kernel: str, channels: int, filters: tupl
     result = op.add(op.relu(op.add(convolved, op.constant(bias))), other)
     network = _network(engine, ov.Model([result], [x, other], "convolution"), kernel)
     assert any(name.startswith(kernel) for name in _kernels(network.program))
-    for batch, height, width in ((1, 9, 14), (3, 12, 11), (2, 20, 31)):
+    for batch, height, width in ((1, 9, 14), (3, 12, 11), (2, 20, 32)):
         data = _random(rng, (batch, channels, height, width))
         expected = _convolution(data, weights, stride, pad, dilations) + bias
         added = _random(rng, expected.shape)

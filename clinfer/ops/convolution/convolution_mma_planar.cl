@@ -2,7 +2,8 @@
 // no groups, no dilation along x. The output's channels lie last.
 // It is the product of pixels [B * Y * X, runs] by filters [runs, O], by the tiles of mma_tiles.h. A run is FILTER_X
 // neighbours in a row of the data, and as many weights, filled up with zeros to chunks of 8; runs are in the order of
-// the weights, channels and rows of the filter. Runs start anywhere, so that they are read one by one.
+// the weights, channels and rows of the filter. Runs start anywhere, so that words around them are read and shifted;
+// with PATCHES they start at multiples of 8 elements, and are as long, so that chunks are copied asynchronously.
 // Views: data and output [B, C, Z, Y, X] with Z 1, weights [1, O, C, 1, Y, X], bias [O]. Groups: tiles.
 #include "clinfer.cl"
 
@@ -16,19 +17,28 @@
 #define COPYING_WARPS 0
 #define FILTER_Y 7
 #define FILTER_X 7
+#define PATCHES 0
 #endif
 #define RUN_CHUNKS ((FILTER_X + 7) / 8)
 
 #include "mma_pixels.h"
 
-// Copies 8 halves to local memory, zeros where they are not from `low` on and below `high`.
+// Copies 8 halves to local memory, zeros where they are not from `low` on and below `high`. Words of which one half is
+// there are read whole: memory is given out in words.
 INLINED void FUNC(copy_part)(const uint to, const global half* from, const int low, const int high) {
-    const global ushort* halves = (const global ushort*)from;
-    uint packed[4];
+    const int odd = (ulong)from / 2 % 2, begin = max(low, 0);
+    const global uint* words = (const global uint*)(from - odd);
+    uint read[5], packed[4];
     #pragma unroll
-    for (int n = 0; n < 8; n += 2)
-        packed[n / 2] = (n >= low && n < high ? halves[n] : 0)
-            | (uint)(n + 1 >= low && n + 1 < high ? halves[n + 1] : 0) << 16;
+    for (int n = 0; n < 5; ++n) {
+        const int first = n * 2 - odd;
+        read[n] = begin < high && first + 1 >= begin && first < min(high, 8) ? words[n] : 0;
+        if (first < begin) read[n] &= 0xFFFF0000;
+        if (first + 1 >= high) read[n] &= 0xFFFF;
+    }
+    #pragma unroll
+    for (int n = 0; n < 4; ++n)
+        packed[n] = odd ? (uint)(((ulong)read[n + 1] << 32 | read[n]) >> 16) : read[n];
     STORE16(to, packed);
 }
 
@@ -38,6 +48,21 @@ INLINED void FUNC(copy_step)(const uint to, const int s, const FUNC(pixels)* pix
     const int chunk = s * (DEPTH / 8) + OWN_CHUNK, row = chunk / RUN_CHUNKS, along = chunk % RUN_CHUNKS * 8;
     const int channel = row / FILTER_Y, y = row % FILTER_Y * ARG_DILATION_Y;
     const int there = channel < INPUT1_SIZE_2 ? min(FILTER_X - along, 8) : 0;
+#define COLUMN(i) min(OWN_ROW + (i) * ROWS_APART(DEPTH / 8), channels - 1)
+#if PATCHES
+#define FROM(i) (pixels->data[i] + (long)channel * INPUT0_PITCH_1 + (long)(pixels->y[i] + y) * INPUT0_PITCH_Y \
+                 + pixels->x[i] + along)
+#define HALVES(i) (pixels->x[i] + along >= 0 && (uint)(pixels->y[i] + y) < (uint)INPUT0_SIZE_Y \
+                   ? clamp((int)INPUT0_SIZE_X - pixels->x[i] - along, 0, there) : 0)
+    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, true);
+#undef FROM
+#undef HALVES
+#define FROM(i) (filters + (long)COLUMN(i) * INPUT1_PITCH_1 + row * FILTER_X + along)
+#define HALVES(i) there
+    COPY_CHUNKS(RIGHT_COPIES, to + LEFT_BYTES + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, true);
+#undef FROM
+#undef HALVES
+#else
     #pragma unroll
     for (int i = 0; i < LEFT_COPIES; ++i) {
         const int at_y = pixels->y[i] + y, at_x = pixels->x[i] + along;
@@ -48,10 +73,10 @@ INLINED void FUNC(copy_step)(const uint to, const int s, const FUNC(pixels)* pix
     }
     #pragma unroll
     for (int i = 0; i < RIGHT_COPIES; ++i) {
-        const int column = OWN_ROW + i * ROWS_APART(DEPTH / 8);
-        FUNC(copy_part)(to + LEFT_BYTES + CHUNK_ALONG_K(column, OWN_CHUNK),
-                        filters + (long)min(column, channels - 1) * INPUT1_PITCH_1 + row * FILTER_X + along, 0, there);
+        FUNC(copy_part)(to + LEFT_BYTES + CHUNK_ALONG_K(OWN_ROW + i * ROWS_APART(DEPTH / 8), OWN_CHUNK),
+                        filters + (long)COLUMN(i) * INPUT1_PITCH_1 + row * FILTER_X + along, 0, there);
     }
+#endif
 }
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))

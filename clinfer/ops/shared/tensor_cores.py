@@ -18,6 +18,8 @@ from clinfer.symbolic.symbols import computed, pure
 
 CHUNK = 8
 """Elements that are copied to local memory at once, where they start at a multiple of as many."""
+BOX = 64
+"""Neighbouring elements that the tensor memory accelerator copies at once."""
 _COPYING_WARPS = 4
 _MAP_WORDS = 2 * 16
 _F16, _U64 = ElementType.of("f16"), ElementType.of("u64")
@@ -98,8 +100,9 @@ class Tile:
         share = ceil(self.tiles(rows, columns, batch) / device.compute_units)
         side_by_side = max(device.usable_local_mem // self.local_bytes, 1)
         tile_times = computed(_tile_times, share, side_by_side, self.speed, self.speed_of_several)
+        moving = time_of(device.ceilings, nbytes=nbytes, launches=0)
         return (2 * self.rows * self.columns * depth * tile_times / 1000.0
-                + computed(_longer, share * self.overhead, time_of(device.ceilings, nbytes=nbytes)))
+                + computed(_longer, share * self.overhead, moving) + device.ceilings.launch)
 
     def constants(self) -> dict[str, Constant]:
         """What mma_tiles.h must know."""
@@ -176,8 +179,10 @@ UNALIGNED_TILE = Tile(64, 64, 64, 3, 2, 2, 1.4, 2.1, 500, aligned=False)
 TILES = (Tile(32, 32, 128, 3, 2, 2, 0.9, 1.3, 350), Tile(64, 64, 64, 3, 2, 2, 1.7, 2.55, 450),
          Tile(64, 128, 64, 3, 2, 2, 2.2, 2.95, 800), Tile(128, 128, 32, 3, 2, 2, 2.1, 3.4, 1600), UNALIGNED_TILE)
 GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000))
-BULK_TILES = (BulkTile.of(128, 64, 6, 168, 4.2, 4.2, 900), BulkTile.of(128, 128, 6, 168, 6.3, 6.3, 1950),
-              BulkTile.of(128, 192, 4, 168, 6.3, 6.3, 2200), BulkTile.of(128, 256, 4, 168, 6.5, 6.5, 3000))
+BULK_TILES = {columns: BulkTile.of(128, columns, stages, 168, speed, speed, overhead)
+              for columns, stages, speed, overhead in ((64, 6, 4.2, 900), (128, 6, 6.3, 1950), (192, 4, 6.3, 2200),
+                                                       (256, 4, 6.5, 3000))}
+"""By their columns. Products gain nothing by 128 of them, and convolutions, which store more, nothing by more."""
 
 
 def is_aligned(view: TensorView, within: int) -> bool:

@@ -9,10 +9,16 @@ from clinfer.ops.convolution.kernels.cpu import (
     PlanarToBlocksKernel,
 )
 from clinfer.ops.convolution.kernels.gpu import LocalKernel
-from clinfer.ops.convolution.kernels.nvidia import BulkKernel, MmaKernel, PlanarMmaKernel, WarpGroupKernel
+from clinfer.ops.convolution.kernels.nvidia import (
+    BulkKernel,
+    MmaKernel,
+    PatchesKernel,
+    PlanarMmaKernel,
+    WarpGroupKernel,
+)
 from clinfer.ops.convolution.kernels.reference import Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
 KERNELS = KernelTable((DepthwiseKernel(), PairsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
-                       BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PlanarMmaKernel(),
-                       LocalKernel(), Reference()), ConvolutionProblem)
+                       BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PatchesKernel(),
+                       PlanarMmaKernel(), LocalKernel(), Reference()), ConvolutionProblem)

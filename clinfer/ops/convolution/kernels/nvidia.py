@@ -1,6 +1,7 @@
 """Convolution of f16 on NVIDIA's tensor cores, channels last in memory."""
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 from clinfer.base.format import Format
@@ -8,10 +9,10 @@ from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, p
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.spatial import data_view, reach
-from clinfer.ops.shared.tensor_cores import BULK_TILES, CHUNK, GROUP_TILES, TILES, UNALIGNED_TILE, Tile
+from clinfer.ops.shared.tensor_cores import BOX, BULK_TILES, CHUNK, GROUP_TILES, TILES, UNALIGNED_TILE, Tile
 from clinfer.runtime.capabilities import Capabilities
 
-_MOST_STRIDE, _MOST_REACH, _STEP = 8, 120, 64
+_MOST_STRIDE, _MOST_REACH = 8, 120
 
 
 class MmaKernel(Kernel[ConvolutionProblem, Tile]):
@@ -88,7 +89,7 @@ class BulkKernel(MmaKernel):
 
     name = "convolution_tma"
     source = "convolution_tma.cl"
-    tiles = BULK_TILES
+    tiles = tuple(BULK_TILES[columns] for columns in (64, 128))
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)
@@ -104,7 +105,7 @@ class BulkKernel(MmaKernel):
 
     def depth(self, problem: ConvolutionProblem) -> int:
         _, y, x = problem.filter_sizes
-        return y * x * ceil(problem.groups.inputs / _STEP) * _STEP
+        return y * x * ceil(problem.groups.inputs / BOX) * BOX
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
         maps, nbytes = tensor_cores.maps_operand(problem.capabilities)
@@ -116,21 +117,49 @@ class PlanarMmaKernel(MmaKernel):
 
     name = "convolution_mma_planar"
     source = "convolution_mma_planar.cl"
-    tiles = (UNALIGNED_TILE,)
+    tiles: tuple[Tile, ...] = (UNALIGNED_TILE,)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         """Data and weights planar, the result channels last."""
         planar = planar_formats(problem)
         return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
 
+    patches = False
+    """Whether runs start at multiples of `CHUNK` elements, and are as long."""
+
     def misfit(self, problem: ConvolutionProblem) -> str | None:
         if problem.inputs[1].padding:
             return "padded weights"
         return "a dilation along x" if problem.primitive.dilations[-1] != 1 else None
 
+    def stage(self, problem: ConvolutionProblem, tile: Tile, *scratch: Operand) -> Stage:
+        stage = super().stage(problem, tile, *scratch)
+        return replace(stage, constants={**stage.constants, "PATCHES": self.patches})
+
     def depth(self, problem: ConvolutionProblem) -> int:
         _, y, x = problem.filter_sizes
         return problem.groups.inputs * y * ceil(x / CHUNK) * CHUNK
+
+
+class PatchesKernel(PlanarMmaKernel):
+    """Pictures that are cut into patches, by groups of four warps."""
+
+    name = "convolution_wgmma_patches"
+    tiles = GROUP_TILES
+    patches = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_warp_groups(device)
+
+    def misfit(self, problem: ConvolutionProblem) -> str | None:
+        primitive, width = problem.primitive, problem.filter_sizes[-1]
+        steps = (width, primitive.strides[-1], *primitive.pads_begin[-1:])
+        if any(step % CHUNK for step in steps) or primitive.auto_pad not in ("explicit", "valid"):
+            return f"a filter, stride or border along x that is no multiple of {CHUNK}"
+        return super().misfit(problem)
+
+    def accepts(self, problem: ConvolutionProblem, tile: Tile) -> str | None:
+        return tensor_cores.misplaced(tile, ((data_view(problem.inputs[0]), -1),))
 
 
 def _has_other_axes(problem: ConvolutionProblem) -> bool:
