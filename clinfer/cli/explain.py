@@ -26,7 +26,7 @@ _TIMED_RUNS = 3
 class NodeTime:
     """Microseconds of one primitive on the device and on the host, the least of several inferences; the kernel
     that ran, and the shapes of the outputs (empty where it did not run); what that kernel was estimated to take, and
-    the least that any takes on the device (0 where nobody can tell)."""
+    the least that any takes on the device (0 where nobody can tell); how it had its constant weights, if any."""
 
     device_us: float
     host_us: float
@@ -34,6 +34,7 @@ class NodeTime:
     shapes: tuple[str, ...]
     estimated_us: float = 0.0
     roofline_us: float = 0.0
+    weights: str = ""
 
     @property
     def of_peak(self) -> float | None:
@@ -90,7 +91,7 @@ def _measure(compiled: CompiledModel, arrays: list[np.ndarray]) -> tuple[dict[st
 def _node_time(rows: tuple[NodeProfile, ...]) -> NodeTime:
     return NodeTime(min(row.device_ns for row in rows) / 1e3, min(row.host_ns for row in rows) / 1e3,
                     rows[-1].kernel, tuple(show(shape) for shape in rows[-1].shapes),
-                    rows[-1].estimated_ns / 1e3, rows[-1].roofline_ns / 1e3)
+                    rows[-1].estimated_ns / 1e3, rows[-1].roofline_ns / 1e3, rows[-1].weights)
 
 
 def time_key(node: ExplainedNode, inside: str = "") -> str:
@@ -126,6 +127,7 @@ def _time_data(report: Report, key: str) -> dict[str, object]:
     time = report.times.get(key)
     if time is None:
         return {**dict.fromkeys(("device_us", "host_us", "estimated_us", "roofline_us", "of_peak", "ran")),
-                "ran_shapes": ()}
+                "ran_shapes": (), "weights": ""}
     return {"device_us": time.device_us, "host_us": time.host_us, "estimated_us": time.estimated_us,
-            "roofline_us": time.roofline_us, "of_peak": time.of_peak, "ran": time.kernel, "ran_shapes": time.shapes}
+            "roofline_us": time.roofline_us, "of_peak": time.of_peak, "ran": time.kernel, "ran_shapes": time.shapes,
+            "weights": time.weights}

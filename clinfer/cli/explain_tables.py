@@ -202,6 +202,7 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows += [("not fused", f"with {primitive}: {reason}") for primitive, reason in node.unfused]
     rows += [("ran", f"{time.kernel} for {' '.join(time.shapes) or 'nothing'}"),
              ("device time", f"{time.device_us:.1f} us, on the host {time.host_us:.1f} us")] if time else []
+    rows += [("weights", time.weights)] if time and time.weights else []
     rows += [("estimated", show_time(time.estimated_us * 1e3)),
              ("least time on the device", f"{show_time(time.roofline_us * 1e3)} ({time.of_peak:.0%} of peak)")
              ] if time and time.of_peak is not None else []

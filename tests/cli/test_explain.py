@@ -91,7 +91,7 @@ def test_the_data_is_json_with_times_beside_their_nodes(report: Report) -> None:
     by_id = {node["primitive"]: node for node in data["nodes"]}
     assert by_id["conv"]["device_us"] == report.times["conv"].device_us
     assert by_id["conv"]["ran"] in [k["name"] for k in by_id["conv"]["kernels"]]
-    assert by_id["conv"]["ran_shapes"] == ["[1,16,24,20]"]
+    assert by_id["conv"]["ran_shapes"] == ["[1,16,24,20]"] and by_id["conv"]["weights"].startswith("f32 in ")
     assert [k["name"] for k in by_id["conv"]["kernels"]] == [
         k.name for k in report.explanation.node("conv").kernels]
     assert data["layers"][0]["fate"] == "kept" and data["device"] == report.subject.device
@@ -158,7 +158,7 @@ def test_80_columns_are_enough_and_nothing_is_cut_off(top: int | None, tmp_path:
 def test_one_layer_in_full(report: Report, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     print_report(report, False, Selection(layer=name))
     shown = capsys.readouterr().out
-    for word in ("chosen for", report.explanation.node("conv").why, "passed over", "device time",
+    for word in ("chosen for", report.explanation.node("conv").why, "passed over", "device time", "f32 in ",
                  "pads_begin = (1, 1)", "shift (Add)", "constant"):
         assert word in shown, word
 

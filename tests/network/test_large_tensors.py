@@ -13,6 +13,9 @@ from openvino import opset13 as ops
 from clinfer.base import layout
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
 from clinfer.ops import kernels_of
 from clinfer.ops.matmul import MatMul
 from clinfer.program.options import BuildOptions
@@ -68,11 +71,13 @@ def test_large_products_have_their_weights_where_they_want_them(engine: Engine, 
     check(network, oracle, [rng.standard_normal((70, 64)).astype(np.float32)])
 
 
-@pytest.mark.parametrize("way, cheap", [("as they are", "matmul_tile"), ("reordered", "matmul_vector")])
+@pytest.mark.parametrize("way, cheap, told_later", [
+    ("as they are", "matmul_tile", "f32 in ks_n_nsv32"),
+    ("reordered", "matmul_vector", "f32 in bfyx, reordered from ks_n_nsv32")])
 def test_the_cheapest_kernel_decides_how_weights_are_had(
         engine: Engine, rng: np.random.Generator, low_limit: None, monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str], way: str, cheap: str) -> None:
-    """The program has them in panels, as tiles want them."""
+        capsys: pytest.CaptureFixture[str], way: str, cheap: str, told_later: str) -> None:
+    """The program has them in panels, as tiles want them; a profile, of which `clinfer explain` tells, says so too."""
     if engine.device.type != "CPU":
         pytest.skip("the kernels are made for CPUs")
     x = ops.parameter([-1, 24], np.float32, name="x")
@@ -80,8 +85,11 @@ def test_the_cheapest_kernel_decides_how_weights_are_had(
     model = ov.Model([ops.matmul(x, ops.constant(weights), False, False).output(0)], [x], "product")
     topology = to_topology(model).topology
     product = next(primitive for primitive in topology if isinstance(primitive, MatMul))
-    network, oracle = network_of(engine, topology, BuildOptions({product.id: ("", "matmul_tile_8")})), CpuPlugin(model)
-    network.program.weights.capacity = 1 << 20
+    options = BuildOptions({product.id: ("", "matmul_tile_8")})
+    program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
+    network = Network(program, engine.create_stream(profiling=True), OpenVinoShapeInference(), profiling=True)
+    oracle = CpuPlugin(model)
+    program.weights.capacity = 1 << 20
     for kernel in kernels_of(product).kernels:
         usual = kernel.cost
         factor = 1 if kernel.name == cheap else 1e6
@@ -92,6 +100,8 @@ def test_the_cheapest_kernel_decides_how_weights_are_had(
     check(network, oracle, [rng.standard_normal((90, 24)).astype(np.float32)])
     told, *_ = [line for line in capsys.readouterr().err.splitlines() if "has its weights" in line]
     assert f"{cheap}" in told and f"{way}; it takes" in told and "matmul_tile_8" in told.partition("; it takes")[2]
+    row, = (row for row in network.profile() if row.weights)
+    assert row.kernel.startswith(cheap) and row.weights == told_later
     check(network, oracle, [rng.standard_normal((20, 24)).astype(np.float32)])
 
 

@@ -12,6 +12,7 @@ from clinfer.kernels.implementation import Implementation
 from clinfer.kernels.tuned import problem_roofline
 from clinfer.program.history import Removal
 from clinfer.program.program import Program, ProgramNode
+from clinfer.program.weights_cache import same_bytes
 from clinfer.runtime.event import Event
 from clinfer.topology import Constant, Input
 
@@ -30,7 +31,8 @@ class NodeProfile:
     where the plan was known) and of launching its kernels. A primitive that runs a body does not count the body's,
     which follow it. `shapes` of its outputs, empty where it did not run. `within`: the name of the model's primitive
     in whose body it is, empty for those that are in none. `estimated_ns`: what the kernel that ran was estimated to
-    take; `roofline_ns`: below what no kernel gets on the device; both 0 where no kernel ran.
+    take; `roofline_ns`: below what no kernel gets on the device; both 0 where no kernel ran. `weights`: how the kernel
+    that ran had its constant weights; empty where it has none.
     """
 
     name: str
@@ -44,6 +46,7 @@ class NodeProfile:
     within: str = ""
     estimated_ns: float = 0.0
     roofline_ns: float = 0.0
+    weights: str = ""
 
 
 @dataclass
@@ -113,7 +116,7 @@ class Profiler:
             IN_PLACE if self._is_in_place(node, record) else _kernel(node, record),
             sum(event.duration_ns for event in record.events), record.host_ns,
             tuple(self._shapes[t] for t in node.outputs if t in self._shapes) if self._shapes is not None else (),
-            "", *self._expected(node, record))
+            "", *self._expected(node, record), self._weights(node, record))
 
     def _expected(self, node: ProgramNode, record: _Record) -> tuple[float, float]:
         """What the kernel that ran was estimated to take, and the least that any takes; 0 where nobody can tell."""
@@ -132,6 +135,19 @@ class Profiler:
         except (ClinferError, ArithmeticError, LookupError, TypeError, ValueError):
             # Some costs depend on values of inputs, which nobody noted.
             return 0.0, 0.0
+
+    def _weights(self, node: ProgramNode, record: _Record) -> str:
+        """Type and format of the constant weights of the kernel that ran, and what it has them of, if it came later and
+        wanted them otherwise than the program has them."""
+        made = record.implementation
+        index = None if made is None else made.problem.primitive.weights_input
+        if made is None or index is None or node.inputs[index] not in self._program.constants:
+            return ""
+        held, wanted = self._program.tensors[node.inputs[index]].layout, made.problem.inputs[index]
+        had = f"{wanted.element_type} in {wanted.format}"
+        if held == wanted:
+            return had
+        return f"{had}, {'seen otherwise than in' if same_bytes(held, wanted) else 'reordered from'} {held.format}"
 
     def _is_in_place(self, node: ProgramNode, record: _Record) -> bool:
         """Whether the node ran without a launch, because it would have copied bytes to where they are."""
