@@ -17,6 +17,7 @@ from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.ops.shared.byte_products import TILES, shared_panels
 from clinfer.program.options import BuildOptions
+from clinfer.program.passes.note_data_grids import MOST_DEPTH
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.stream import Stream
@@ -27,6 +28,14 @@ from tests.program.building import constant, given
 STEP = np.float32(0.03)
 F32 = 1e-6
 """Sums are exact; what is left is rounding of the last operations in f32."""
+
+
+def _given(whole: np.ndarray, zero_point: int) -> np.ndarray:
+    """The data of these whole numbers, of which the first becomes the lowest, given as NaN."""
+    whole.reshape(-1)[:1] = -zero_point
+    data = (whole * STEP).astype(np.float32)
+    data.reshape(-1)[:1] = np.nan
+    return data
 
 
 @pytest.fixture
@@ -59,8 +68,9 @@ def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], til
     for count in rows:
         whole = rng.integers(0, 256, (2, count, depth)) - zero_point
         whole[:, :1] = 255 - zero_point
+        whole[:, 1:2] = -zero_point
         other = rng.standard_normal((2, count, columns)).astype(np.float32)
-        found, = execute(network, [(whole * STEP).astype(np.float32), other])
+        found, = execute(network, [_given(whole, zero_point), other])
         wanted = (whole @ weights.astype(np.int64)) * (scale.astype(np.float64) * STEP) + bias + other
         wanted = np.maximum(wanted, 0)
         assert np.abs(found - wanted).max(initial=0) <= F32 * np.abs(wanted).max(initial=1)
@@ -71,9 +81,11 @@ def test_every_tile_is_exact(engine: Engine, rng: np.random.Generator, tile: int
     _check(engine, rng, (75, 41), tile, transpose=tile % 8 == 0)
 
 
-@pytest.mark.parametrize("depth, columns, zero_point", [(1, 1, 0), (1030, 200, 255), (4, 33, 3)])
+@pytest.mark.parametrize("depth, columns, zero_point", [
+    (1, 1, 0), (1030, 200, 255), (4, 33, 3), (MOST_DEPTH, 2, 0), (MOST_DEPTH, 2, 255)])
 def test_borders(engine: Engine, rng: np.random.Generator, depth: int, columns: int, zero_point: int) -> None:
-    """More than one step along the inner axis, several panels for one work-item, less than four of anything."""
+    """More than one step along the inner axis, several panels for one work-item, less than four of anything, sums that
+    nearly leave 32 bits."""
     _check(engine, rng, (depth, columns), 14, zero_point, rows=(29, 1))
 
 
@@ -105,7 +117,7 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
     network = Network(program, engine.create_stream(), OpenVinoShapeInference())
     for size in sizes:
         whole = rng.integers(0, 256, (size[0], inputs, *size[1:])) - zero_point
-        found, = execute(network, [(whole * STEP).astype(np.float32)])
+        found, = execute(network, [_given(whole, zero_point)])
         padded = np.pad(whole, ((0, 0), (0, 0), *((pad, pad) for pad in pads)))
         spans = tuple((length - 1) * dilation + 1 for length in filters)
         axes = tuple(range(2, 2 + rank))
