@@ -7,6 +7,7 @@
 #define HAS_EPILOGUE 0
 #define EPILOGUE(T, result, FETCH, at)
 #define FUSED_EACH(DO, x)
+#define STANDALONE_INDEX(T, c0, c1, c2, c3, ...) (T##_OFFSET + (c0) * T##_PITCH_0 + (c1) * T##_PITCH_1 + (c2) * T##_PITCH_2 + (c3) * T##_PITCH_3)
 #define INPUT0_TYPE float
 #define INPUT0_COMPUTE float
 #define INPUT0_IS_FLOAT 1
@@ -42,7 +43,7 @@
 #define INPUT0_PITCH_Y INPUT0_PITCH_2
 #define INPUT0_SIZE_X INPUT0_SIZE_3
 #define INPUT0_PITCH_X INPUT0_PITCH_3
-#define INPUT0_GET_INDEX(c0, c1, c2, c3) (INPUT0_OFFSET + (c0) * INPUT0_PITCH_0 + (c1) * INPUT0_PITCH_1 + (c2) * INPUT0_PITCH_2 + (c3) * INPUT0_PITCH_3)
+#define INPUT0_GET_INDEX(...) STANDALONE_INDEX(INPUT0, __VA_ARGS__, 0, 0, 0)
 #define INPUT0_INDEX_OF(c) INPUT0_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define INPUT0_COUNT (INPUT0_SIZE_0 * INPUT0_SIZE_1 * INPUT0_SIZE_2 * INPUT0_SIZE_3)
 #define INPUT0_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % INPUT0_SIZE_3; r_ /= INPUT0_SIZE_3; (c)[2] = r_ % INPUT0_SIZE_2; r_ /= INPUT0_SIZE_2; (c)[1] = r_ % INPUT0_SIZE_1; r_ /= INPUT0_SIZE_1; (c)[0] = r_; } while (0)
@@ -81,7 +82,7 @@
 #define INPUT1_PITCH_Y INPUT1_PITCH_2
 #define INPUT1_SIZE_X INPUT1_SIZE_3
 #define INPUT1_PITCH_X INPUT1_PITCH_3
-#define INPUT1_GET_INDEX(c0, c1, c2, c3) (INPUT1_OFFSET + (c0) * INPUT1_PITCH_0 + (c1) * INPUT1_PITCH_1 + (c2) * INPUT1_PITCH_2 + (c3) * INPUT1_PITCH_3)
+#define INPUT1_GET_INDEX(...) STANDALONE_INDEX(INPUT1, __VA_ARGS__, 0, 0, 0)
 #define INPUT1_INDEX_OF(c) INPUT1_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define INPUT1_COUNT (INPUT1_SIZE_0 * INPUT1_SIZE_1 * INPUT1_SIZE_2 * INPUT1_SIZE_3)
 #define INPUT1_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % INPUT1_SIZE_3; r_ /= INPUT1_SIZE_3; (c)[2] = r_ % INPUT1_SIZE_2; r_ /= INPUT1_SIZE_2; (c)[1] = r_ % INPUT1_SIZE_1; r_ /= INPUT1_SIZE_1; (c)[0] = r_; } while (0)
@@ -120,7 +121,7 @@
 #define INPUT2_PITCH_Y INPUT2_PITCH_2
 #define INPUT2_SIZE_X INPUT2_SIZE_3
 #define INPUT2_PITCH_X INPUT2_PITCH_3
-#define INPUT2_GET_INDEX(c0, c1, c2, c3) (INPUT2_OFFSET + (c0) * INPUT2_PITCH_0 + (c1) * INPUT2_PITCH_1 + (c2) * INPUT2_PITCH_2 + (c3) * INPUT2_PITCH_3)
+#define INPUT2_GET_INDEX(...) STANDALONE_INDEX(INPUT2, __VA_ARGS__, 0, 0, 0)
 #define INPUT2_INDEX_OF(c) INPUT2_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define INPUT2_COUNT (INPUT2_SIZE_0 * INPUT2_SIZE_1 * INPUT2_SIZE_2 * INPUT2_SIZE_3)
 #define INPUT2_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % INPUT2_SIZE_3; r_ /= INPUT2_SIZE_3; (c)[2] = r_ % INPUT2_SIZE_2; r_ /= INPUT2_SIZE_2; (c)[1] = r_ % INPUT2_SIZE_1; r_ /= INPUT2_SIZE_1; (c)[0] = r_; } while (0)
@@ -159,7 +160,7 @@
 #define INPUT3_PITCH_Y INPUT3_PITCH_2
 #define INPUT3_SIZE_X INPUT3_SIZE_3
 #define INPUT3_PITCH_X INPUT3_PITCH_3
-#define INPUT3_GET_INDEX(c0, c1, c2, c3) (INPUT3_OFFSET + (c0) * INPUT3_PITCH_0 + (c1) * INPUT3_PITCH_1 + (c2) * INPUT3_PITCH_2 + (c3) * INPUT3_PITCH_3)
+#define INPUT3_GET_INDEX(...) STANDALONE_INDEX(INPUT3, __VA_ARGS__, 0, 0, 0)
 #define INPUT3_INDEX_OF(c) INPUT3_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define INPUT3_COUNT (INPUT3_SIZE_0 * INPUT3_SIZE_1 * INPUT3_SIZE_2 * INPUT3_SIZE_3)
 #define INPUT3_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % INPUT3_SIZE_3; r_ /= INPUT3_SIZE_3; (c)[2] = r_ % INPUT3_SIZE_2; r_ /= INPUT3_SIZE_2; (c)[1] = r_ % INPUT3_SIZE_1; r_ /= INPUT3_SIZE_1; (c)[0] = r_; } while (0)
@@ -198,7 +199,7 @@
 #define OUTPUT0_PITCH_Y OUTPUT0_PITCH_2
 #define OUTPUT0_SIZE_X OUTPUT0_SIZE_3
 #define OUTPUT0_PITCH_X OUTPUT0_PITCH_3
-#define OUTPUT0_GET_INDEX(c0, c1, c2, c3) (OUTPUT0_OFFSET + (c0) * OUTPUT0_PITCH_0 + (c1) * OUTPUT0_PITCH_1 + (c2) * OUTPUT0_PITCH_2 + (c3) * OUTPUT0_PITCH_3)
+#define OUTPUT0_GET_INDEX(...) STANDALONE_INDEX(OUTPUT0, __VA_ARGS__, 0, 0, 0)
 #define OUTPUT0_INDEX_OF(c) OUTPUT0_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define OUTPUT0_COUNT (OUTPUT0_SIZE_0 * OUTPUT0_SIZE_1 * OUTPUT0_SIZE_2 * OUTPUT0_SIZE_3)
 #define OUTPUT0_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % OUTPUT0_SIZE_3; r_ /= OUTPUT0_SIZE_3; (c)[2] = r_ % OUTPUT0_SIZE_2; r_ /= OUTPUT0_SIZE_2; (c)[1] = r_ % OUTPUT0_SIZE_1; r_ /= OUTPUT0_SIZE_1; (c)[0] = r_; } while (0)
@@ -237,7 +238,7 @@
 #define OUTPUT1_PITCH_Y OUTPUT1_PITCH_2
 #define OUTPUT1_SIZE_X OUTPUT1_SIZE_3
 #define OUTPUT1_PITCH_X OUTPUT1_PITCH_3
-#define OUTPUT1_GET_INDEX(c0, c1, c2, c3) (OUTPUT1_OFFSET + (c0) * OUTPUT1_PITCH_0 + (c1) * OUTPUT1_PITCH_1 + (c2) * OUTPUT1_PITCH_2 + (c3) * OUTPUT1_PITCH_3)
+#define OUTPUT1_GET_INDEX(...) STANDALONE_INDEX(OUTPUT1, __VA_ARGS__, 0, 0, 0)
 #define OUTPUT1_INDEX_OF(c) OUTPUT1_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define OUTPUT1_COUNT (OUTPUT1_SIZE_0 * OUTPUT1_SIZE_1 * OUTPUT1_SIZE_2 * OUTPUT1_SIZE_3)
 #define OUTPUT1_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % OUTPUT1_SIZE_3; r_ /= OUTPUT1_SIZE_3; (c)[2] = r_ % OUTPUT1_SIZE_2; r_ /= OUTPUT1_SIZE_2; (c)[1] = r_ % OUTPUT1_SIZE_1; r_ /= OUTPUT1_SIZE_1; (c)[0] = r_; } while (0)
@@ -276,7 +277,7 @@
 #define SCRATCH0_PITCH_Y SCRATCH0_PITCH_2
 #define SCRATCH0_SIZE_X SCRATCH0_SIZE_3
 #define SCRATCH0_PITCH_X SCRATCH0_PITCH_3
-#define SCRATCH0_GET_INDEX(c0, c1, c2, c3) (SCRATCH0_OFFSET + (c0) * SCRATCH0_PITCH_0 + (c1) * SCRATCH0_PITCH_1 + (c2) * SCRATCH0_PITCH_2 + (c3) * SCRATCH0_PITCH_3)
+#define SCRATCH0_GET_INDEX(...) STANDALONE_INDEX(SCRATCH0, __VA_ARGS__, 0, 0, 0)
 #define SCRATCH0_INDEX_OF(c) SCRATCH0_GET_INDEX((c)[0], (c)[1], (c)[2], (c)[3])
 #define SCRATCH0_COUNT (SCRATCH0_SIZE_0 * SCRATCH0_SIZE_1 * SCRATCH0_SIZE_2 * SCRATCH0_SIZE_3)
 #define SCRATCH0_UNRAVEL(i, c) do { index_t r_ = (i); (c)[3] = r_ % SCRATCH0_SIZE_3; r_ /= SCRATCH0_SIZE_3; (c)[2] = r_ % SCRATCH0_SIZE_2; r_ /= SCRATCH0_SIZE_2; (c)[1] = r_ % SCRATCH0_SIZE_1; r_ /= SCRATCH0_SIZE_1; (c)[0] = r_; } while (0)

@@ -34,7 +34,7 @@ KERNEL(random_uniform_ref)(const global INPUT1_TYPE* restrict low, const global 
     const index_t first = (index_t)get_global_id(0) * NUMBERS;
     if (first >= OUTPUT0_COUNT) return;
     state += INPUT3_OFFSET;
-    const ulong place = state[0] | (ulong)state[1] << 32;
+    const ulong place = (ulong)state[0] | (ulong)state[1] << 32;
     const OUTPUT0_COMPUTE from = INPUT1_LOAD(low, INPUT1_OFFSET);
     const OUTPUT0_COMPUTE range = INPUT2_LOAD(high, INPUT2_OFFSET) - from;
     uint word[NUMBERS];
