@@ -39,7 +39,8 @@ class Scattering(Primitive, ABC):
     """Input 0 with the updates of input 2 at the places that input 1 names.
 
     Negative indices count from the end; places outside are an error where the host knows the indices
-    (`index_ranges`: those of constants), else their updates are passed over. Of several updates
+    (`index_ranges`: those of constants), else their updates are passed over. Nothing is written to a tensor without
+    elements, as in OpenVINO, wherever the places are. Of several updates
     of one element the last in row-major order counts, or they are combined in this order.
     """
 
@@ -75,12 +76,17 @@ class Scattering(Primitive, ABC):
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
-        if self.index_ranges and (places := self.places(shapes, values)) is not None:
+        if not self.index_ranges or 0 in shapes[0]:
+            return
+        places = self.places(shapes, values)
+        if places is not None:
             check_indices(self.where, self.index_ranges, [shapes[0][axis] for axis in places.looked_up])
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, indices, updates = values[:3]
         result = np.array(data, order="C")
+        if not result.size:
+            return (result,)
         places = self.places((data.shape, indices.shape, updates.shape), dict(enumerate(values)))
         assert places is not None
         for at in np.ndindex(*(indices.shape[:-1] if places.tuple_axis is not None else indices.shape)):
