@@ -19,6 +19,8 @@ from clinfer.serve.datatypes import datatype_of
 from clinfer.serve.errors import BadRequestError
 from clinfer.serve.messages import InferenceRequest, Port, Tensor
 
+_AGAIN_S = 0.02
+"""After how long an inference that has not ended is cancelled again."""
 _BF16 = ElementType.of("bf16")
 
 
@@ -74,10 +76,7 @@ class ServedModel:
             try:
                 arrays = await asyncio.shield(computing)
             except asyncio.CancelledError:
-                request.cancel()
-                await asyncio.wait([computing])
-                # Whoever asked has gone: whether it had failed is told to nobody.
-                computing.exception()
+                await _end(request, computing)
                 raise
             finally:
                 self._idle.append(request)
@@ -103,6 +102,15 @@ class ServedModel:
         given = {index: _encoded(inputs[name]) for name, index in self._index.items()}
         results = request.infer(given, share_inputs=True, decode_strings=False)
         return [results[index] for index in range(len(self.outputs))]
+
+
+async def _end(request: InferRequest, computing: asyncio.Future[Sequence[np.ndarray]]) -> None:
+    """Cancel an inference and wait until it is over; whether it had failed is told to nobody."""
+    while not computing.done():
+        # Cancelling a request that its thread has not begun yet has no effect.
+        request.cancel()
+        await asyncio.wait([computing], timeout=_AGAIN_S)
+    computing.exception()
 
 
 def _port(port: ConstOutput, nameless: str) -> Port:

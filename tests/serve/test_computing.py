@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,30 @@ def test_inferences_that_nobody_waits_for(models: Path, first_device: str) -> No
     start = time.monotonic()
     np.testing.assert_array_equal(asyncio.run(ask()).outputs[0].values, np.full(4, 7.0))
     assert time.monotonic() - start < 60
+
+
+def test_cancelled_before_it_begins(models: Path, first_device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that was handed to its thread, and that the thread has not looked at yet."""
+    model = served(models, "counts", first_device)
+    infer, begun, requests = model._infer, threading.Event(), []
+
+    def infer_late(request: Any, inputs: Any) -> Any:
+        requests.append(request)
+        begun.set()
+        time.sleep(0.2)
+        return infer(request, inputs)
+
+    async def ask() -> bool:
+        running = asyncio.create_task(model.run({"x": np.zeros(4, np.float32), "n": np.array(10**9)}))
+        await asyncio.to_thread(begun.wait)
+        running.cancel()
+        await asyncio.wait([running], timeout=20)
+        was_over = running.done()
+        requests[0].cancel()
+        return was_over
+
+    monkeypatch.setattr(model, "_infer", infer_late)
+    assert asyncio.run(ask())
 
 
 def test_the_device_is_asked(models: Path, first_device: str) -> None:
