@@ -47,6 +47,8 @@ class Models:
         self._descriptions: dict[str, Description] = {}
         self._looking = asyncio.Lock()
         self._changing = asyncio.Lock()
+        self.loading = ""
+        """The model that is being loaded: that it is not ready yet does not make the server so."""
 
     async def all(self, max_age_s: float = 0.0) -> tuple[Deployed, ...]:
         """Every version of every model, as it was at most so many seconds ago."""
@@ -124,10 +126,13 @@ class Models:
             if name not in offered:
                 raise BadRequestError("there is no such model to load", values={"model": name})
             former = _of(await self.all(), name, "")
+            self.loading = name
             try:
                 await asyncio.to_thread(applications.deploy, offered[name], self._options)
             except ClinferError as error:
                 raise BadRequestError(error.what, values=error.values) from None
+            finally:
+                self.loading = ""
             await self._remove(former)
 
     async def unload(self, name: str) -> None:

@@ -57,7 +57,14 @@ def serving(options: ServerOptions) -> Iterator[ModelOptions]:
 
 def _join_ray(options: ServerOptions) -> None:
     if options.address:
-        ray.init(options.address, log_to_driver=False, logging_level=logging.WARNING)
+        _check_reachable(options.address)
+        try:
+            ray.init(options.address, log_to_driver=False, logging_level=logging.WARNING)
+        except (ConnectionError, ValueError) as error:
+            raise ClinferError("the Ray cluster cannot be joined", where="serving", values={
+                "address": options.address, "reason": error.__cause__ or error},
+                hint="the address that `ray start --head` printed; RAY_AUTH_MODE=token where it asks for a token"
+            ) from None
         return
     for port in (options.port, options.grpc_port):
         _check_free(options.host, port)
@@ -65,6 +72,17 @@ def _join_ray(options: ServerOptions) -> None:
     os.environ["RAY_SERVE_GRPC_MAX_MESSAGE_SIZE"] = str(options.limits.max_body + _MESSAGE_MARGIN)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING)
+
+
+def _check_reachable(address: str) -> None:
+    """Raise ClinferError where nobody listens at an address of the form HOST:PORT: Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdecimal():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), 10.0).close()
+        except (OSError, OverflowError) as error:
+            raise ClinferError("the Ray cluster cannot be reached", where="serving", values={
+                "address": address, "reason": error}, hint="the address that `ray start --head` printed") from None
 
 
 def _check_free(host: str, port: int) -> None:

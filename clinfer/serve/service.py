@@ -39,6 +39,9 @@ class Model(Protocol):
 class KnownModels(Protocol):
     """Where models are looked up, and who computes; see clinfer.serve.models."""
 
+    @property
+    def loading(self) -> str: ...
+
     async def all(self, max_age_s: float = 0.0) -> Sequence[Any]: ...
 
     async def find(self, name: str, version: str = "", max_age_s: float = 1.0) -> Any: ...
@@ -66,8 +69,9 @@ class Service:
         self.ongoing = 0
 
     async def is_ready(self) -> bool:
-        """Whether every model is, and the server does not end."""
-        return not self.is_draining and all(each.is_ready for each in await self._models.all(1.0))
+        """Whether every model is, but for one that is being loaded, and the server does not end."""
+        known = await self._models.all(1.0)
+        return not self.is_draining and all(each.is_ready for each in known if each.name != self._models.loading)
 
     async def is_model_ready(self, name: str, version: str) -> bool:
         """Whether inferences of that model, of any version if none is named, are computed now."""

@@ -46,6 +46,7 @@ class LocalModels:
 
     known: list[LocalModel]
     offered_ones: Mapping[str, LocalModel] = field(default_factory=dict)
+    loading: str = ""
 
     async def all(self, max_age_s: float = 0.0) -> list[LocalModel]:
         return self.known

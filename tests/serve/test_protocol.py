@@ -167,6 +167,16 @@ def test_too_many_requests(client: Any, known: LocalModels, server: Addresses) -
         known.known[0].is_full = False
 
 
+def test_models_that_are_not_ready(client: Any, known: LocalModels) -> None:
+    known.known[0].is_ready = False
+    try:
+        assert not client.is_server_ready()
+        known.loading = "scores"
+        assert client.is_server_ready()
+    finally:
+        known.known[0].is_ready, known.loading = True, ""
+
+
 def test_other_machines_are_refused(server: Addresses) -> None:
     from clinfer.serve.grpc_service import _is_this_machine
 

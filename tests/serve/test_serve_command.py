@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import typer
 
+from clinfer.base.errors import ClinferError
 from clinfer.cli import main
 from clinfer.cli.serve import seconds_of
 from clinfer.cli.usage import UsageError
@@ -32,3 +33,9 @@ def test_what_cannot_be_served(arguments: list[str]) -> None:
     pytest.importorskip("ray.serve")
     with pytest.raises(UsageError):
         main.app(["serve", *arguments], standalone_mode=False)
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    pytest.importorskip("ray.serve")
+    with pytest.raises(ClinferError, match="cannot be reached"):
+        main.app(["serve", "m=pyproject.toml", "--address", "127.0.0.1:9"], standalone_mode=False)
