@@ -103,12 +103,12 @@ def test_all_steps_without_resize_are_one_kernel(engine: Engine, rng: np.random.
 
 
 @pytest.mark.parametrize("source", PLANES)
-@pytest.mark.parametrize("kernel", ["color_convert_planar_rows", "color_convert_ref"])
+@pytest.mark.parametrize("kernel", ["color_convert_planar_rows", "color_convert_rows", "color_convert_ref"])
 def test_kernels_apply_fused_operations(engine: Engine, source: str, kernel: str, rng: np.random.Generator) -> None:
     if kernel.endswith("rows") and engine.capabilities.device_type != "CPU":
         pytest.skip("made for CPUs")
     for sizes in ((2, 6, 34), (1, 2, 16)):
-        model, read = with_epilogue(source, *sizes)
+        model, read = with_epilogue(source, *sizes, is_planar=kernel != "color_convert_rows")
         topology = to_topology(model).topology
         node, = (primitive.id for primitive in topology if isinstance(primitive, ColorConvert))
         network = network_of(engine, topology, BuildOptions({node: ("", kernel)}))
@@ -117,19 +117,22 @@ def test_kernels_apply_fused_operations(engine: Engine, source: str, kernel: str
         assert launches(network) == 1
 
 
-def with_epilogue(source: str, batch: int, height: int, width: int) -> tuple[ov.Model, list[list[int]]]:
+def with_epilogue(source: str, batch: int, height: int, width: int,
+                  is_planar: bool = True) -> tuple[ov.Model, list[list[int]]]:
     """A conversion with element-wise operations behind it, and the shapes of the other tensors that they read: that of
-    the result, and one number for each picture."""
+    the result (of planes), or one number for each row, and one for each picture."""
     small = [batch, height // 2, width // 2, 2 if source.startswith("NV12") else 1]
     last = len(PLANES[source]) - 1
     shapes = [[batch, height, width, 1], *[small] * last] if last > 0 else [[batch, height * 3 // 2, width, 1]]
     planes = [op.parameter(shape, ov.Type.u8, name=name)
               for shape, name in zip(shapes, ("/y", *(f"/{name}" for name in PLANES[source][1:])), strict=True)]
-    read = [[batch, 3, height, width], [batch, 1, 1, 1]]
+    read = [[batch, 3, height, width] if is_planar else [batch, height, 1, 3], [batch, 1, 1, 1]]
     others = [op.parameter(shape, ov.Type.f32) for shape in read]
     convert = op.nv12_to_bgr if source.startswith("NV12") else op.i420_to_bgr
-    pixels = op.transpose(op.convert(convert(*planes), "f32"), np.array([0, 3, 1, 2]))
-    scaled = op.multiply(pixels, np.array([2, 3, 5], np.float32).reshape(1, 3, 1, 1))
+    pixels = op.convert(convert(*planes), "f32")
+    if is_planar:
+        pixels = op.transpose(pixels, np.array([0, 3, 1, 2]))
+    scaled = op.multiply(pixels, np.array([2, 3, 5], np.float32).reshape((1, 3, 1, 1) if is_planar else (1, 1, 1, 3)))
     return ov.Model([op.subtract(op.add(others[0], scaled), others[1])], [*planes, *others], "fused_ops"), read
 
 

@@ -1,7 +1,7 @@
 // Pictures [n, h, w, 3] in RGB (IS_BGR: BGR) from dense planes of u8 or floats, at least 16 pixels wide, with either
 // (PLANAR) the pixels of a channel or the channels of a pixel beside each other. PLANES and IS_NV12 as in
 // color_convert_ref.cl. ROUNDED: results become whole numbers. OUTPUT0 and what fused operations read are seen as [n,
-// h, 3, w].
+// h, 3, w]; without PLANAR the latter stands still along w.
 // One work-item computes two rows, 16 columns at a time; the last 16 may begin among those before.
 #include "clinfer.cl"
 
@@ -48,9 +48,16 @@
         STORE_CHANNEL16(third, 2) \
     }
 #else
+#define FUSED_CHANNEL(values, c) { \
+        const int at[] = {n, row, c, x}; \
+        FUSED_OPS16(values, at, LAST) \
+    }
 #define STORE_PIXELS { \
         const int to = OUTPUT0_GET_INDEX(n, row, 0, x); \
-        const OUTPUT0_COMPUTE16 a = TO_OUTPUT(first), b = TO_OUTPUT(green), c = TO_OUTPUT(third); \
+        OUTPUT0_COMPUTE16 a = TO_OUTPUT(first), b = TO_OUTPUT(green), c = TO_OUTPUT(third); \
+        FUSED_CHANNEL(a, 0) \
+        FUSED_CHANNEL(b, 1) \
+        FUSED_CHANNEL(c, 2) \
         OUTPUT0_STORE16(output, to, ((OUTPUT0_COMPUTE16)(a.s0, b.s0, c.s0, a.s1, b.s1, c.s1, a.s2, b.s2, c.s2, \
                                                          a.s3, b.s3, c.s3, a.s4, b.s4, c.s4, a.s5))); \
         OUTPUT0_STORE16(output, to + 16, ((OUTPUT0_COMPUTE16)(b.s5, c.s5, a.s6, b.s6, c.s6, a.s7, b.s7, c.s7, a.s8, \

@@ -64,9 +64,14 @@ class ColorConvertProblem(PartsProblem):
         """The inputs."""
         return tuple(input_operand(self, i) for i in range(len(self.inputs)))
 
+    @property
+    def fused_views(self) -> tuple[TensorView, ...]:
+        """What fused operations read, in the order of the pictures' axes."""
+        return tuple(in_result_order(self, TensorView.of(x)) for x in self.fused_inputs)
+
     def epilogue_views(self) -> tuple[TensorView, ...]:
         """What fused operations read, stretched to the pictures."""
-        return tuple(in_result_order(self, TensorView.of(x)).broadcast(self.pictures.sizes) for x in self.fused_inputs)
+        return tuple(view.broadcast(self.pictures.sizes) for view in self.fused_views)
 
 
 class Reference(Kernel[ColorConvertProblem, None]):
@@ -90,7 +95,6 @@ class Rows(Reference):
     """Rows of 16 pixels, for pictures in which the channels of a pixel lie beside each other."""
 
     name = "color_convert_rows"
-    has_epilogue = False
     efficiency = 0.5
     is_planar = False
 
@@ -104,6 +108,8 @@ class Rows(Reference):
         if axes[-1] != (2 if self.is_planar else 3):
             what = "pixels of a channel" if self.is_planar else "channels of a pixel"
             return f"the {what} do not lie beside each other"
+        if not self.is_planar and any(view.sizes[2] != 1 for view in problem.fused_views):
+            return "fused operations read more than one number for a row of a channel"
         return None
 
     def accepts(self, problem: ColorConvertProblem, config: None) -> str | None:
@@ -114,7 +120,7 @@ class Rows(Reference):
     def lower(self, problem: ColorConvertProblem, config: None) -> Lowered:
         batch, height, *_ = static(problem.pictures.sizes)
         operands = (*problem.planes, output_operand(problem, 0, problem.pictures.permute(_ROW_AXES)))
-        fused_ops = tuple(view.permute(_ROW_AXES) for view in problem.epilogue_views()) if self.has_epilogue else None
+        fused_ops = tuple(view.permute(_ROW_AXES) for view in problem.epilogue_views())
         return Lowered((Stage("color_convert_rows.cl", operands, Work((batch * (height // 2),)),
                               {**problem.constants, "PLANAR": self.is_planar}, epilogue_views=fused_ops),))
 
@@ -123,7 +129,6 @@ class PlanarRows(Rows):
     """The same for pictures in which the pixels of a channel lie beside each other."""
 
     name = "color_convert_planar_rows"
-    has_epilogue = True
     is_planar = True
 
 
