@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Models:
         self._descriptions: dict[str, Description] = {}
         self._looking = asyncio.Lock()
         self._changing = asyncio.Lock()
+        self._changes: set[asyncio.Task[None]] = set()
         self.loading = ""
         """The model that is being loaded: that it is not ready yet does not make the server so."""
 
@@ -84,28 +86,25 @@ class Models:
         for left in reversed(range(_TRIES)):
             found = await self.find(name, version)
             try:
-                return await _within(deadline, timeout_s, self._handle(found).infer.remote(request))
-            except (ActorDiedError, ActorUnavailableError, DeploymentUnavailableError):
+                with _told(name):
+                    return await _within(deadline, timeout_s, self._handle(found).infer.remote(request))
+            except _LostError:
                 self._seen = float("-inf")
                 if not left:
-                    raise NotReadyError("the replicas of the model were lost", values={"model": name}) from None
-            except BackPressureError:
-                raise OverloadedError("too many requests wait for the model", values={"model": name}) from None
-            except RequestCancelledError:
-                raise ServeError("the inference was cancelled", values={"model": name}) from None
-            except RayTaskError as error:
-                raise ServeError("the inference failed", values={"model": name, "reason": error.cause}) from None
+                    raise
         raise AssertionError
 
     async def describe(self, model: Deployed) -> Description:
         """What a model tells of itself."""
         if model.application not in self._descriptions:
-            self._descriptions[model.application] = await self._handle(model).describe.remote()
+            with _told(model.name):
+                self._descriptions[model.application] = await self._handle(model).describe.remote()
         return self._descriptions[model.application]
 
     async def statistics(self, model: Deployed) -> Statistics:
         """Of all its replicas that run now."""
-        each = await self._handle(model).broadcast("statistics").results_async()
+        with _told(model.name):
+            each = await self._handle(model).broadcast("statistics").results_async()
         return sum(each, Statistics())
 
     async def offered(self) -> dict[str, tuple[ModelSource, ...]]:
@@ -119,8 +118,24 @@ class Models:
     async def load(self, name: str) -> None:
         """Load all versions of a model, or load them anew; those that were there answer until the new ones are ready.
 
-        Errors: UnsupportedRequestError, BadRequestError.
+        Goes on where the caller is cancelled. Errors: UnsupportedRequestError, BadRequestError.
         """
+        await self._to_its_end(self._load(name))
+
+    async def unload(self, name: str) -> None:
+        """Unload all versions of a model; inferences that run are computed to their end.
+
+        Goes on where the caller is cancelled. Errors: UnsupportedRequestError, UnknownModelError.
+        """
+        await self._to_its_end(self._unload(name))
+
+    async def _to_its_end(self, change: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(change)
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+        await asyncio.shield(task)
+
+    async def _load(self, name: str) -> None:
         async with self._changing:
             offered = await self._check_changeable()
             if name not in offered:
@@ -135,11 +150,7 @@ class Models:
                 self.loading = ""
             await self._remove(former)
 
-    async def unload(self, name: str) -> None:
-        """Unload all versions of a model; inferences that run are computed to their end.
-
-        Errors: UnsupportedRequestError, UnknownModelError.
-        """
+    async def _unload(self, name: str) -> None:
         async with self._changing:
             await self._check_changeable()
             former = _of(await self.all(), name, "")
@@ -166,6 +177,25 @@ class Models:
         if model.application not in self._handles:
             self._handles[model.application] = model.handle
         return self._handles[model.application]
+
+
+class _LostError(NotReadyError):
+    """A replica was lost while it was asked; another may answer."""
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Ray's errors about a model as those of the server."""
+    try:
+        yield
+    except (ActorDiedError, ActorUnavailableError, DeploymentUnavailableError):
+        raise _LostError("the replicas of the model were lost", values={"model": name}) from None
+    except BackPressureError:
+        raise OverloadedError("too many requests wait for the model", values={"model": name}) from None
+    except RequestCancelledError:
+        raise ServeError("the inference was cancelled", values={"model": name}) from None
+    except RayTaskError as error:
+        raise ServeError("the replica of the model failed", values={"model": name, "reason": error.cause}) from None
 
 
 async def _within(deadline: float, timeout_s: float, response: Any) -> Outcome:
