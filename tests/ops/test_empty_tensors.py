@@ -30,9 +30,11 @@ Arrays = Sequence[np.ndarray]
 ROWS = [case for op in OPERATIONS for case in import_module(f"clinfer.ops.{op.name}.cases").CASES]
 KINDS = sorted({(case.op, case.opset) for case in ROWS})
 
-REFUSED = {"ConvolutionBackpropData", "GRUCell", "GRUSequence", "GridSample", "GroupConvolutionBackpropData", "IRDFT",
-           "Interpolate", "LSTMCell", "LSTMSequence", "PRelu", "Pad", "RNNCell", "RNNSequence", "ROIAlign",
-           "ScaledDotProductAttention", "Squeeze", "StridedSlice", "TopK", "VariadicSplit"}
+REFUSED = {"CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "ConvolutionBackpropData", "DeformableConvolution",
+           "DeformablePSROIPooling", "GRUCell", "GRUSequence", "GridSample", "GroupConvolutionBackpropData", "IRDFT",
+           "ISTFT", "Interpolate", "LSTMCell", "LSTMSequence", "PRelu", "Pad", "PriorBox", "PriorBoxClustered",
+           "RNNCell", "RNNSequence", "ROIAlign", "ScaledDotProductAttention", "Squeeze", "StridedSlice", "TopK",
+           "VariadicSplit"}
 """Operations that may have no result although OpenVINO's shape rule gives one."""
 
 
@@ -107,10 +109,20 @@ def _gathered(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
     return [np.broadcast_to(lifted, (*indices.shape[:-1], *data.shape[batch:]))]
 
 
+def _bags(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
+    """Empty bags have a row of the table if the row names one, those of no table zeros."""
+    place = {"EmbeddingSegmentsSum": 4}.get(case.op, 3)
+    row = int(_constant(case, place)) if place < len(case.inputs) else -1
+    return [np.broadcast_to(given[0][row], outputs[0]) if 0 <= row < len(given[0]) else np.zeros(outputs[0])]
+
+
 EXPECTED: dict[str, Callable[[Case, Arrays, Shapes], list[np.ndarray]]] = {
     **dict.fromkeys(("Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
                      "DFT", "IDFT", "RDFT", "IRDFT", "Einsum", "Gather", "GatherElements", "GridSample", "MatMul",
-                     "MatrixNms", "MulticlassNms", "NonMaxSuppression"), _zeros),
+                     "MatrixNms", "MulticlassNms", "NonMaxSuppression", "SpaceToBatch", "ISTFT", "ROIPooling",
+                     "PSROIPooling", "DeformablePSROIPooling", "ROIAlignRotated", "CTCGreedyDecoderSeqLen"), _zeros),
+    **dict.fromkeys(("EmbeddingBagOffsets", "EmbeddingBagOffsetsSum", "EmbeddingBagPacked", "EmbeddingBagPackedSum",
+                     "EmbeddingSegmentsSum"), _bags),
     "GatherND": _gathered,
     **dict.fromkeys(("MaxPool", "AdaptiveMaxPool"), _filled(-np.inf)),
     **dict.fromkeys(("AvgPool",), _zeros),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clinfer.base.errors import ClinferError, OpenRankError
 from clinfer.base.shape import ANY, Shape, Size
 from clinfer.ops.operation import constant_input
+from clinfer.symbolic.dimensions import differ
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
@@ -46,6 +47,9 @@ class FourierTransform(Primitive):
         data = shapes[0]
         if data is None:
             return (None,)
+        if not self.reads_real and differ(data[-1], 2):
+            raise ClinferError("the last axis of complex numbers has real and imaginary parts", where=self.where,
+                               values={"shape": data})
         length = self.length(data[self.axis], values)
         if isinstance(length, int) and length < 0:
             raise ClinferError("a real signal needs one element at least", where=self.where,

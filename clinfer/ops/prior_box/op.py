@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, Shape, Size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
@@ -41,7 +42,10 @@ class Boxes(Primitive, ABC):
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         count: Size = ANY
         if 0 in values:
-            height, width = values[0].reshape(-1).tolist()
+            sizes = values[0].reshape(-1).tolist()
+            if len(sizes) != 2:
+                raise ClinferError("a map needs a height and a width", where=self.where, values={"given": len(sizes)})
+            height, width = sizes
             count = 4 * len(self.boxes) * height * width
         return ((2, count),)
 

@@ -38,9 +38,11 @@ KERNEL(deformable_psroi_pooling_ref)(const global INPUT0_TYPE* restrict input, c
     top += (float)INPUT2_LOAD(offsets, INPUT2_GET_INDEX(at[0], class * 2 + 1, part_y, part_x)) * REACH * height;
 #endif
     const index_t channel = (at[1] * OUTPUT0_SIZE_Y + at[2]) * OUTPUT0_SIZE_X + at[3];
+    const bool exists = roi[0] >= 0 && batch < INPUT0_SIZE_B && channel < INPUT0_SIZE_F
+        && INPUT0_SIZE_Y * INPUT0_SIZE_X > 0;
     float sum = 0;
     int inside = 0;
-    for (int i = 0; i < BINS_Y * BINS_X && roi[0] >= 0 && batch < INPUT0_SIZE_B; ++i) {
+    for (int i = 0; i < BINS_Y * BINS_X && exists; ++i) {
         const float y = top + i / BINS_X * (bin_height / BINS_Y), x = left + i % BINS_X * (bin_width / BINS_X);
         if (!(y >= -0.5f && y <= INPUT0_SIZE_Y - 0.5f && x >= -0.5f && x <= INPUT0_SIZE_X - 0.5f)) continue;
         const float y_inside = clamp(y, 0.0f, (float)(INPUT0_SIZE_Y - 1));

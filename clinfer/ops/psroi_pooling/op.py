@@ -4,8 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Positive
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.symbolic.dimensions import differ
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
@@ -48,3 +49,12 @@ class DeformablePSROIPooling(PSROIPooling):
     trans_std: float = 1.0
     part_size: Positive = 1
     op_type: ClassVar[str] = "DeformablePSROIPooling"
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if len(shapes) < 3:
+            return
+        rois, channels, height, width = shapes[2]
+        if rois != shapes[1][0] or channels < 2 or height < self.part_size or width < self.part_size:
+            raise ClinferError("the offsets do not belong to the rectangles", where=self.where, values={
+                "rectangles": show(shapes[1]), "offsets": show(shapes[2]), "part_size": self.part_size})

@@ -38,7 +38,7 @@ KERNEL(psroi_pooling_ref)(const global INPUT0_TYPE* restrict input, const global
         const index_t y_end = clamp((index_t)ceil(top + (at[2] + 1) * height), (index_t)0, INPUT0_SIZE_Y);
         const index_t x_end = clamp((index_t)ceil(left + (at[3] + 1) * width), (index_t)0, INPUT0_SIZE_X);
         const index_t channel = (at[1] * OUTPUT0_SIZE_Y + at[2]) * OUTPUT0_SIZE_X + at[3];
-        for (index_t y = y_start; y < y_end; ++y)
+        for (index_t y = y_start; y < y_end && channel < INPUT0_SIZE_F; ++y)
             for (index_t x = x_start; x < x_end; ++x)
                 result += (float)INPUT0_LOAD(input, INPUT0_GET_INDEX(batch, channel, y, x));
         if (y_start < y_end && x_start < x_end) result /= (float)((y_end - y_start) * (x_end - x_start));
@@ -48,9 +48,11 @@ KERNEL(psroi_pooling_ref)(const global INPUT0_TYPE* restrict input, const global
             const float top = roi[2] * SCALE + part / BINS_X * height, left = roi[1] * SCALE + part % BINS_X * width;
             const float y = FUNC(place)(top, height, at[2], OUTPUT0_SIZE_Y, INPUT0_SIZE_Y);
             const float x = FUNC(place)(left, width, at[3], OUTPUT0_SIZE_X, INPUT0_SIZE_X);
+            const index_t channel = part * OUTPUT0_SIZE_F + at[1];
             if (!(y >= 0 && y <= INPUT0_SIZE_Y - 1 && x >= 0 && x <= INPUT0_SIZE_X - 1)) continue;
+            if (channel >= INPUT0_SIZE_F) continue;
             float value;
-            PIXEL_BETWEEN(value, input, batch, part * OUTPUT0_SIZE_F + at[1], y, x)
+            PIXEL_BETWEEN(value, input, batch, channel, y, x)
             result += value;
         }
         result /= BINS_Y * BINS_X;

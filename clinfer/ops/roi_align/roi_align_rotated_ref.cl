@@ -24,7 +24,7 @@ KERNEL(roi_align_rotated_ref)(const global INPUT0_TYPE* restrict input, const gl
     const int columns = SAMPLES ? SAMPLES : convert_int_sat(ceil(bin_width));
     const int rows = SAMPLES ? SAMPLES : convert_int_sat(ceil(bin_height));
     const float cosine = cos(roi[4]), sine = sin(roi[4]);
-    const bool exists = batch >= 0 && batch < INPUT0_SIZE_B;
+    const bool exists = batch >= 0 && batch < INPUT0_SIZE_B && INPUT0_SIZE_Y * INPUT0_SIZE_X > 0;
     float sum = 0;
     for (int i = 0; i < rows && exists; ++i) {
         const float down = (at[2] + (i + 0.5f) / rows) * bin_height - roi[3] / 2;
