@@ -9,6 +9,7 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar
@@ -272,12 +273,18 @@ def _text(precision: Precision | None) -> str:
     return precision.value if precision else ""
 
 
+def _shown_warning(message: Warning | str, *_where: object, **_line: object) -> str:
+    """A warning without the place in the code that gave it."""
+    return f"Warning: {message}\n"
+
+
 def main() -> None:
     """Run the command that the arguments of the process name."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names of layers may hold letters that the terminal's or the pipe's encoding lacks.
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = _shown_warning
     try:
         try:
             app()

@@ -15,7 +15,7 @@ from clinfer.kernels.contract import Candidate, Kernel, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, generate, holds_for
 from clinfer.kernels.kernel_cache import LoadedKernels
 from clinfer.kernels.selector import is_able
-from clinfer.kernels.tuned import wrong_results
+from clinfer.kernels.tuned import believed, wrong_results
 from clinfer.topology.primitive import attributes_of
 
 MOST_KERNELS = 3
@@ -92,7 +92,7 @@ def rivals(task: TuningTask) -> tuple[Implementation, ...]:
 def ranked(task: TuningTask) -> list[Candidate]:
     """What works on the tensors as they lie, each kernel in its best configuration, fastest first for these sizes."""
     def cost(candidate: Candidate) -> float:
-        return candidate.cost(candidate.in_own_formats(task.problem))
+        return believed(candidate, candidate.in_own_formats(task.problem))
     best: dict[Kernel[Any, Any], Candidate] = {}
     able = [each for each in task.table.candidates(task.present.problem) if _serves(each, task)]
     for candidate in sorted(able, key=cost):

@@ -14,7 +14,7 @@ from clinfer.kernels.contract import BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.selector import is_able
-from clinfer.kernels.tuned import subject_of, variant_of, wrong_results
+from clinfer.kernels.tuned import believed, subject_of, variant_of, wrong_results
 from clinfer.runtime.helper import Helper
 from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult
 from clinfer.tuning.database import database_of, today
@@ -72,7 +72,7 @@ def is_tuned(table: KernelTable, problem: Problem) -> bool:
 
 def tune(table: KernelTable, problem: Problem, kernels: KernelCache, helper: Helper, driver: str) -> Tuned:
     """Time what may be the fastest for a static problem and keep it. Errors: ClinferError, HelperFailure."""
-    chosen = min(able_candidates(table, problem), key=lambda each: each.cost(each.in_own_formats(problem)))
+    chosen = min(able_candidates(table, problem), key=lambda each: believed(each, each.in_own_formats(problem)))
     candidates = [generate(candidate, candidate.in_own_formats(problem)) for candidate in worth_timing(table, problem)]
     trial = trial_of(candidates, problem, reference_for(table, problem), kernels)
     result: TrialResult | None = helper.request(("trial", trial), TIMEOUT_S)

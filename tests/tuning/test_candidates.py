@@ -25,8 +25,9 @@ from clinfer.kernels.contract import (
     output_operand,
 )
 from clinfer.kernels.implementation import generate
-from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.kernels.selector import cheapest, select
+from clinfer.kernels.specialisation import TuningTask, ranked
 from clinfer.kernels.tuned import measured, subject_of, variant_of
 from clinfer.kernels.tuner import is_tuned, reference_for, trial_of, tune, worth_timing
 from clinfer.ops.softmax import Softmax
@@ -134,6 +135,17 @@ def test_a_time_that_no_device_reaches_is_not_believed(engine: Engine) -> None:
     with pytest.warns(RuntimeWarning, match="measured times of lies .*amount to 300 ns") as caught:
         assert chosen(table, problem) == "true"
     assert len(caught) == 1 and chosen(table, problem) == "true"
+
+
+def test_specialisation_does_not_believe_it_either(engine: Engine) -> None:
+    table = KernelTable((Doubling("lies", 2e6), Doubling("true", 1e6)))
+    problem = problem_of(engine, 40_000)
+    learn("lies", problem, 300.0, 2e6)
+    reopen()
+    present = generate(table.candidates(problem)[1], problem)
+    with pytest.warns(RuntimeWarning, match="measured times of lies"):
+        first, *_ = ranked(TuningTask(present, problem, table, LoadedKernels(kernel_cache_of(engine)), 0))
+    assert first.name == "true"
 
 
 # -- trials -------------------------------------------------------------------------------------------
