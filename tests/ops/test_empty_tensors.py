@@ -33,8 +33,8 @@ KINDS = sorted({(case.op, case.opset) for case in ROWS})
 REFUSED = {"CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "ConvolutionBackpropData", "DeformableConvolution",
            "DeformablePSROIPooling", "GRUCell", "GRUSequence", "GridSample", "GroupConvolutionBackpropData", "IRDFT",
            "ISTFT", "Interpolate", "LSTMCell", "LSTMSequence", "PRelu", "Pad", "PriorBox", "PriorBoxClustered",
-           "RNNCell", "RNNSequence", "ROIAlign", "ScaledDotProductAttention", "Squeeze", "StridedSlice", "TopK",
-           "VariadicSplit"}
+           "RNNCell", "RNNSequence", "ROIAlign", "RegionYolo", "ScaledDotProductAttention", "Squeeze", "StridedSlice",
+           "TopK", "VariadicSplit"}
 """Operations that may have no result although OpenVINO's shape rule gives one."""
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import Shape
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, show
 from clinfer.ops.topk import TopK
+from clinfer.symbolic.dimensions import differ
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
@@ -38,6 +40,10 @@ class CollapseClasses(Primitive):
         classes = shapes[0]
         if classes is None:
             return (None,) * self.output_count
+        lengths, wanted = shapes[1], classes[:2] if self.steps_first else classes[:1]
+        if lengths is not None and (len(lengths) != len(wanted) or any(map(differ, lengths, wanted))):
+            raise ClinferError("the lengths or masks do not belong to the scores", where=self.where,
+                               values={"given": show(lengths), "expected": show(wanted)})
         if self.steps_first:
             return ((classes[1], classes[0], 1, 1),)
         return ((classes[0], classes[1]), (classes[0],))

@@ -47,6 +47,11 @@ class SampleTaps(Primitive):
         if differ(offsets[1], 2 * taps * self.deformable_group) or differ(data[1] % self.deformable_group, 0):
             raise ClinferError("the offsets do not belong to the data and the filters", where=self.where, values={
                 "data": show(data), "offsets": show(offsets), "filter": self.window, "groups": self.deformable_group})
+        factors = shapes[2] if len(shapes) > 2 else None
+        wanted = (data[0], taps * self.deformable_group, *offsets[2:])
+        if differ(offsets[0], data[0]) or (factors is not None and any(map(differ, factors, wanted))):
+            raise ClinferError("offsets or factors do not belong to the data", where=self.where, values={
+                "data": show(data), "offsets": show(offsets), "factors": show(factors or ())})
         return ((data[0], data[1] * taps, *offsets[2:]),)
 
     def pad(self, axis: int, size: int) -> int:

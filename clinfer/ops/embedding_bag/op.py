@@ -49,11 +49,12 @@ class EmbeddingBag(Primitive):
         table, indices = shapes[:2]
         if table is None:
             return (None,)
-        factors = None if self.factors_input is None else shapes[self.factors_input]
-        if indices is not None and factors is not None and (
-                len(indices) != len(factors) or any(map(differ, indices, factors))):
-            raise ClinferError("there must be a factor for each index", where=self.where,
-                               values={"indices": show(indices), "factors": show(factors)})
+        beside = [self.factors_input, 2 if self.bags == "segments" else None]
+        for given in [shapes[index] for index in beside if index is not None]:
+            if indices is not None and given is not None and (
+                    len(indices) != len(given) or any(map(differ, indices, given))):
+                raise ClinferError("there must be a factor and a segment for each index", where=self.where,
+                                   values={"indices": show(indices), "given": show(given)})
         count: Size = ANY
         if self.bags == "segments":
             count = values[3].reshape(-1).tolist()[0] if 3 in values else ANY

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Natural, Positive
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -39,3 +40,10 @@ class RegionYolo(Primitive):
         if not 0 <= first <= last < 4:
             return None
         return ((*data[:first], prod(data[first:last + 1]), *data[last + 1:]),)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        regions = self.num if self.do_softmax else len(self.mask)
+        if shapes[0][1] != regions * (self.coords + 1 + self.classes):
+            raise ClinferError("the channels are not those of the regions", where=self.where, values={
+                "data": show(shapes[0]), "regions": regions, "coords": self.coords, "classes": self.classes})

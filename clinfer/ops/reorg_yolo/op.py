@@ -4,8 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.schema import Positive
-from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.symbolic.dimensions import is_open
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
@@ -31,6 +32,12 @@ class ReorgYolo(Primitive):
         if height % stride or width % stride or channels < stride * stride:
             return None
         return ((batch, channels * stride * stride, height // stride, width // stride),)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        if shapes[0][1] % self.stride[0] ** 2:
+            raise ClinferError("the channels are no multiple of the stride's square", where=self.where,
+                               values={"data": show(shapes[0]), "stride": self.stride[0]})
 
 
 def convert_reorg_yolo(node: SourceNode) -> ReorgYolo:

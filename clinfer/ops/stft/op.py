@@ -62,5 +62,5 @@ class OverlapFrames(Primitive):
             samples = values[4].reshape(-1).tolist()[0] if 4 in values else ANY
         elif 2 in values and 3 in values and isinstance(frames[-2], int):
             size, step = values[2].reshape(-1).tolist()[0], values[3].reshape(-1).tolist()[0]
-            samples = (frames[-2] - 1) * step + size - (2 * (size // 2) if self.center else 0)
+            samples = (max(frames[-2], 1) - 1) * step + size - (2 * (size // 2) if self.center else 0)
         return ((*frames[:-2], samples),)
