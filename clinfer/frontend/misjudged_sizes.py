@@ -68,7 +68,7 @@ def is_taken_for_rest(node: ov.Node) -> bool:
     given = [shape[axis] for axis in range(len(shape))]
     own = [axis < len(given) and _is_same(size, given[axis]) for axis, size in enumerate(wanted)]
     moved = [size for size, is_own in zip(wanted, own, strict=True) if size.is_dynamic and not is_own]
-    rest = [size for axis, size in enumerate(given) if size != 1 and not (axis < len(own) and own[axis])]
+    rest = [size for axis, size in enumerate(given) if size.is_dynamic and not (axis < len(own) and own[axis])]
     if len(moved) != 1 or not moved[0].has_symbol() or (len(rest) == 1 and _is_same(moved[0], rest[0])):
         return False
     return any(not size.min_length for size in wanted if size is not moved[0])

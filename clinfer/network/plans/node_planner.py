@@ -195,11 +195,7 @@ def _shown(values: Values) -> dict[str, str]:
 
 def _evaluate(primitive: Primitive, inputs: tuple[np.ndarray, ...],
               shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
-    try:
-        return primitive.evaluate(inputs, shapes)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise ClinferError("its values cannot be computed from these inputs", where=primitive.where, values={
-            "shapes": ", ".join(map(show, shapes)), **_shown(dict(enumerate(inputs))), "because": error}) from error
+    return primitive.evaluate(inputs, shapes)
 
 
 def _bytes(layouts: tuple[Layout, ...]) -> tuple[int, ...]:
