@@ -39,6 +39,9 @@ DEFINED_BY_VALUES = ("Slice", "StridedSlice", "Broadcast", "Tile", "Pad", "Resha
                      "VariadicSplit")
 """Operations whose constant inputs may as well be computed."""
 
+DANGEROUS = {"ISTFT", "PriorBox", "PriorBoxClustered"}
+"""Operations that OpenVINO computes for inputs of wrong sizes, too: it reads beyond them, or ends the process."""
+
 
 def wrong_results(model: ov.Model, transformed: ov.Model, feeds: list[list[np.ndarray]]) -> list[str]:
     """The results that differ."""
@@ -243,7 +246,7 @@ def can_be_computed(model: ov.Model, feed: list[np.ndarray]) -> bool:
         return False
 
 
-@pytest.mark.parametrize("kind", sorted(ROWS))
+@pytest.mark.parametrize("kind", sorted(set(ROWS) - DANGEROUS))
 def test_sizes_around_every_operation(kind: str, rng: Rng) -> None:
     for row in ROWS[kind] if FULL else [ROWS[kind][rng.integers(len(ROWS[kind]))]]:
         assert list(wrong_in_row(row, rng, 8 if FULL else 2, FULL)) == [], row.name
