@@ -37,11 +37,10 @@ def test_guards_are_told_by_sizes(model: Path, device: DeviceInfo, capsys: pytes
     assert report.planned_by_themselves == (), "traces were made for such shapes when the model was compiled"
     by_sizes = {node.sizes: node for node in report.nodes}
     reshaped = by_sizes["tokens[0]", "tokens[1]"]
-    assert any({"tokens[0] == 1", "tokens[1] > 1"} <= {*conditions} for conditions in reshaped.traces)
-    assert any({"tokens[0] > 1", "tokens[1] > 1"} <= {*conditions} for conditions in reshaped.traces)
+    assert any({"tokens[0] > 0", "tokens[1] > 0"} <= {*conditions} for conditions in reshaped.traces)
     print_shapes(report, as_json=False)
     shown = capsys.readouterr().out
-    assert "0 of " in shown and "tokens[0] == 1" in shown and "a trace holds while" in shown
+    assert "0 of " in shown and "tokens[0] > 0" in shown and "a trace holds while" in shown
 
 
 def test_what_is_planned_by_itself_is_counted(model: Path, device: DeviceInfo) -> None:

@@ -39,8 +39,13 @@ DEFINED_BY_VALUES = ("Slice", "StridedSlice", "Broadcast", "Tile", "Pad", "Resha
                      "VariadicSplit")
 """Operations whose constant inputs may as well be computed."""
 
-DANGEROUS = {"ISTFT", "PriorBox", "PriorBoxClustered"}
-"""Operations that OpenVINO computes for inputs of wrong sizes, too: it reads beyond them, or ends the process."""
+DANGEROUS = {
+    "CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "DeformableConvolution", "DeformablePSROIPooling",
+    "EmbeddingBagOffsets", "EmbeddingBagOffsetsSum", "EmbeddingBagPacked", "EmbeddingBagPackedSum",
+    "EmbeddingSegmentsSum", "GatherTree", "ISTFT", "PSROIPooling", "PriorBox", "PriorBoxClustered", "ROIAlignRotated",
+    "ROIPooling", "RegionYolo", "STFT", "SegmentMax"}
+"""Operations that OpenVINO computes also for sizes and indices that do not belong together: then it reads and writes
+beyond its tensors, and ends the process sooner or later."""
 
 
 def wrong_results(model: ov.Model, transformed: ov.Model, feeds: list[list[np.ndarray]]) -> list[str]:
