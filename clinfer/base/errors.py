@@ -59,3 +59,7 @@ class CancelledError(ClinferError):
 
 class HiddenMemoryError(ClinferError, BufferError):
     """The host does not see the memory of a tensor, and a copy is never made silently."""
+
+
+CONTRADICTIONS = (ClinferError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What shape rules, evaluations and costs raise for shapes and values that do not fit together, or are not known."""

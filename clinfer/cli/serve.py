@@ -39,8 +39,6 @@ def _replicas(text: str) -> int:
     return 0 if text == "auto" else int(text)
 
 
-
-
 def serve_command(
     models: Annotated[list[str] | None, typer.Argument(
         metavar="[NAME[:VERSION]=]MODEL...", help="Model files. A name is the file's stem, a version 1, "

@@ -25,7 +25,6 @@ def respell(model: ov.Model) -> None:
       axes up there.
     - A Reduce without `keep_dims` whose result has two axes or more becomes one with, and a Squeeze: a Reshape behind
       the former is taken for none if it has the same rank.
-
     - Where a StridedSlice drops an axis whose begin is masked, the begin becomes the 0 that it stands for: folding and
       the rest of OpenVINO read it differently.
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import CONTRADICTIONS
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Shape, admits, is_static, upper_estimate
 from clinfer.kernels.contract import Problem
@@ -18,8 +18,6 @@ from clinfer.symbolic.dimensions import NamedDim, names_in
 from clinfer.topology import Input, Port
 
 P = TypeVar("P", bound=Problem)
-_CONTRADICTIONS = (ClinferError, ArithmeticError, LookupError, TypeError, ValueError)
-"""What rules and evaluations raise where likely sizes do not fit together."""
 
 
 class Sample:
@@ -88,7 +86,7 @@ class Sample:
         rule = self._context.rule(primitive, tuple(layout.element_type for layout in given))
         try:
             return rule(tuple(layout.static_shape for layout in given), values)
-        except _CONTRADICTIONS:
+        except CONTRADICTIONS:
             return None
 
     def _evaluate(self, node: Node) -> None:
@@ -99,7 +97,7 @@ class Sample:
         inputs = () if node.primitive.reads_shapes_only else tuple(known[i] for i in range(len(node.inputs)))
         try:
             results = node.primitive.evaluate(inputs, shapes)
-        except _CONTRADICTIONS:
+        except CONTRADICTIONS:
             return
         self.values.update({Port(node.id, index): value for index, value in enumerate(results)})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import CONTRADICTIONS
 from clinfer.base.shape import Size
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
@@ -62,7 +62,7 @@ class SizeValues:
                        for port in node.inputs)
         try:
             return node.primitive.evaluate(values, shapes)  # type: ignore[arg-type]
-        except (ClinferError, ArithmeticError, LookupError, TypeError, ValueError):
+        except CONTRADICTIONS:
             return self._unknown(node)
 
     def _unknown(self, node: Node) -> tuple[np.ndarray, ...]:

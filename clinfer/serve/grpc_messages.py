@@ -12,7 +12,7 @@ from tritonclient.grpc import service_pb2
 from clinfer.serve.errors import BadRequestError
 from clinfer.serve.messages import InferenceRequest, InferenceResponse, Tensor
 from clinfer.serve.parameters import check_tensor_parameters, timeout_of
-from clinfer.serve.tensors import check_size, from_binary, from_json, to_binary
+from clinfer.serve.tensors import check_size, from_binary, from_json, shaped, to_binary
 
 SERVICE = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
 _CONTENTS = {
@@ -80,7 +80,4 @@ def _values(told: Any, raw: bytes | None, max_tensor: int) -> np.ndarray:
         return from_json(told.name, told.datatype, told.shape, contents, max_tensor)
     values = np.empty(len(contents), np.object_)
     values[:] = contents
-    if values.size != np.prod(told.shape, dtype=np.int64):
-        raise BadRequestError("a tensor has another number of values than its shape says",
-                              values={"tensor": told.name, "shape": list(told.shape), "values": values.size})
-    return values.reshape(told.shape)
+    return shaped(told.name, values, told.shape)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,15 +124,3 @@ def _values(told: _Input, raw: memoryview, max_tensor: int) -> tuple[np.ndarray,
         raise BadRequestError("binary_data_size is the number of raw bytes of an input",
                               values={"tensor": told.name, "binary_data_size": size, "bytes left": len(raw)})
     return from_binary(told.name, told.datatype, told.shape, raw[:size], max_tensor), size
-
-
-def error_body(message: str) -> bytes:
-    """The body that goes with an HTTP status other than 200."""
-    return json.dumps({"error": message}).encode()
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Raise BadRequestError where a name stands twice."""
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise BadRequestError("a tensor is given twice", values={"tensor": ", ".join(twice)})

@@ -42,7 +42,7 @@ def from_binary(name: str, datatype: str, shape: Sequence[int], data: bytes | me
     """
     count = check_size(name, datatype, shape, limit)
     if datatype == "BYTES":
-        return _texts(name, shape, count, bytes(data))
+        return _texts(name, shape, bytes(data))
     if len(data) != count * _width(datatype):
         raise BadRequestError("the raw data of a tensor has another length than its shape says",
                               values={"tensor": name, "datatype": datatype, "shape": list(shape),
@@ -70,8 +70,14 @@ def from_json(name: str, datatype: str, shape: Sequence[int], data: Any, limit: 
     Nothing is converted silently: a fraction is no integer, a number too large for the datatype is an error. NaN and
     Infinity, as Python's and Triton's JSON write them, are values of floats. Errors: BadRequestError, TooLargeError.
     """
-    count = check_size(name, datatype, shape, limit)
+    check_size(name, datatype, shape, limit)
     values = _encoded(name, _flat(name, data)) if datatype == "BYTES" else _numbers(name, datatype, data)
+    return shaped(name, values, shape)
+
+
+def shaped(name: str, values: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The values in the shape that was told. Errors: BadRequestError."""
+    count = math.prod(shape)
     if values.size != count:
         raise BadRequestError("a tensor has another number of values than its shape says",
                               values={"tensor": name, "shape": list(shape), "values": values.size, "expected": count})
@@ -93,16 +99,13 @@ def _width(datatype: str) -> int:
     return {"BYTES": 4, "BF16": 2}.get(datatype) or numpy_type(datatype).itemsize
 
 
-def _texts(name: str, shape: Sequence[int], count: int, data: bytes) -> np.ndarray:
+def _texts(name: str, shape: Sequence[int], data: bytes) -> np.ndarray:
     try:
         values = deserialize_bytes_tensor(data)
     except struct.error:
         raise BadRequestError("the raw data of a tensor of BYTES is cut off or garbled",
                               values={"tensor": name, "bytes": len(data)}) from None
-    if values.size != count:
-        raise BadRequestError("a tensor has another number of values than its shape says",
-                              values={"tensor": name, "shape": list(shape), "values": values.size, "expected": count})
-    return values.reshape(shape)
+    return shaped(name, values, shape)
 
 
 def _numbers(name: str, datatype: str, data: Any) -> np.ndarray:

@@ -100,7 +100,7 @@ class PlannedNode:
     @property
     def launches_its_own(self) -> bool:
         """Whether it launched no others than the kernels that it was given."""
-        return all(launch.kernel in self._kernels for launch in self._launches)
+        return _are_of(self._launches, self._kernels)
 
     def ask(self, numbers: Numbers) -> list[Any]:
         """Call its function."""
@@ -134,12 +134,16 @@ class Alike:
 
     def take(self, given: tuple[Any, ...], numbers: list[Any], launches: tuple[Launch, ...], kernels: range) -> None:
         """Note it, unless it launches others than the node's own `kernels`."""
-        self.given = given if all(launch.kernel in kernels for launch in launches) else None
+        self.given = given if _are_of(launches, kernels) else None
         self._numbers, self._launches, self._kernels = numbers, launches, kernels
 
     def found(self, kernels: range) -> tuple[list[Any], tuple[Launch, ...]]:
         """The same for a node with these kernels."""
         return self._numbers, _shifted(self._launches, kernels.start - self._kernels.start)
+
+
+def _are_of(launches: tuple[Launch, ...], kernels: range) -> bool:
+    return all(launch.kernel in kernels for launch in launches)
 
 
 def _shifted(launches: tuple[Launch, ...], further: int) -> tuple[Launch, ...]:

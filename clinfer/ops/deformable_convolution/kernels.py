@@ -8,6 +8,7 @@ from clinfer.kernels.contract import Constant, Formats, Work, present_formats
 from clinfer.ops.deformable_convolution.op import SampleTaps
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.spatial import pad_arguments, side_constants
 from clinfer.ops.shared.views import static
 
 
@@ -24,16 +25,13 @@ class TapsProblem(OnlyKernelProblem):
     @property
     def constants(self) -> dict[str, Constant]:
         primitive = self.primitive
-        pairs = (("WINDOW", primitive.window), ("STRIDE", primitive.strides), ("DILATION", primitive.dilations))
         return {"GROUPS": primitive.deformable_group, "FADES": primitive.bilinear_interpolation_pad,
                 "HAS_FACTORS": len(self.inputs) > 2,
-                **{f"{name}_{side}": value for name, pair in pairs for side, value in zip("YX", pair, strict=True)}}
+                **side_constants(WINDOW=primitive.window, STRIDE=primitive.strides, DILATION=primitive.dilations)}
 
     @property
     def arguments(self) -> dict[str, int]:
-        sizes = static(self.inputs[0].shape)[2:]
-        return {f"pad_{side}": self.primitive.pad(axis, sizes[axis]) if self.is_static else 0
-                for axis, side in enumerate("yx")}
+        return pad_arguments(self, self.primitive.pad)
 
     @property
     def work(self) -> Work:

@@ -98,7 +98,6 @@ class QuantisedReference(Reference):
     """The same of bytes less a zero point."""
 
     name = "quantised_convolution_ref"
-    supports_large = True
 
     def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
         operands = (input_operand(problem, 0, data_view(problem.inputs[0])),

@@ -26,4 +26,3 @@ def check_indices(where: str, ranges: Ranges, sizes: Sequence[int]) -> None:
             raise ClinferError("an index lies outside of the tensor", where=where, values={
                 "indices": f"{least} to {largest}", "size of the axis": size},
                 hint="OpenVINO and ONNX Runtime refuse such indices, too; mask them out in the model")
-

@@ -7,6 +7,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, show
 from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import Problem
 from clinfer.symbolic.dimensions import NamedDim
 from clinfer.topology import Primitive
 
@@ -23,6 +24,18 @@ def axis_arguments(**named: tuple[int, int, int]) -> dict[str, int]:
     """Kernel arguments `<name>_z`, `<name>_y`, `<name>_x`."""
     return {f"{name}_{letter}": value for name, values in named.items()
             for letter, value in zip(LETTERS, values, strict=True)}
+
+
+def side_constants(**pairs: tuple[int, int]) -> dict[str, int]:
+    """Kernel constants `<name>_Y`, `<name>_X`."""
+    return {f"{name}_{side}": value for name, pair in pairs.items() for side, value in zip("YX", pair, strict=True)}
+
+
+def pad_arguments(problem: Problem, pad: Callable[[int, int], int]) -> dict[str, int]:
+    """Kernel arguments `pad_y`, `pad_x`: what `pad` tells for the spatial axes of input 0 [n, c, h, w] and their sizes;
+    0 where sizes are open."""
+    return {f"pad_{side}": pad(axis, problem.inputs[0].static_shape[2 + axis]) if problem.is_static else 0
+            for axis, side in enumerate("yx")}
 
 
 def data_view(layout: Layout) -> TensorView:

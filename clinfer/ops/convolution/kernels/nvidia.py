@@ -118,14 +118,13 @@ class PlanarMmaKernel(MmaKernel):
     name = "convolution_mma_planar"
     source = "convolution_mma_planar.cl"
     tiles: tuple[Tile, ...] = (UNALIGNED_TILE,)
+    patches = False
+    """Whether runs start at multiples of `CHUNK` elements, and are as long."""
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         """Data and weights planar, the result channels last."""
         planar = planar_formats(problem)
         return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
-
-    patches = False
-    """Whether runs start at multiples of `CHUNK` elements, and are as long."""
 
     def misfit(self, problem: ConvolutionProblem) -> str | None:
         if problem.inputs[1].padding:
