@@ -20,6 +20,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
 from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
+from tests.crashes import SurvivingScheduling
 from tests.devices import engine_of
 from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, PeakReport, drop_unless_small
 from tests.kept_helpers import KeptHelper
@@ -106,6 +107,12 @@ class Sorting:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Sorting())
     config.pluginmanager.register(PeakReport())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SurvivingScheduling | None:
+    """How tests are handed out to processes; None leaves that to the plugin."""
+    return SurvivingScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 def pytest_collection_finish() -> None:

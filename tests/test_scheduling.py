@@ -100,3 +100,25 @@ def test_shards_are_whole_operations_of_about_one_weight() -> None:
         weights[shards[op]] = weights.get(shards[op], 0) + weight_of(op, case)
         ops[op] = ops.get(op, 0) + weight_of(op, case)
     assert max(weights.values()) <= max(1.3 * WEIGHT, *ops.values())
+
+
+def test_the_others_run_when_a_process_crashes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    pytester.makeconftest("""
+        from tests.crashes import SurvivingScheduling
+
+        def pytest_xdist_make_scheduler(config, log):
+            return SurvivingScheduling(config, log)
+        """)
+    pytester.makepyfile("""
+        import os
+        import pytest
+
+        @pytest.mark.parametrize("row", range(6))
+        @pytest.mark.parametrize("group", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in "ab"])
+        def test_it(group, row):
+            if (group, row) == ("b", 2):
+                os._exit(1)
+        """)
+    run = pytester.runpytest_subprocess("-n1", "--dist=loadgroup", "-p", "no:cacheprovider", timeout=120)
+    run.assert_outcomes(passed=11, failed=1)
