@@ -23,9 +23,10 @@ P = TypeVar("P", bound=Problem)
 class Sample:
     """Static layouts of all tensors of a graph, and the values of its shape arithmetic.
 
-    The open sizes of the graph's inputs are `first` for a first axis and `others` for the others, within their
-    bounds, and 1 where an operation takes nothing else; all else follows by shape rules. Where these cannot tell, or
-    refuse what comes together, sizes are estimated in the same way: ranks are always those of the graph.
+    The open sizes of the graph's inputs are `first` for a first axis (of states for the one that the model has first)
+    and `others` for the others, within their bounds, and 1 where an operation takes nothing else; all else follows by
+    shape rules. Where these cannot tell, or refuse what comes together, sizes are estimated in the same way: ranks are
+    always those of the graph.
     """
 
     def __init__(self, graph: Graph, context: BuildContext, first: int, others: int) -> None:
@@ -36,6 +37,7 @@ class Sample:
         self._layouts: dict[Port, Layout] = {}
         self._estimates: set[str] = set()
         self._names: SizeNames | None = None
+        self._first_axes = {state.input: state.order.index(0) for state in graph.states if state.order}
         self._ones = self._sizes_of_one()
         for node in graph:
             for index, (layout, shape) in enumerate(zip(node.layouts, self._shapes(node), strict=True)):
@@ -103,7 +105,10 @@ class Sample:
 
     def _estimated(self, port: Port, shape: Shape) -> Shape:
         first, others = self._sizes
-        estimate = (*upper_estimate(shape[:1], first), *upper_estimate(shape[1:], others))
+        first_axis = self._first_axes.get(port.primitive, 0)
+        estimate = (*upper_estimate(shape[:first_axis], others),
+                    *upper_estimate(shape[first_axis:first_axis + 1], first),
+                    *upper_estimate(shape[first_axis + 1:], others))
         if self._names is None:
             return estimate
         return tuple(1 if isinstance(named, NamedDim) and names_in(named) <= self._ones and named.admits(1) else size

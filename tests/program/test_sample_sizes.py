@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
+from bench.models import llama
 from clinfer.frontend.reader import to_topology
+from clinfer.frontend.states import read_source
 from clinfer.program.graph import Graph
+from clinfer.program.passes import run_pipeline
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.sample_sizes import Sample
 from clinfer.runtime.engine import Engine
@@ -84,3 +87,11 @@ def test_samples_have_the_ranks_of_the_graph(engine: Engine, name: str, sizes: t
             assert sample.layout(Port(node.id, index)).rank == declared.rank
         if name.startswith("squeeze"):
             assert sample.is_inferred(node) or not node.inputs, "the sizes fit what the squeeze demands"
+
+
+def test_samples_of_decoders_fit_together(engine: Engine) -> None:
+    graph, context = Graph(read_source(llama.build_stateful(llama.TINY)).topology), context_of(engine)
+    run_pipeline(graph, context)
+    for sizes in SIZES:
+        sample = Sample(graph, context, *sizes)
+        assert all(sample.is_inferred(node) for node in graph if node.primitive.is_heavy), sizes
