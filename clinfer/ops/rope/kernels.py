@@ -33,8 +33,10 @@ class RoPEProblem(OnlyKernelProblem, PartsProblem):
     @property
     def constants(self) -> dict[str, Constant]:
         primitive = self.primitive
+        is_wide = self.runs_on_cpu and not primitive.interleaved and all(
+            layout.element_type.cl_compute == "float" for layout in (*self.inputs, *self.outputs))
         return {**span_constants(self), "INTERLEAVED": primitive.interleaved, "PAIRED": primitive.paired,
-                "ROTATED": primitive.rotated or "OUTPUT0_SIZE_LAST"}
+                "ROTATED": primitive.rotated or "OUTPUT0_SIZE_LAST", "WIDE": is_wide}
 
     @property
     def work(self) -> Work:

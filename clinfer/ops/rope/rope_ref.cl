@@ -1,7 +1,8 @@
 // Rotary positions along the last axis of the views: pairs of its first ROTATED elements, which are neighbours if
 // INTERLEAVED, else lie ROTATED / 2 apart, are turned, others copied. Any layout, rank and float type. INPUT0 data,
 // INPUT1 cosine and INPUT2 sine are stretched to the output; if PAIRED, these have one element for each pair.
-// One work-item computes up to SPAN pairs and copies; work-groups of LOCAL work-items, the last of which is not full.
+// One work-item computes up to SPAN pairs and copies, with WIDE sixteen at a time where elements lie together;
+// work-groups of LOCAL work-items, the last of which is not full.
 #include "clinfer.cl"
 
 #ifndef SPAN
@@ -10,7 +11,11 @@
 #define INTERLEAVED 0
 #define PAIRED 0
 #define ROTATED OUTPUT0_SIZE_LAST
+#define WIDE 1
 #endif
+
+#define LIES_TOGETHER (INPUT0_PITCH_LAST == 1 && INPUT1_PITCH_LAST == 1 && INPUT2_PITCH_LAST == 1 \
+    && OUTPUT0_PITCH_LAST == 1)
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict cosine,
@@ -22,7 +27,23 @@ KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TY
     index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL(row * OUTPUT0_SIZE_LAST, at);
     const index_t end = min(first + SPAN, count);
-    for (index_t i = first; i < min(end, pairs); ++i) {
+    index_t i = first;
+#if WIDE
+    if (LIES_TOGETHER) {
+        at[OUTPUT0_RANK - 1] = 0;
+        const index_t from = INPUT0_INDEX_OF(at), to = OUTPUT0_INDEX_OF(at);
+        const index_t of_cosine = INPUT1_INDEX_OF(at), of_sine = INPUT2_INDEX_OF(at), other = PAIRED ? 0 : pairs;
+        for (; i + 16 <= min(end, pairs); i += 16) {
+            const float16 a = INPUT0_LOAD16(data, from + i), b = INPUT0_LOAD16(data, from + pairs + i);
+            const float16 low = a * INPUT1_LOAD16(cosine, of_cosine + i) - b * INPUT2_LOAD16(sine, of_sine + i);
+            const float16 high = b * INPUT1_LOAD16(cosine, of_cosine + other + i)
+                + a * INPUT2_LOAD16(sine, of_sine + other + i);
+            OUTPUT0_STORE16(output, to + i, low);
+            OUTPUT0_STORE16(output, to + pairs + i, high);
+        }
+    }
+#endif
+    for (; i < min(end, pairs); ++i) {
         const index_t low = INTERLEAVED ? 2 * i : i, high = INTERLEAVED ? low + 1 : pairs + i;
         at[OUTPUT0_RANK - 1] = low;
         const index_t low_at = OUTPUT0_INDEX_OF(at);
@@ -37,7 +58,7 @@ KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TY
         OUTPUT0_STORE(output, high_at, b * INPUT1_LOAD(cosine, INPUT1_INDEX_OF(at))
                                        + a * INPUT2_LOAD(sine, INPUT2_INDEX_OF(at)));
     }
-    for (index_t i = max(first, pairs); i < end; ++i) {
+    for (i = max(first, pairs); i < end; ++i) {
         at[OUTPUT0_RANK - 1] = pairs + i;
         OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), INPUT0_LOAD(data, INPUT0_INDEX_OF(at)));
     }
