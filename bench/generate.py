@@ -3,12 +3,14 @@
 Both engines hold the same model in one process, and take turns token by token, so that a change of the machine's speed
 meets both. A token's time is that of `infer` alone. Ratios above 1 mean that clinfer is faster.
 `python -m bench.generate [--device CPU.0] [--prompt 512] [--tokens 40] [--layers 12] [--hidden 768] [--groups 1]
-[--at-once 1 5]`: steps of so many tokens in turn; of several it is what verifying guesses takes.
+[--at-once 1 5] [--weights i4 --group 64]`: steps of so many tokens in turn; of several it is what verifying guesses
+takes. `read` is what a step reads of weights and states, over clinfer's time.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
 from typing import Any
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 import clinfer
 from bench.models import llama
+from bench.models.compressed import LEVELS, compress_weights
 from bench.worker import usable_cpus
 
 
@@ -61,10 +64,14 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1)
     parser.add_argument("--inside", type=int, default=2048)
     parser.add_argument("--vocabulary", type=int, default=16384)
+    parser.add_argument("--weights", choices=list(LEVELS), help="the type of compressed weights; without, f32")
+    parser.add_argument("--group", type=int, default=64, help="weights of one scale")
     options = parser.parse_args()
     size = llama.Size(options.layers, options.hidden, options.heads, options.inside, options.vocabulary,
                       options.groups)
     model, random = llama.build_stateful(size), np.random.default_rng(0)
+    if options.weights:
+        compress_weights(model, options.weights, options.group)
     engines = {"clinfer": Generator(clinfer, model, options.device, {"INFERENCE_PRECISION_HINT": "f32"}),
                "openvino": Generator(openvino, model, "CPU", {
                    "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(options.threads),
@@ -86,12 +93,17 @@ def main() -> None:
             scale = float(np.abs(found["openvino"]).max())
             worst = max(worst, float(np.abs(found["clinfer"] - found["openvino"]).max()) / scale)
             given = random.integers(0, size.vocabulary, (1, options.at_once[step % len(options.at_once)]))
-    parameters = sum(node.data.size for node in model.get_ops() if node.get_type_name() == "Constant")
+    constants = [node for node in model.get_ops() if node.get_type_name() == "Constant"]
+    parameters = sum(math.prod(node.shape) for node in constants)
+    # Of the table of embeddings a token reads one row.
+    read = (sum(node.get_byte_size() for node in constants) - 4 * size.vocabulary * size.hidden
+            + engines["clinfer"].state_bytes)
     print(f"{parameters / 1e6:.0f}M parameters, prompt {options.prompt}, {options.tokens} steps, "
           f"states {engines['clinfer'].state_bytes / 1e6:.1f} MB, largest difference {worst:.1e} of the scale")
     for what in times["clinfer"]:
         ours, theirs = (statistics.median(times[name][what]) for name in ("clinfer", "openvino"))
-        print(f"{what}: clinfer {ours:.2f} ms, openvino {theirs:.2f} ms, {theirs / ours:.2f}x")
+        rate = "" if what == "prompt" else f", read {read / ours / 1e6:.1f} GB/s"
+        print(f"{what}: clinfer {ours:.2f} ms, openvino {theirs:.2f} ms, {theirs / ours:.2f}x{rate}")
     print("compiling: " + ", ".join(f"{name} {engine.compile_s:.1f} s" for name, engine in engines.items()))
 
 
