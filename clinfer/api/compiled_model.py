@@ -27,9 +27,11 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.host_waits import host_waits
 from clinfer.network.network import Network
 from clinfer.network.reports.profiling import NodeProfile, unexecuted
+from clinfer.network.reports.timeline import Timeline, timeline_of
 from clinfer.program.program import Program
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.journal import Journal
 from clinfer.runtime.stream import Stream
 from clinfer.topology import State
 
@@ -58,6 +60,7 @@ class CompiledModel(metaclass=Handle):
         self._infer_request: InferRequest | None = None
         self.requests: WeakSet[InferRequest] = WeakSet()
         self._profile: tuple[NodeProfile, ...] = ()
+        self._journal = Journal()
         # It starts its threads with the first background inferences, one per stream.
         self.executor = ThreadPoolExecutor(config.num_streams, "clinfer")
 
@@ -189,9 +192,14 @@ class CompiledModel(metaclass=Handle):
         """What each primitive cost in the inference that was measured last; not run where there was none."""
         return self._profile or unexecuted(self.program)
 
-    def keep_profile(self, profile: tuple[NodeProfile, ...]) -> None:
+    @property
+    def timeline(self) -> Timeline:
+        """When the host and the device did what in the inference that was measured last; empty where there was none."""
+        return timeline_of(self._journal)
+
+    def keep_profile(self, profile: tuple[NodeProfile, ...], journal: Journal) -> None:
         """Take what an inference measured."""
-        self._profile = profile
+        self._profile, self._journal = profile, journal
 
     @property
     def host_waits(self) -> tuple[str, ...]:

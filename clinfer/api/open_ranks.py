@@ -24,6 +24,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.states import has_states, read_source
 from clinfer.network.compile import refusals
 from clinfer.network.reports.profiling import NodeProfile
+from clinfer.network.reports.timeline import Timeline
 from clinfer.ops.operation import Converter
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
@@ -190,6 +191,10 @@ class OpenRankModel(CompiledModel):
     @property
     def profile(self) -> tuple[NodeProfile, ...]:
         return self._latest.profile
+
+    @property
+    def timeline(self) -> Timeline:
+        return self._latest.timeline
 
     @property
     def host_waits(self) -> tuple[str, ...]:

@@ -2,96 +2,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from clinfer.api.compiled_model import CompiledModel
-from clinfer.api.ports import port_name
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import show
 from clinfer.cli.fates import LayerFate, find_fates
 from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject
+from clinfer.cli.timed_run import NodeTime, TimedRun, time_run
 from clinfer.frontend.layers import trace_layers
 from clinfer.frontend.states import separate_states
 from clinfer.frontend.transformations import prepare
-from clinfer.network.reports.profiling import NodeProfile
+from clinfer.network.reports.timeline import Timeline
 from clinfer.program.explanation import ExplainedNode, Explanation
-
-_TIMED_RUNS = 3
-
-
-@dataclass(frozen=True)
-class NodeTime:
-    """Microseconds of one primitive on the device and on the host, the least of several inferences; the kernel
-    that ran, and the shapes of the outputs (empty where it did not run); what that kernel was estimated to take, and
-    the least that any takes on the device (0 where nobody can tell); how it had its constant weights, if any."""
-
-    device_us: float
-    host_us: float
-    kernel: str
-    shapes: tuple[str, ...]
-    estimated_us: float = 0.0
-    roofline_us: float = 0.0
-    weights: str = ""
-
-    @property
-    def of_peak(self) -> float | None:
-        """The part of what the device could do that was reached; None: nobody can tell."""
-        return self.roofline_us / self.device_us if self.roofline_us and self.device_us else None
+from clinfer.runtime.ceilings import Ceilings
 
 
 @dataclass(frozen=True)
 class Report:
-    """The explanation of a compiled model. `times` by primitive, those of bodies as `<primitive>/body<n>/<id>`;
-    empty if nothing was timed, and `untimed` then says why. `inputs`: the shapes that were timed."""
+    """The explanation of a compiled model. `runs`: with the first shapes and, where others were asked for, with those;
+    empty if nothing was timed, and `untimed` then says why."""
 
     subject: Subject
     compile_s: float
     explanation: Explanation
     layers: tuple[LayerFate, ...]
-    inputs: dict[str, str]
-    times: dict[str, NodeTime]
+    ceilings: Ceilings
+    runs: tuple[TimedRun, ...]
     untimed: str
 
     @property
+    def inputs(self) -> dict[str, str]:
+        """The shapes of the first run."""
+        return self.runs[0].inputs if self.runs else {}
+
+    @property
+    def times(self) -> dict[str, NodeTime]:
+        """The times of the first run, by primitive."""
+        return self.runs[0].times if self.runs else {}
+
+    @property
+    def timeline(self) -> Timeline:
+        """The course of the last inference of the first run."""
+        return self.runs[0].timeline if self.runs else Timeline()
+
+    @property
     def total_us(self) -> float:
-        """Device time of all primitives."""
-        return sum(time.device_us for time in self.times.values())
+        """Device time of all primitives in the first run."""
+        return self.runs[0].total_us if self.runs else 0.0
 
 
-def explain_model(order: ModelOrder, inputs: InputOrder, timed: bool) -> Report:
-    """Compile a model and explain it; `timed`: run it with these inputs too."""
+def explain_model(order: ModelOrder, inputs: InputOrder, timed: bool, then: tuple[str, ...] = ()) -> Report:
+    """Compile a model and explain it; `timed`: run it with these inputs too. `then`: shapes, written as those of
+    `inputs`, with which it is run after that."""
     session = Session(order)
-    arrays = make_inputs(session.ports, inputs) if timed else []
+    orders = (inputs, replace(inputs, shapes=then)) if then else (inputs,)
+    arrays = [make_inputs(session.ports, each) for each in orders] if timed else []
     compiled, compile_s = session.compile(**({"PERF_COUNT": True} if timed else {}))
     explanation = compiled.program.explain()
     subject = session.subject(compiled)
     prepared = prepare(separate_states(session.model).model, subject.precision)
     layers = find_fates(trace_layers(session.model, prepared), explanation)
-    shapes = {port_name(port): show(array.shape) for port, array in zip(session.ports.inputs, arrays, strict=False)}
-    times, untimed = _measure(compiled, arrays) if timed else ({}, "not asked for")
-    return Report(subject, compile_s, explanation, layers, shapes, times, untimed)
+    runs, untimed = _measure(compiled, arrays) if timed else ((), "not asked for")
+    return Report(subject, compile_s, explanation, layers, compiled.engine.capabilities.ceilings, runs, untimed)
 
 
-def _measure(compiled: CompiledModel, arrays: list[np.ndarray]) -> tuple[dict[str, NodeTime], str]:
-    """The least time of each primitive; without times, why."""
+def _measure(compiled: CompiledModel, arrays: list[list[np.ndarray]]) -> tuple[tuple[TimedRun, ...], str]:
+    """A run for each set of inputs; without any, why."""
     request = compiled.create_infer_request()
-    runs: list[tuple[NodeProfile, ...]] = []
     try:
-        for _ in range(_TIMED_RUNS + 1):
-            request.infer(arrays)
-            runs.append(compiled.profile)
+        return tuple(time_run(compiled, request, each) for each in arrays), ""
     except ClinferError as error:
-        return {}, str(error)
-    return {rows[0].name: _node_time(rows) for rows in zip(*runs[1:], strict=True)}, ""
-
-
-def _node_time(rows: tuple[NodeProfile, ...]) -> NodeTime:
-    return NodeTime(min(row.device_ns for row in rows) / 1e3, min(row.host_ns for row in rows) / 1e3,
-                    rows[-1].kernel, tuple(show(shape) for shape in rows[-1].shapes),
-                    rows[-1].estimated_ns / 1e3, rows[-1].roofline_ns / 1e3, rows[-1].weights)
+        return (), str(error)
 
 
 def time_key(node: ExplainedNode, inside: str = "") -> str:
@@ -118,16 +102,26 @@ def as_data(report: Report) -> dict[str, object]:
              for row, node in zip(explanation["nodes"], report.explanation.nodes, strict=True)]
     return {**asdict(report.subject), "compile_s": report.compile_s, "inputs": report.inputs,
             "untimed": report.untimed, "functions": explanation["functions"], "built": explanation["built"],
-            "build_s": explanation["build_s"], "device_us": report.total_us, "nodes": nodes,
-            "outputs": explanation["outputs"], "removed": explanation["removed"],
+            "build_s": explanation["build_s"], "device_us": report.total_us, "ceilings": asdict(report.ceilings),
+            "first_inference": asdict(report.runs[0].first) if report.runs else None, "nodes": nodes,
+            "times": _all_times(report), "outputs": explanation["outputs"], "removed": explanation["removed"],
             "layers": [asdict(layer) for layer in report.layers]}
+
+
+def _all_times(report: Report) -> dict[str, object]:
+    """Every primitive's time by its key, those of bodies included."""
+    types = {key: node.type for key, node in all_nodes(report.explanation)}
+    return {key: {"type": types[key], "kernel": time.kernel, "device_us": time.device_us, "shapes": time.shapes}
+            for key, time in report.times.items() if key in types}
 
 
 def _time_data(report: Report, key: str) -> dict[str, object]:
     time = report.times.get(key)
     if time is None:
-        return {**dict.fromkeys(("device_us", "host_us", "estimated_us", "roofline_us", "of_peak", "ran")),
+        return {**dict.fromkeys(("device_us", "host_us", "estimated_us", "roofline_us", "of_peak", "gflops", "gbytes",
+                                 "ran")),
                 "ran_shapes": (), "weights": ""}
     return {"device_us": time.device_us, "host_us": time.host_us, "estimated_us": time.estimated_us,
-            "roofline_us": time.roofline_us, "of_peak": time.of_peak, "ran": time.kernel, "ran_shapes": time.shapes,
+            "roofline_us": time.roofline_us, "of_peak": time.of_peak, "gflops": time.gflops,
+            "gbytes": time.gbytes, "ran": time.kernel, "ran_shapes": time.shapes,
             "weights": time.weights}

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from clinfer.cli.choices import Sorting
+from clinfer.cli.comparison import Comparison, comparison_data, print_comparison
 from clinfer.cli.explain import Report, all_nodes, as_data, time_key
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.cli.usage import UsageError
@@ -36,16 +38,18 @@ class _Line:
     shapes: tuple[str, ...]
 
 
-def print_report(report: Report, as_json: bool, selection: Selection) -> None:
-    """Print what is selected of the report as tables, or all of it as JSON."""
+def print_report(report: Report, as_json: bool, selection: Selection, comparisons: Sequence[Comparison] = ()) -> None:
+    """Print what is selected of the report and the comparisons as tables, or all of it as JSON."""
     if as_json:
-        print_json(as_data(report))
+        print_json({**as_data(report), "comparisons": [comparison_data(each) for each in comparisons]})
     elif selection.layer:
         _print_layer(report, selection.layer)
     else:
         print_line(str(report.subject))
         _print_primitives(report, selection)
         print_table("summary", ("what", "value"), summary(report))
+        for each in comparisons:
+            print_comparison(each, selection.top is None)
         if selection.top is None:
             _print_reasons(report)
 
@@ -122,7 +126,10 @@ def summary(report: Report) -> list[tuple[str, str]]:
     rows = [("layers of the model", _counts(fates)), ("primitives", _counts(kinds)),
             ("segments", str(1 + max((node.segment for node in report.explanation.nodes), default=0))),
             ("compiled in", f"{report.compile_s:.2f} s"), *_built(report)]
-    if not report.untimed:
+    if report.runs:
+        first = report.runs[0].first
+        rows.append(("first inference", f"{first.ms:.2f} ms, {first.plans_made} plans made, device memory grown by "
+                                        f"{first.grown_bytes / 2**20:.2f} MiB"))
         shapes = " ".join(f"{name}{shape}" for name, shape in report.inputs.items())
         rows.append(("device time", f"{report.total_us / 1e3:.3f} ms" + (f" for {shapes}" if shapes else "")))
     else:
@@ -203,6 +210,8 @@ def _details(report: Report, node: ExplainedNode) -> list[tuple[str, str]]:
     rows += [("ran", f"{time.kernel} for {' '.join(time.shapes) or 'nothing'}"),
              ("device time", f"{time.device_us:.1f} us, on the host {time.host_us:.1f} us")] if time else []
     rows += [("weights", time.weights)] if time and time.weights else []
+    rows += [("reached", " and ".join(f"{rate:.3g} {unit}" for rate, unit in (
+        (time.gflops, "GFLOP/s"), (time.gbytes, "GB/s")) if rate))] if time and time.gbytes else []
     rows += [("estimated", show_time(time.estimated_us * 1e3)),
              ("least time on the device", f"{show_time(time.roofline_us * 1e3)} ({time.of_peak:.0%} of peak)")
              ] if time and time.of_peak is not None else []

@@ -10,45 +10,25 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar
+from typing import Annotated, NoReturn
 
 import typer
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.version import VERSION
-from clinfer.cli.choices import Precision, Sorting
+from clinfer.cli.explain_command import explain_command
+from clinfer.cli.options import Device, Inputs, Json, Model, Precisions, Seed, Shapes, path_of, text_of
 from clinfer.cli.serve import serve_command
 from clinfer.cli.usage import UsageError
 
 _IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
 _OUTPUT_FAILURES = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-Report = TypeVar("Report")
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   rich_markup_mode="rich" if _IS_DRAWN else None,
                   help="Runs models that OpenVINO reads on any OpenCL device.",
                   epilog="Exit status: 0 done, 1 the model could not be compiled or run, 2 wrong usage, "
                          "130 interrupted.")
-
-
-def _path(text: str) -> Path:
-    """The path that a word names. An empty word is told as one: `Path` would make it the present folder."""
-    if not text:
-        raise typer.BadParameter("the path is empty (a variable of the shell may be unset)")
-    return Path(text)
-
-
-Model = Annotated[Path, typer.Argument(parser=_path, metavar="MODEL", help="A model file that OpenVINO reads.")]
-Device = Annotated[str, typer.Option(help="CPU, GPU.1, ... AUTO is the first GPU, else the CPU.")]
-Inputs = Annotated[list[str] | None, typer.Option(
-    help="[NAME=]FILE, an input's contents: .npy, .npz or a picture. Other inputs are random.")]
-Shapes = Annotated[list[str] | None, typer.Option(
-    help="[NAME=][1,3,48,320] or [NAME=]1x3x48x320, an input's shape. Without it, dynamic dimensions are 64, or 1 if "
-         "first.")]
-Precisions = Annotated[Precision | None, typer.Option(help="Of floats. Without it the device decides.")]
-Seed = Annotated[int, typer.Option(help="Of the random inputs.", min=0)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -80,7 +60,7 @@ def run(
     precision: Precisions = None,
     seed: Seed = 0,
     output: Annotated[Path | None, typer.Option(
-        parser=_path, metavar="PATH", help="Receives the outputs: a folder of .npy files, or one .npz file.")] = None,
+        parser=path_of, metavar="PATH", help="Receives the outputs: a folder of .npy files, or one .npz file.")] = None,
     json: Json = False,
 ) -> None:
     """Compile a model and run it: its inputs, outputs and times."""
@@ -88,7 +68,7 @@ def run(
     from clinfer.cli.run import print_run, run_model
     from clinfer.cli.session import ModelOrder
 
-    order = ModelOrder(model, device, _text(precision))
+    order = ModelOrder(model, device, text_of(precision))
     print_run(run_model(order, InputOrder(tuple(input or ()), tuple(shape or ()), seed), output), as_json=json)
 
 
@@ -123,79 +103,16 @@ def benchmark(
 
     limit = Limit(iterations, 5.0 if seconds is None and iterations is None else seconds)
     print_benchmark(run_benchmark(BenchmarkOrder(
-        ModelOrder(model, device, _text(precision)), InputOrder(tuple(input or ()), tuple(shape or ()), seed),
+        ModelOrder(model, device, text_of(precision)), InputOrder(tuple(input or ()), tuple(shape or ()), seed),
         limit, requests, streams, tuple(shapes or ()))), as_json=json)
 
 
-@app.command()
-def explain(
-    model: Model,
-    device: Device = "AUTO",
-    input: Inputs = None,
-    shape: Shapes = None,
-    precision: Precisions = None,
-    seed: Seed = 0,
-    time: Annotated[bool, typer.Option(help="Run the model and show each primitive's time.")] = True,
-    top: Annotated[int, typer.Option(help="How many primitives are listed.", min=1)] = 10,
-    sort: Annotated[Sorting | None, typer.Option(
-        help="Which primitives come first. Without it the costliest; with --all the first to run.")] = None,
-    everything: Annotated[bool, typer.Option(
-        "--all", help="List all primitives, and the reasons for kernels, fusions and layers too.")] = False,
-    layer: Annotated[str, typer.Option(help="Only what became of this layer or primitive, in full.")] = "",
-    memory: Annotated[bool, typer.Option(
-        "--memory", help="Run the model and show what lies where in device memory, and when, instead.")] = False,
-    shapes: Annotated[bool, typer.Option(
-        "--shapes", help="Run the model and show which sizes decide what, and what was planned by itself, instead."
-    )] = False,
-    html: Annotated[Path | None, typer.Option(
-        parser=_path, metavar="FILE", help="Write one page with the graph, its times and reasons.")] = None,
-    json: Json = False,
-) -> None:
-    """Tell what each layer of a model became: primitive, kernel and why, layout; fused, folded or removed."""
-    from clinfer.cli.explain import explain_model
-    from clinfer.cli.explain_memory import explain_memory, print_memory
-    from clinfer.cli.explain_page import write_page
-    from clinfer.cli.explain_shapes import explain_shapes, print_shapes
-    from clinfer.cli.explain_tables import Selection, print_report
-    from clinfer.cli.inputs import InputOrder
-    from clinfer.cli.memory_page import write_memory_page
-    from clinfer.cli.session import ModelOrder
-    from clinfer.cli.targets import check_target
-
-    if not time and sort in (Sorting.time, Sorting.host):
-        raise UsageError("times that are not measured sort nothing", values={"--sort": sort.value},
-                         hint="leave out --no-time")
-    if html is not None:
-        check_target(html, is_folder=False)
-    order, inputs = (ModelOrder(model, device, _text(precision)),
-                     InputOrder(tuple(input or ()), tuple(shape or ()), seed))
-    if shapes:
-        if memory or html is not None:
-            raise UsageError("--shapes stands alone", values={"with": "--memory" if memory else "--html"},
-                             hint="run the command once for each")
-        print_shapes(explain_shapes(order, inputs), json)
-    elif memory:
-        _tell(explain_memory(order, inputs), html, json, write_memory_page, print_memory)
-    else:
-        selection = Selection(None if everything else top,
-                              sort or (Sorting.order if everything else Sorting.time), layer)
-        _tell(explain_model(order, inputs, timed=time), html, json or bool(layer), write_page,
-              lambda report, _: print_report(report, json, selection))
-
-
-def _tell(report: Report, html: Path | None, and_print: bool, write: Callable[[Report, Path], None],
-          show: Callable[[Report, bool], None]) -> None:
-    """Write a report's page if one is wanted, and print it if none is, or nevertheless."""
-    if html is not None:
-        write(report, html)
-        print(f"clinfer: wrote {html}", file=sys.stderr)
-    if html is None or and_print:
-        show(report, and_print)
+app.command("explain")(explain_command)
 
 
 @app.command()
 def warm(
-    models: Annotated[list[Path], typer.Argument(parser=_path, metavar="MODEL...",
+    models: Annotated[list[Path], typer.Argument(parser=path_of, metavar="MODEL...",
                                                  help="Model files that OpenVINO reads.")],
     device: Device = "AUTO",
     precision: Precisions = None,
@@ -208,7 +125,7 @@ def warm(
     from clinfer.cli.session import ModelOrder
     from clinfer.cli.warm import print_warm, run_warm
 
-    print_warm(run_warm([ModelOrder(model, device, _text(precision)) for model in models]), as_json=json)
+    print_warm(run_warm([ModelOrder(model, device, text_of(precision)) for model in models]), as_json=json)
 
 
 @app.command("tune")
@@ -225,7 +142,7 @@ def tune_command(
     type: Annotated[str, typer.Option(help="The element type of that operation.")] = "f32",
     force: Annotated[bool, typer.Option("--force", help="Time again what was timed before.")] = False,
     export: Annotated[Path | None, typer.Option(
-        parser=_path, metavar="FILE", help="Receives what was measured on the device, as a table.")] = None,
+        parser=path_of, metavar="FILE", help="Receives what was measured on the device, as a table.")] = None,
     json: Json = False,
 ) -> None:
     """Time kernels on this device, so that the fastest are chosen from now on.
@@ -238,7 +155,7 @@ def tune_command(
     words = model or []
     if len(words) > 1 and not kernel:
         raise UsageError("one model is tuned at a time", values={"given": " ".join(words)})
-    order = ModelOrder(_path(words[0]), device, _text(precision)) if words and not kernel else None
+    order = ModelOrder(path_of(words[0]), device, text_of(precision)) if words and not kernel else None
     all_sizes = (*(sizes or ()), *(words if kernel else ()))
     print_tune(run_tune(TuneOrder(device, order, tuple(shapes or ()), kernel, all_sizes, type, force, export)),
                as_json=json)
@@ -267,10 +184,6 @@ def operations(
     from clinfer.cli.operations import print_operations
 
     print_operations(as_markdown=markdown, as_json=json)
-
-
-def _text(precision: Precision | None) -> str:
-    return precision.value if precision else ""
 
 
 def _shown_warning(message: Warning | str, *_where: object, **_line: object) -> str:

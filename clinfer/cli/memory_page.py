@@ -17,5 +17,5 @@ def make_memory_page(report: MemoryReport) -> str:
     name = Path(report.subject.model).name
     summaries = [summary(picture) for _, picture in pictures_of(report.picture)]
     data = {**as_data(report), "title": name, "summaries": summaries}
-    return fill_page("memory.html", ("page.css", "memory.css"), "memory.js",
+    return fill_page("memory.html", ("page.css", "memory.css"), ("memory.js",),
                      f"Memory of {name} on {report.subject.device}", data)

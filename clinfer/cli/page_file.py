@@ -10,11 +10,12 @@ from typing import Any
 from clinfer.base.errors import ClinferError
 
 
-def fill_page(template: str, styles: tuple[str, ...], script: str, title: str, data: dict[str, Any]) -> str:
-    """The text of a page made of files of `page/`; the script finds `data` as JSON."""
+def fill_page(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], title: str,
+              data: dict[str, Any]) -> str:
+    """The text of a page made of files of `page/`; the scripts, which are one, find `data` as JSON."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")
-    parts = {"@TITLE@": html.escape(title), "@STYLE@": "\n".join(map(_part, styles)), "@SCRIPT@": _part(script),
-             "@DATA@": text}
+    parts = {"@TITLE@": html.escape(title), "@STYLE@": "\n".join(map(_part, styles)),
+             "@SCRIPT@": "\n".join(map(_part, scripts)), "@DATA@": text}
     page = _part(template)
     # Data comes last: nothing in it is taken for another part.
     for name, part in parts.items():

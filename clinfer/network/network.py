@@ -33,6 +33,7 @@ from clinfer.network.runner import Runner
 from clinfer.network.state_ports import StatePorts
 from clinfer.program.program import Program
 from clinfer.runtime.event import Event
+from clinfer.runtime.journal import Journal, Kind, Result
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -260,7 +261,7 @@ class Network:
         seen = self._plans.get(key)
         is_new = seen is None
         if seen is None:
-            seen = self._plan(key, known)
+            seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, known))
         else:
             self.plans_reused += 1
             if seen.countdown:
@@ -301,7 +302,7 @@ class Network:
         if before is not plan or grown or not has_outputs or self._pool.is_split:
             self._current[number] = None
             if plan not in self._fitted or not has_outputs:
-                grown += self._fit_slots(number, plan, own)
+                grown += self._noted("memory", f"segment {number}", lambda: self._fit_slots(number, plan, own))
             self._execution_log.add(Note(
                 self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
                 None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
@@ -320,6 +321,10 @@ class Network:
             self._fitted.add(plan)
         return grown
 
+    def _noted(self, kind: Kind, what: str, action: Callable[[], Result]) -> Result:
+        journal = self.stream.journal
+        return action() if journal is None else journal.call(kind, what, action)
+
     def _forget_plans(self) -> None:
         """Let every plan ask for its memory again."""
         self._current = [None] * len(self._current)
@@ -333,6 +338,8 @@ class Network:
         if self._profiler is not None:
             self._profiler.start()
             self._bodies.start_profile()
+            if self._within is None:
+                self.stream.journal = Journal()
 
     def profile(self) -> tuple[NodeProfile, ...]:
         """What the executions since `start_profile` cost, by nodes; the stream must be finished."""
@@ -340,6 +347,11 @@ class Network:
             raise ClinferError("the network does not measure", where="network",
                                hint="make it with profiling=True, on a profiling stream")
         return self._profiler.profile(self._bodies.profiles())
+
+    def take_journal(self) -> Journal:
+        """What was done since `start_profile`, and when; from now on nothing is noted."""
+        journal, self.stream.journal = self.stream.journal, None
+        return Journal() if journal is None else journal
 
     # -- what it tells --------------------------------------------------------------------------
 

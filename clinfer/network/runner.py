@@ -18,7 +18,7 @@ from clinfer.network.output import NetworkOutput, shaped
 from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.network.replay import Replay, WaitingLaunches
 from clinfer.network.reports.inspection import inspect_launch, inspected
-from clinfer.network.reports.profiling import Profiler
+from clinfer.network.reports.profiling import Profiler, profiled_name
 from clinfer.program.program import Program
 from clinfer.runtime.launches import Launches
 from clinfer.runtime.stream import Stream
@@ -97,6 +97,8 @@ class Runner:
                 self._bindings.bind(tensor, result.memory)
         if self._profiler is not None:
             self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
+        if self._stream.journal is not None:
+            self._stream.journal.note("host operation", profiled_name(node), start)
 
     def _host_value(self, tensor: int, known: Known) -> np.ndarray:
         constant = self._program.constants.get(tensor)
@@ -150,3 +152,6 @@ class Runner:
         start = time.perf_counter_ns()
         event = self._stream.enqueue_with_event(kernel, step.work)
         self._profiler.add_launch(step.kernel, event, time.perf_counter_ns() - start)
+        if self._stream.journal is not None:
+            node = self._program.nodes[self._bindings.kernel_nodes[step.kernel]]
+            self._stream.journal.command("kernel", profiled_name(node), event, start)

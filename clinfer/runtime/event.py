@@ -2,12 +2,21 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import pyopencl as cl
 
 from clinfer.runtime import driver
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.waiting import answering
+
+
+class EventTimes(NamedTuple):
+    """Nanoseconds of the device's clock: the host gave the command, it began, it ended."""
+
+    queued: int
+    start: int
+    end: int
 
 
 class Event:
@@ -43,7 +52,16 @@ class Event:
     def duration_ns(self) -> int:
         """Nanoseconds on the device from start to end; needs a profiling stream and a complete command."""
         info = cl.profiling_info
+        return self._time(info.END) - self._time(info.START)
+
+    @property
+    def times(self) -> EventTimes:
+        """When it was what; needs a profiling stream and a complete command."""
+        info = cl.profiling_info
+        return EventTimes(self._time(info.QUEUED), self._time(info.START), self._time(info.END))
+
+    def _time(self, which: int) -> int:
         try:
-            return self.cl_event.get_profiling_info(info.END) - self.cl_event.get_profiling_info(info.START)
+            return int(self.cl_event.get_profiling_info(which))
         except cl.Error as error:
             raise driver_error(error, "tell the time of a command") from None

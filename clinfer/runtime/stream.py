@@ -17,6 +17,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver, transfers
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
+from clinfer.runtime.journal import Journal
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize
 from clinfer.runtime.memory import Allocation, Memory, NativePointer
@@ -49,7 +50,7 @@ class Stream:
     """Commands run in the order in which they are given, whatever the queue beneath. One thread at a time.
 
     The queue may be the user's own. Host arrays of unfinished transfers are kept alive here. `pace`: that of what is
-    given at present, which decides how it is waited for.
+    given at present, which decides how it is waited for. `journal`: where transfers and waits are noted, if anywhere.
     """
 
     def __init__(self, engine: Engine, cl_queue: cl.CommandQueue) -> None:
@@ -64,6 +65,7 @@ class Stream:
         self._transfers: deque[_Transfer] = deque()
         self._kept: list[weakref.finalize[Any, Any]] = []
         self.pace = Pace()
+        self.journal: Journal | None = None
         self._given = 0
         """Commands since everything was done."""
         if engine.pointers is not None:
@@ -283,7 +285,8 @@ class Stream:
         """Block the host until all events are complete."""
         waiting = _list(events)
         if waiting:
-            self._guarded("wait for events", lambda: driver.check(self._wait(partial(driver.wait_for_all, waiting))))
+            self._noted_wait("wait for events",
+                             lambda: driver.check(self._wait(partial(driver.wait_for_all, waiting))))
 
     def flush(self) -> None:
         """Hand everything given so far to the device without waiting."""
@@ -291,7 +294,7 @@ class Stream:
 
     def finish(self) -> None:
         """Block until everything given so far is done. An interrupt ends the waiting, and nothing else."""
-        self._guarded("finish a stream", partial(self._wait, self._finish))
+        self._noted_wait("finish a stream", partial(self._wait, self._finish))
         self._given = 0
         self._transfers.clear()
         while self._kept:
@@ -338,7 +341,21 @@ class Stream:
         if not self.in_order:
             self.barrier()
         self._given += 1
-        return self._guarded(doing, enqueue)
+        if self.journal is None:
+            return self._guarded(doing, enqueue)
+        start = time.perf_counter_ns()
+        event = self._guarded(doing, enqueue)
+        if event is None:
+            self.journal.note("transfer", doing, start)
+        else:
+            self.journal.command("transfer", doing, Event(event), start, "transfer")
+        return event
+
+    def _noted_wait(self, doing: str, wait: Callable[[], Any]) -> None:
+        if self.journal is None:
+            self._guarded(doing, wait)
+        else:
+            self.journal.call("wait", doing, lambda: self._guarded(doing, wait))
 
     def _guarded(self, doing: str, call: Callable[[], Any]) -> Any:
         try:

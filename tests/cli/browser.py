@@ -37,7 +37,7 @@ class Page:
             self._call(f"{domain}.enable")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Emulation.setDeviceMetricsOverride", width=1500, height=950, deviceScaleFactor=1, mobile=False)
+        self.resize(1500, 950)
         self._loaded = False
         self._call("Page.navigate", url=path.resolve().as_uri())
         while not self._loaded:
@@ -60,6 +60,16 @@ class Page:
     def type(self, text: str) -> None:
         """Type into the focused element."""
         self._call("Input.insertText", text=text)
+
+    def press(self, key: str) -> None:
+        """Press a key: a character, or a name such as ArrowDown."""
+        text = {"text": key} if len(key) == 1 else {}
+        self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        self._call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def resize(self, width: int, height: int) -> None:
+        """Let the window have this size."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def screenshot(self, target: Path) -> None:
         """Write what is seen as a .png."""

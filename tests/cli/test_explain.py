@@ -1,6 +1,7 @@
 """`clinfer explain`: what it tells of a program, as data, tables and JSON."""
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -13,11 +14,14 @@ from rich.cells import cell_len, set_cell_size
 
 from clinfer.cli import main
 from clinfer.cli.choices import Sorting
+from clinfer.cli.comparison import compare, compare_shapes, side_of, side_of_file
 from clinfer.cli.explain import Report, all_nodes, as_data, explain_model
 from clinfer.cli.explain_tables import Selection, print_report
 from clinfer.cli.fates import LayerFate
 from clinfer.cli.inputs import InputOrder
 from clinfer.cli.session import ModelOrder
+from clinfer.cli.trace_file import trace_data
+from clinfer.cli.usage import UsageError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.cost import show_time
 from clinfer.network.reports.profiling import IN_PLACE
@@ -170,6 +174,57 @@ def test_a_table_on_a_terminal(report: Report, monkeypatch: pytest.MonkeyPatch,
     assert "─" in capsys.readouterr().out
 
 
+def test_the_timeline_has_what_ran_in_its_order(report: Report) -> None:
+    spans = report.timeline.spans
+    kernels = [span for span in spans if span.kind == "kernel"]
+    assert [span.what for span in kernels] == [span.what for span in spans if span.kind == "launch"]
+    assert {span.what for span in kernels} == {name for name, time in report.times.items() if time.device_us}
+    for before, after in itertools.pairwise(kernels):
+        assert before.end_ns <= after.start_ns
+    waits = [span for span in spans if span.kind == "wait"]
+    assert spans[0].start_ns == 0 and report.timeline.length_ns >= waits[-1].end_ns >= kernels[0].start_ns
+    assert not any(span.kind == "plan" for span in spans)
+    events = trace_data(report)["traceEvents"]
+    told = [(event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
+    assert told == [(span.start_ns / 1e3, span.duration_ns / 1e3) for span in spans]
+    assert {event["tid"] for event in events if event["ph"] == "X"} == {1, 2}
+    conv = next(event for event in events if event["name"] == "conv")
+    assert conv["args"]["kernel"] == report.times["conv"].kernel and conv["args"]["shapes"] == "[1,16,24,20]"
+
+
+def test_rates_are_of_operations_and_bytes(report: Report) -> None:
+    conv = report.times["conv"]
+    assert conv.flops == 2 * 3 * 3 * 8 * 16 * 24 * 20
+    assert conv.moved_bytes == 4 * (8 * 24 * 20 + 16 * 24 * 20 + 16 * 8 * 3 * 3 + 16)
+    assert conv.gflops == pytest.approx(conv.flops / conv.device_us / 1e3)
+    assert conv.gbytes == pytest.approx(conv.moved_bytes / conv.device_us / 1e3)
+
+
+def test_two_runs_are_compared(model: Path, report: Report, device: DeviceInfo, tmp_path: Path,
+                               monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "before.json"
+    kept.write_text(json.dumps(as_data(report)), encoding="utf-8")
+    for row in compare(side_of(report), side_of_file(kept)).rows:
+        assert row.one == row.other
+    monkeypatch.setenv("CLINFER_FORCE_KERNEL", "conv=convolution_ref")
+    both = explain_model(ModelOrder(model, device.name, "f32"), InputOrder(shapes=("[1,8,24,20]",)), True,
+                         then=("[1,8,24,40]",))
+    comparison = compare(side_of(both), side_of_file(kept))
+    conv = next(row for row in comparison.rows if row.name == "conv")
+    assert conv.one is not None and conv.other is not None
+    assert (conv.one.kernel, conv.other.kernel) == ("convolution_ref", report.times["conv"].kernel)
+    assert [abs(row.more_us) for row in comparison.rows] == sorted(
+        (abs(row.more_us) for row in comparison.rows), reverse=True)
+    by_shape = compare_shapes(both)
+    assert by_shape is not None and both.runs[1].inputs == {"x": "[1,8,24,40]"}
+    shapes = next((row.one, row.other) for row in by_shape.rows if row.name == "conv")
+    assert [cost and cost.shapes for cost in shapes] == [("[1,16,24,20]",), ("[1,16,24,40]",)]
+    assert by_shape.other.facts["plans made by it"] == "1"
+    print_report(both, False, Selection(), [comparison])
+    shown = capsys.readouterr().out
+    assert f"{conv.other.kernel} -> convolution_ref" in shown and str(kept) in shown
+
+
 def test_forced_kernels_and_no_times(model: Path, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_FORCE_KERNEL", "conv=convolution_ref")
     report = explain_model(ModelOrder(model, device.name), InputOrder(), timed=False)
@@ -226,11 +281,20 @@ def test_the_command(model: Path, tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"untimed": "not asked for"}', '{"untimed": "", "times": 3}'])
+def test_files_that_are_no_timed_reports_are_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError):
+        side_of_file(tmp_path / "report.json")
+
+
 @pytest.mark.parametrize(("arguments", "status", "words"), [
     (["--layer", "nobody"], 2, "no such layer or primitive"),
     (["--html", "/proc/nowhere/page.html"], 1, "the page cannot be written"),
     (["--sort", "time"], 2, "--no-time"),
     (["--sort", "host"], 2, "--no-time"),
+    (["--then", "[1,8,24,40]", "--trace", "trace.json"], 2, "asked for: --then, --trace"),
+    (["--shapes", "--memory"], 2, "with: --memory"),
 ])
 def test_errors(model: Path, arguments: list[str], status: int, words: str, monkeypatch: pytest.MonkeyPatch,
                 capsys: pytest.CaptureFixture[str]) -> None:

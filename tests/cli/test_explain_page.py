@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clinfer.cli.comparison import compare, compare_shapes, side_of
 from clinfer.cli.explain import Report, explain_model
 from clinfer.cli.explain_page import make_page, write_page
 from clinfer.cli.inputs import InputOrder
@@ -22,9 +23,9 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason=f"no browser found: {
 UGLY = "</script><b>&\"'\u2028 @DATA@"
 
 
-def report_of(model: ov.Model, folder: Path, timed: bool = True) -> Report:
+def report_of(model: ov.Model, folder: Path, timed: bool = True, then: tuple[str, ...] = ()) -> Report:
     ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
-    return explain_model(ModelOrder(folder / "model.xml", "CPU"), InputOrder(), timed)
+    return explain_model(ModelOrder(folder / "model.xml", "CPU"), InputOrder(), timed, then)
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +34,15 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     for node in model.get_ordered_ops():
         if node.get_type_name() == "Relu":
             node.set_friendly_name(UGLY)
-    return report_of(model, tmp_path_factory.mktemp("convolution"))
+    return report_of(model, tmp_path_factory.mktemp("convolution"), then=("[1,8,24,40]",))
 
 
 @pytest.fixture(scope="module")
 def page(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path = tmp_path_factory.mktemp("page") / "page.html"
-    write_page(report, path)
+    by_shape = compare_shapes(report)
+    assert by_shape is not None
+    write_page(report, path, [by_shape, compare(side_of(report), side_of(report))])
     assert BROWSER is not None
     with Page(BROWSER, path) as opened:
         yield opened
@@ -107,6 +110,49 @@ def test_layers_and_their_fates_are_listed(report: Report, page: Page) -> None:
     assert rows == [layer.fate for layer in report.layers]
     page.click("#panel table .link")
     assert page.evaluate("document.querySelector('#chosen').textContent") == report.layers[0].into
+    assert page.errors == []
+
+
+@needs_browser
+def test_the_other_views_show_times_rates_and_both_shapes(report: Report, page: Page) -> None:
+    page.press("2")
+    spans = page.evaluate("[...document.querySelectorAll('#course .device.kernel')].map(n => n.dataset.id)")
+    assert spans == [span.what for span in report.timeline.spans if (span.lane, span.kind) == ("device", "kernel")]
+    page.click("#course .device.kernel")
+    assert page.evaluate("document.querySelector('#chosen').textContent") == spans[0]
+    page.press("3")
+    dots = page.evaluate("[...document.querySelectorAll('#roofline .dot')].map(n => n.dataset.id)")
+    assert sorted(dots) == sorted(name for name, time in report.times.items() if time.gflops) != []
+    page.click("[data-view=compared]")
+    titles = page.evaluate("[...document.querySelectorAll('.sides th.one, .sides th.other')].map(n => n.textContent)")
+    assert titles[:2] == ["x" + run.inputs["x"] for run in report.runs] and titles[2] == report.subject.model
+    ratios = page.evaluate("[...document.querySelectorAll('.compared')[1].querySelectorAll('td:last-child')]"
+                           ".map(n => n.textContent)")
+    assert ratios == ["1.00"] * sum(time.device_us > 0 for time in report.times.values())
+    page.press("1")
+    assert page.evaluate("[...document.querySelectorAll('#view .size')].map(n => n.textContent)").count(
+        report.times[dots[0]].shapes[0]) >= 1
+    assert page.errors == []
+
+
+@needs_browser
+def test_the_keyboard_suffices_and_nothing_is_wider_than_a_narrow_window(report: Report, page: Page) -> None:
+    page.press("Escape")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    chosen = page.evaluate("document.querySelector('#chosen').textContent")
+    assert any(read.primitive == report.explanation.nodes[0].primitive
+               for read in report.explanation.node(chosen).inputs)
+    page.press("/")
+    page.type("3")
+    page.press("Escape")
+    assert page.evaluate("[state.view, state.query, document.activeElement.id]") == ["graph", "", ""]
+    page.resize(420, 800)
+    for view in "1234":
+        page.press(view)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    page.press("1")
+    page.resize(1500, 950)
     assert page.errors == []
 
 

@@ -31,8 +31,9 @@ class NodeProfile:
     where the plan was known) and of launching its kernels. A primitive that runs a body does not count the body's,
     which follow it. `shapes` of its outputs, empty where it did not run. `within`: the name of the model's primitive
     in whose body it is, empty for those that are in none. `estimated_ns`: what the kernel that ran was estimated to
-    take; `roofline_ns`: below what no kernel gets on the device; both 0 where no kernel ran. `weights`: how the kernel
-    that ran had its constant weights; empty where it has none.
+    take; `roofline_ns`: below what no kernel gets on the device; `flops`, `moved_bytes`: the operations and bytes of
+    which that is told; 0 where no kernel ran. `weights`: how the kernel that ran had its constant weights; empty where
+    it has none.
     """
 
     name: str
@@ -46,6 +47,8 @@ class NodeProfile:
     within: str = ""
     estimated_ns: float = 0.0
     roofline_ns: float = 0.0
+    flops: float = 0.0
+    moved_bytes: int = 0
     weights: str = ""
 
 
@@ -118,11 +121,12 @@ class Profiler:
             tuple(self._shapes[t] for t in node.outputs if t in self._shapes) if self._shapes is not None else (),
             "", *self._expected(node, record), self._weights(node, record))
 
-    def _expected(self, node: ProgramNode, record: _Record) -> tuple[float, float]:
-        """What the kernel that ran was estimated to take, and the least that any takes; 0 where nobody can tell."""
+    def _expected(self, node: ProgramNode, record: _Record) -> tuple[float, float, float, int]:
+        """What the kernel that ran was estimated to take, the least that any takes, and the operations and bytes of
+        which that is told; 0 where nobody can tell."""
         known, made = self._shapes, record.implementation
         if known is None or made is None:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0, 0
 
         def sized(layout: Layout, tensor: int) -> Layout:
             return layout if layout.is_static or tensor not in known else layout.with_shape(known[tensor])
@@ -131,10 +135,11 @@ class Profiler:
         problem = replace(made.problem, inputs=inputs[:own], fused_inputs=inputs[own:],
                           outputs=tuple(map(sized, made.problem.outputs, node.outputs)))
         try:
-            return made.candidate.estimate(problem), problem_roofline(problem)
+            return (made.candidate.estimate(problem), problem_roofline(problem), float(problem.flops),
+                    problem.moved_bytes)
         except CONTRADICTIONS:
             # Some costs depend on values of inputs, which nobody noted.
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0, 0
 
     def _weights(self, node: ProgramNode, record: _Record) -> str:
         """Type and format of the constant weights of the kernel that ran, and what it has them of, if it came later and
