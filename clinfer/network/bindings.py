@@ -53,6 +53,7 @@ class Bindings:
         self._tensor_uses: dict[int, Uses] = {}
         self._picture_uses: dict[int, list[Uses]] = {}
         self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
+        self._slot_memories: dict[int, Memory] = {}
         self._memories: dict[int, Memory] = {}
         self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
         self._places = Aliases(program)
@@ -228,6 +229,7 @@ class Bindings:
             # The numbers stay taken, because records of past inferences tell of them.
             self.kernels[number] = self.kernels[0]
         self._specialised.clear()
+        self._slot_memories.clear()
         self._memories = dict(self._program.constant_memory)
         for kernel in self.kernels:
             kernel.forget_buffers()
@@ -243,10 +245,12 @@ class Bindings:
         for slot, had in moved.items():
             memory = self._pool.memory(slot)
             assert memory is not None
-            for kernel, position in self._slot_uses[slot]:
-                kernel.set_buffer(position, memory)
-            if memory.capacity > had:
-                grown.append(Growth("slot", slot, had, memory.capacity))
+            if self._slot_memories.get(slot) is not memory:
+                for kernel, position in self._slot_uses[slot]:
+                    kernel.set_buffer(position, memory)
+                self._slot_memories[slot] = memory
+            if self._pool.capacity(slot) > had:
+                grown.append(Growth("slot", slot, had, self._pool.capacity(slot)))
         self._places.generation += bool(moved)
         self.is_whole = was_whole
         if self._pool.nbytes <= before:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,7 +17,7 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_planner import MemoryPlan, MemoryPlanner
 from clinfer.network.memory.memory_pool import MemoryPool
-from clinfer.network.memory.preallocation import AHEAD, EXACT, Preallocation
+from clinfer.network.memory.preallocation import AHEAD, EXACT, Preallocation, SizeHistory
 from clinfer.program.memory_dependencies import Buffer, in_order_dependencies
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -153,7 +152,7 @@ def test_regular_growth_allocates_less_and_less_often(own_engine: Engine) -> Non
 def test_what_grows_steadily_stays_as_it_is_while_it_is_held(own_engine: Engine) -> None:
     pool = MemoryPool(_chain(own_engine, 2), AHEAD)
     # As of a program with several segments.
-    pool._history = deque(maxlen=9)
+    pool._history = SizeHistory(2, 9)
     for n in range(1, 60):
         pool.fit([(0, 4096 * n)], ())
         before = pool.memory(0)

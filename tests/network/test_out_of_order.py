@@ -70,7 +70,7 @@ def any_order(rng: np.random.Generator) -> Callable[[Waits], list[int]]:
 def _poison(network: Network) -> None:
     """Let everything in the network's memory be NaN, or a large number."""
     for chunk in network._pool._chunks:
-        network.stream.fill(chunk, 0xFF)
+        network.stream.fill(chunk.memory, 0xFF)
 
 
 def _run(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

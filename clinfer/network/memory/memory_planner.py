@@ -50,14 +50,41 @@ class MemoryPlanner:
         Source: greedy by size and by breadth with best-fit offsets, of Pisarchyk and Lee, "Efficient Memory
         Management for Deep Neural Net Inference", 2020.
         """
+        bound = self.bound(sizes)
+        if not may_add and bound > sum(chunks):
+            return None
         by_size = sorted(sizes, key=lambda s: (s >= self.first_scratch, s if s >= self.first_scratch else -sizes[s]))
         one = self._planned(by_size, sizes, chunks, fixed, may_add)
-        if one is not None and not may_add:
+        if one is not None and (not may_add or one.nbytes <= bound):
             return one
         apart = self._apart(sizes)
         by_breadth = sorted(sizes, key=lambda s: (-apart[s], -sizes[s]))
         other = self._planned(by_breadth, sizes, chunks, fixed, may_add)
         return min((x for x in (one, other) if x is not None), key=lambda x: x.nbytes, default=None)
+
+    def bound(self, sizes: Mapping[int, int]) -> int:
+        """Bytes without which slots of these sizes have no places: the most of those that are all apart."""
+        every = np.zeros(len(self.dependencies), np.int64)
+        every[list(sizes)] = list(sizes.values())
+        return int((self._cliques @ every).max(initial=0))
+
+    @cached_property
+    def _cliques(self) -> np.ndarray:
+        """Sets of slots of which no two may share memory, as rows of 0 and 1: around each slot one that is not part of
+        a larger one. Slots in the order in which they are made give those that are alive at a step."""
+        apart = [sum(1 << other for other in others) for others in self.dependencies]
+        found = set()
+        for slot, others in enumerate(self.dependencies):
+            clique, common = 1 << slot, apart[slot]
+            for other in sorted(others):
+                if common >> other & 1:
+                    clique |= 1 << other
+                    common &= apart[other]
+            found.add(clique)
+        count = -(-len(apart) // 8)
+        rows = np.frombuffer(b"".join(clique.to_bytes(count, "little") for clique in found), np.uint8)
+        bits = np.unpackbits(rows.reshape(len(found), count), axis=1, bitorder="little")
+        return bits[:, :len(apart)].astype(np.int64)
 
     def _apart(self, sizes: Mapping[int, int]) -> list[int]:
         """For each slot the bytes of all that must not share memory with it, its own among them."""

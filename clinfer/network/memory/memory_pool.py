@@ -5,14 +5,16 @@ grow; as long as they are large enough, nothing is moved.
 """
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.network.memory.memory_planner import MemoryPlan, MemoryPlanner, Place
-from clinfer.network.memory.preallocation import Preallocation
+from clinfer.network.memory.preallocation import RECENT, Preallocation, SizeHistory, sizes_of
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 
@@ -25,6 +27,23 @@ Needs = Sequence[tuple[int, int]]
 _Sizes = dict[int, int]
 
 
+@dataclass
+class _Chunk:
+    """A buffer, and the memories of slots that begin in it, by their first bytes; each reaches to its end."""
+
+    memory: Memory
+    parts: dict[int, Memory] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        return self.memory.capacity
+
+    def part(self, offset: int) -> Memory:
+        """All behind `offset`: what begins at one place shares one memory, which making and giving back costs."""
+        return self.parts.get(offset) or self.parts.setdefault(
+            offset, self.memory.part(offset) if offset else self.memory)
+
+
 class MemoryPool:
     """Memory for the slots of one network. One thread at a time."""
 
@@ -33,12 +52,11 @@ class MemoryPool:
         self._program = program
         self._preallocation = preallocation
         self._unit = capabilities.buffer_alignment
-        self._may_overlap = capabilities.overlapping_parts
         self._memory_planner = MemoryPlanner(program.dependencies, program.first_scratch, capabilities.max_alloc_size,
-                                  self._may_overlap)
-        self._history: deque[Needs] = deque(maxlen=3 * len(program.segments))
+                                             capabilities.overlapping_parts)
+        self._history = SizeHistory(len(program.dependencies), RECENT * len(program.segments))
         self._most_needed = 0
-        self._chunks: list[Memory] = []
+        self._chunks: list[_Chunk] = []
         self._places: dict[int, Place] = {}
         self._parts: dict[int, Memory] = {}
         self._capacity = [-1] * len(program.dependencies)
@@ -49,11 +67,15 @@ class MemoryPool:
     @property
     def nbytes(self) -> int:
         """Bytes of device memory held."""
-        return sum(chunk.capacity for chunk in self._chunks)
+        return sum(chunk.nbytes for chunk in self._chunks)
 
     def memory(self, slot: int) -> Memory | None:
-        """The memory of a slot, at least as large as the largest size that was made room for."""
+        """The memory in which a slot begins; of slots at one place it is the same one."""
         return self._parts.get(slot)
+
+    def capacity(self, slot: int) -> int:
+        """The bytes of a slot; 0 if it has none."""
+        return max(self._capacity[slot], 0)
 
     def holds(self, needs: Needs) -> bool:
         """Whether these slots are large enough."""
@@ -61,17 +83,17 @@ class MemoryPool:
         return all(capacity[slot] >= nbytes for slot, nbytes in needs)
 
     def fit(self, needs: Needs, held: Collection[int]) -> dict[int, int]:
-        """Make these slots large enough; the slots that lie elsewhere now, whose contents are lost, with the bytes
-        that they had.
+        """Make these slots large enough; the slots that lie elsewhere or have other sizes now, whose contents are
+        lost, with the bytes that they had.
 
         `held` slots keep their memory and contents. After an error only they are left.
         """
-        self._history.append(needs)
+        self._history.add(needs)
         is_enough, mends = self.holds(needs), self.is_split and not held
         if is_enough and not mends:
             return {}
-        had = [max(nbytes, 0) for nbytes in self._capacity]
-        return {slot: had[slot] for slot in self._plan_again(needs, held, mends, is_enough)}
+        had = self._capacity.copy()
+        return {slot: max(had[slot], 0) for slot in self._plan_again(needs, held, mends, is_enough)}
 
     def release(self) -> None:
         """Give everything back."""
@@ -82,71 +104,76 @@ class MemoryPool:
     def _plan_again(self, needs: Needs, held: Collection[int], mends: bool, is_enough: bool) -> list[int]:
         """Arrange the slots anew, in the chunks that are there if they fit and nothing `mends` them; those that lie
         elsewhere now."""
-        sizes = dict(needs)
         fixed = {slot: self._places[slot] for slot in held if slot in self._places}
-        kept = {slot: self._capacity[slot] for slot in self._parts}
-        exact = kept | {slot: self._rounded(n) for slot, n in sizes.items() if slot not in fixed}
-        recent = self._recent()
-        steady = {slot for slot, each in recent.items() if slot not in fixed and self._preallocation.steady_step(each)}
-        # Those that grow steadily are not waited for: all would have to lie elsewhere again when the next is too small.
-        ahead = {slot: max(self._rounded(self._preallocation.expected(recent[slot])), n)
-                 if slot in recent and (n > kept.get(slot, 0) or slot in steady) else n for slot, n in exact.items()}
-        wanted = {slot: max(n, kept.get(slot, 0)) for slot, n in ahead.items()}
+        exact, ahead, wanted, has_steady = self._sizes(needs, fixed)
+        bound = self._memory_planner.bound
         if mends and is_enough and self._fresh(wanted) >= self.nbytes:
             self.is_split = False
             return []
-        present = [chunk.capacity for chunk in self._chunks]
-        # Nor are they squeezed in, since they would have to move again the next time.
-        for tried in () if mends else (wanted,) if steady or wanted == exact else (wanted, exact):
+        self._most_needed = max(self._most_needed, bound(exact))
+        present = [chunk.nbytes for chunk in self._chunks]
+        # Those that grow steadily are not squeezed in, since they would have to move again the next time.
+        for tried in () if mends else (wanted,) if has_steady or wanted == exact else (wanted, exact):
             found = self._memory_planner.plan_memory(tried, present, fixed, may_add=False)
-            if found is not None and (tried is wanted or held or not self._has_operation_for(wanted, exact)):
+            if found is not None and (tried is wanted or held or not self._may_have(bound(wanted))):
                 return self._move(found, tried)
         return self._grow(exact, ahead, wanted, fixed)
 
-    def _has_operation_for(self, wanted: _Sizes, exact: _Sizes) -> bool:
-        """Whether the pool may grow so that slots keep sizes that they once needed, and need not move again."""
-        self._most_needed = max(self._most_needed, self._fresh(exact))
-        return self._fresh(wanted) <= _SPARE * self._most_needed
+    def _sizes(self, needs: Needs, fixed: Collection[int]) -> tuple[_Sizes, _Sizes, _Sizes, bool]:
+        """The sizes of slots: what they need, with room ahead of need, and with what they have already; whether any
+        grows steadily."""
+        kept = np.array(self._capacity, np.int64)
+        exact = sizes_of(needs, len(kept))
+        exact[exact >= 0] = self._rounded(exact[exact >= 0])
+        exact = np.where(exact < 0, kept, exact)
+        exact[list(fixed)] = kept[list(fixed)]
+        recent = self._history.recent()
+        steady = self._preallocation.steady_steps(recent) > 0
+        steady[list(fixed)] = False
+        # Those that grow steadily are not waited for: all would have to lie elsewhere again when the next is too small.
+        grows = (recent[-1] >= 0) & ((exact > kept) | steady)
+        ahead = np.where(grows, np.maximum(self._rounded(self._preallocation.expected_of_each(recent)), exact), exact)
+        there = np.flatnonzero(exact >= 0)
+        slots = there.tolist()
+        one, other, most = (dict(zip(slots, sizes[there].tolist(), strict=True))
+                            for sizes in (exact, ahead, np.maximum(ahead, kept)))
+        return one, other, most, bool(steady.any())
+
+    def _may_have(self, nbytes: int) -> bool:
+        """Whether the pool may have so many bytes, so that slots keep sizes that they once needed."""
+        return nbytes <= _SPARE * self._most_needed
 
     def _fresh(self, sizes: _Sizes) -> int:
         """The bytes of a pool that is made for slots of these sizes."""
         found = self._memory_planner.plan_memory(sizes, (), {}, may_add=True)
         return 0 if found is None else found.nbytes
 
-    def _recent(self) -> dict[int, list[int]]:
-        """The last three sizes of each slot that was needed lately."""
-        recent: dict[int, list[int]] = {}
-        for needs in self._history:
-            for slot, nbytes in needs:
-                recent.setdefault(slot, []).append(nbytes)
-        return {slot: sizes[-3:] for slot, sizes in recent.items()}
-
-    def _rounded(self, nbytes: int) -> int:
-        return -(-max(nbytes, 1) // self._unit) * self._unit
+    def _rounded(self, nbytes: np.ndarray) -> np.ndarray:
+        return -(-np.maximum(nbytes, 1) // self._unit) * self._unit
 
     def _grow(self, exact: _Sizes, ahead: _Sizes, wanted: _Sizes, fixed: Mapping[int, Place]) -> list[int]:
         """Arrange the slots in other chunks; those in which fixed slots lie stay."""
+        before = self.nbytes
         fixed = self._keep(fixed)
-        chunks = [chunk.capacity for chunk in self._chunks]
+        chunks = [chunk.nbytes for chunk in self._chunks]
 
-        def arranged(sizes: _Sizes) -> tuple[MemoryPlan, _Sizes]:
+        def arranged(sizes: _Sizes) -> MemoryPlan:
             found = self._memory_planner.plan_memory(sizes, chunks, fixed, may_add=True)
             assert found is not None
-            return found, sizes
+            return found
 
-        needed = arranged(exact)
-        chosen = needed if wanted == exact else arranged(wanted)
-        self._most_needed = max(self._most_needed, needed[0].nbytes)
-        if chosen[0].nbytes > _SPARE * self._most_needed:
-            chosen = arranged(ahead)
+        sizes = wanted if self._may_have(self._memory_planner.bound(wanted)) else ahead
+        chosen = arranged(sizes)
+        if sizes is wanted and not self._may_have(chosen.nbytes):
+            sizes, chosen = ahead, arranged(ahead)
         try:
-            self._add_chunks(*chosen)
+            self._add_chunks(chosen, sizes, self._preallocation.in_place_of(before))
         except ClinferError:
             # Room ahead of need is no reason to fail.
-            chosen = needed
-            self._add_chunks(*chosen)
+            sizes, chosen = exact, arranged(exact)
+            self._add_chunks(chosen, sizes)
         self.is_split = bool(fixed) and len(self._chunks) > len(chunks)
-        return self._move(*chosen)
+        return self._move(chosen, sizes)
 
     def _keep(self, fixed: Mapping[int, Place]) -> dict[int, Place]:
         """Give back all chunks but those in which fixed slots lie; the places of these among the chunks that stay."""
@@ -155,21 +182,26 @@ class MemoryPool:
         numbers = sorted({chunk for chunk, _ in fixed.values()})
         for number, chunk in enumerate(self._chunks):
             if number not in numbers:
-                chunk.release()
+                chunk.memory.release()
         self._chunks = [self._chunks[number] for number in numbers]
         self._places = {slot: (numbers.index(chunk), offset) for slot, (chunk, offset) in fixed.items()}
         self.is_split = False
         return dict(self._places)
 
-    def _add_chunks(self, memory_plan: MemoryPlan, sizes: _Sizes) -> None:
+    def _add_chunks(self, memory_plan: MemoryPlan, sizes: _Sizes, least: int = 0) -> None:
+        """Allocate what a plan needs; of a single chunk at least that many bytes, as far as one may have them."""
         there = len(self._chunks)
+        needed = memory_plan.chunks[there:]
+        if len(memory_plan.chunks) == 1:
+            needed = tuple(max(nbytes, min(least, self._memory_planner.limit)) for nbytes in needed)
         try:
-            for number, nbytes in enumerate(memory_plan.chunks[there:], there):
+            for number, nbytes in enumerate(needed, there):
                 slots = [slot for slot, (chunk, _) in memory_plan.places.items() if chunk == number]
-                self._chunks.append(self._program.engine.allocate_bytes(nbytes, self._name(slots, sizes)))
+                memory = self._program.engine.allocate_bytes(nbytes, self._name(slots, sizes))
+                self._chunks.append(_Chunk(memory))
         except ClinferError:
             while len(self._chunks) > there:
-                self._chunks.pop().release()
+                self._chunks.pop().memory.release()
             raise
 
     def _name(self, slots: list[int], sizes: _Sizes) -> str:
@@ -180,25 +212,23 @@ class MemoryPool:
 
     def _give_up(self, slot: int) -> None:
         """Forget where a slot lies."""
-        part = self._parts.pop(slot)
+        del self._parts[slot]
         self._capacity[slot] = -1
-        if self._may_overlap:
-            part.release()
 
     def _move(self, memory_plan: MemoryPlan, sizes: _Sizes) -> list[int]:
-        """Make the slots' memories; those that are others now."""
+        """Let the slots lie there; those whose place or size is another now."""
         moved = []
         for slot, nbytes in sizes.items():
-            place, part = memory_plan.places[slot], self._parts.get(slot)
-            if part is not None and self._places[slot] == place and self._capacity[slot] == nbytes:
+            place = memory_plan.places[slot]
+            if slot in self._parts and self._places[slot] == place and self._capacity[slot] == nbytes:
                 continue
-            if part is not None:
-                self._give_up(slot)
-            chunk = self._chunks[place[0]]
-            self._parts[slot] = chunk.part(place[1], nbytes) if self._may_overlap else chunk
+            self._parts[slot] = self._chunks[place[0]].part(place[1])
             self._places[slot] = place
             self._capacity[slot] = nbytes
             moved.append(slot)
+        for number, chunk in enumerate(self._chunks):
+            used = {offset for its, offset in self._places.values() if its == number}
+            chunk.parts = {offset: part for offset, part in chunk.parts.items() if offset in used}
         for slot in moved if knobs.debug_level() >= 6 else ():
             log(6, f"slot {slot}: {self._capacity[slot]} bytes at {self._places[slot][1]} of chunk "
                    f"{self._places[slot][0]}")

@@ -1,8 +1,14 @@
 """How much memory to take where more is needed: ahead of need when sizes grow."""
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+RECENT = 3
+"""Sizes that followed one another and tell how they grow."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +25,63 @@ class Preallocation:
     largest_step: int = 16 * 1024
 
     def expected(self, sizes: Sequence[int]) -> int:
-        """The bytes to allocate for the last of these sizes, which followed one another; no more than it needs
-        unless it is the largest of several."""
-        now = sizes[-1]
-        if len(sizes) < 2 or now <= max(sizes[:-1]):
-            return now
-        step = self.steady_step(sizes)
-        if step:
-            return now + max(self.iterations * step if step <= self.largest_step else 0, now // 4)
-        return int(now * self.ratio)
+        """`expected_of_each` for the last of these sizes, which followed one another."""
+        recent = (*(-1,) * RECENT, *sizes)[-RECENT:]
+        return int(self.expected_of_each(np.array(recent, np.int64)))
 
-    def steady_step(self, sizes: Sequence[int]) -> int:
-        """The bytes by which the last three sizes grew each time; 0 if they did not, or it is switched off."""
-        steps = [after - before for before, after in zip(sizes[-3:], sizes[-2:], strict=False)]
-        return steps[0] if self.iterations and len(steps) == 2 and steps[0] == steps[1] > 0 else 0
+    def expected_of_each(self, recent: np.ndarray) -> np.ndarray:
+        """The bytes to allocate for the last row of `recent`, sizes that followed one another (-1: none yet); no more
+        than it needs unless it is the largest of several."""
+        *_, before, now = recent
+        steps = self.steady_steps(recent)
+        several = np.where(steps <= self.largest_step, self.iterations * steps, 0)
+        ahead = np.where(steps > 0, now + np.maximum(several, now // 4), (now * self.ratio).astype(np.int64))
+        return np.where((before >= 0) & (now > recent[:-1].max(axis=0)), ahead, now)
+
+    def steady_steps(self, recent: np.ndarray) -> np.ndarray:
+        """The bytes by which the rows of `recent` grew each time; 0 where they did not, or it is switched off."""
+        first, second, third = recent
+        is_steady = (first >= 0) & (third - second == second - first) & (third > second)
+        return np.where(is_steady, third - second, 0) if self.iterations else np.zeros_like(third)
+
+    def in_place_of(self, nbytes: int) -> int:
+        """The least bytes to allocate where so many were not enough."""
+        return int(nbytes * self.ratio)
+
+
+class SizeHistory:
+    """What was lately needed of each of some slots."""
+
+    def __init__(self, slots: int, executions: int) -> None:
+        """`executions`: how many of them count."""
+        self._slots = slots
+        self._needs: deque[Sequence[tuple[int, int]]] = deque(maxlen=executions)
+
+    def add(self, needs: Sequence[tuple[int, int]]) -> None:
+        """An execution needs so much: (slot, bytes)."""
+        self._needs.append(needs)
+
+    def recent(self) -> np.ndarray:
+        """The last sizes of each slot as `RECENT` rows, the latest in the last; -1: none."""
+        found = np.full((RECENT, self._slots), -1, np.int64)
+        for needs in self._needs:
+            row = sizes_of(needs, self._slots)
+            known = row >= 0
+            found[:, known] = np.concatenate((found[1:, known], row[None, known]))
+        return found
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._needs.clear()
+
+
+def sizes_of(needs: Sequence[tuple[int, int]], slots: int) -> np.ndarray:
+    """The bytes of each slot; -1 where none are needed. Of a slot that is named several times the last counts."""
+    row = np.full(slots, -1, np.int64)
+    if needs:
+        numbers, sizes = zip(*needs, strict=True)
+        row[list(numbers)] = sizes
+    return row
 
 
 AHEAD = Preallocation()
