@@ -19,7 +19,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.version import VERSION
 from clinfer.cli.explain_command import explain_command
 from clinfer.cli.options import Device, Inputs, Json, Model, Precisions, Seed, Shapes, path_of, text_of
-from clinfer.cli.serve import serve_command
+from clinfer.cli.serve import seconds_of, serve_command
 from clinfer.cli.usage import UsageError
 
 _IS_DRAWN = bool(sys.stdout and sys.stdout.isatty() and sys.stderr and sys.stderr.isatty())
@@ -162,6 +162,21 @@ def tune_command(
 
 
 app.command("serve")(serve_command)
+
+
+@app.command()
+def top(
+    address: Annotated[str, typer.Argument(metavar="[HOST:PORT]", help="Where `clinfer serve` has REST.")]
+        = "127.0.0.1:8000",
+    interval: Annotated[float, typer.Option(
+        parser=seconds_of, metavar="DURATION", help="Between two looks.")] = "2s",  # type: ignore[assignment]
+    once: Annotated[bool, typer.Option("--once", help="Print one table and end, as in a pipe.")] = False,
+    json: Json = False,
+) -> None:
+    """Follow a running server: models, requests, latencies, memory, until Ctrl-C."""
+    from clinfer.cli.top import follow
+
+    follow(address, max(interval, 0.1), once, json)
 
 
 @app.command()

@@ -82,6 +82,11 @@ class ServedModel:
                 self._idle.append(request)
         return self._named(arrays)
 
+    @property
+    def device_bytes(self) -> int:
+        """Device memory that is held."""
+        return sum(self.compiled.engine.memory_statistics().values())
+
     def check_device(self) -> None:
         """Raise ClinferError where the device does not give back what it was given."""
         context = self.compiled.get_context()

@@ -12,7 +12,7 @@ from clinfer.serve.accounts import Accounts
 from clinfer.serve.batches import group, split, stack
 from clinfer.serve.compiled import ServedModel
 from clinfer.serve.errors import ServeError
-from clinfer.serve.messages import Description, InferenceRequest, InferenceResponse, Outcome, Tensor
+from clinfer.serve.messages import Description, InferenceRequest, InferenceResponse, Outcome, Statistics, Tensor
 
 
 class Ticket:
@@ -51,11 +51,24 @@ class Computing:
     def __init__(self, model: ServedModel, description: Description) -> None:
         self._model = model
         self._description = description
+        self._ongoing = 0
         self.accounts = Accounts()
+
+    @property
+    def statistics(self) -> Statistics:
+        """So far, and at present."""
+        return self.accounts.so_far + Statistics(ongoing=self._ongoing, device_bytes=self._model.device_bytes)
 
     async def answer(self, tickets: Sequence[Ticket]) -> list[Outcome]:
         """An outcome for each ticket, in order. Requests of equal sizes are computed at once, up to the model's
         `max_batch` rows, if it is not 0."""
+        self._ongoing += len(tickets)
+        try:
+            return await self._answer(tickets)
+        finally:
+            self._ongoing -= len(tickets)
+
+    async def _answer(self, tickets: Sequence[Ticket]) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}
         fit = []
         for index, ticket in enumerate(tickets):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from clinfer.serve.messages import DURATIONS, LATENCIES, Duration, Statistics
@@ -40,6 +40,9 @@ class _Collector(Collector):
                                     labels=(*_LABELS, "stage"))
         latency = HistogramMetricFamily("clinfer_request_seconds", "Time from arrival at the replica to the answer",
                                         labels=_LABELS)
+        ongoing = GaugeMetricFamily("clinfer_requests_ongoing", "Requests computed or waiting in a replica",
+                                    labels=_LABELS)
+        memory = GaugeMetricFamily("clinfer_device_memory_bytes", "Device memory held", labels=_LABELS)
         for model, statistics in self._found:
             labels = (model.name, model.version)
             durations = {name: statistics.durations.get(name, Duration()) for name in DURATIONS}
@@ -51,7 +54,9 @@ class _Collector(Collector):
                 spent.add_metric((*labels, stage), durations[stage].ns / 1e9)
             latency.add_metric(labels, _buckets(statistics),
                                (durations["success"].ns + durations["fail"].ns) / 1e9)
-        return inferences, executions, requests, spent, latency
+            ongoing.add_metric(labels, statistics.ongoing)
+            memory.add_metric(labels, statistics.device_bytes)
+        return inferences, executions, requests, spent, latency, ongoing, memory
 
 
 def _buckets(statistics: Statistics) -> list[tuple[str, float]]:

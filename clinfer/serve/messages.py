@@ -121,20 +121,24 @@ class Duration:
 class Statistics:
     """Of one replica, or of several together. `durations` are those of the protocol's statistics extension; `batches`
     has for each number of rows how often so many were computed at once, `latencies` for each of LATENCIES how many
-    requests took at most that many seconds and longer than the bound before. `last_ms`: milliseconds since 1970."""
+    requests took at most that many seconds and longer than the bound before. `last_ms`: milliseconds since 1970.
+    `ongoing`, `device_bytes`: requests that arrived and are not answered, and device memory, at present."""
 
     inferences: int = 0
     executions: int = 0
     last_ms: int = 0
+    ongoing: int = 0
+    device_bytes: int = 0
     durations: Mapping[str, Duration] = field(default_factory=dict)
     batches: Mapping[int, Duration] = field(default_factory=dict)
     latencies: Mapping[float, int] = field(default_factory=dict)
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(self.inferences + other.inferences, self.executions + other.executions,
-                          max(self.last_ms, other.last_ms), _sum(self.durations, other.durations, Duration()),
-                          _sum(self.batches, other.batches, Duration()),
-                          _sum(self.latencies, other.latencies, 0))
+                          max(self.last_ms, other.last_ms), self.ongoing + other.ongoing,
+                          self.device_bytes + other.device_bytes,
+                          _sum(self.durations, other.durations, Duration()),
+                          _sum(self.batches, other.batches, Duration()), _sum(self.latencies, other.latencies, 0))
 
     def as_json(self, model: str, version: str) -> dict[str, object]:
         """As the protocol's statistics extension has it."""

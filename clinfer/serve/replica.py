@@ -54,7 +54,7 @@ class Replica:
 
     async def statistics(self) -> Statistics:
         """Of this replica, since it was started."""
-        return self._computing.accounts.so_far
+        return self._computing.statistics
 
     async def check_health(self) -> None:
         """Raise where the device does not answer: Ray Serve ends the replica and starts another."""

@@ -70,7 +70,7 @@ class LocalModels:
         return model.description
 
     async def statistics(self, model: LocalModel) -> Statistics:
-        return model.computing.accounts.so_far
+        return model.computing.statistics
 
     async def offered(self) -> dict[str, tuple[ModelSource, ...]]:
         return {}

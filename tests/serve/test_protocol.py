@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import struct
 import urllib.error
 import urllib.request
@@ -19,6 +20,8 @@ import tritonclient.grpc
 import tritonclient.http
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
+from clinfer.base.errors import ClinferError
+from clinfer.cli.top import follow, quantile, rows_of, take_sample
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.serve.compiled import ServedModel
 from clinfer.serve.computing import Computing
@@ -273,6 +276,30 @@ def test_metrics(server: Addresses) -> None:
     counted = next(line for line in lines if line.startswith('clinfer_requests_total{model="scores",outcome="success"'))
     assert float(counted.split()[-1]) >= 1
     assert any(line.startswith('clinfer_request_seconds_bucket{le="+Inf",model="scores"') for line in lines)
+
+
+def test_top_tells_what_happened_between_two_looks(server: Addresses, capsys: pytest.CaptureFixture[str]) -> None:
+    before = take_sample(server.rest)
+    for content in (body(), body(), body(name="nobody")):
+        post(server, "/v2/models/scores/infer", content)
+    now = take_sample(server.rest)
+    row = next(row for row in rows_of(before, now) if row.model == "scores")
+    old = before.models["scores", "1"]
+    assert (row.requests - old.requests, row.failed - old.failed) == (3, 1)
+    assert row.requests_per_s == pytest.approx(3 / (now.at - before.at))
+    assert row.rows_at_once == 1 and row.device_bytes > 0 and row.ongoing == 0
+    assert row.p50_ms is not None and row.p99_ms is not None and 0 < row.p50_ms <= row.p99_ms
+    follow(server.rest, 0.01, once=True, as_json=True)
+    assert next(each for each in json.loads(capsys.readouterr().out) if each["model"] == "scores")["requests"] >= 3
+    with pytest.raises(ClinferError, match="does not answer"):
+        take_sample("127.0.0.1:9")
+
+
+@pytest.mark.parametrize(("latencies", "part", "ms"), [
+    ({0.001: 0.0, 0.002: 4.0, math.inf: 0.0}, 0.5, 1.5), ({0.001: 2.0, 0.002: 2.0}, 0.5, 1.0),
+    ({0.001: 1.0, math.inf: 9.0}, 0.9, 1.0), ({0.001: 0.0, math.inf: 0.0}, 0.5, None), ({}, 0.5, None)])
+def test_quantiles_of_a_histogram(latencies: dict[float, float], part: float, ms: float | None) -> None:
+    assert quantile(latencies, part) == (None if ms is None else pytest.approx(ms))
 
 
 def test_the_end_takes_no_inference(server: Addresses) -> None:
