@@ -29,7 +29,8 @@ class AsyncInferQueue:
                                  hint="0 stands for as many as the model runs at a time")
         count = jobs or model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
         self._jobs = _Jobs(count)
-        self._requests = [InferRequest(model, partial(self._jobs.finish, id)) for id in range(count)]
+        self._requests = [model.new_request(partial(self._jobs.finish, id)) for id in range(count)]
+        self._jobs.devices = [request.get_compiled_model().engine.device.name for request in self._requests]
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -90,6 +91,8 @@ class _Jobs:
     def __init__(self, count: int) -> None:
         self.userdata: list[Any] = [None] * count
         self.callback: Callback | None = None
+        self.devices = [""] * count
+        """On which each runs."""
         self._users: list[Token | None] = [None] * count
         self._finished = list(range(-count, 0))
         """When each was in use last, as numbers that grow: the one that is idle longest comes first."""
@@ -108,7 +111,7 @@ class _Jobs:
             while not self._errors:
                 idle = self._idle()
                 if idle:
-                    return min(idle, key=self._finished.__getitem__)
+                    return min(idle, key=lambda id: (self._load(id), self._finished[id]))
                 self._changed.wait(_LOOK_S)
             self._raise_errors()
         raise AssertionError("there were errors")
@@ -149,6 +152,11 @@ class _Jobs:
             self._finished[id] = max(self._finished) + 1
             self._users[id] = None
             self._changed.notify_all()
+
+    def _load(self, id: int) -> float:
+        """The part of the requests of a request's device that is in use."""
+        users = [user for user, device in zip(self._users, self.devices, strict=True) if device == self.devices[id]]
+        return sum(user is not None and not user.is_over for user in users) / len(users)
 
     def _idle(self) -> list[int]:
         return [id for id, user in enumerate(self._users) if user is None or user.is_over]

@@ -65,6 +65,16 @@ class CompiledModel(metaclass=Handle):
         self.executor = ThreadPoolExecutor(config.num_streams, "clinfer")
 
     @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
+
+    @property
+    def config(self) -> CompileConfig:
+        """The settings that it was compiled with."""
+        return self._config
+
+    @property
     def engine(self) -> Engine:
         """The device that runs the model."""
         return self._context.engine
@@ -132,7 +142,12 @@ class CompiledModel(metaclass=Handle):
 
     def create_infer_request(self) -> InferRequest:
         """A new request with inputs and outputs of its own."""
-        return InferRequest(self)
+        return self.new_request()
+
+    def new_request(self, on_finish: Callable[[InferRequest, BaseException | None], None] | None = None
+                    ) -> InferRequest:
+        """The same; `on_finish`: see InferRequest."""
+        return InferRequest(self, on_finish)
 
     def infer_new_request(self, inputs: Any = None) -> Results:
         """Run once in a new request; see InferRequest.infer."""

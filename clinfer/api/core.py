@@ -13,15 +13,23 @@ from clinfer.api.absent import NO_PLUGINS
 from clinfer.api.arguments import only
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.compiling import compile_parts, compile_read_model, keeps_blobs
-from clinfer.api.config import SETTABLE, CompileConfig
+from clinfer.api.config import SETTABLE, CompileConfig, PerformanceMode
 from clinfer.api.custom_operations import converters_of, registered_kernels
-from clinfer.api.device_choice import DeviceNames, choose_device, devices_of, is_meant, settings_for
+from clinfer.api.device_choice import (
+    DeviceNames,
+    choose_device,
+    devices_of,
+    is_meant,
+    listed_devices,
+    settings_for,
+)
 from clinfer.api.device_properties import properties_of
 from clinfer.api.model_cache import ModelCache, identify_files
 from clinfer.api.open_ranks import OpenRankModel
 from clinfer.api.property_values import read_switch
 from clinfer.api.query import supported_layers
 from clinfer.api.saved_model import blob_contents, check_imported, load_model_parts
+from clinfer.api.several_devices import SeveralDevices
 from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
 from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.host_operations import HostOperations
@@ -116,8 +124,13 @@ class Core:
         """Make a model, or the model in a file or in memory, ready for a device (default: AUTO), or for a remote
         context: then it works on tensors of that context, and in its queue if it was made from one.
 
-        The model stays as it is. `config`: see SUPPORTED_PROPERTIES; it wins over `set_property`.
+        The model stays as it is. `config`: see SUPPORTED_PROPERTIES; it wins over `set_property`. For several devices
+        (`AUTO:GPU,CPU`) with PERFORMANCE_HINT CUMULATIVE_THROUGHPUT it is made ready for each, see `SeveralDevices`.
         """
+        devices = self._devices_to_fill(device_name, config or {})
+        if len(devices) > 1:
+            model = self.read_model(model, weights)
+            return SeveralDevices([self.compile_model(model, device.name, config) for device in devices])
         context, settings = self._where_to_run(device_name or "AUTO", config or {})
         engine = context.engine
         settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine),
@@ -139,6 +152,14 @@ class Core:
         except OpenRankError:
             return OpenRankModel(read(), context, settings,
                                  partial(compile_read_model, context, settings, self._reader))
+
+    def _devices_to_fill(self, name: str | RemoteContext | None, config: dict[str, Any]) -> tuple[DeviceInfo, ...]:
+        """The listed devices that inferences are to be spread over; empty where one is enough."""
+        if not isinstance(name, str) or not name.startswith("AUTO:"):
+            return ()
+        device = choose_device(name)
+        settings = self._config_of(device).updated(settings_for(device, config))
+        return listed_devices(name) if settings.performance_hint == PerformanceMode.CUMULATIVE_THROUGHPUT else ()
 
     def _where_to_run(self, where: str | RemoteContext, config: dict[str, Any]) -> tuple[RemoteContext, CompileConfig]:
         """The context of a device's name, or the one that is given, and the settings that hold there."""

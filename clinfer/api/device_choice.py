@@ -28,18 +28,27 @@ def choose_device(name: str) -> DeviceInfo:
         raise ClinferError(f"{kind} devices do not exist here: a model is compiled for one device",
                            where=f"device {name}",
                            values=devices_by_name(),
-                           hint="compile the model once per device, or for AUTO; several streams (NUM_STREAMS) "
-                                "fill one device")
+                           hint="compile the model once per device, or for AUTO:GPU,CPU with the PERFORMANCE_HINT "
+                                "CUMULATIVE_THROUGHPUT; several streams (NUM_STREAMS) fill one device")
     if kind != "AUTO" or not listed:
         return find_device(name)
+    return listed_devices(name)[0]
+
+
+def listed_devices(name: str) -> tuple[DeviceInfo, ...]:
+    """The devices of a list such as `AUTO:GPU,CPU` that this machine has, in its order: of each wish the first that it
+    means and no wish before did. Where it only leaves devices out (`AUTO:-GPU`), the one that AUTO is then."""
+    listed = name.partition(":")[2]
     wishes = [wish.strip() for wish in listed.split(",")]
     unwanted = {wish[1:] for wish in wishes if wish.startswith("-")}
     wanted = [wish for wish in wishes if not wish.startswith("-")]
     allowed = [device for device in available_devices() if not any(is_meant(wish, device) for wish in unwanted)]
+    found: list[DeviceInfo] = []
     for wish in wanted or ["AUTO"]:
-        for device in allowed:
-            if wish == "AUTO" or is_meant(wish, device):
-                return device
+        found += [device for device in allowed
+                  if device not in found and (wish == "AUTO" or is_meant(wish, device))][:1]
+    if found:
+        return tuple(found)
     raise ClinferError(f"there is no device for {name}", where="choice of a device",
                        values=devices_by_name(),
                        hint=f"one of {', '.join(devices_by_name())}, or AUTO")

@@ -12,7 +12,7 @@ from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import ClinferError
-from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.device import DeviceInfo, available_devices
 from tests.api.models import assert_softmax, softmax_model
 
 
@@ -42,6 +42,46 @@ def test_every_job_runs_once(compiled: CompiledModel, rng: np.random.Generator, 
     for number, x in enumerate(inputs):
         assert_softmax(results[number], x)
     assert set(queue.userdata) <= set(range(12))
+
+
+def test_the_least_busy_of_several_devices_is_filled(core: Core, rng: np.random.Generator) -> None:
+    names = [device.name for device in available_devices()][:2]
+    if len(names) < 2:
+        pytest.skip("there is one device")
+    several = core.compile_model(softmax_model({"x": [-1, 5]}), f"AUTO:{','.join(names)}", {
+        "PERFORMANCE_HINT": "CUMULATIVE_THROUGHPUT", "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 2})
+    assert several.get_property("EXECUTION_DEVICES") == names
+    assert several.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") == 4
+    queue = AsyncInferQueue(several)
+    where = [request.get_compiled_model().engine.device.name for request in queue]
+    assert where == [names[0], names[1]] * 2
+    hold, begun = threading.Event(), threading.Semaphore(0)
+    seen: list[tuple[str, np.ndarray, np.ndarray]] = []
+
+    def keep(request: InferRequest, x: np.ndarray) -> None:
+        seen.append((request.get_compiled_model().engine.device.name, x, request.results[0]))
+        begun.release()
+        assert hold.wait(60)
+
+    queue.set_callback(keep)
+    for _ in range(2):
+        queue.start_async((x := rng.standard_normal((2, 5), dtype=np.float32)), x)
+        assert begun.acquire(timeout=60)
+    assert [name for name, *_ in seen] == names
+    requests = [several.create_infer_request() for _ in range(2)]
+    assert requests[0].get_compiled_model() is not requests[1].get_compiled_model()
+    hold.set()
+    queue.wait_all()
+    for _ in range(12):
+        queue.start_async((x := rng.standard_normal((3, 5), dtype=np.float32)), x)
+    queue.wait_all()
+    assert {name for name, *_ in seen[2:]} == set(names)
+    for _, x, result in seen:
+        assert_softmax(result, x)
+    with pytest.raises(ClinferError, match="cannot be exported"):
+        several.export_model()
+    with pytest.raises(ClinferError, match="no one context"):
+        several.get_context()
 
 
 def test_idle_requests(compiled: CompiledModel, rng: np.random.Generator) -> None:
