@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from clinfer.network import network
+from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.program import Program
 from clinfer.runtime import builder, capabilities, ceilings
@@ -53,6 +54,14 @@ def ceilings_of_every_machine() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capabilities, "ceilings_of", ceilings_of)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def judge_every_choice() -> Iterator[None]:
+    """Kernels are chosen anew, whatever an earlier run has left on disk; tests of that lower the limit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_choices, "FEWEST", 1 << 30)
         yield
 
 

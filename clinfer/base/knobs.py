@@ -32,8 +32,8 @@ KNOBS = (
     Knob("CLINFER_TRACES", "1", "0 plans every new shape primitive by primitive, instead of by what was recorded when "
          "the model was compiled"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
-    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, capabilities, drivers, measured times); empty: the "
-         "user's cache folder"),
+    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, choices of kernels, capabilities, drivers, measured "
+         "times); empty: the user's cache folder"),
 )
 
 _DEFAULTS = {knob.variable: knob.default for knob in KNOBS}

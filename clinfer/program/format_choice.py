@@ -19,6 +19,7 @@ from clinfer.ops import kernels_of
 from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.kept_choices import kept_choices
 from clinfer.program.sample_sizes import Sample
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.topology import Port, Primitive
@@ -68,6 +69,19 @@ def plain(layout: Layout) -> Layout:
 
 def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, LayoutCandidate]:
     """How each node shall work, by id. Those in `launching` launch kernels; the others want plain tensors."""
+    kept = kept_choices(graph, context, launching)
+    problems = {node.id: problem_of(graph, node, context) for node in graph if node.id in launching} if kept else {}
+    found = kept.find(problems) if kept else None
+    if found is not None:
+        return {node.id: _layout_candidate(node, found[node.id]) if node.id in found else _without_kernels(graph, node)
+                for node in graph}
+    chosen = _judge_all(graph, context, launching)
+    if kept:
+        kept.keep(selection for id in problems if (selection := chosen[id].selection) is not None)
+    return chosen
+
+
+def _judge_all(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, LayoutCandidate]:
     candidates: dict[str, tuple[LayoutCandidate, ...]] = {}
     samples = samples_of(graph, context)
     for node in graph:
@@ -76,6 +90,13 @@ def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> 
     if any(len(found) > 1 for found in candidates.values()):
         return _Choice(graph, context, candidates, samples[0]).made()
     return {id: only for id, (only,) in candidates.items()}
+
+
+def _layout_candidate(node: Node, selection: Selection) -> LayoutCandidate:
+    """How a node works with a selection."""
+    hidden = node.primitive.value_inputs
+    wanted = tuple(None if i in hidden else layout for i, layout in enumerate(selection.problem.all_inputs))
+    return LayoutCandidate(wanted, selection.problem.outputs, selection)
 
 
 def _without_kernels(graph: Graph, node: Node) -> LayoutCandidate:
@@ -136,9 +157,7 @@ def _judged(graph: Graph, node: Node, context: BuildContext, givens: Sequence[tu
             inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
             if known is None or known.selection is None or selection.cost < known.selection.cost:
-                hidden = node.primitive.value_inputs
-                wanted = tuple(None if i in hidden else layout for i, layout in enumerate(inputs))
-                found[inputs, outputs] = LayoutCandidate(wanted, outputs, selection)
+                found[inputs, outputs] = _layout_candidate(node, selection)
     return found.values()
 
 

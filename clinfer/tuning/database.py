@@ -61,6 +61,13 @@ class Database:
         """Whether there are times of an operation."""
         return operation in self._operations
 
+    @property
+    def digest(self) -> str:
+        """Tells one state of what counts in the choice of kernels from another."""
+        with self._lock:
+            told = repr((self._tables, sorted(self._wrong)))
+        return hashlib.sha256(told.encode()).hexdigest()
+
     def why_wrong(self, operation: str, kernel: str, config: str) -> str | None:
         """What was wrong with a candidate's results on this device; None: nothing that is known."""
         found = self._wrong.get((operation, kernel, config))

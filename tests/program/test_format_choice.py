@@ -3,22 +3,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from clinfer.base.layout import Layout
 from clinfer.base.shape import ANY
 from clinfer.kernels import selector
 from clinfer.kernels.cost import reorder_time
+from clinfer.kernels.selector import Selection
 from clinfer.ops.concat import Concat
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.pooling import MaxPool
 from clinfer.ops.reorder import Reorder
 from clinfer.ops.reshape import Reshape
-from clinfer.program import format_choice
+from clinfer.program import format_choice, kept_choices
 from clinfer.program.format_choice import LayoutCandidate, choose_formats
 from clinfer.program.graph import Graph
+from clinfer.program.options import BuildOptions
 from clinfer.program.passes.add_required_reorders import add_required_reorders
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
@@ -149,3 +154,43 @@ def test_a_join_works_in_blocks_where_most_comes_so(engine: Engine) -> None:
     topology = Topology(given("x", 1, 3, 40, 40), *_convolution("a", "x", 3, 64), *_convolution("b", "a", 64, 64),
                         Concat("join", ("a", "b"), axis=1), *_convolution("c", "join", 128, 64))
     assert _formats(graph_after(engine, topology, PASSES))["join"] == "b_fs_yx_fsv16"
+
+
+def _chosen(engine: Engine, size: int = 3, second: str = "b", options: BuildOptions | None = None,
+            ) -> list[tuple[Selection | None, tuple[Layout, ...]]]:
+    """What is chosen for the nodes of a small net, in their order."""
+    topology = Topology(given("x", 1, 3, ANY, ANY), *_convolution("a", "x", 3, 64, size),
+                        *_convolution(second, "a", 64, 64), Eltwise("sum", (second, second), mode="Add"),
+                        *_flat("flat", "sum"))
+    graph = graph_after(engine, topology, PASSES, options)
+    return [(node.selection, node.layouts) for node in graph if not isinstance(node.primitive, Reorder)]
+
+
+def test_a_choice_that_is_kept_is_the_choice(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found whatever nodes are called, and by nothing that differs; files that are damaged or of other code are
+    written anew."""
+    fresh, renamed = _chosen(engine), _chosen(engine, second="c")
+    judged = []
+    judge = format_choice._judge_all
+    monkeypatch.setattr(format_choice, "_judge_all", lambda *given: judged.append(1) or judge(*given))
+    monkeypatch.setattr(kept_choices, "FEWEST", 1)
+    monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
+
+    def is_judged(wanted: object, **how: Any) -> bool:
+        judged.clear()
+        assert _chosen(engine, **how) == wanted
+        return bool(judged)
+
+    assert [is_judged(fresh), is_judged(fresh), is_judged(renamed, second="c")] == [True, False, False]
+    file, = (tmp_path / "choices").iterdir()
+    for damaged in (b"", b"[]", file.read_bytes()[:-20], file.read_bytes().replace(b"convolution", b"revolution")):
+        file.write_bytes(damaged)
+        assert [is_judged(fresh), is_judged(fresh)] == [True, False]
+    monkeypatch.setattr(kept_choices, "code_stamp", lambda: "edited")
+    assert [is_judged(fresh), is_judged(fresh)] == [True, False]
+    judged.clear()
+    _chosen(engine, size=5)
+    _chosen(engine, options=BuildOptions(large_indices=True))
+    forced = BuildOptions(force_implementations={"b": ("bfyx", "")})
+    assert _chosen(engine, options=forced) == _chosen(engine, options=forced)
+    assert len(judged) == 4
