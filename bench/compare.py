@@ -111,10 +111,11 @@ def _times(first: float, seen: list[float]) -> Times:
 def _error(workers: dict[str, Worker], shape: Shape) -> float:
     """The largest over the outputs."""
     ours, theirs = (workers[name].outputs(shape) for name in ENGINES)
-    return max(_difference(got, want) for got, want in zip(ours, theirs, strict=True))
+    return max(difference(got, want) for got, want in zip(ours, theirs, strict=True))
 
 
-def _difference(got: NDArray[Any], want: NDArray[Any]) -> float:
+def difference(got: NDArray[Any], want: NDArray[Any]) -> float:
+    """The largest difference over the largest value; infinite for other shapes and for what is not finite."""
     if got.shape != want.shape or not np.isfinite(got).all():
         return float("inf")
     return float(np.abs(got - want).max() / np.abs(want).max())

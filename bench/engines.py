@@ -31,7 +31,7 @@ def _openvino_api(engine: str, model: str, device: str, threads: int, precision:
 
     core = module.Core()
     read = MODELS[model].build() if model in MODELS else core.read_model(model)
-    config = {"INFERENCE_PRECISION_HINT": precision}
+    config = {"INFERENCE_PRECISION_HINT": precision} if precision else {}
     if engine == "openvino":
         config |= {"INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "LATENCY"}
     start = time.perf_counter()

@@ -9,16 +9,17 @@ results over the largest value.
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import openvino as ov
 
+from bench.compare import difference
 from bench.models import MODELS
 from bench.models.quantised import quantise
-from bench.worker import Job, Worker, usable_cpus
+from bench.worker import Job, Worker, in_turns, usable_cpus
 
 ENGINES = ("int8", "f32", "openvino int8")
 DEFAULT = ("resnet50", "mobilenet_v3", "bert_base")
@@ -35,20 +36,22 @@ def measure(name: str, device: str, rounds: int, folder: str) -> str:
             "f32": Job("clinfer", name, device, threads, folder),
             "openvino int8": Job("openvino", path, "CPU", threads, folder, inputs_of=name)}
     workers = {engine: Worker(jobs[engine]) for engine in ENGINES}
-    times: dict[str, list[float]] = {engine: [] for engine in ENGINES}
     try:
-        for worker in workers.values():
-            worker.infer_ms(shape)
-        for turn in range(rounds):
-            for engine in ENGINES[:: 1 if turn % 2 else -1]:
-                times[engine].append(workers[engine].infer_ms(shape))
+        times = in_turns(workers, shape, rounds)
         ours, theirs = (workers[engine].outputs(shape)[0] for engine in ("int8", "openvino int8"))
     finally:
         for worker in workers.values():
             worker.close()
-    own, full, other = (statistics.median(times[engine]) for engine in ENGINES)
-    error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+    own, full, other = (times[engine] for engine in ENGINES)
+    error = difference(ours, theirs)
     return f"{name:<14}{own:>9.1f}{full:>9.1f}{other:>15.1f}{full / own:>9.2f}{other / own:>13.2f}{error:>9.1e}"
+
+
+def show(names: Sequence[str], device: str, rounds: int, folder: str) -> None:
+    """The table, row by row."""
+    print(f"{'model':<14}{'int8':>9}{'f32':>9}{'openvino int8':>15}{'to f32':>9}{'to openvino':>13}{'error':>9}")
+    for name in names:
+        print(measure(name, device, rounds, folder), flush=True)
 
 
 def main() -> None:
@@ -57,10 +60,8 @@ def main() -> None:
     parser.add_argument("--device", default="CPU")
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
-    print(f"{'model':<14}{'int8':>9}{'f32':>9}{'openvino int8':>15}{'to f32':>9}{'to openvino':>13}{'error':>9}")
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.models:
-            print(measure(name, options.device, options.rounds, folder), flush=True)
+        show(options.models, options.device, options.rounds, folder)
 
 
 if __name__ == "__main__":

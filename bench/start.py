@@ -18,7 +18,7 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -70,26 +70,31 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             _profile(options.profile, Path(folder), options)
         return
+    show(options.models, options.device, options.precision, options.rounds)
+
+
+def show(names: Sequence[str], device: str, precision: str, rounds: int) -> None:
+    """The table, row by row."""
     print("| model | import | " + " | ".join(f"{engine} {way}" for engine, way in WAYS) + " |")
     print("| --- " * (len(WAYS) + 2) + "|")
-    for name in options.models:
+    for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            print(_row(name, Path(folder), options), flush=True)
+            print(_row(name, Path(folder), device, precision, rounds), flush=True)
 
 
-def _row(name: str, folder: Path, options: argparse.Namespace) -> str:
+def _row(name: str, folder: Path, device: str, precision: str, rounds: int) -> str:
     _in_own_process(_save, name, folder)
-    _in_own_process(_probe, folder, options.device)
+    _in_own_process(_probe, folder, device)
     best: dict[tuple[str, str], Start] = {}
-    for number in range(options.rounds):
+    for number in range(rounds):
         for key in WAYS:
             if key[1] == "cold" and number:
                 continue
-            start = _in_own_process(_start, Job(*key, folder, options.device, options.precision))
+            start = _in_own_process(_start, Job(*key, folder, device, precision))
             best[key] = min(start, best.get(key, start), key=lambda each: each.compiled)
         if not number:
             # It fills CACHE_DIR; the rounds find it there.
-            best[WAYS[3]] = _in_own_process(_start, Job(*WAYS[3], folder, options.device, options.precision))
+            best[WAYS[3]] = _in_own_process(_start, Job(*WAYS[3], folder, device, precision))
     shown = " | ".join(f"{best[key].compiled:.2f} ({best[key].computed:.2f})" for key in WAYS)
     return f"| {name} | {min(each.opened for key, each in best.items() if key[0] == 'clinfer'):.2f} | {shown} |"
 

@@ -7,8 +7,9 @@ model, the same inputs, and the same request for a precision.
 from __future__ import annotations
 
 import os
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -24,7 +25,8 @@ Arrays = list[NDArray[Any]]
 @dataclass(frozen=True)
 class Job:
     """What a worker serves: `model` is a name in `bench.models` or a file, `cache` clinfer's cache folder. A file takes
-    the inputs of the model `inputs_of`, or one of random floats."""
+    the inputs of the model `inputs_of`, or one of random floats. An empty precision is what the engine takes by
+    itself."""
 
     engine: str
     model: str
@@ -74,6 +76,17 @@ class Worker:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+def in_turns(workers: Mapping[str, Worker], shape: Shape, rounds: int) -> dict[str, float]:
+    """By worker, the median milliseconds of an inference; they take turns, behind an inference each."""
+    times: dict[str, list[float]] = {name: [] for name in workers}
+    for worker in workers.values():
+        worker.infer_ms(shape)
+    for turn in range(rounds):
+        for name in list(workers)[:: 1 if turn % 2 else -1]:
+            times[name].append(workers[name].infer_ms(shape))
+    return {name: statistics.median(each) for name, each in times.items()}
 
 
 def usable_cpus() -> int:
