@@ -18,6 +18,7 @@ from clinfer.cli.usage import UsageError, told_as_usage
 if TYPE_CHECKING:
     from clinfer.serve.options import ServerOptions
 
+_LOOK_S = 0.5
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0}
 
 
@@ -96,7 +97,9 @@ def serve_command(
         print(f"clinfer: serving {_names(options)} on {found.device}, replicas of each: {found.replicas}\n"
               f"  REST http://{host}:{port}/v2  gRPC {host}:{grpc_port}  metrics http://{host}:{port}/metrics",
               flush=True)
-        ended.wait()
+        while not ended.wait(_LOOK_S):
+            # Where another thread was given the signal, Python calls the handler when this one wakes up.
+            pass
         print("clinfer: ending; inferences under way are computed", file=sys.stderr, flush=True)
 
 
