@@ -15,6 +15,8 @@ import numpy as np
 from clinfer.symbolic.forms import Bounds, Form, bounds_of_result, calculate, product_of
 from clinfer.symbolic.symbols import BINARY, COMPARISONS, SINGLE, Symbol
 
+_UNKNOWN = Bounds()
+
 
 class Trace:
     """The lines of one trace; `names` are the free symbols, `helpers` what lines call by name.
@@ -208,17 +210,19 @@ class Trace:
         if len(one.atoms) == len(other.atoms) == 1 and one[::2] == other[::2] == (1, 0):
             kept, gone = one.atoms[0], other.atoms[0]
             self._alias = {name: kept if to == gone else to for name, to in self._alias.items()} | {gone: kept}
-            self._learn((kept,), self._bounds.get((gone,), Bounds()))
+            self._learn((kept,), self._bounds.get((gone,), _UNKNOWN))
 
     # -- bounds and guards ----------------------------------------------------------------------
 
     def _learn(self, atoms: tuple[str, ...], bounds: Bounds) -> None:
-        self._bounds[atoms] = self._bounds.get(atoms, Bounds()).within(bounds)
+        self._bounds[atoms] = self._bounds.get(atoms, _UNKNOWN).within(bounds)
 
     def _product_bounds(self, atoms: tuple[str, ...]) -> Bounds:
-        known = self._bounds.get(atoms, Bounds())
-        each = [self._bounds.get((atom,), Bounds()) for atom in atoms]
-        if len(atoms) == 1 or any(bounds.low is None or bounds.low < 0 for bounds in each):
+        known = self._bounds.get(atoms, _UNKNOWN)
+        if len(atoms) == 1:
+            return known
+        each = [self._bounds.get((atom,), _UNKNOWN) for atom in atoms]
+        if any(bounds.low is None or bounds.low < 0 for bounds in each):
             return known
         highs = [bounds.high for bounds in each]
         high = None if None in highs else math.prod(h for h in highs if h is not None)
@@ -227,8 +231,9 @@ class Trace:
     def _bounds_of(self, form: Form) -> Bounds:
         if not form.atoms:
             return Bounds(form.constant, form.constant)
-        low, high = ((None if x is None else x * form.factor + form.constant)
-                     for x in (lambda b: (b.low, b.high))(self._product_bounds(form.atoms)))
+        known = self._product_bounds(form.atoms)
+        low = None if known.low is None else known.low * form.factor + form.constant
+        high = None if known.high is None else known.high * form.factor + form.constant
         return Bounds(low, high) if form.factor > 0 else Bounds(high, low)
 
     def _decide(self, sign: str, form: Form) -> bool:
@@ -296,9 +301,18 @@ def spell(item: Any) -> str:
 
 def symbols_in(item: Any) -> tuple[str, ...]:
     """The names of the symbols in nested tuples and lists."""
-    if isinstance(item, (tuple, list)):
-        return tuple(name for part in item for name in symbols_in(part))
-    return (item.name,) if type(item) is Symbol else ()
+    found: list[str] = []
+    _add_symbols(item, found)
+    return tuple(found)
+
+
+def _add_symbols(item: Any, found: list[str]) -> None:
+    kind = type(item)
+    if kind is Symbol:
+        found.append(item.name)
+    elif kind is not int and isinstance(item, (tuple, list)):
+        for part in item:
+            _add_symbols(part, found)
 
 
 def _name(number: Any) -> str:

@@ -81,9 +81,9 @@ class NodeFunction:
         self._outputs = [program.tensors[t].layout for t in node.outputs]
         self._inputs = [program.tensors[t].layout for t in node.inputs]
         small = node.kind != "host" or all(map(is_small, self._outputs))
-        self._left = MOST_TRACES if small and not arguments.has_arrays else 0
-        self.traces: list[NodeTrace] = program.traces.setdefault(self._identity(), []) if self._left else []
-        self.is_traced = bool(self._left)
+        self.is_traced = small and not arguments.has_arrays
+        self.traces: list[NodeTrace] = program.traces.setdefault(self._identity(), []) if self.is_traced else []
+        self._failed = 0
         first = planner.first_kernel(index)
         self.kernels = range(first, first + sum(len(each.stages) for each in node.implementations))
         self._apart: list[Callable[..., Any]] = []
@@ -96,9 +96,9 @@ class NodeFunction:
         if found is not None:
             return found
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
-        traced = self.traced(given, plan) if plan.is_recordable else None
+        traced = self._traced(given, plan) if plan.is_recordable and self._may_trace else None
         if traced is not None:
-            self.take_trace(given, traced)
+            self._take_trace(traced)
         return self._results(plan)
 
     def plan(self, *given: Any) -> tuple[Any, ...]:
@@ -106,7 +106,7 @@ class NodeFunction:
         if self._take_shared():
             return self.call(*given)
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
-        if self._left and plan.is_recordable:
+        if self._may_trace and plan.is_recordable:
             self._wanted.append(WantedTrace(ref(self), given, plan))
         return self._results(plan)
 
@@ -141,16 +141,16 @@ class NodeFunction:
         return identity
 
     def _take_shared(self) -> bool:
-        """Put the traces of other nodes before what there is; whether there were any."""
-        new = self.traces[self._taken:][:self._left]
+        """Put traces that were made meanwhile before what there is; whether there were any."""
+        new = self.traces[self._taken:]
         for shared in new:
-            self._put_first(shared)
+            self.call = self._function(shared, self.call)
         self._taken += len(new)
-        self._left -= len(new)
         return bool(new)
 
-    def _put_first(self, recorded: NodeTrace) -> None:
-        self.call = self._function(recorded, self.call)
+    @property
+    def _may_trace(self) -> bool:
+        return self.is_traced and len(self.traces) + self._failed < MOST_TRACES
 
     def _function(self, recorded: NodeTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return recorded.function(self._planner.first_kernel(self._index), self._bound, otherwise)
@@ -160,10 +160,14 @@ class NodeFunction:
 
     def traced(self, given: tuple[int, ...], plan: NodePlan) -> Traced | None:
         """The trace of this plan, if one can be made and none holds."""
-        self._take_shared()
-        if not self._left or self._by_trace(given) is not None:
-            return None
-        self._left -= 1
+        return self._traced(given, plan) if self._may_trace and self._by_trace(given) is None else None
+
+    def take_trace(self, given: tuple[int, ...], traced: Traced) -> None:
+        """Keep a trace of the plan for these numbers, unless there is one that holds by now."""
+        if self._by_trace(given) is None:
+            self._take_trace(traced)
+
+    def _traced(self, given: tuple[int, ...], plan: NodePlan) -> Traced | None:
         trace = Trace()
         recorded = self._of_symbols(trace, given)
         if self._node.kind == "host" and (
@@ -171,22 +175,19 @@ class NodeFunction:
             trace = Trace()
             recorded = self._of_symbols(trace, given, by_call=True)
         if recorded is None or not same_at_present(recorded, plan):
-            log(5, f"{self._node.primitive.where}: a plan is not recorded")
+            self._refuse("")
             return None
         return Traced(trace, recorded)
 
-    def take_trace(self, given: tuple[int, ...], traced: Traced) -> None:
-        """Put a trace of the plan for these numbers before what there is, unless there is one that holds by now."""
-        if self._take_shared() and self._by_trace(given) is not None:
-            return
+    def _take_trace(self, traced: Traced) -> None:
         try:
-            made = self._made(traced)
+            self.traces.append(self._made(traced))
         except ValueError as error:
-            log(5, f"{self._node.primitive.where}: a plan is not recorded: {error}")
-            return
-        self._put_first(made)
-        self.traces.append(made)
-        self._taken += 1
+            self._refuse(f": {error}")
+
+    def _refuse(self, reason: str) -> None:
+        self._failed += 1
+        log(5, f"{self._node.primitive.where}: a plan is not recorded{reason}")
 
     def _of_symbols(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clinfer.base.shape import Shape
-from clinfer.network.plans.node_function import UNTRACEABLE
+from clinfer.network.plans.node_function import UNTRACEABLE, NodeFunction
 from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep, size_name
 from clinfer.program.program import Program, Segment
@@ -44,8 +44,8 @@ class Sizes:
 _SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 128)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (3, _LARGE), (1, _LARGE), (2, _SMALL), (1, _SMALL), (2, _MIDDLE), (1, _MIDDLE)))
-STEPS = tuple(Sizes(first, 1, _MIDDLE[1]) for first in (2, 1))
-"""Of decoders: one word, and the keys and values of many."""
+STEPS = tuple(Sizes(first, words, _MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1)))
+"""Of words, one or two at a time, as decoders have them beside the keys and values of many."""
 
 
 def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
@@ -62,19 +62,21 @@ def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
 
 
 def _samples_of(program: Program) -> tuple[Sizes, ...]:
-    """The samples that may well come: single words only beside inputs of larger rank."""
+    """The samples that may well come: few words only where an input is one of words."""
     layouts = [program.tensors[tensor].layout for tensor in program.input_tensors.values()]
-    kinds = {SAMPLES[0].is_of_words(layout.shape) for layout in layouts if not layout.is_static}
-    return (*SAMPLES, *STEPS) if len(kinds) > 1 else SAMPLES
+    has_words = any(SAMPLES[0].is_of_words(layout.shape) for layout in layouts if not layout.is_static)
+    return (*SAMPLES, *STEPS) if has_words else SAMPLES
 
 
 class _Walk:
-    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`."""
+    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`; `_found`: what
+    nodes that share their traces gave for the same numbers."""
 
     def __init__(self, program: Program, sizes: Sizes) -> None:
         self._program = program
         self._sizes = sizes
         self._known: dict[str, Any] = {}
+        self._found: dict[tuple[int, tuple[Any, ...]], tuple[Any, ...]] = {}
         self._states = {program.input_tensors[state.input]: state for state in program.states}
 
     def through(self, steps: Mapping[int, Sequence[NodeStep]]) -> None:
@@ -89,16 +91,23 @@ class _Walk:
             self._estimate(tensor)
 
     def _trace(self, step: NodeStep) -> None:
-        given = [self._known.get(name) for name in step.given]
+        given = tuple([self._known.get(name) for name in step.given])
         if step.function is not None and all(each is not None for each in given):
             try:
-                found = step.function.trace(tuple(given))
-                self._known.update(zip(step.results, found, strict=False))
+                self._known.update(zip(step.results, self._given_by(step.function, given), strict=False))
             except UNTRACEABLE:
                 # Estimated sizes need not fit together: an inference with such sizes would be refused before.
                 pass
         for tensor in self._program.nodes[step.index].outputs:
             self._estimate(tensor)
+
+    def _given_by(self, function: NodeFunction, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not function.is_traced:
+            return function.trace(given)
+        key = id(function.traces), given
+        if key not in self._found:
+            self._found[key] = function.trace(given)
+        return self._found[key]
 
     def _estimate(self, tensor: int) -> None:
         """Give sizes of a tensor that are not known yet those of the sample."""
