@@ -9,6 +9,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.ops.shared.shape_rules import stretches_to
+from clinfer.symbolic.dimensions import broadcast_shapes
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
@@ -47,9 +48,20 @@ class Broadcast(Primitive):
         if shapes[0] is None or 1 not in values:
             return None
         data, target = shapes[0], tuple(values[1].reshape(-1).tolist())
-        if self.mode != "numpy" or any(size < 0 for size in target) or not stretches_to(data, target):
+        if any(size < 0 for size in target):
             return None
-        return (target,)
+        if self.mode == "bidirectional":
+            return (broadcast_shapes((data, target)),)
+        seen = target if self.mode == "numpy" else self._mapped(data, target, values)
+        return None if seen is None or not stretches_to(data, seen) else (target,)
+
+    @staticmethod
+    def _mapped(data: Shape, target: Shape, values: Values) -> Shape | None:
+        """The sizes of the target that input 0's axes are mapped to, in order."""
+        axes = [int(axis) for axis in values[2].reshape(-1)] if 2 in values else [-1]
+        if len(axes) != len(data) or axes != sorted(set(axes)) or not all(0 <= axis < len(target) for axis in axes):
+            return None
+        return tuple(target[axis] for axis in axes)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -213,8 +214,12 @@ class GatherND(Gathering):
             return None
         behind = self.batch_dims + indices[-1]
         batch = [same_size(sizes) for sizes in zip(data[:self.batch_dims], indices, strict=False)]
-        if not self.batch_dims < behind <= len(data) or None in batch or (self.opset == "opset5" and len(batch) > 1):
+        if not self.batch_dims < behind <= len(data) or None in batch:
             return None
+        if self.opset == "opset5" and len(batch) > 1:
+            if any(isinstance(size, Dim) for size in batch):
+                return None
+            batch = [prod(batch)]  # type: ignore[arg-type]
         return ((*batch, *indices[self.batch_dims:-1], *data[behind:]),)  # type: ignore[arg-type]
 
     def index_count(self, indices: Shape) -> int:

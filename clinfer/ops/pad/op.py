@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Dim, Shape, Size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -37,10 +37,19 @@ class Pad(Primitive):
         if shapes[0] is None or len(values) < 2:
             return None
         data, begins, ends = shapes[0], values[1].reshape(-1).tolist(), values[2].reshape(-1).tolist()
-        if self.pad_mode != "constant" or len(begins) != len(data) or len(ends) != len(data):
+        if len(begins) != len(data) or len(ends) != len(data):
+            return None
+        if self.pad_mode != "constant" and not all(map(self._has_source, begins, data, ends)):
             return None
         sizes = tuple(size + (a + b) for a, size, b in zip(begins, data, ends, strict=True))
         return None if any(isinstance(size, int) and size < 0 for size in sizes) else (sizes,)
+
+    def _has_source(self, before: int, size: Size, behind: int) -> bool:
+        """Whether an axis has the elements that its padding repeats."""
+        most = max(before, behind)
+        if isinstance(size, Dim) or min(before, behind) < 0:
+            return False
+        return most == 0 or size >= {"edge": 1, "reflect": most + 1, "symmetric": most}[self.pad_mode]
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data, begins, ends = values[0], values[1].reshape(-1), values[2].reshape(-1)

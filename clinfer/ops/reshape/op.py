@@ -113,6 +113,8 @@ class Squeeze(_Reshaping):
         if len(shapes) > 1 and 1 not in values and not self.allow_axis_skip:
             # Each axis is named once.
             return (without_axes(shapes),)
+        if len(shapes) == 1 and data is not None and not is_open(data):
+            return (tuple(size for size in data if size != 1),)
         axes = distinct_axes(values[1], len(data)) if data is not None and 1 in values else None
         if data is None or not axes or any(differ(data[axis], 1) for axis in axes):
             return None

@@ -37,8 +37,11 @@ class Reverse(Indexing):
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         data = shapes[0]
-        by_index = data is not None and 1 in values and self.mode.lower() == "index"
-        return None if data is None or not by_index or distinct_axes(values[1], len(data)) is None else (data,)
+        if data is None or 1 not in values:
+            return None
+        by_mask = self.mode.lower() == "mask"
+        fits = values[1].shape == (len(data),) if by_mask else distinct_axes(values[1], len(data)) is not None
+        return (data,) if fits else None
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         index = self.index_of({1: values[1]}, values[0].ndim)

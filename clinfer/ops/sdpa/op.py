@@ -82,11 +82,11 @@ class ScaledDotProductAttention(ReadsParts):
 
     @staticmethod
     def _plain(query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
-        """Where only the mask is stretched."""
+        """Where keys with their values and the mask are stretched, and nothing else."""
         *batch, length, depth = query
         if len(others) > 2 or any(scale not in ((), (1,)) for scale in others[1:]):
             return None
-        if len(key) != len(value) or key[:-2] != tuple(batch) or value[:-2] != tuple(batch):
+        if key[:-2] != value[:-2] or not stretches_to(key[:-2], tuple(batch)):
             return None
         mask = others[0] if others else ()
         if depth != key[-1] or key[-2] != value[-2] or not stretches_to(mask, (*batch, length, key[-2])):
