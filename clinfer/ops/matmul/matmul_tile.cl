@@ -5,7 +5,8 @@
 // tiles of few rows do not wait for their own sums.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., panels, K * 32] with
 // the 32 columns of a panel together for each k (zeros behind the last column); bias [N] in blocks of 16.
-// Scales and zero points of compressed weights are packed like the right side, with groups in place of k.
+// Scales and zero points of compressed weights are packed like the right side, with groups in place of k. A single row
+// is multiplied by the stored numbers, and each group's sums by its scales (ONE_ROW_COMPRESSED).
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
@@ -16,6 +17,8 @@
 #include "shared/bias.h"
 #include "weights.h"
 #include "tile.h"
+
+#define ONE_ROW_COMPRESSED (COMPRESSED && TILE_ROWS == 1)
 
 #define MULTIPLY(k, sums) \
     do { \
@@ -28,6 +31,35 @@
             for (int j = 0; j < VECTORS; ++j) (sums)[i][j] = fma(value, column[j], (sums)[i][j]); \
         } \
     } while (0)
+
+#if ONE_ROW_COMPRESSED
+// Adds the products of the k from `k` to `end`, which lie in one group, to the totals of the row.
+INLINED void FUNC(add_group)(float16* totals, const float* row, const global INPUT1_TYPE* right, const index_t from,
+                             int k, const int end, const float16* scales, const float16* shifts) {
+    float16 sums[SPLIT][VECTORS];
+    float values[SPLIT];
+    #pragma unroll
+    for (int s = 0; s < SPLIT; ++s) sums[s][0] = sums[s][1] = values[s] = 0;
+    for (; k + SPLIT <= end; k += SPLIT) {
+        #pragma unroll
+        for (int s = 0; s < SPLIT; ++s) {
+            values[s] += row[k + s];
+            ADD_STORED(sums[s], row[k + s], from + (k + s) * PANEL_COLUMNS);
+        }
+    }
+    for (; k < end; ++k) {
+        values[0] += row[k];
+        ADD_STORED(sums[0], row[k], from + k * PANEL_COLUMNS);
+    }
+    #pragma unroll
+    for (int s = 1; s < SPLIT; ++s) {
+        values[0] += values[s];
+        sums[0][0] += sums[s][0];
+        sums[0][1] += sums[s][1];
+    }
+    FINISH_GROUP(totals, sums[0], values[0]);
+}
+#endif
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
@@ -55,6 +87,10 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
         for (int k = 0; k < count;) {
             const int end = min(count, GROUP_END(base + k) - base);
             START_GROUP(base + k, panel * PANEL_COLUMNS)
+#if ONE_ROW_COMPRESSED
+            FUNC(add_group)(sum[0][0], rows, right, from, k, end, scales, shifts);
+            k = end;
+#endif
             for (; k + SPLIT <= end; k += SPLIT) {
                 #pragma unroll
                 for (int s = 0; s < SPLIT; ++s) MULTIPLY(k + s, sum[s]);

@@ -8,6 +8,10 @@
 //   START_GROUP(k, column)   declares what LOAD_COLUMNS needs, for the panel that starts at `column`
 //   LOAD_COLUMNS(to, place)  the 32 elements of a panel and one k from index `place` on, as float16 to[2]; of 4 bits,
 //                            those of even columns come first
+//   ADD_STORED(sums, value, place)   adds `value` times the 32 stored numbers at `place` to float16 sums[2], without
+//                            scales; for compressed weights, as the next one
+//   FINISH_GROUP(totals, sums, values)   adds to float16 totals[2] what a group's scales and zero points make of such
+//                            sums of products with values whose sum is `values`; START_GROUP comes before
 //   ROW_PART(row, j)         16 consecutive columns of such 32, once they are in memory: the j-th of two
 #ifndef COMPRESSED
 #define COMPRESSED 0
@@ -68,6 +72,14 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
         (to)[0] = fma(convert_float16(both & (uchar16)15), scales[0], shifts[0]); \
         (to)[1] = fma(convert_float16(both >> (uchar16)4), scales[1], shifts[1]); \
     } while (0)
+// The second sum is of whole bytes: the numbers in the high bits count sixteenfold, and those in the low bits once.
+#define ADD_STORED(sums, value, place) \
+    do { \
+        const int16 both = convert_int16(vload16(0, right + ((place) >> 1)) ^ (uchar16)(LOWEST ? 0x88 : 0)); \
+        (sums)[0] = fma((float16)(value), convert_float16(both & 15), (sums)[0]); \
+        (sums)[1] = fma((float16)(value), convert_float16(both), (sums)[1]); \
+    } while (0)
+#define SECOND_SUM(sums) (((sums)[1] - (sums)[0]) * 0.0625f)
 #else
 #define START_GROUP(k, column) \
     const float16 scales[2] = {SCALE16(k, column), SCALE16(k, (column) + 16)}; \
@@ -78,7 +90,18 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
         (to)[0] = fma(convert_float16(INPUT1_LOAD16(right, place)), scales[0], shifts[0]); \
         (to)[1] = fma(convert_float16(INPUT1_LOAD16(right, (place) + 16)), scales[1], shifts[1]); \
     } while (0)
+#define ADD_STORED(sums, value, place) \
+    do { \
+        (sums)[0] = fma((float16)(value), convert_float16(INPUT1_LOAD16(right, place)), (sums)[0]); \
+        (sums)[1] = fma((float16)(value), convert_float16(INPUT1_LOAD16(right, (place) + 16)), (sums)[1]); \
+    } while (0)
+#define SECOND_SUM(sums) ((sums)[1])
 #endif
+#define FINISH_GROUP(totals, sums, values) \
+    do { \
+        (totals)[0] += fma((sums)[0], scales[0], (values) * shifts[0]); \
+        (totals)[1] += fma(SECOND_SUM(sums), scales[1], (values) * shifts[1]); \
+    } while (0)
 
 #else
 
