@@ -3,10 +3,10 @@ from clinfer.kernels.contract import KernelTable
 from clinfer.ops.matmul.kernels.bf16 import PairsKernel
 from clinfer.ops.matmul.kernels.bytes import BytesKernel
 from clinfer.ops.matmul.kernels.cpu import BlocksKernel, TileKernel, VectorKernel
-from clinfer.ops.matmul.kernels.gpu import LocalKernel
+from clinfer.ops.matmul.kernels.gpu import LocalKernel, RowsKernel
 from clinfer.ops.matmul.kernels.nvidia import BulkKernel, MmaKernel, WarpGroupKernel
 from clinfer.ops.matmul.kernels.reference import Reference
 from clinfer.ops.matmul.problem import MatMulProblem
 
 KERNELS = KernelTable((VectorKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), BytesKernel(), PairsKernel(),
-                       BlocksKernel(), TileKernel(), LocalKernel(), Reference()), MatMulProblem)
+                       BlocksKernel(), TileKernel(), RowsKernel(), LocalKernel(), Reference()), MatMulProblem)
