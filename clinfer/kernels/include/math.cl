@@ -17,19 +17,31 @@
 // Coordinates of up to eight axes.
 #define MAX_RANK 8
 
-// exp(x) and 1 / x, in the fewest instructions that the device has for floats; within 1e-6, relative to 1 and to 1 / x.
+// 2^x, exp(x) and 1 / x, in the fewest instructions that the device has for floats: within 1e-6, relative to 1 and to
+// 1 / x, where nothing is denormal.
 #ifdef __NV_CL_C_VERSION
-#define CLINFER_QUICK(T, exp_of_x, one_over_x) \
-    CLINFER_OVERLOADED T clinfer_quick_exp(const T x) { return exp_of_x; } \
-    CLINFER_OVERLOADED T clinfer_quick_reciprocal(const T x) { return one_over_x; }
-#define CLINFER_FLOATS(T) CLINFER_QUICK(T, native_exp2(x * (T)1.44269504f), native_recip(x))
-#define CLINFER_DOUBLES(T) CLINFER_QUICK(T, exp(x), (T)1 / x)
-CLINFER_FLOATS(float) CLINFER_FLOATS(float2) CLINFER_FLOATS(float4) CLINFER_FLOATS(float8) CLINFER_FLOATS(float16)
+#define CLINFER_BY_HALVES(T, name) \
+    CLINFER_OVERLOADED T name(const T x) { return (T)(name(x.lo), name(x.hi)); }
+#define CLINFER_QUICK(name, instruction) \
+    CLINFER_OVERLOADED float name(const float x) { \
+        float y; \
+        asm(instruction " %0, %1;" : "=f"(y) : "f"(x)); \
+        return y; \
+    } \
+    CLINFER_BY_HALVES(float2, name) CLINFER_BY_HALVES(float4, name) CLINFER_BY_HALVES(float8, name) \
+    CLINFER_BY_HALVES(float16, name)
+CLINFER_QUICK(clinfer_quick_exp2, "ex2.approx.ftz.f32")
+CLINFER_QUICK(clinfer_quick_reciprocal, "rcp.approx.ftz.f32")
+#define CLINFER_DOUBLES(T) \
+    CLINFER_OVERLOADED T clinfer_quick_exp2(const T x) { return exp2(x); } \
+    CLINFER_OVERLOADED T clinfer_quick_reciprocal(const T x) { return (T)1 / x; }
 CLINFER_DOUBLES(double) CLINFER_DOUBLES(double2) CLINFER_DOUBLES(double4) CLINFER_DOUBLES(double8)
 CLINFER_DOUBLES(double16)
-#define QUICK_EXP(x) clinfer_quick_exp(x)
+#define QUICK_EXP2(x) clinfer_quick_exp2(x)
+#define QUICK_EXP(x) QUICK_EXP2((x) * 1.44269504f)
 #define QUICK_RECIPROCAL(x) clinfer_quick_reciprocal(x)
 #else
+#define QUICK_EXP2(x) exp2(x)
 #define QUICK_EXP(x) exp(x)
 #define QUICK_RECIPROCAL(x) (1.0f / (x))
 #endif

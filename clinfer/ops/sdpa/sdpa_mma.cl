@@ -40,6 +40,36 @@ INLINED void FUNC(copy_rows)(const uint to, const global half* from, const int h
 #undef HALVES
 }
 
+// Adds a block's products to `scores`, and those of weights and values to `totals`, of `count` keys: without a branch
+// for each 16 of them where all are there, so that products do not wait for one another.
+#define ADD_SCORES(count) do { \
+        _Pragma("unroll") for (int e_ = 0; e_ < QUERY_STEPS; ++e_) \
+            _Pragma("unroll") for (int k_ = 0; k_ < KEYS / 16; ++k_) { \
+                if (k_ * 16 >= (count)) continue; \
+                uint right_[4]; \
+                LOAD_FRAGMENTS(right_, block + CHUNK_AT(k_ * 16 + lane / 16 * 8 + lane % 8, e_ * 2 + lane / 8 % 2, \
+                                                        QUERY_WIDTH / 8)); \
+                MULTIPLY_ADD(scores[k_ * 2], rows[e_], right_[0], right_[1]); \
+                MULTIPLY_ADD(scores[k_ * 2 + 1], rows[e_], right_[2], right_[3]); \
+            } \
+    } while (0)
+#define ADD_VALUES(count) do { \
+        _Pragma("unroll") for (int k_ = 0; k_ < KEYS / 16; ++k_) { \
+            if (k_ * 16 >= (count)) continue; \
+            const uint weights_[4] = {PACK_HALVES(scores[k_ * 2][0], scores[k_ * 2][1]), \
+                                      PACK_HALVES(scores[k_ * 2][2], scores[k_ * 2][3]), \
+                                      PACK_HALVES(scores[k_ * 2 + 1][0], scores[k_ * 2 + 1][1]), \
+                                      PACK_HALVES(scores[k_ * 2 + 1][2], scores[k_ * 2 + 1][3])}; \
+            _Pragma("unroll") for (int v_ = 0; v_ < VALUE_STEPS; ++v_) { \
+                uint right_[4]; \
+                LOAD_TRANSPOSED(right_, block + KEY_BYTES + CHUNK_AT(k_ * 16 + lane % 16, v_ * 2 + lane / 16, \
+                                                                     VALUE_WIDTH / 8)); \
+                MULTIPLY_ADD(totals[v_ * 2], weights_, right_[0], right_[1]); \
+                MULTIPLY_ADD(totals[v_ * 2 + 1], weights_, right_[2], right_[3]); \
+            } \
+        } \
+    } while (0)
+
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
                  const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
@@ -106,45 +136,41 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         for (int k = 0; k < KEYS / 8; ++k)
             #pragma unroll
             for (int n = 0; n < 4; ++n) scores[k][n] = 0;
-        #pragma unroll
-        for (int e = 0; e < QUERY_STEPS; ++e) {
-            #pragma unroll
-            for (int k = 0; k < KEYS / 16; ++k) {
-                if (k * 16 >= left) continue;
-                uint right[4];
-                LOAD_FRAGMENTS(right, block + CHUNK_AT(k * 16 + lane / 16 * 8 + lane % 8, e * 2 + lane / 8 % 2,
-                                                       QUERY_WIDTH / 8));
-                MULTIPLY_ADD(scores[k * 2], rows[e], right[0], right[1]);
-                MULTIPLY_ADD(scores[k * 2 + 1], rows[e], right[2], right[3]);
-            }
-        }
+        if (left >= KEYS) ADD_SCORES(KEYS);
+        else ADD_SCORES(left);
 
-        float tops[2] = {highest[0], highest[1]};
+        // What scores are still to be multiplied with; it keeps their order.
+        const float factor = WITH_MASK || scale <= 0 ? 1 : scale;
+        float tops[2] = {-INFINITY, -INFINITY};
+        if (WITH_MASK || IS_CAUSAL || scale <= 0 || left < KEYS) {
+            #pragma unroll
+            for (int k = 0; k < KEYS / 8; ++k)
+                #pragma unroll
+                for (int n = 0; n < 4; ++n) {
+                    const int row = own_row + n / 2 * 8, at = first_key + k * 8 + lane % 4 * 2 + n % 2;
+                    if (factor == 1) scores[k][n] *= scale;
+                    if (at >= keys || (IS_CAUSAL && at > row)) scores[k][n] = -INFINITY;
+#if WITH_MASK
+                    else if (row < OUTPUT0_SIZE_2) {
+#if MASK_IS_BOOLEAN
+                        if (!INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at))) scores[k][n] = -INFINITY;
+#else
+                        scores[k][n] += LOG2_E * INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at));
+#endif
+                    }
+#endif
+                }
+        }
         #pragma unroll
         for (int k = 0; k < KEYS / 8; ++k)
             #pragma unroll
-            for (int n = 0; n < 4; ++n) {
-                const int row = own_row + n / 2 * 8, at = first_key + k * 8 + lane % 4 * 2 + n % 2;
-                float score = scores[k][n] * scale;
-                if ((left < KEYS && at >= keys) || (IS_CAUSAL && at > row)) score = -INFINITY;
-#if WITH_MASK
-                else if (row < OUTPUT0_SIZE_2) {
-#if MASK_IS_BOOLEAN
-                    if (!INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at))) score = -INFINITY;
-#else
-                    score += LOG2_E * INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at));
-#endif
-                }
-#endif
-                scores[k][n] = score;
-                tops[n / 2] = fmax(tops[n / 2], score);
-            }
+            for (int n = 0; n < 4; ++n) tops[n / 2] = fmax(tops[n / 2], scores[k][n]);
         float bases[2];
         #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            const float top = FUNC(four_lanes_max)(tops[r]);
+            const float top = fmax(highest[r], FUNC(four_lanes_max)(tops[r]) * factor);
             bases[r] = top == -INFINITY ? 0 : top;
-            const float rescale = exp2(highest[r] - bases[r]);
+            const float rescale = QUICK_EXP2(highest[r] - bases[r]);
             highest[r] = top;
             sums[r] *= rescale;
             #pragma unroll
@@ -157,26 +183,12 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         for (int k = 0; k < KEYS / 8; ++k)
             #pragma unroll
             for (int n = 0; n < 4; ++n) {
-                scores[k][n] = native_exp2(scores[k][n] - bases[n / 2]);
+                scores[k][n] = QUICK_EXP2(scores[k][n] * factor - bases[n / 2]);
                 sums[n / 2] += scores[k][n];
             }
 
-        #pragma unroll
-        for (int k = 0; k < KEYS / 16; ++k) {
-            if (k * 16 >= left) continue;
-            const uint weights[4] = {PACK_HALVES(scores[k * 2][0], scores[k * 2][1]),
-                                     PACK_HALVES(scores[k * 2][2], scores[k * 2][3]),
-                                     PACK_HALVES(scores[k * 2 + 1][0], scores[k * 2 + 1][1]),
-                                     PACK_HALVES(scores[k * 2 + 1][2], scores[k * 2 + 1][3])};
-            #pragma unroll
-            for (int v = 0; v < VALUE_STEPS; ++v) {
-                uint right[4];
-                LOAD_TRANSPOSED(right, block + KEY_BYTES + CHUNK_AT(k * 16 + lane % 16, v * 2 + lane / 16,
-                                                                    VALUE_WIDTH / 8));
-                MULTIPLY_ADD(totals[v * 2], weights, right[0], right[1]);
-                MULTIPLY_ADD(totals[v * 2 + 1], weights, right[2], right[3]);
-            }
-        }
+        if (left >= KEYS) ADD_VALUES(KEYS);
+        else ADD_VALUES(left);
     }
 
     #pragma unroll
