@@ -81,9 +81,11 @@ def _polynomial(t: str, *factors: float) -> str:
 _ERF_FACTORS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _TANH_OF_GELU = "tanh((T)(0.7978845608f) * (a + (T)(0.044715f) * a * a * a))"
 
-# Abramowitz and Stegun 7.1.26: within 1.5e-7 of erf(a / sqrt(2)), and several times faster than erf.
+# Abramowitz and Stegun 7.1.26: within 1.5e-7 of erf(a / sqrt(2)), and several times faster than erf. What is taken from
+# max(a, 0) is the same for a and -a.
 _T = "QUICK_RECIPROCAL((T)(1) + (T)(0.2316418971f) * fabs(a))"
-_ERF_OF_GELU = f"copysign((T)(1) - QUICK_EXP((T)(-0.5f) * a * a) * {_polynomial(_T, *_ERF_FACTORS)}, a)"
+_TAKEN_BY_GELU = (f"fmin(fabs(a), (T)(1e30f)) * (QUICK_EXP((T)(-0.5f) * a * a) "
+                  f"* {_polynomial(_T, *(factor / 2 for factor in _ERF_FACTORS))})")
 
 _SOFTPLUS = "(fmax(a, (T)(0)) + log1p(exp(-fabs(a))))"
 
@@ -138,7 +140,7 @@ ACTIVATIONS = {
     "HSigmoid": Mode("fmin(fmax(a + (T)(3), (T)(0)), (T)(6)) / (T)(6)"),
     "HardSigmoid": Mode("fmin(fmax(a * (T)(P0) + (T)(P1), (T)(0)), (T)(1))", parameter_inputs=2),
     "Swish": Mode("a / ((T)(1) + exp(-a * (T)(P0)))", parameter_inputs=1, defaults=(1.0,)),
-    "Gelu": Mode(f"(T)(0.5f) * a * ((T)(1) + ((int)P0 ? {_TANH_OF_GELU} : {_ERF_OF_GELU}))",
+    "Gelu": Mode(f"((int)P0 ? (T)(0.5f) * a * ((T)(1) + {_TANH_OF_GELU}) : fmax(a, (T)(0)) - {_TAKEN_BY_GELU})",
                  parameters=("approximation_mode",)),
     "Clamp": Mode("fmin(fmax(a, (T)(P0)), (T)(P1))", "min(max(a, (T)(P0)), (T)(P1))", parameters=("min", "max"),
                   evaluate=np.clip),
