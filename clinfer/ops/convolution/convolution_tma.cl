@@ -29,6 +29,7 @@ INLINED void FUNC(write_maps)(global ulong* maps, const global half* input, cons
     const int filter_sizes[4] = {INPUT1_SIZE_2, FILTER_Y * FILTER_X, INPUT1_SIZE_1, 1};
     const long filter_pitches[4] = {1, INPUT1_SIZE_2, INPUT1_PITCH_1, 0};
     WRITE_MAP(maps + MAP_WORDS, filters, 3, filter_sizes, filter_pitches, (int2)(1, TILE_COLUMNS));
+    MAPS_SHOWN(maps);
 }
 
 // Where the filters' corners of a tile's first pixel are, and its first channel.

@@ -31,6 +31,7 @@ INLINED void FUNC(write_maps)(global ulong* maps, const global half* left, const
     const long right_pitches[4] = {1, INPUT1_PITCH_Y, 0, 0};
     WRITE_MAP(maps + MAP_WORDS, right, 2, right_sizes, right_pitches, (int2)(DEPTH, 1));
 #endif
+    MAPS_SHOWN(maps);
 }
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))

@@ -11,6 +11,7 @@
 //   BULK_COPY_PIXELS(to, map, channel, x, y, picture, right, down, barrier)   the same of pixels from this one on, each
 //       taken so far right and down of its place
 //   EXPECT_BYTES(barrier, n)    arrives; the phase is not over before n bytes have been counted
+//   MAPS_SHOWN(maps)            two maps that this work-item wrote are there for its copies
 // How a map holds this is not documented: read off those that cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col write.
 #ifdef __NV_CL_C_VERSION
 #define BULK_COPY_2(to, map, at0, at1, barrier) \
@@ -27,15 +28,16 @@
            "h"((ushort)(right)), "h"((ushort)(down)) : "memory")
 #define EXPECT_BYTES(barrier, n) \
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(n) : "memory")
-#define MAP_SHOWN(map) \
+#define MAPS_SHOWN(maps) \
     asm volatile("fence.proxy.tensormap::generic.release.gpu;\n" \
-        "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"((ulong)(map)) : "memory")
+        "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\n" \
+        "fence.proxy.tensormap::generic.acquire.gpu [%0 + 128], 128;" :: "l"((ulong)(maps)) : "memory")
 #else
 #define BULK_COPY_2(to, map, at0, at1, barrier) ((void)(map))
 #define BULK_COPY_3(to, map, at0, at1, at2, barrier) ((void)(map))
 #define BULK_COPY_PIXELS(to, map, channel, x, y, picture, right, down, barrier) ((void)(map))
 #define EXPECT_BYTES(barrier, n)
-#define MAP_SHOWN(map)
+#define MAPS_SHOWN(maps)
 #endif
 #define BULK_COLUMNS 64
 #define MAP_WORDS 16
@@ -64,7 +66,6 @@ INLINED void FUNC(write_map)(global ulong* map, const global half* from, const i
     map[9] = 0x400;
     #pragma unroll
     for (int word = 10; word < MAP_WORDS; ++word) map[word] = 0;
-    MAP_SHOWN(map);
 }
 #define WRITE_MAP(map, from, rank, sizes, pitches, box) \
     FUNC(write_map)(map, from, rank, sizes, pitches, 0, 0, (ulong)((box).x - 1) | (ulong)((box).y - 1) << 8, \

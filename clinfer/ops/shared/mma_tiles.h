@@ -5,9 +5,10 @@
 // 8 halves (CHUNK_AT): the left one TILE_ROWS rows along k, the right one TILE_COLUMNS rows along k (RIGHT_ALONG_K) or
 // DEPTH rows along the columns, with WARP_GROUPS those of 64 columns behind those of the next 64.
 // With WARP_GROUPS, groups of four warps multiply (warp_groups.h): DEPTH is 64, WARPS_ACROSS is 1, and a warp's part is
-// 16 rows. With COPYING_WARPS, of so many other warps, those with the first numbers, one work-item has boxes of both
-// sides copied (bulk_copies.h): it is steps ahead, those of the group's next tile included, while the results of a tile
-// are stored; a group then computes every n-th tile.
+// 16 of each 16 * WARPS_DOWN rows. With COPYING_WARPS, of so many other warps, those with the first numbers, one
+// work-item has boxes of both sides copied (bulk_copies.h): it is steps ahead, those of the group's next tile included,
+// while the results of a tile are stored; a group then computes every n-th tile. Of two TEAMS of
+// WARPS_DOWN x WARPS_ACROSS warps each computes every second of these tiles: it multiplies while the other one stores.
 //   COMPUTE_TILES(memory, tiles, steps)   computes those of all numbers below `tiles` that are this group's: `steps`
 //                                         steps each; `memory`: LOCAL_BYTES of local memory, aligned to STEP_ALIGNMENT
 // The kernel defines FIND_SIDES(tile), which finds what is copied for a tile; COPY_STEP(to, s), which then starts the
@@ -15,17 +16,28 @@
 // order; and STORE_TILE(tile, sum, strip), which finds where its results belong and calls STORE_RESULTS
 // (store_tiles.h). With COPYING_WARPS it is COPY_STEP(to, s, barrier), whose bytes `barrier` counts, and
 // PREFETCH_TILE(tile) asks for what the fused operations of a tile will read.
-#define ADDING_WARPS (WARPS_DOWN * WARPS_ACROSS)
+#ifndef TEAMS
+#define TEAMS 1
+#endif
+#define TEAM_WARPS (WARPS_DOWN * WARPS_ACROSS)
+#define ADDING_WARPS (TEAMS * TEAM_WARPS)
 #define THREADS (32 * (ADDING_WARPS + COPYING_WARPS))
 #define ADDING_WARP ((int)get_local_id(0) / 32 - COPYING_WARPS)
+#define TEAM_WARP (ADDING_WARP % TEAM_WARPS)
 #define PART_ROWS (TILE_ROWS / WARPS_DOWN)
 #define PART_COLUMNS (TILE_COLUMNS / WARPS_ACROSS)
 #define LEFT_BYTES (TILE_ROWS * DEPTH * 2)
 #define STEP_BYTES (LEFT_BYTES + TILE_COLUMNS * DEPTH * 2)
 #define STRIP_COLUMNS (PART_COLUMNS < 64 ? PART_COLUMNS : 64)
 #define STRIP_FLOATS (16 * STRIP_COLUMNS)
+// The first row of a warp's i-th block of 16 rows.
+#if WARP_GROUPS
+#define BLOCK_ROW(warp, i) (((i) * WARPS_DOWN + (warp)) * 16)
+#else
+#define BLOCK_ROW(warp, i) ((warp) / WARPS_ACROSS * PART_ROWS + (i) * 16)
+#endif
 #if COPYING_WARPS
-#define LOCAL_BYTES (STAGES * (STEP_BYTES + 16) + ADDING_WARPS * STRIP_FLOATS * 4)
+#define LOCAL_BYTES (STAGES * (STEP_BYTES + 16) + ADDING_WARPS * STRIP_FLOATS * 4 + 16)
 #else
 #define LOCAL_BYTES (STAGES * STEP_BYTES)
 #endif
@@ -146,12 +158,25 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
 }
 #endif
 
+#if WARP_GROUPS
+#define GROUP_LEFT(i) (((i) * WARPS_DOWN + TEAM_WARP) / 4 * 64 * DEPTH * 2)
+#define MULTIPLY_BLOCKS(sum, step) do { \
+        _Pragma("unroll") for (int i_ = 0; i_ < PART_ROWS / 16; ++i_) \
+            MULTIPLY_STEP((sum)[i_], (step) + GROUP_LEFT(i_), (step) + LEFT_BYTES); \
+    } while (0)
+#define BLOCKS_WAIT(sum) do { \
+        _Pragma("unroll") for (int i_ = 0; i_ < PART_ROWS / 16; ++i_) PRODUCTS_WAIT((sum)[i_]); \
+    } while (0)
+#endif
+
 #if COPYING_WARPS
 // A step's place in local memory is full when all its bytes have come, and empty again when all adding warps have
-// multiplied it. Both are said by barriers in local memory, behind the strips, that go through phases 0, 1, 0, ...
+// multiplied it. Both are said by barriers in local memory, behind the strips, that go through phases 0, 1, 0, ... It
+// is a team's TURN when the other one has found all steps of the tile before.
 #define STEP_AT(n) (SHARED(memory) + (n) % STAGES * STEP_BYTES)
 #define FULL(n) (barriers_ + (n) % STAGES * 16)
 #define EMPTY(n) (FULL(n) + 8)
+#define TURN(team) (barriers_ + STAGES * 16 + (team) * 8)
 #define PHASE(n) ((n) / STAGES % 2)
 #define COPY_TILES(tiles, steps) do { \
         if (get_local_id(0) >= 32) break; \
@@ -174,7 +199,8 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
         const uint barriers_ = SHARED(strips_ + ADDING_WARPS * STRIP_FLOATS); \
         if (get_local_id(0) < STAGES) { \
             PHASES_BEGIN(FULL(get_local_id(0)), 1); \
-            PHASES_BEGIN(EMPTY(get_local_id(0)), ADDING_WARPS); \
+            PHASES_BEGIN(EMPTY(get_local_id(0)), TEAM_WARPS); \
+            if (get_local_id(0) < TEAMS) PHASES_BEGIN(TURN(get_local_id(0)), TEAM_WARPS); \
             COPIES_SHOWN(); \
         } \
         GROUP_BARRIER(); \
@@ -184,18 +210,23 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
             COPY_TILES(tiles, steps); \
         } else { \
             MORE_REGISTERS(); \
-            const uint left_ = ADDING_WARP / 4 * 64 * DEPTH * 2; \
-            for (int tile_ = get_group_id(0); tile_ < (tiles); tile_ += get_num_groups(0)) { \
-                float sum_[1][PART_COLUMNS / 8][4]; \
+            const int team_ = TEAMS == 1 ? 0 : ADDING_WARP / TEAM_WARPS, is_first_ = get_local_id(0) % 32 == 0; \
+            int tile_ = get_group_id(0) + team_ * get_num_groups(0); \
+            n_ = team_ * (steps); \
+            for (uint turn_ = team_ == 0; tile_ < (tiles); tile_ += TEAMS * get_num_groups(0), ++turn_) { \
+                float sum_[PART_ROWS / 16][PART_COLUMNS / 8][4]; \
                 FUNC(clear)(sum_); \
+                if (TEAMS > 1) PHASE_WAIT(TURN(team_), turn_ % 2); \
                 for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
                     PHASE_WAIT(FULL(n_), PHASE(n_)); \
-                    MULTIPLY_STEP(sum_[0], STEP_AT(n_) + left_, STEP_AT(n_) + LEFT_BYTES); \
+                    MULTIPLY_BLOCKS(sum_, STEP_AT(n_)); \
                     PRODUCTS_BUT_ONE_WAIT(); \
-                    if (s_ && get_local_id(0) % 32 == 0) ARRIVE(EMPTY(n_ - 1)); \
+                    if (s_ && is_first_) ARRIVE(EMPTY(n_ - 1)); \
                 } \
-                PRODUCTS_WAIT(sum_[0]); \
-                if ((steps) && get_local_id(0) % 32 == 0) ARRIVE(EMPTY(n_ - 1)); \
+                if (TEAMS > 1 && is_first_) ARRIVE(TURN(1 - team_)); \
+                BLOCKS_WAIT(sum_); \
+                if ((steps) && is_first_) ARRIVE(EMPTY(n_ - 1)); \
+                n_ += (TEAMS - 1) * (steps); \
                 STORE_TILE(tile_, sum_, strips_); \
             } \
         } \
@@ -204,7 +235,6 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
 // The products of a step go on while the next step's copies are waited for: a step's place in local memory is free
 // when the products behind it have begun.
 #define ADD_STEPS(sum, steps, count) do { \
-        const uint left_ = SHARED(steps) + ADDING_WARP / 4 * 64 * DEPTH * 2; \
         FUNC(clear)(sum); \
         _Pragma("unroll") for (int s_ = 0; s_ < STAGES - 2; ++s_) { \
             if (s_ < (count)) COPY_STEP(SHARED(steps) + s_ * STEP_BYTES, s_); \
@@ -214,14 +244,14 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
             COPIES_WAIT(STAGES - 3); \
             COPIES_SHOWN(); \
             GROUP_BARRIER(); \
-            MULTIPLY_STEP((sum)[0], left_ + stage_ * STEP_BYTES, SHARED(steps) + stage_ * STEP_BYTES + LEFT_BYTES); \
+            MULTIPLY_BLOCKS(sum, SHARED(steps) + stage_ * STEP_BYTES); \
             PRODUCTS_BUT_ONE_WAIT(); \
             if (s_ + STAGES - 2 < (count)) COPY_STEP(SHARED(steps) + next_ * STEP_BYTES, s_ + STAGES - 2); \
             COPIES_END(); \
             stage_ = stage_ + 1 == STAGES ? 0 : stage_ + 1; \
             next_ = next_ + 1 == STAGES ? 0 : next_ + 1; \
         } \
-        PRODUCTS_WAIT((sum)[0]); \
+        BLOCKS_WAIT(sum); \
         COPIES_WAIT(0); \
         GROUP_BARRIER(); \
     } while (0)

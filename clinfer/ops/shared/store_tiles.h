@@ -14,26 +14,31 @@
 #endif
 #define SIDE_BY_SIDE (STRIP_COLUMNS / 8)
 
-// Four halves that lie together, at a multiple of 8 bytes.
+// Two halves that lie together, at a multiple of 4 bytes.
 #ifdef __NV_CL_C_VERSION
-#define GET_FOUR(p) FUNC(get_four)(p)
-INLINED float4 FUNC(get_four)(const global half* p) {
-    const uint2 packed = *(const global uint2*)p;
-    return (float4)(clinfer_unpack_halves(packed.x), clinfer_unpack_halves(packed.y));
-}
-#define PUT_FOUR(p, v) (*(global uint2*)(p) = (uint2)(PACK_HALVES((v).x, (v).y), PACK_HALVES((v).z, (v).w)))
+#define GET_TWO(p) clinfer_unpack_halves(*(const global uint*)(p))
 #define PREFETCH(p) asm volatile("prefetch.global.L2 [%0];" :: "l"((ulong)(p)))
 #else
-#define GET_FOUR(p) vload_half4(0, p)
-#define PUT_FOUR(p, v) vstore_half4_rte(v, 0, p)
+#define GET_TWO(p) vload_half2(0, p)
 #define PREFETCH(p) ((void)(p))
 #endif
 
 #if ALL_HALVES
-#define WHOLE_FETCH(n, at) (COLUMN_MOVES(n) ? GET_FOUR((const global half*)fused##n + FUSED##n##_INDEX_OF(at)) \
-                                            : (float4)(FUSED_FETCH(n, at)))
-#define WHOLE_EPILOGUE(result, at) EPILOGUE(float4, result, WHOLE_FETCH, at)
-#define WHOLE_STORE(to, v) PUT_FOUR((global half*)output + (to), v)
+// Of two rows at[2] two columns each, the same 8 columns further, and so on; (a, b): the same in all columns of a row.
+#define TWO_(n, r, j) GET_TWO((const global half*)fused##n + FUSED##n##_INDEX_OF(at[r]) + (j) * 8)
+#define FOUR_(n, j) TWO_(n, 0, j), TWO_(n, 1, j)
+#if SIDE_BY_SIDE == 2
+#define PAIRS 2
+#define VALUES float8
+#define MOVING_(n) (float8)(FOUR_(n, 0), FOUR_(n, 1))
+#define RESTING_(a, b) (float8)(a, a, b, b, a, a, b, b)
+#else
+#define PAIRS 4
+#define VALUES float16
+#define MOVING_(n) (float16)(FOUR_(n, 0), FOUR_(n, 1), FOUR_(n, 2), FOUR_(n, 3))
+#define RESTING_(a, b) (float16)(a, a, b, b, a, a, b, b, a, a, b, b, a, a, b, b)
+#endif
+#define VALUES_FETCH(n, at) (COLUMN_MOVES(n) ? MOVING_(n) : RESTING_(FUSED_FETCH(n, at[0]), FUSED_FETCH(n, at[1])))
 #define IS_WHOLE(p) ((ulong)(p) % 8 == 0)
 #define AND_FUSED_WHOLE_(n, at) \
     && (!COLUMN_MOVES(n) || (IS_WHOLE(fused##n + FUSED##n##_INDEX_OF(at)) && PITCHES_ALLOW(FUSED##n)))
@@ -41,9 +46,66 @@ INLINED float4 FUNC(get_four)(const global half* p) {
 #define TILE_IS_WHOLE(at) (COLUMN_PITCH == 1 && IS_WHOLE(output + OUTPUT0_INDEX_OF(at)) && PITCHES_ALLOW(OUTPUT0) \
                            FUSED_EACH(AND_FUSED_WHOLE_, at))
 #else
-#define WHOLE_EPILOGUE(result, at) COLUMN_EPILOGUE4(result, at)
-#define WHOLE_STORE(to, v) OUTPUT0_STORE4(output, to, v)
 #define TILE_IS_WHOLE(at) (COLUMN_PITCH == 1)
+#endif
+
+#if ALL_HALVES
+// Stores 16 rows and STRIP_COLUMNS columns of a warp's part, all of which are there and `is_whole`, from row `y` and
+// column `x` of the tile on: computed where the sums are, then brought together in local memory, so that a lane
+// gets 8 consecutive columns of a row. Blocks of 8 columns are exchanged so that those of consecutive rows lie in
+// different banks. `first` is for PLACE.
+#define HALVES_AT(row, block) (((row) * SIDE_BY_SIDE + ((block) ^ ((row) % SIDE_BY_SIDE))) * 16)
+INLINED void FUNC(store_whole)(local uchar* strip, float (*sum)[4], const int y, const int x, const int* first,
+                               BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+    const int lane = get_local_id(0) % 32, row = lane / 4, column = lane % 4 * 2;
+    int at[2][MAX_RANK];
+    uint packed[SIDE_BY_SIDE][2];
+    #pragma unroll
+    for (int r = 0; r < 2; ++r) PLACE(at[r], first, y + r * 8 + row, x + column);
+    #pragma unroll
+    for (int j = 0; j < SIDE_BY_SIDE; j += PAIRS) {
+        // One vector, so that the operations of its elements do not wait for one another.
+        union {
+            float each[PAIRS][4];
+            VALUES all;
+        } values;
+        #pragma unroll
+        for (int n = 0; n < PAIRS; ++n) {
+            float2 shift = 0;
+            ADD_BIAS(shift.x, at[0][COLUMN_AXIS] + n * 8);
+            ADD_BIAS(shift.y, at[0][COLUMN_AXIS] + n * 8 + 1);
+            #pragma unroll
+            for (int i = 0; i < 4; ++i) values.each[n][i] = sum[j + n][i] + (i % 2 ? shift.y : shift.x);
+        }
+        EPILOGUE(VALUES, values.all, VALUES_FETCH, at)
+        #pragma unroll
+        for (int n = 0; n < PAIRS; ++n)
+            #pragma unroll
+            for (int r = 0; r < 2; ++r)
+                packed[j + n][r] = PACK_HALVES(values.each[n][r * 2], values.each[n][r * 2 + 1]);
+        #pragma unroll
+        for (int r = 0; r < 2; ++r) at[r][COLUMN_AXIS] += PAIRS * 8;
+    }
+    WARP_BARRIER();
+    #pragma unroll
+    for (int j = 0; j < SIDE_BY_SIDE; ++j)
+        #pragma unroll
+        for (int r = 0; r < 2; ++r) *(local uint*)(strip + HALVES_AT(r * 8 + row, j) + column * 2) = packed[j][r];
+    WARP_BARRIER();
+    #pragma unroll
+    for (int i = 0; i < SIDE_BY_SIDE / 2; ++i) {
+        const int n = i * 32 + lane, own_row = n / SIDE_BY_SIDE, block = n % SIDE_BY_SIDE;
+        PLACE(at[0], first, y + own_row, x + block * 8);
+        global OUTPUT0_TYPE* to = output + OUTPUT0_INDEX_OF(at[0]);
+        const uint4 halves = *(const local uint4*)(strip + HALVES_AT(own_row, block));
+        if ((ulong)to % 16 == 0) {
+            *(global uint4*)to = halves;
+        } else {
+            ((global uint2*)to)[0] = halves.lo;
+            ((global uint2*)to)[1] = halves.hi;
+        }
+    }
+}
 #endif
 
 // 16 rows and STRIP_COLUMNS columns of a warp's part pass through local memory, so that a lane gets 4 consecutive
@@ -69,7 +131,8 @@ INLINED void FUNC(store_strip)(const local float* strip, const int y, const int 
                                BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int lane = get_local_id(0) % 32;
     int at[MAX_RANK];
-    if (is_whole && y + 16 <= rows && x + STRIP_COLUMNS <= columns) {
+#if !ALL_HALVES
+    if (is_whole) {
         const int own_row = lane / (STRIP_COLUMNS / 4), column = lane % (STRIP_COLUMNS / 4) * 4;
         float4 shift = 0, fours[SIDE_BY_SIDE];
         index_t to[SIDE_BY_SIDE];
@@ -80,13 +143,14 @@ INLINED void FUNC(store_strip)(const local float* strip, const int y, const int 
             const int row = i * (128 / STRIP_COLUMNS) + own_row;
             PLACE(at, first, y + row, x + column);
             fours[i] = *(const local float4*)(strip + STRIP_AT(row, column)) + shift;
-            WHOLE_EPILOGUE(fours[i], at)
+            COLUMN_EPILOGUE4(fours[i], at)
             to[i] = OUTPUT0_INDEX_OF(at);
         }
         #pragma unroll
-        for (int i = 0; i < SIDE_BY_SIDE; ++i) WHOLE_STORE(to[i], fours[i]);
+        for (int i = 0; i < SIDE_BY_SIDE; ++i) OUTPUT0_STORE4(output, to[i], fours[i]);
         return;
     }
+#endif
     for (int n = lane; n < 4 * STRIP_COLUMNS; n += 32) {
         const int row = n / (STRIP_COLUMNS / 4), column = n % (STRIP_COLUMNS / 4) * 4;
         const int end = min(columns - x - column, 4);
@@ -101,18 +165,28 @@ INLINED void FUNC(store_strip)(const local float* strip, const int y, const int 
     }
 }
 
+#if ALL_HALVES
+#define STORE_WHOLE(strip, sum, y, x, first, is_whole) \
+    if (is_whole) { \
+        FUNC(store_whole)((local uchar*)(strip), sum, y, x, first, PASS_BIAS output PASS_ARGS); \
+        continue; \
+    }
+#else
+#define STORE_WHOLE(strip, sum, y, x, first, is_whole)
+#endif
 #define STORE_RESULTS(sum, strip, first, rows, columns) do { \
-        const int warp_ = ADDING_WARP; \
-        local float* strip_ = (strip) + warp_ * STRIP_FLOATS; \
+        const int warp_ = TEAM_WARP; \
+        local float* strip_ = (strip) + ADDING_WARP * STRIP_FLOATS; \
         int at_[MAX_RANK]; \
         PLACE(at_, first, 0, 0); \
         const bool is_whole_ = TILE_IS_WHOLE(at_); \
         _Pragma("unroll") for (int i_ = 0; i_ < PART_ROWS / 16; ++i_) \
             _Pragma("unroll") for (int j_ = 0; j_ < PART_COLUMNS; j_ += STRIP_COLUMNS) { \
+                const int y_ = BLOCK_ROW(warp_, i_), x_ = warp_ % WARPS_ACROSS * PART_COLUMNS + j_; \
+                const bool all_ = is_whole_ && y_ + 16 <= (rows) && x_ + STRIP_COLUMNS <= (columns); \
+                STORE_WHOLE(strip_, (sum)[i_] + j_ / 8, y_, x_, first, all_) \
                 FUNC(put_strip)(strip_, (sum)[i_] + j_ / 8); \
-                FUNC(store_strip)(strip_, warp_ / WARPS_ACROSS * PART_ROWS + i_ * 16, \
-                                  warp_ % WARPS_ACROSS * PART_COLUMNS + j_, first, rows, columns, is_whole_, \
-                                  PASS_BIAS output PASS_ARGS); \
+                FUNC(store_strip)(strip_, y_, x_, first, rows, columns, all_, PASS_BIAS output PASS_ARGS); \
             } \
     } while (0)
 

@@ -3,8 +3,9 @@ operands, and which one suits a product."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim
@@ -16,11 +17,15 @@ from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.program import retargeted
 from clinfer.symbolic.symbols import computed, pure
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 CHUNK = 8
 """Elements that are copied to local memory at once, where they start at a multiple of as many."""
 BOX = 64
 """Neighbouring elements that the tensor memory accelerator copies at once."""
 _COPYING_WARPS = 4
+_LAST_TILE_NS = 1500.0
 _MAP_WORDS = 2 * 16
 _F16, _U64 = ElementType.of("f16"), ElementType.of("u64")
 
@@ -133,7 +138,7 @@ class GroupTile(Tile):
 
     @classmethod
     def of(cls, rows: int, columns: int, stages: int, registers: int, speed: float, speed_of_several: float,
-           overhead: float) -> GroupTile:
+           overhead: float) -> Self:
         """The tile of so many rows and columns (multiples of 64)."""
         return cls(rows, columns, 64, stages, rows // 16, 1, speed, speed_of_several, overhead, registers=registers)
 
@@ -148,16 +153,28 @@ class GroupTile(Tile):
 @dataclass(frozen=True)
 class BulkTile(GroupTile):
     """A tile of a group that computes one after the other, on a compute unit of its own, while the tensor memory
-    accelerator copies what comes next at the request of further warps (bulk_copies.h)."""
+    accelerator copies what comes next at the request of further warps (bulk_copies.h). Of two `teams` of warps one
+    stores its tile while the other one multiplies the next."""
+
+    teams: int = 1
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}_by_turns" if self.teams > 1 else super().__str__()
 
     @property
     def threads(self) -> int:
-        return super().threads + 32 * _COPYING_WARPS
+        return self.teams * super().threads + 32 * _COPYING_WARPS
 
     @property
     def local_bytes(self) -> int:
-        """Steps, two barriers of 8 bytes for each, and a strip of 16 x 64 floats for each warp that adds."""
-        return super().local_bytes + 16 * self.stages + self.warps_down * 16 * 64 * 4
+        """Steps, two barriers of 8 bytes for each, and a strip of 16 x 64 floats for each warp that adds; two barriers
+        for teams."""
+        return super().local_bytes + 16 * self.stages + self.teams * self.warps_down * 16 * 64 * 4 + 16
+
+    def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
+        """While teams store their last tile, nothing is multiplied."""
+        last = _LAST_TILE_NS if self.teams > 1 else 0
+        return super().time(device, rows, columns, depth, batch, nbytes) + last
 
     def work(self, device: Capabilities, rows: int, columns: int, batch: int = 1) -> Work:
         """One group per compute unit, where there are as many tiles."""
@@ -166,7 +183,7 @@ class BulkTile(GroupTile):
         return Work((groups * self.threads,), (self.threads,))
 
     def constants(self) -> dict[str, Constant]:
-        return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS}
+        return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS, "TEAMS": self.teams}
 
 
 def maps_operand(device: Capabilities) -> tuple[Operand, int]:
@@ -180,9 +197,11 @@ TILES = (Tile(32, 32, 128, 3, 2, 2, 0.9, 1.3, 350), Tile(64, 64, 64, 3, 2, 2, 1.
          Tile(64, 128, 64, 3, 2, 2, 2.2, 2.95, 800), Tile(128, 128, 32, 3, 2, 2, 2.1, 3.4, 1600), UNALIGNED_TILE)
 GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000))
 BULK_TILES = {columns: BulkTile.of(128, columns, stages, 168, speed, speed, overhead)
-              for columns, stages, speed, overhead in ((64, 6, 4.2, 900), (128, 6, 6.3, 1950), (192, 4, 6.3, 2200),
-                                                       (256, 4, 6.5, 3000))}
-"""By their columns. Products gain nothing by 128 of them, and convolutions, which store more, nothing by more."""
+              for columns, stages, speed, overhead in ((64, 6, 4.2, 900), (128, 6, 6.3, 1950), (256, 4, 5.8, 2600))}
+TURNS_TILES = {columns: replace(BulkTile.of(128, columns, stages, 168, 5.8, 5.8, overhead), warps_down=4, teams=2)
+               for columns, stages, overhead in ((128, 6, 1500), (192, 4, 1300))}
+"""By their columns, those of one team and of two; `overhead` of two is what is not hidden of storing a tile. What is
+left out gains nothing over these."""
 
 
 def is_aligned(view: TensorView, within: int) -> bool:

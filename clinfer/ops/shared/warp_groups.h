@@ -68,8 +68,8 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
 }
 
 // Of 168 registers for each work-item at first, with one group of four warps that copies.
-#define FEWER "104"
-#define MORE "200"
+#define FEWER "40"
+#define MORE "232"
 
 #ifdef __NV_CL_C_VERSION
 #define MULTIPLY_16 "//@@ wgmma.mma_async.sync.aligned.m64" PRODUCTS ", l_, r_, 1, 1, 1, 0, " RIGHT_TURNED ";\n"

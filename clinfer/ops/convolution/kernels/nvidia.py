@@ -9,7 +9,16 @@ from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, p
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.spatial import data_view, reach
-from clinfer.ops.shared.tensor_cores import BOX, BULK_TILES, CHUNK, GROUP_TILES, TILES, UNALIGNED_TILE, Tile
+from clinfer.ops.shared.tensor_cores import (
+    BOX,
+    BULK_TILES,
+    CHUNK,
+    GROUP_TILES,
+    TILES,
+    TURNS_TILES,
+    UNALIGNED_TILE,
+    Tile,
+)
 from clinfer.runtime.capabilities import Capabilities
 
 _MOST_STRIDE, _MOST_REACH = 8, 120
@@ -89,7 +98,7 @@ class BulkKernel(MmaKernel):
 
     name = "convolution_tma"
     source = "convolution_tma.cl"
-    tiles = tuple(BULK_TILES[columns] for columns in (64, 128))
+    tiles = (BULK_TILES[64], BULK_TILES[128], TURNS_TILES[128])
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from clinfer.kernels.contract import Kernel, Lowered, Operand, Stage
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, TILES, Tile
+from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, TILES, TURNS_TILES, Tile
 from clinfer.runtime.capabilities import Capabilities
 
 
@@ -62,7 +62,7 @@ class BulkKernel(MmaKernel):
 
     name = "matmul_tma"
     source = "matmul_tma.cl"
-    tiles = tuple(BULK_TILES[columns] for columns in (64, 192, 256))
+    tiles = (BULK_TILES[64], TURNS_TILES[192], BULK_TILES[256])
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)
