@@ -5,7 +5,9 @@ stand while the transformations run; afterwards the readers of a partition read 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from clinfer.frontend.conversions import bodies_of, is_constant
 from clinfer.frontend.misjudged_sizes import is_suspect, is_taken_for_rest, misjudged_axes, name_sizes
@@ -28,6 +30,7 @@ class Partition(ov.Op):
 
     def __init__(self, inputs: list[ov.Output] | None = None, told: Collection[int] = ()) -> None:
         super().__init__(self)
+        _MADE.get([]).append(self)
         self._told = told
         if inputs is not None:
             self.set_arguments(inputs)
@@ -50,7 +53,32 @@ class Partition(ov.Op):
         return Partition(new_inputs, self._told)
 
 
-def keep_apart(model: ov.Model, guarded: Guarded) -> None:
+_MADE: ContextVar[list[Partition]] = ContextVar("_MADE")
+"""The partitions of the block of `kept_apart` that runs, those that OpenVINO made of others among them."""
+
+
+@contextmanager
+def kept_apart(model: ov.Model, guarded: Guarded) -> Iterator[None]:
+    """Partitions stand in a model, bodies included, until the block ends: before guarded inputs, and where sizes are
+    misjudged.
+
+    OpenVINO keeps an operation that is written in Python for ever, and with it all that it reads: the weights of the
+    model. So partitions read nothing in the end, those of copies and of what failed included.
+    """
+    made: list[Partition] = []
+    token = _MADE.set(made)
+    try:
+        _put_before_guarded(model, guarded)
+        _hide_misjudged_sizes(model)
+        yield
+        _take_away(model)
+    finally:
+        _MADE.reset(token)
+        for partition in made:
+            partition.set_arguments([])
+
+
+def _put_before_guarded(model: ov.Model, guarded: Guarded) -> None:
     """Put a partition before each guarded input, bodies included.
 
     Slices that the body of a loop takes and does not need say how often it runs, and the transformations take them
@@ -59,7 +87,7 @@ def keep_apart(model: ov.Model, guarded: Guarded) -> None:
     put = False
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
-            keep_apart(body, guarded)
+            _put_before_guarded(body, guarded)
         _keep_slices(node)
         for index in guarded(node):
             _put_before(node, index)
@@ -74,13 +102,13 @@ def _put_before(node: ov.Node, index: int) -> None:
     node.input(index).replace_source_output(partition.output(0))
 
 
-def hide_misjudged_sizes(model: ov.Model) -> None:
+def _hide_misjudged_sizes(model: ov.Model) -> None:
     """Put a partition behind each result some of whose sizes OpenVINO may take for others, bodies included; it does not
     tell these. One before the sizes of a Reshape keeps all of them to itself."""
     nodes = model.get_ordered_ops()
     for node in nodes:
         for body in bodies_of(node):
-            hide_misjudged_sizes(body)
+            _hide_misjudged_sizes(body)
     if not any(map(is_suspect, nodes)):
         return
     judged = _judged_with_names(model.clone())
@@ -118,11 +146,11 @@ def _hide(node: ov.Node, hidden: list[int]) -> ov.Node:
     return partition
 
 
-def take_away(model: ov.Model) -> None:
+def _take_away(model: ov.Model) -> None:
     """Remove all partitions, bodies included."""
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
-            take_away(body)
+            _take_away(body)
         if node.get_type_name() == Partition.__name__:
             for reader in node.output(0).get_target_inputs():
                 reader.replace_source_output(node.input_value(0))

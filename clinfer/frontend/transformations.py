@@ -16,11 +16,9 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.partitions import (
     UNFOLDED,
     Guarded,
-    hide_misjudged_sizes,
     inputs_joined_wrongly,
     inputs_of_movers,
-    keep_apart,
-    take_away,
+    kept_apart,
 )
 from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.respelling import layers, respell, restore
@@ -127,11 +125,9 @@ def _apply_common_transformations(model: ov.Model, guarded: Guarded) -> None:
     from openvino._offline_transformations import apply_moc_transformations
     before = set(layers(model))
     respell(model)
-    keep_apart(model, guarded)
-    hide_misjudged_sizes(model)
-    try:
-        apply_moc_transformations(model, False)
-    except OPENVINO_ERRORS as error:
-        raise RuntimeError(reason_of(error)) from None
-    take_away(model)
+    with kept_apart(model, guarded):
+        try:
+            apply_moc_transformations(model, False)
+        except OPENVINO_ERRORS as error:
+            raise RuntimeError(reason_of(error)) from None
     restore(model, before)

@@ -1,9 +1,12 @@
 """What OpenVINO's transformations misread: `prepare` keeps its meaning, believes no contradiction, and says so."""
 from __future__ import annotations
 
+import gc
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -309,6 +312,30 @@ def test_nothing_is_known_of_what_a_partition_passes_on() -> None:
         scalar = op.transpose(scalar, np.array([], np.int64))
     places = op.non_zero(op.range(np.int64(1), scalar, np.int64(1), "i64"), "i64")
     assert NodeByNode(prepare(ov.Model([op.result(places)], [])))([])[0].tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_partitions_keep_nothing_of_the_model(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO keeps what is written in Python, and what it reads, for ever: here it would be the weights."""
+    weights = np.ones((4, 8), np.float32)
+    before = sys.getrefcount(weights)
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("refused")
+
+    if fails:
+        monkeypatch.setattr("openvino._offline_transformations.apply_moc_transformations", refuse)
+
+    def transform() -> None:
+        x, shape = parameter("x", [8, -1]), op.parameter([2], np.int64)
+        product = op.matmul(op.constant(weights, shared_memory=True), x, False, False)
+        joined = op.gather(op.unsqueeze(product, np.int64(0)), np.array([0, 0]), np.int64(0))
+        sizes = op.concat([op.gather(shape, np.array([0]), np.int64(0)), np.array([-1])], 0)
+        prepare(ov.Model([result(joined, "y"), result(op.reshape(product, sizes, False), "z")], [x, shape]))
+
+    transform()
+    gc.collect()
+    assert sys.getrefcount(weights) == before
 
 
 def test_what_is_counted_in_constants_and_static_sizes_has_a_rank() -> None:
