@@ -10,7 +10,7 @@ PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reord
 # Tests start more than a hundred processes: without compiled files each would compile the whole package anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup demo test check test-full fuzz faults bench clean
+.PHONY: setup demo test check test-full fuzz faults bench docs clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,10 @@ bench: setup
 	$(BIN)/python -m bench.compare resnet50
 	$(BIN)/python -m bench.host_overhead
 
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

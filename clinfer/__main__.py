@@ -5,6 +5,7 @@ import signal
 import sys
 
 _INTERRUPTED = 130
+_NEEDED = ("rich", "typer")
 
 
 def main() -> None:
@@ -13,6 +14,12 @@ def main() -> None:
         from clinfer.cli.main import main as run_command
 
         run_command()
+    except ModuleNotFoundError as missing:
+        if missing.name not in _NEEDED:
+            raise
+        print(f"clinfer: the command line needs packages that are not installed\n  missing: {missing.name}\n"
+              "  try: pip install clinfer[cli]", file=sys.stderr)
+        raise SystemExit(1) from None
     except KeyboardInterrupt:
         _end_interrupted()
     except SystemExit as end:

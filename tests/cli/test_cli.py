@@ -37,6 +37,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+WITHOUT_CLI = """
+import sys
+sys.modules["typer"] = sys.modules["rich"] = None
+import numpy as np, clinfer
+compiled = clinfer.Core().compile_model(sys.argv[1], "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+print(compiled([np.zeros((2, 3), np.float32), np.zeros((1, 4), np.float32)])[0].sum())
+sys.argv = ["clinfer", "devices"]
+from clinfer.__main__ import main
+main()
+"""
+
+
+def test_the_library_works_without_the_command_lines_packages(model: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_CLI, model], cwd=ROOT, capture_output=True, text=True,
+                          timeout=120)
+    assert float(done.stdout) == pytest.approx(2.0)
+    assert done.returncode == 1 and "pip install clinfer[cli]" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_devices_in_a_pipe() -> None:
     done = call("devices")
     assert done.returncode == 0, done.stderr
