@@ -41,7 +41,7 @@ class Sizes:
                      for size, want in zip(shape, wanted, strict=False))
 
 
-_SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 128)), (250, (320, 480, 640))
+_SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 192)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (3, _LARGE), (1, _LARGE), (2, _SMALL), (1, _SMALL), (2, _MIDDLE), (1, _MIDDLE)))
 STEPS = tuple(Sizes(first, words, _MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1)))
