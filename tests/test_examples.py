@@ -12,7 +12,7 @@ import pytest
 from bench.models import llama
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime.device import DeviceInfo, available_devices
-from examples import generate, own_queue, shared_queue, zero_copy_loop
+from examples import generate, own_queue, serve_text, shared_queue, zero_copy_loop
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,14 +56,38 @@ def test_guessed_tokens_are_those_that_openvino_finds_best(device: DeviceInfo) -
         decoder.begin()
         said = list(decoder.look_up(prompt, count, ahead))
         assert len(said) == count and decoder.inferences < count, "some of them were guessed"
-        text = np.array([prompt + said])[:, :-1]
-        oracle.reset_state()
-        given = {"input_ids": text, "attention_mask": np.ones_like(text), "beam_idx": np.zeros(1, np.int32),
-                 "position_ids": np.arange(text.shape[1])[None]}
-        scores = oracle.infer(given)[0][0, len(prompt) - 1:]
-        chosen = scores[np.arange(count), said]
-        # Random weights make near ties.
-        assert (chosen > scores.max(1) - 1e-3 * np.abs(scores).max(1)).all()
+        assert _are_best(oracle, prompt, said)
+
+
+def _are_best(oracle: ov.InferRequest, prompt: list[int], said: list[int]) -> bool:
+    """Whether each token is the best behind those before, by a request that gets the whole text."""
+    text = np.array([prompt + said])[:, :-1]
+    oracle.reset_state()
+    scores = oracle.infer({"input_ids": text, "attention_mask": np.ones_like(text), "beam_idx": np.zeros(1, np.int32),
+                           "position_ids": np.arange(text.shape[1])[None]})[0][0, len(prompt) - 1:]
+    chosen = scores[np.arange(len(said)), said]
+    # Random weights make near ties.
+    return bool((chosen > scores.max(1) - 1e-3 * np.abs(scores).max(1)).all())
+
+
+def test_texts_that_join_and_leave_a_batch_say_what_openvino_says(device: DeviceInfo) -> None:
+    model = llama.build_exported(llama.TINY_GROUPED)
+    texts = serve_text.random_texts(9, 24, llama.TINY_GROUPED.vocabulary, seed=3)
+    batch = serve_text.Batch(model, device.name, trim_at=8)
+    serve_text.serve(batch, texts, at_once=3)
+    oracle = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    assert all(_are_best(oracle, text.prompt, text.said) and len(text.said) == text.count for text in texts)
+    assert max(text.read for text in texts) < batch.inferences < sum(text.read for text in texts) / 2
+    assert batch.length < batch.inferences, "states were trimmed"
+    with pytest.raises(ValueError, match="attention_mask"):
+        serve_text.Batch(llama.build_stateful(llama.TINY_GROUPED), device.name)
+
+
+def test_serving_texts_is_compared_with_one_at_a_time(device: DeviceInfo, monkeypatch: pytest.MonkeyPatch,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(serve_text, "random_model", lambda: llama.build_exported(llama.TINY_GROUPED))
+    assert serve_text.main(["--device", device.name, "--texts", "3", "--tokens", "4", "--vocabulary", "300"]) == 0
+    assert f"device {device.name}: 3 texts" in capsys.readouterr().out
 
 
 def test_models_that_score_one_token_verify_no_guesses(device: DeviceInfo) -> None:
