@@ -9,6 +9,8 @@ PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reord
 
 # Tests start more than a hundred processes: without compiled files each would compile the whole package anew.
 export PYTHONDONTWRITEBYTECODE =
+# With a heap for each thread, as glibc has it, a process of tests keeps some hundred megabytes that nobody uses.
+export MALLOC_ARENA_MAX = 1
 
 .PHONY: setup demo test check test-full fuzz faults bench docs clean
 
