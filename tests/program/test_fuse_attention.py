@@ -65,6 +65,23 @@ def test_a_quotient_and_a_mask_on_the_left(engine: Engine, rng: np.random.Genera
         check(network, oracle, [*given, *_random(rng, (batch, 1, 1, given[1].shape[-2]))])
 
 
+@pytest.mark.parametrize("masked", ["in f32", "in f16"])
+def test_a_softmax_in_f32_of_an_f16_model(engine: Engine, rng: np.random.Generator, masked: str) -> None:
+    query, key, value = (op.parameter([-1, HEADS, -1, DEPTH], np.float16) for _ in range(3))
+    mask = op.parameter([-1, 1, -1, -1], np.float32)
+    scores = op.multiply(op.matmul(query, key, False, True), np.float16(0.25))
+    if masked == "in f32":
+        scores = op.add(op.convert(scores, "f32"), mask)
+    else:
+        scores = op.convert(op.add(scores, op.convert(mask, "f16")), "f32")
+    mixed = op.matmul(op.convert(op.softmax(scores, -1), "f16"), value, False, False)
+    model = ov.Model([op.convert(mixed, "f32")], [query, key, value, mask], "f16")
+    assert len(_attentions(_graph(engine, model))) == 1
+    data = [array.astype(np.float16) for array in _sizes(rng, 2, HEADS)]
+    given = [*data, *_random(rng, (2, 1, data[0].shape[-2], data[1].shape[-2]))]
+    check(network_of(engine, prepare(model)), CpuPlugin(model), given, 5e-3)
+
+
 def test_three_axes_and_sides_that_are_turned(engine: Engine, rng: np.random.Generator) -> None:
     query, key = (op.parameter([-1, DEPTH, -1], np.float32) for _ in range(2))
     value = op.parameter([-1, DEPTH, -1], np.float32)

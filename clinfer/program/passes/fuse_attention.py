@@ -8,8 +8,9 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
+from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise, is_add
-from clinfer.ops.matmul import MatMul
+from clinfer.ops.matmul import FLOAT_TYPES, MatMul
 from clinfer.ops.sdpa import MOST_WIDTH, ScaledDotProductAttention
 from clinfer.ops.softmax import Softmax
 from clinfer.ops.transpose import Transpose
@@ -37,7 +38,8 @@ class _Attention:
 def fuse_attention(graph: Graph, context: BuildContext) -> None:
     """A product, constant factors, a mask, a softmax over the last axis and a product, each read by the next alone.
 
-    The mask must stretch to the scores. Where sizes leave that open, it is checked for each shape.
+    The mask must stretch to the scores. Where sizes leave that open, it is checked for each shape. Conversions between
+    these steps, as where f16 models have their softmax in f32, are left out: kernels compute scores in f32.
     """
     for node in graph:
         if node.id not in graph:
@@ -55,17 +57,17 @@ def fuse_attention(graph: Graph, context: BuildContext) -> None:
 def _written_out(graph: Graph, node: Node, context: BuildContext) -> _Attention | None:
     if not _is_product(node) or node.layouts[0].rank < 3:
         return None
-    width, softmax = node.layouts[0].shape[-1], graph[node.inputs[0].primitive]
+    width, softmax = node.layouts[0].shape[-1], graph[_unconverted(graph, node.inputs[0]).primitive]
     if not isinstance(width, int) or width > MOST_WIDTH or cast(MatMul, node.primitive).transpose_a:
         return None
     if not isinstance(softmax.primitive, Softmax) or not _is_read_once(graph, softmax):
         return None
     if softmax.primitive.axis not in (-1, softmax.layouts[0].rank - 1):
         return None
-    for scores, mask in _masked(graph, softmax.inputs[0]):
-        at, scale = graph[scores.primitive], 1.0
+    for scores, mask in _masked(graph, _unconverted(graph, softmax.inputs[0])):
+        at, scale = graph[_unconverted(graph, scores).primitive], 1.0
         while _is_read_once(graph, at) and (factor := _factor(graph, at, context)) is not None:
-            scale, at = scale * factor, graph[at.inputs[0].primitive]
+            scale, at = scale * factor, graph[_unconverted(graph, at.inputs[0]).primitive]
         found = _Attention(at, scale, mask, softmax, node)
         if _is_product(at) and _is_read_once(graph, at) and _fits(graph, found):
             return found
@@ -80,6 +82,16 @@ def _is_product(node: Node) -> bool:
 def _is_read_once(graph: Graph, node: Node) -> bool:
     return (not graph.is_output(node.id) and len(graph.readers(Port(node.id))) == 1
             and not node.primitive.output_padding and not node.primitive.fused_ops)
+
+
+def _unconverted(graph: Graph, port: Port) -> Port:
+    """What a tensor was before conversions between floats that nothing else reads."""
+    node = graph[port.primitive]
+    while isinstance(node.primitive, Convert) and _is_read_once(graph, node) and all(
+            layout.element_type in FLOAT_TYPES for layout in (*graph.input_layouts(node), *node.layouts)):
+        port = node.inputs[0]
+        node = graph[port.primitive]
+    return port
 
 
 def _factor(graph: Graph, node: Node, context: BuildContext) -> float | None:
@@ -114,7 +126,7 @@ def _fits(graph: Graph, found: _Attention) -> bool:
     inputs = [graph.layout(port) for port in (*found.scores.inputs, found.result.inputs[1])]
     types = {x.element_type for x in (*inputs, *found.result.layouts)}
     ranks = {x.rank for x in (*inputs, *found.scores.layouts, *found.result.layouts)}
-    return len(types) == 1 and len(ranks) == 1 and inputs[0].element_type.name in ("f32", "f16", "bf16")
+    return len(types) == 1 and len(ranks) == 1 and inputs[0].element_type in FLOAT_TYPES
 
 
 def _fuse(graph: Graph, found: _Attention, context: BuildContext) -> None:
