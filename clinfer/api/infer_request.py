@@ -369,7 +369,8 @@ class InferRequest(RequestExecution, metaclass=Handle):
         while not self._turn.take(token):
             self._wait_for_turn()
         self._end_flight()
-        self._stop = threading.Event()
+        if self._stop.is_set():
+            self._stop = threading.Event()
 
     def _wait_for_turn(self) -> None:
         """Wait while the request is in use for something brief; raises while it runs."""

@@ -18,7 +18,7 @@ from clinfer.api.arrays import (
 )
 from clinfer.api.batches import Batch
 from clinfer.api.ports import port_name
-from clinfer.api.remote_checks import check_remote
+from clinfer.api.remote_checks import RemoteCheck
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
@@ -47,6 +47,8 @@ class InputSlot:
     def __init__(self, declared: Declared, engine: Engine, place: HostPlace) -> None:
         self.declared = declared
         self._engine = engine
+        self.check_remote = RemoteCheck(declared, engine)
+        """Raises unless kernels can read a remote tensor as the input."""
         self._place = place
         self._tensor: ov.Tensor | None = None
         self._remote: RemoteTensor | None = None
@@ -102,10 +104,6 @@ class InputSlot:
             self._tensor = self._remote = self._batch = None
             self._place.forget()
             self._data = HostData(data.units.copy(), data.shape, True) if keep and not data.is_private else data
-
-    def check_remote(self, tensor: RemoteTensor) -> None:
-        """Raise unless kernels can read this remote tensor as the input."""
-        check_remote(tensor, self.declared, self._engine)
 
     def set_tensor(self, tensor: ov.Tensor | RemoteTensor) -> None:
         """Use the user's tensor from now on; its contents are read at every inference."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from clinfer.api.arrays import Declared, check_tensor_type, check_unchanged, raw_bytes, tensor_shape
 from clinfer.api.input_slot import blank_shape
-from clinfer.api.remote_checks import check_remote, check_remote_output
+from clinfer.api.remote_checks import RemoteCheck, check_writable
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.host_tensors import host_tensor_over
@@ -34,7 +34,7 @@ class OutputSlot:
 
     def __init__(self, declared: Declared, engine: Engine, place: HostPlace) -> None:
         self.declared = declared
-        self._engine = engine
+        self._check_remote = RemoteCheck(declared, engine)
         self._place = place
         self._offered: OfferedMemory | None = None
         self._begin = 0
@@ -55,7 +55,8 @@ class OutputSlot:
     def set_tensor(self, tensor: ov.Tensor | RemoteTensor) -> None:
         """Write the results to the user's tensor from now on."""
         if isinstance(tensor, RemoteTensor):
-            check_remote_output(tensor, self.declared, self._engine)
+            self._check_remote(tensor)
+            check_writable(tensor, self.declared)
             self._tensor, self._remote, self._units, self._written = None, tensor, None, None
             self._is_shared = False
             self._place.forget()
@@ -105,7 +106,7 @@ class OutputSlot:
         `read`: where on the host the device reads inputs while it writes.
         """
         if self._remote is not None:
-            check_remote(self._remote, self.declared, self._engine)
+            self._check_remote(self._remote)
             return self._remote.memory
         units = None if self._tensor is None or self._is_lent_out else self._tensor.data
         found = None if units is None else self._place.memory(units)

@@ -1,16 +1,38 @@
 """Whether a remote tensor can be an input or output: checked before anything is enqueued."""
 from __future__ import annotations
 
+import weakref
+
 from clinfer.api.arrays import Declared
 from clinfer.api.ports import describe
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import is_static, show
+from clinfer.remote.region import Region
 from clinfer.remote.surfaces import check_plane
 from clinfer.remote.tensors import ClImage2DTensor, RemoteTensor
 from clinfer.runtime.engine import Engine
 
 WHERE = "infer request"
+
+
+class RemoteCheck:
+    """`check_remote` for one input or output; what was found of a tensor holds as long as it is the same region of
+    memory that is there."""
+
+    def __init__(self, declared: Declared, engine: Engine) -> None:
+        self._declared = declared
+        self._engine = engine
+        self._found: tuple[weakref.ref[RemoteTensor], Region] | None = None
+
+    def __call__(self, tensor: RemoteTensor) -> None:
+        """Raise unless kernels can work on the tensor."""
+        found = self._found
+        if (found is not None and found[0]() is tensor and found[1] is tensor.region
+                and not tensor.whole.is_released):
+            return
+        check_remote(tensor, self._declared, self._engine)
+        self._found = weakref.ref(tensor), tensor.region
 
 
 def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
@@ -28,9 +50,8 @@ def check_remote(tensor: RemoteTensor, declared: Declared, engine: Engine) -> No
     _ = tensor.memory
 
 
-def check_remote_output(tensor: RemoteTensor, declared: Declared, engine: Engine) -> None:
-    """`check_remote`, and whether the tensor can take what is written."""
-    check_remote(tensor, declared, engine)
+def check_writable(tensor: RemoteTensor, declared: Declared) -> None:
+    """Raise unless the tensor can take what is written."""
     if not tensor.is_writable:
         raise ClinferError(f"{declared.label} was given a buffer that kernels may only read", where=WHERE,
                            values={"given": str(tensor)}, hint="make the buffer with mem_flags.READ_WRITE")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from clinfer.base.element_type import ElementType
@@ -40,12 +41,12 @@ class Region:
         """Elements one behind the other."""
         return Region(element_type, shape, offset, _dense_pitches(element_type, shape))
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Bytes of the elements, without what lies between them."""
         return self.element_type.byte_size(math.prod(self.shape))
 
-    @property
+    @cached_property
     def is_dense(self) -> bool:
         """Whether the elements are one run of bytes."""
         return 0 in self.shape or self._run(self) == len(self.shape)
