@@ -85,7 +85,7 @@ EXPECTED = {
                           "arm": "convolution_ref", "": "convolution_local_64"}),
     "first convolution, f16": (Convolution("p", ("x", "w"), strides=(2, 2), dilations=(1, 1), pads_begin=(3, 3),
                                            pads_end=(3, 3)), "f16", ((8, 3, 224, 224), (64, 3, 7, 7)),
-                               {"nvidia": "convolution_mma_planar_anywhere", "arm": "convolution_ref",
+                               {"nvidia": "convolution_mma_rows_1", "arm": "convolution_ref",
                                 "": "convolution_local_64"}),
     "one query, f16": (ScaledDotProductAttention("p", ("q", "k", "v")), "f16",
                        ((1, 12, 1, 64), (1, 12, 512, 64), (1, 12, 512, 64)),

@@ -31,8 +31,8 @@ ROWS: list[Row] = [(op.name, case) for op in OPERATIONS
 _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_ref", "color_convert_planar_rows",
               "color_convert_images", "matmul_blocks", "matmul_bytes", "reorder_nibbles", "sdpa_mma",
               "sdpa_mma_anywhere", "matmul_mma", "matmul_wgmma", "matmul_tma", "convolution_mma", "convolution_wgmma",
-              "convolution_tma", "convolution_mma_planar", "convolution_wgmma_patches", "convolution_bytes",
-              "quantised_convolution_ref", "random_uniform_ref"}
+              "convolution_tma", "convolution_mma_planar", "convolution_mma_rows", "convolution_wgmma_patches",
+              "convolution_bytes", "quantised_convolution_ref", "random_uniform_ref"}
 
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])

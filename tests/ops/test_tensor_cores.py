@@ -153,12 +153,16 @@ def test_convolutions(engine: Engine, tile: Tile, filter_y: int, filter_x: int, 
 @pytest.mark.parametrize("channels", [1, 3, 4, 17])
 @pytest.mark.parametrize("kernel, filter_y, filter_x, stride, dilation_y", [
     *(("mma_planar", *filters) for filters in (
-        (7, 7, 2, 1), (16, 16, 16, 1), (3, 3, 1, 1), (3, 2, 1, 3), (1, 1, 1, 1), (1, 11, 4, 1))),
+        (7, 7, 2, 1), (16, 16, 16, 1), (3, 2, 1, 3), (1, 11, 4, 1))),
+    *((f"mma_rows_{rows}", *filters) for rows in (1, 4) for filters in (
+        (7, 7, 2, 1), (3, 3, 2, 1), (5, 8, 4, 2), (1, 1, 2, 1))),
     *((f"wgmma_patches_{tile}", *filters) for tile in GROUP_TILES for filters in ((16, 16, 16, 1), (3, 16, 8, 2)))])
 def test_convolutions_of_few_channels(engine: Engine, kernel: str, channels: int, filter_y: int, filter_x: int,
                                       stride: int, dilation_y: int, rng: np.random.Generator) -> None:
     if "wgmma" in kernel:
         _skip_unless_able(engine, GROUP_TILES[0])
+    if "rows" in kernel:
+        channels = min(channels, 5)  # what a group holds
     _check_convolution(engine, f"convolution_{kernel}", channels, (filter_y, filter_x), stride, (dilation_y, 1), rng)
 
 

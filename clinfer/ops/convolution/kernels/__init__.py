@@ -14,6 +14,7 @@ from clinfer.ops.convolution.kernels.nvidia import (
     MmaKernel,
     PatchesKernel,
     PlanarMmaKernel,
+    RowsKernel,
     WarpGroupKernel,
 )
 from clinfer.ops.convolution.kernels.reference import Reference
@@ -21,4 +22,4 @@ from clinfer.ops.convolution.problem import ConvolutionProblem
 
 KERNELS = KernelTable((DepthwiseKernel(), PairsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
                        BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PatchesKernel(),
-                       PlanarMmaKernel(), LocalKernel(), Reference()), ConvolutionProblem)
+                       RowsKernel(), PlanarMmaKernel(), LocalKernel(), Reference()), ConvolutionProblem)

@@ -1,11 +1,11 @@
 """Convolution of f16 on NVIDIA's tensor cores, channels last in memory."""
 from __future__ import annotations
 
-from dataclasses import replace
-from math import ceil
+from dataclasses import dataclass, replace
+from math import ceil, prod
 
 from clinfer.base.format import Format
-from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, planar_formats
+from clinfer.kernels.contract import Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.spatial import data_view, reach
@@ -168,6 +168,78 @@ class PatchesKernel(PlanarMmaKernel):
 
     def accepts(self, problem: ConvolutionProblem, tile: Tile) -> str | None:
         return tensor_cores.misplaced(tile, ((data_view(problem.inputs[0]), -1),))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of pixels that a group computes."""
+
+    count: int
+
+    def __str__(self) -> str:
+        return str(self.count)
+
+
+class RowsKernel(Kernel[ConvolutionProblem, Rows]):
+    """Pictures of few channels, plane by plane, to channels last, of which a group holds what rows of pixels need."""
+
+    name = "convolution_mma_rows"
+    has_epilogue = True
+    pixels, channels, threads = 128, 64, 128
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_tensor_cores(device)
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        planar = planar_formats(problem)
+        return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[Rows, ...]:
+        return Rows(4), Rows(1)
+
+    def supports(self, problem: ConvolutionProblem, rows: Rows) -> str | None:
+        if _has_other_axes(problem):
+            return "groups, or three spatial axes"
+        if problem.primitive.factor_input is not None:
+            return "a factor of the data"
+        if not problem.inputs[1].is_static or problem.inputs[1].padding:
+            return "weights of dynamic shape, or padded"
+        if problem.strides[-1] % 2 or problem.filter_sizes[-1] > CHUNK or problem.dilations[-1] != 1:
+            return f"odd strides along x, filters of more than {CHUNK} columns, or a dilation along x"
+        if problem.inputs[0].element_type != problem.inputs[1].element_type:
+            return "data and weights of two types"
+        return tensor_cores.refusal(problem, (0, 1), self._local_bytes(problem, rows))
+
+    def cost(self, problem: ConvolutionProblem, rows: Rows) -> float:
+        device = problem.capabilities
+        share = ceil(prod(self._groups(problem, rows)) / device.compute_units)
+        side_by_side = max(device.usable_local_mem // self._local_bytes(problem, rows), 1)
+        runs = problem.groups.inputs * problem.filter_sizes[-2]
+        group = 500.0 + rows.count * (150.0 + 25.0 * runs)
+        return (share + side_by_side / 2) * group + device.ceilings.launch
+
+    def lower(self, problem: ConvolutionProblem, rows: Rows) -> Lowered:
+        (_, y, x), (_, stride_y, stride_x) = problem.filter_sizes, problem.strides
+        constants = {**problem.constants, "OUTPUT_ROWS": rows.count, "CHANNELS": problem.groups.inputs, "FILTER_Y": y,
+                     "FILTER_X": x, "STRIDE_Y": stride_y, "STRIDE_X": stride_x, "DILATION_Y": problem.dilations[-2],
+                     "ALL_HALVES": tensor_cores.stores_halves(problem)}
+        groups, tiles = self._groups(problem, rows)
+        work = Work((groups * self.threads, tiles), (self.threads, 1))
+        return Lowered((Stage("convolution_mma_rows.cl", problem.operands(), work, constants, problem.steps,
+                              problem.epilogue_views()),))
+
+    def _groups(self, problem: ConvolutionProblem, rows: Rows) -> tuple[int, int]:
+        """Those of pixels, and the tiles of channels."""
+        *_, y, x = problem.output_sizes
+        return problem.batch * ceil(y / rows.count) * ceil(x / self.pixels), ceil(
+            problem.groups.outputs / self.channels)
+
+    def _local_bytes(self, problem: ConvolutionProblem, rows: Rows) -> int:
+        """Data, filters and strips of 16 x 64 floats for each warp."""
+        channels, (_, y, _), (_, stride_y, stride_x) = problem.groups.inputs, problem.filter_sizes, problem.strides
+        data_rows = (rows.count - 1) * stride_y + (y - 1) * problem.dilations[-2] + 1
+        data = channels * data_rows * ((self.pixels - 1) * stride_x // 2 + 4) * 4
+        return data + self.channels * ceil(channels * y / 2) * 32 + self.threads // 32 * 16 * 64 * 4 + 256
 
 
 def _has_other_axes(problem: ConvolutionProblem) -> bool:
