@@ -20,6 +20,7 @@ from clinfer.runtime.helper import receive, send
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import run_probe
 from clinfer.runtime.program import BuildFailure, binary_of, compile_job
+from clinfer.runtime.tile_registers import may_use_tile_registers
 from clinfer.runtime.trial import Trial, TrialBench, TrialResult
 
 
@@ -31,6 +32,8 @@ def main() -> None:
     # Before the driver starts threads, because these inherit it.
     if hasattr(os, "nice"):
         os.nice(niceness)
+    # Trials run kernels of the process that sends them.
+    may_use_tile_registers()
     try:
         device = _find(identity)
         bench = Bench(cl.Context([device.cl_device]), device.cl_device)

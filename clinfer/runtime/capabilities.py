@@ -23,6 +23,7 @@ from clinfer.runtime.memory_types import AllocationType, NativeType, native_type
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import NEEDS, PROBES, run_probe
 from clinfer.runtime.status import driver_error
+from clinfer.runtime.tile_registers import may_use_tile_registers
 
 _REVISION = 8
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
@@ -76,6 +77,8 @@ class Capabilities:
     """NVIDIA's tensor memory accelerator copies what kernels describe to it (compute capability 9.0)."""
     bf16_products: bool
     """Sums of products of bf16 pairs (`vdpbf16ps` of AVX-512) in inline assembly that keeps the vector registers."""
+    tile_registers: bool
+    """The same in AMX's tile registers, which the system grants this process."""
     out_of_order_queue: bool
     profiling_queue: bool
     usm_types: tuple[str, ...]
@@ -132,6 +135,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies",
         "bf16_products",
         "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
+    flags["tile_registers"] = bool(answers["tile_registers"]) and may_use_tile_registers()
     return Capabilities(
         device_type=device.type,
         opencl_c_version=_language_version(unit),

@@ -123,6 +123,32 @@ kernel void probe(global const int* in, global int* out) {
     for (int i = 0; i < 12; ++i) out[1] += any(held[i] != (float16)(in[0] * i) + lanes);
 }
 
+#elif defined(PROBE_TILE_REGISTERS)
+// out[0] counts wrong sums of 16 x 16, each of two pairs: rows of four bf16, columns as two rows of 16 pairs.
+kernel void probe(global const int* in, global int* out) {
+    ulong shapes[8] = {1, 0, 0x004000080040, 0, 0, 0, 0x021010, 0};
+    ushort left[16 * 4], right[2 * 16 * 2];
+    float sums[16 * 16];
+    for (int i = 0; i < 64; ++i) {
+        // bf16 is the upper half of a float.
+        left[i] = as_uint((float)(i / 4 * in[0] - i % 4)) >> 16;
+        right[i] = as_uint((float)(i % 32 / 2 + in[1] * (i / 32 * 2 + i % 2))) >> 16;
+    }
+    for (int i = 0; i < 256; ++i) sums[i] = in[3] * i;
+    __asm__ volatile("ldtilecfg (%[shapes])\n tileloadd (%[sums],%[row]), %%tmm0\n"
+                     "tileloadd (%[left],%[four]), %%tmm1\n"
+                     "tileloadd (%[right],%[row]), %%tmm2\n tdpbf16ps %%tmm2, %%tmm1, %%tmm0\n"
+                     "tilestored %%tmm0, (%[sums],%[row])\n tilerelease\n"
+                     :: [shapes] "r"(shapes), [sums] "r"(sums), [left] "r"(left), [right] "r"(right),
+                        [row] "r"(64L), [four] "r"(8L) : "memory");
+    out[0] = 0;
+    for (int i = 0; i < 256; ++i) {
+        float expected = in[3] * i;
+        for (int k = 0; k < 4; ++k) expected += (i / 16 * in[0] - k) * (i % 16 + in[1] * k);
+        out[0] += sums[i] != expected;
+    }
+}
+
 #elif defined(PROBE_IMAGE)
 kernel void probe(read_only image2d_t in, global int* out) {
     int2 at = (int2)(get_global_id(0) % 2, get_global_id(0) / 2);

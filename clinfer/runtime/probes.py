@@ -17,6 +17,7 @@ from clinfer.runtime.memory_types import HOST_VISIBLE, IN_PLACE_ALIGNMENT, Nativ
 from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
 from clinfer.runtime.probe_bench import COUNT, POISON, Bench
 from clinfer.runtime.program import retargeted
+from clinfer.runtime.tile_registers import may_use_tile_registers
 
 _STRUCT = struct.pack("ifqhh18i", 21, 22.0, 23, 0, 24, *range(100, 118)) + bytes(4)
 _LANGUAGE_OPTIONS = ("", "-cl-std=CL3.0", "-cl-std=CL2.0")
@@ -47,6 +48,11 @@ def _integer_dot_product(bench: Bench) -> bool:
 def _on_cpus(probe: Probe) -> Probe:
     """A probe of assembly that no other devices are given."""
     return lambda bench: bool(bench.device.type & cl.device_type.CPU) and bool(probe(bench))
+
+
+def _tile_registers(bench: Bench) -> bool:
+    """Whether the system grants AMX's registers, and assembly multiplies in them."""
+    return may_use_tile_registers() and bool(_writes("tile_registers", 0)(bench))
 
 
 def _usable_local_memory(bench: Bench) -> int:
@@ -220,6 +226,7 @@ PROBES: Mapping[str, Probe] = {
                                    rewrites=retargeted("sm_90", "sm_90a", 128)),
     "bulk_copies": _writes("bulk_copies", 0, 1, local_size=32),
     "bf16_products": _on_cpus(_writes("bf16_products", 0, 0)),
+    "tile_registers": _on_cpus(_tile_registers),
     "subgroups": _subgroups,
     "usm": _unified_shared_memory,
     "svm": _shared_virtual_memory,
@@ -232,7 +239,7 @@ PROBES: Mapping[str, Probe] = {
 }
 """Every probe by name; `runs` must work on any device."""
 
-NEEDS: Mapping[str, str] = {"half_rate": "fp16", "tensor_rate": "tensor_cores"}
+NEEDS: Mapping[str, str] = {"tile_registers": "bf16_products", "half_rate": "fp16", "tensor_rate": "tensor_cores"}
 """Probes that need what another one, before them, found to work."""
 
 

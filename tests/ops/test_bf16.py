@@ -3,7 +3,6 @@ registers."""
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import resources
 
 import numpy as np
 import pytest
@@ -13,10 +12,11 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
-from clinfer.kernels.jitter import common_source
+from clinfer.kernels.jitter import common_source, kernel_source
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.matmul.kernels.bf16 import ROWS
+from clinfer.ops.shared.bf16_tiles import rows_refusal
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -31,9 +31,11 @@ BF16 = ElementType.of("bf16")
 STEPS, TAPS = 3, 2
 
 
-def _skip_unless_able(engine: Engine) -> None:
+def _skip_unless_able(engine: Engine, rows: int = 1) -> None:
     if not engine.capabilities.bf16_products:
         pytest.skip("the device multiplies no pairs of bf16")
+    if rows_refusal(engine.capabilities, rows):
+        pytest.skip("the device has no tile registers")
 
 
 def _network(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
@@ -54,7 +56,7 @@ def _random(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 def _tile_source(rows: int) -> str:
     """A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both."""
-    tiles = (resources.files("clinfer.ops.shared") / "bf16_tiles.h").read_text(encoding="utf-8")
+    tiles = kernel_source("clinfer.ops.shared", "bf16_tiles.h")
     return "\n".join([common_source(), f"#define TILE_ROWS {rows}", tiles, """
 kernel void tile(const global ushort* left, const global ushort* right, const global float* given, global float* held,
                  global float* sums) {
@@ -78,10 +80,10 @@ kernel void tile(const global ushort* left, const global ushort* right, const gl
 }"""])
 
 
-@pytest.mark.parametrize("rows", [1, 7, 14])
+@pytest.mark.parametrize("rows", [1, 7, 14, 16, 32])
 def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int, rng: np.random.Generator) -> None:
     """Steps of two taps, the second one read first: left [rows, step, tap, 16], right [32, step, tap, 16]."""
-    _skip_unless_able(engine)
+    _skip_unless_able(engine, rows)
     left, right = _random(rng, rows, STEPS, TAPS, 16), _random(rng, 32, STEPS, TAPS, 16)
     given = rng.uniform(1, 2, (16, 16)).astype(np.float32)
     packed = right[:, :, ::-1].reshape(2, 16, STEPS, TAPS, 8, 2).transpose(0, 2, 3, 4, 1, 5)
@@ -103,7 +105,7 @@ def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int,
 @pytest.mark.parametrize("tile", ROWS)
 def test_products(engine: Engine, tile: int, along_k: bool, rng: np.random.Generator) -> None:
     """relu(x @ w + bias) + other, for any number of rows, in one network."""
-    _skip_unless_able(engine)
+    _skip_unless_able(engine, tile)
     from openvino import opset13 as op
     depth, columns = (16 * int(rng.integers(1, 30)), int(rng.integers(1, 40))) if along_k else (
         int(rng.integers(1, 600)), 32 * int(rng.integers(1, 4)))

@@ -189,7 +189,7 @@ def test_what_the_device_lacks_is_not_timed(known: dict[str, Any], engine: Engin
     answers: dict[str, Any] = {"runs": True}
     capabilities._probe_here(engine.device, answers)
     assert set(answers) == set(PROBES) and set(asked) == set(PROBES) - {"runs", *NEEDS}
-    assert [list(PROBES).index(needed) < list(PROBES).index(name) for name, needed in NEEDS.items()] == [True, True]
+    assert all(list(PROBES).index(needed) < list(PROBES).index(name) for name, needed in NEEDS.items())
 
 
 def test_a_blob_does_not_ask_how_fast_the_device_was(engine: Engine) -> None:

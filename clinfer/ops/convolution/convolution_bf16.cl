@@ -41,6 +41,15 @@ void FUNC(find_taps)(ulong* taps, const long z_pitch, const long y_pitch ARGS) {
 void FUNC(copy_row)(ushort* patch, const global ushort* row, const int x, const float16 factors,
                     const int channels ARGS) {
     const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#if !HAS_FACTOR
+    if (channels >= BLOCK) {
+        const int first = clamp(-x, 0, ARG_ROW_PIXELS), last = clamp((int)INPUT0_SIZE_X - x, first, ARG_ROW_PIXELS);
+        for (int i = 0; i < first; ++i) vstore16((ushort16)0, i, patch);
+        for (int i = first; i < last; ++i) vstore16(vload16(x + i, row), i, patch);
+        for (int i = last; i < ARG_ROW_PIXELS; ++i) vstore16((ushort16)0, i, patch);
+        return;
+    }
+#endif
     for (int i = 0; i < ARG_ROW_PIXELS; ++i) {
         ushort16 pixel = 0;
         if ((uint)(x + i) < (uint)INPUT0_SIZE_X) {

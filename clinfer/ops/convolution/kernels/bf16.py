@@ -6,12 +6,12 @@ from math import ceil, prod
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work
 from clinfer.ops.convolution.problem import ConvolutionProblem
-from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, time_of_tiles
+from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.runtime.capabilities import Capabilities
 
-PIXELS = (14, 10, 7, 4, 1)
+PIXELS = (32, 16, 14, 10, 7, 4, 1)
 """Of a tile."""
 _PATCH_PIXELS = 1024
 """That are copied at a time: 32 KiB."""
@@ -45,7 +45,7 @@ class PairsKernel(Kernel[ConvolutionProblem, int]):
         data = [problem.inputs[i] for i in (0, problem.primitive.factor_input) if i is not None]
         if any(x.padding.both(1) for x in (*data, problem.outputs[0])):
             return "padded channels"
-        reason = refusal(problem) or group_refusal(problem.groups)
+        reason = rows_refusal(problem.capabilities, pixels) or refusal(problem) or group_refusal(problem.groups)
         if reason is None and prod(problem.filter_sizes[:2]) * _row_pixels(problem, pixels) > _PATCH_PIXELS:
             return "the filter is too large"
         return reason

@@ -7,11 +7,11 @@ from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, time_of_tiles
+from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.runtime.capabilities import Capabilities
 
-ROWS = (14, 13, 8, 4, 1)
+ROWS = (32, 16, 14, 13, 8, 4, 1)
 """Of a tile."""
 _BLOCK = 16
 """Columns that are packed together."""
@@ -45,7 +45,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
             return "a right side with a batch"
         if any(x.element_type != BF16 for x in problem.inputs[:2]) or problem.primitive.quantisation:
             return "sides other than bf16"
-        return problem.types_refusal()
+        return problem.types_refusal() or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / COLUMNS)

@@ -22,7 +22,6 @@ from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 
-_ROWS = 14
 _SPAN = 128
 """Keys whose weights are held at a time."""
 _WIDEST, _DEEPEST = 128, 256
@@ -53,7 +52,8 @@ class PairsKernel(Kernel[AttentionProblem, None]):
 
     def cost(self, problem: AttentionProblem, config: None) -> float:
         batch, queries, keys, depth, width = problem.sizes.values()
-        flops = 2 * batch * ceil(queries / _ROWS) * _ROWS * keys * (depth + width)
+        rows = _rows(problem)
+        flops = 2 * batch * ceil(queries / rows) * rows * keys * (depth + width)
         ceilings = problem.capabilities.ceilings
         packing = 2 * (problem.inputs[KEY].byte_size + problem.inputs[VALUE].byte_size)
         return time_of(ceilings, flops=flops, peak=ceilings.bf16, efficiency=_SHARE_OF_PEAK,
@@ -77,11 +77,17 @@ class PairsKernel(Kernel[AttentionProblem, None]):
                     scratch_operand(0, _lifted(problem, packed_keys)),
                     scratch_operand(1, _lifted(problem, packed_values)), *problem.four_extras(),
                     output_operand(problem, 0, four_axes(problem.result)))
-        constants = {**problem.constants, "TILE_ROWS": _ROWS, "KEYS": COLUMNS, "SPAN": _SPAN, "DEPTH_STEPS": steps,
+        tile = _rows(problem)
+        constants = {**problem.constants, "TILE_ROWS": tile, "KEYS": COLUMNS, "SPAN": _SPAN, "DEPTH_STEPS": steps,
                      "PANELS": panels}
-        tiles = Stage("sdpa_bf16.cl", operands, Work((ceil(problem.queries / _ROWS), prod(static(problem.batch))),
+        tiles = Stage("sdpa_bf16.cl", operands, Work((ceil(problem.queries / tile), prod(static(problem.batch))),
                                                      (1, 1)), constants, {"keys": rows}, recipe=RECIPE)
         return Lowered((pack_keys, pack_values, tiles), (_bytes(packed_keys), _bytes(packed_values)))
+
+
+def _rows(problem: AttentionProblem) -> int:
+    """Of a tile."""
+    return 16 if problem.capabilities.tile_registers else 14
 
 
 def _is_within(size: Size, most: int) -> bool:
