@@ -15,7 +15,7 @@ from clinfer.ops import CONVERTERS
 from clinfer.ops.operation import Converter
 
 _STRUCTURE = ("Constant", "Parameter", "Result")
-_REPLACED = ("ConvertPromoteTypes", "ReadValue", "Assign")
+_REPLACED = ("BinaryConvolution", "ConvertPromoteTypes", "ReadValue", "Assign")
 """Operations that become others, or inputs and outputs, before a model is read."""
 _NOT_RUN_BY_OPENVINO = ("BGRtoNV12", "GroupedMatMul", "RGBtoNV12")
 """Operations that OpenVINO's CPU plugin refuses."""

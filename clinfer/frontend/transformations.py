@@ -5,6 +5,7 @@ import math
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
+from clinfer.frontend.binary_convolutions import spell_binary_convolutions
 from clinfer.frontend.bodies import give_types
 from clinfer.frontend.conversions import OPENVINO_ERRORS, bodies_of, is_constant, reason_of
 from clinfer.frontend.decided_branches import follow_decided_branches
@@ -43,6 +44,7 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
                            values={"known": ", ".join(PRECISIONS)})
     try:
         clone = _transformed(model)
+        spell_binary_convolutions(clone)
         follow_decided_branches(clone)
         name_after_layers(model, clone)
         if precision != "f32":

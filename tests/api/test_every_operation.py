@@ -1,4 +1,4 @@
-"""Every version of every operation of OpenVINO's opsets: native, or computed by OpenVINO on the host."""
+"""Every version of every operation of OpenVINO's opsets: native, but for what computes with texts."""
 from __future__ import annotations
 
 from importlib import import_module
@@ -14,8 +14,7 @@ from clinfer.ops import OPERATIONS
 from clinfer.ops.operation import Case
 from clinfer.runtime.device import DeviceInfo
 from tests.api.models import F32
-from tests.api.test_host_fallback import hosted
-from tests.ops.host_rows import HOST_ROWS, NATIVE_ROWS
+from tests.ops.version_rows import VERSION_ROWS
 from tests.oracle import CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
 
 STRUCTURE = {"Result", "ConvertPromoteTypes", "ReadValue", "Assign"}
@@ -26,7 +25,7 @@ ELSEWHERE = {"DetectionOutput", "If", "Loop", "TensorIterator", "StringTensorPac
 
 
 def test_every_version_of_every_operation_has_a_row() -> None:
-    rows = [*HOST_ROWS, *NATIVE_ROWS,
+    rows = [*VERSION_ROWS,
             *(row for family in OPERATIONS for row in import_module(f"clinfer.ops.{family.name}.cases").CASES)]
     opsets: dict[str, set[int]] = {}
     for row in rows:
@@ -37,25 +36,33 @@ def test_every_version_of_every_operation_has_a_row() -> None:
             assert reached >= set(each.versions), each.name
 
 
-def test_rows_are_of_what_the_page_says() -> None:
-    runs = {each.name: each.runs for each in list_operations()}
-    assert {row.op for row in HOST_ROWS} | (ELSEWHERE & {n for n, how in runs.items() if how == "host"}) == {
-        name for name, how in runs.items() if how == "host"}
-    assert all(runs[row.op] == "native" for row in NATIVE_ROWS)
+def test_all_are_native_but_for_those_of_texts() -> None:
+    operations = list_operations()
+    assert {each.name for each in operations if each.runs == "host"} == {"StringTensorPack", "StringTensorUnpack"}
+    assert {row.op for row in VERSION_ROWS} <= {each.name for each in operations if each.runs == "native"}
 
 
-@pytest.mark.parametrize("case", [*HOST_ROWS, *NATIVE_ROWS], ids=lambda case: case.name)
-def test_operation(core: Core, device: DeviceInfo, case: Case, rng: np.random.Generator) -> None:
-    shapes = tuple(shape for shape, _ in parameter_specs(case))
-    for is_dynamic in (False, True)[:1 + bool(case.sequence)]:
-        model = build_model(case, is_dynamic)
-        compiled, oracle = core.compile_model(model, device.name, F32), CpuPlugin(model)
-        assert case in NATIVE_ROWS or hosted(compiled) == [case.op]
-        for given in (shapes, *case.sequence[:is_dynamic * len(case.sequence)], shapes):
-            inputs = random_inputs(case, given, rng)
-            found = compiled.create_infer_request().infer(inputs)
-            for index, expected in enumerate(oracle(inputs)):
-                assert_close(found[index], expected, 1e-5, case.name)
+@pytest.mark.parametrize("case", VERSION_ROWS, ids=lambda case: case.name)
+def test_version(core: Core, device: DeviceInfo, case: Case, rng: np.random.Generator) -> None:
+    model = build_model(case, False)
+    compiled, oracle = core.compile_model(model, device.name, F32), CpuPlugin(model)
+    inputs = random_inputs(case, tuple(shape for shape, _ in parameter_specs(case)), rng)
+    found = compiled.create_infer_request().infer(inputs)
+    for index, expected in enumerate(oracle(inputs)):
+        assert_close(found[index], expected, 1e-5, case.name)
+
+
+@pytest.mark.parametrize(("auto_pad", "fill"), [
+    ("explicit", 0.0), ("explicit", 1.0), ("explicit", -1.0), ("same_upper", 0.0), ("valid", 1.0)])
+def test_binary_convolution(core: Core, device: DeviceInfo, rng: np.random.Generator, auto_pad: str,
+                            fill: float) -> None:
+    raw = rng.integers(0, 256, 6 * 8 * 9 // 8, np.uint8)
+    weights = ov.op.Constant(ov.Tensor(raw, ov.Shape([6, 8, 3, 3]), ov.Type.u1))
+    x = ov.opset13.parameter([2, 8, 5, 7], np.float32)
+    node = ov.opset1.binary_convolution(x, weights, [1, 2], [1, 2], [1, 0], [1, 1], "xnor-popcount", fill, auto_pad)
+    model, given = ov.Model([node], [x]), rng.integers(-2, 3, (2, 8, 5, 7)).astype(np.float32)
+    compiled = core.compile_model(model, device.name, F32 | {"host_fallback": "NO"})
+    assert_close(compiled(given)[0], CpuPlugin(model)([given])[0], 1e-6)
 
 
 @pytest.mark.parametrize("name", [each.name for each in list_operations() if each.runs == "no"])

@@ -40,10 +40,13 @@ DEFINED_BY_VALUES = ("Slice", "StridedSlice", "Broadcast", "Tile", "Pad", "Resha
 """Operations whose constant inputs may as well be computed."""
 
 DANGEROUS = {
-    "CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "DeformableConvolution", "DeformablePSROIPooling",
+    "CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss", "DeformableConvolution", "DeformablePSROIPooling",
     "EmbeddingBagOffsets", "EmbeddingBagOffsetsSum", "EmbeddingBagPacked", "EmbeddingBagPackedSum",
-    "EmbeddingSegmentsSum", "GatherTree", "ISTFT", "PSROIPooling", "PriorBox", "PriorBoxClustered", "ROIAlignRotated",
-    "ROIPooling", "RegionYolo", "STFT", "SegmentMax"}
+    "EmbeddingSegmentsSum", "ExperimentalDetectronDetectionOutput",
+    "ExperimentalDetectronGenerateProposalsSingleImage", "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronROIFeatureExtractor", "ExperimentalDetectronTopKROIs", "GatherTree", "GenerateProposals",
+    "ISTFT", "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "ROIAlignRotated", "ROIPooling",
+    "RegionYolo", "STFT", "SegmentMax", "SparseFillEmptyRows"}
 """Operations that OpenVINO computes also for sizes and indices that do not belong together: then it reads and writes
 beyond its tensors, and ends the process sooner or later."""
 

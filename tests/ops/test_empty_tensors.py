@@ -31,10 +31,11 @@ ROWS = [case for op in OPERATIONS for case in import_module(f"clinfer.ops.{op.na
 KINDS = sorted({(case.op, case.opset) for case in ROWS})
 
 REFUSED = {"CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "ConvolutionBackpropData", "DeformableConvolution",
-           "DeformablePSROIPooling", "GRUCell", "GRUSequence", "GridSample", "GroupConvolutionBackpropData", "IRDFT",
-           "ISTFT", "Interpolate", "LSTMCell", "LSTMSequence", "PRelu", "Pad", "PriorBox", "PriorBoxClustered",
-           "RNNCell", "RNNSequence", "ROIAlign", "RegionYolo", "ScaledDotProductAttention", "Squeeze", "StridedSlice",
-           "TopK", "VariadicSplit"}
+           "DeformablePSROIPooling", "ExperimentalDetectronGenerateProposalsSingleImage",
+           "ExperimentalDetectronPriorGridGenerator", "ExperimentalDetectronROIFeatureExtractor", "GRUCell",
+           "GRUSequence", "GridSample", "GroupConvolutionBackpropData", "IRDFT", "ISTFT", "Interpolate", "LSTMCell",
+           "LSTMSequence", "PRelu", "Pad", "PriorBox", "PriorBoxClustered", "Proposal", "RNNCell", "RNNSequence",
+           "ROIAlign", "RegionYolo", "ScaledDotProductAttention", "Squeeze", "StridedSlice", "TopK", "VariadicSplit"}
 """Operations that may have no result although OpenVINO's shape rule gives one."""
 
 
@@ -116,11 +117,40 @@ def _bags(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
     return [np.broadcast_to(given[0][row], outputs[0]) if 0 <= row < len(given[0]) else np.zeros(outputs[0])]
 
 
+def _regions(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
+    """Zeros, and the regions."""
+    return [np.zeros(outputs[0]), given[0] if given[0].ndim == 2 else _constant(case, 0)]
+
+
+def _proposals(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
+    """Zeros, in front of which -1 says of each picture that there is none."""
+    found = [np.zeros(shape) for shape in outputs]
+    if outputs[0][1] == 5:
+        found[0][::case.attributes["post_nms_topn"], 0] = -1
+    return found
+
+
+def _grid(case: Case, given: Arrays, outputs: Shapes) -> list[np.ndarray]:
+    """The anchors at each place: only the sizes of the map and the picture count."""
+    (rows, columns), picture = given[0].shape[2:], given[1].shape[2:]
+    steps = [case.attributes[name] or size / count for name, size, count in zip(
+        ("stride_y", "stride_x"), picture, (rows, columns), strict=True)]
+    y, x = (np.arange(count) * step + step / 2 for count, step in zip((rows, columns), steps, strict=True))
+    middles = np.stack(np.broadcast_arrays(x, y[:, None]) * 2, -1)[:, :, None]
+    return [(middles + _constant(case, 0)).reshape(outputs[0])]
+
+
 EXPECTED: dict[str, Callable[[Case, Arrays, Shapes], list[np.ndarray]]] = {
     **dict.fromkeys(("Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
                      "DFT", "IDFT", "RDFT", "IRDFT", "Einsum", "Gather", "GatherElements", "GridSample", "MatMul",
                      "MatrixNms", "MulticlassNms", "NonMaxSuppression", "SpaceToBatch", "ISTFT", "ROIPooling",
-                     "PSROIPooling", "DeformablePSROIPooling", "ROIAlignRotated", "CTCGreedyDecoderSeqLen"), _zeros),
+                     "PSROIPooling", "DeformablePSROIPooling", "ROIAlignRotated", "CTCGreedyDecoderSeqLen",
+                     "ExperimentalDetectronDetectionOutput", "ExperimentalDetectronTopKROIs", "GenerateProposals",
+                     "Multinomial", "NMSRotated"), _zeros),
+    "CTCLoss": _filled(np.inf),
+    "ExperimentalDetectronPriorGridGenerator": _grid,
+    "ExperimentalDetectronROIFeatureExtractor": _regions,
+    **dict.fromkeys(("ExperimentalDetectronGenerateProposalsSingleImage", "Proposal"), _proposals),
     **dict.fromkeys(("EmbeddingBagOffsets", "EmbeddingBagOffsetsSum", "EmbeddingBagPacked", "EmbeddingBagPackedSum",
                      "EmbeddingSegmentsSum"), _bags),
     "GatherND": _gathered,

@@ -19,10 +19,10 @@ _PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     "Round": {"mode": "half_to_even"}}
 _SCALARS = {"HardSigmoid": (0.2, 0.5), "Swish": (1.5,), "Selu": (1.67, 1.05)}
 _DOMAIN = {"Log": (0.1, 4), "Sqrt": (0, 4), "Acosh": (1.1, 4), "Asin": (-0.9, 0.9), "Acos": (-0.9, 0.9),
-           "Atanh": (-0.9, 0.9), "Tan": (-1, 1)}
+           "Atanh": (-0.9, 0.9), "ErfInv": (-1, 1), "Tan": (-1, 1)}
 _OPSETS = {"HSwish": "opset4", "HSigmoid": "opset5", "Swish": "opset4", "Gelu": "opset7", "SoftPlus": "opset4",
            "Mish": "opset4", "SoftSign": "opset9", "Round": "opset5", "Asinh": "opset4", "Acosh": "opset4",
-           "Atanh": "opset4", "LogicalXor": "opset2"}
+           "Atanh": "opset4", "ErfInv": "opset17", "LogicalXor": "opset2"}
 
 
 def _activation(mode: str) -> Case:

@@ -87,6 +87,18 @@ _T = "QUICK_RECIPROCAL((T)(1) + (T)(0.2316418971f) * fabs(a))"
 _TAKEN_BY_GELU = (f"fmin(fabs(a), (T)(1e30f)) * (QUICK_EXP((T)(-0.5f) * a * a) "
                   f"* {_polynomial(_T, *(factor / 2 for factor in _ERF_FACTORS))})")
 
+# Giles, Approximating the erfinv function (GPU Computing Gems, Jade Edition, 2011): two polynomials, of a logarithm and
+# of its root.
+_W = "(-log(((T)(1) - a) * ((T)(1) + a)))"
+_CENTRAL = (0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06, 3.43273939e-07,
+            2.81022636e-08)
+_TAIL = (1.00167406, -0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
+         -0.000200214257)
+_ERF_INVERSE = (f"(fabs(a) < (T)(1) ? a * ({_W} < (T)(5) "
+                f"? (T)(1.50140941f) + {_polynomial(f'({_W} - (T)(2.5f))', *_CENTRAL)} "
+                f": (T)(2.83297682f) + {_polynomial(f'(sqrt({_W}) - (T)(3))', *_TAIL)}) "
+                ": a / sqrt((T)(1) - fabs(a)))")
+
 _SOFTPLUS = "(fmax(a, (T)(0)) + log1p(exp(-fabs(a))))"
 
 ARITHMETIC = {
@@ -160,6 +172,7 @@ ACTIVATIONS = {
     "Sign": Mode("sign(a)", "((a > (T)(0) ? (T)(1) : (T)(0)) - (a < (T)(0) ? (T)(1) : (T)(0)))",
                  evaluate=np.sign),
     "Erf": Mode("erf(a)"),
+    "ErfInv": Mode(_ERF_INVERSE),
     "Tanh": Mode("tanh(a)"), "Sin": Mode("sin(a)"), "Cos": Mode("cos(a)"), "Tan": Mode("tan(a)"),
     "Asin": Mode("asin(a)"), "Acos": Mode("acos(a)"), "Atan": Mode("atan(a)"),
     "Sinh": Mode("sinh(a)"), "Cosh": Mode("cosh(a)"),

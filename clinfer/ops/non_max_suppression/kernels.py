@@ -54,7 +54,9 @@ class Select(Kernel[SelectProblem, None]):
             *(input_operand(problem, i) for i in (0, 1)), *(output_operand(problem, i) for i in (1, 2, 3)),
             scratch_operand(0, TensorView.dense(_F32, scores.shape))),
             Work((problem.outputs[3].count * lanes,), (lanes,)),
-            {"LANES": lanes, "IS_CENTER": primitive.box_encoding == "center"},
+            {"LANES": lanes, "IS_CENTER": primitive.box_encoding == "center",
+             "IS_ROTATED": primitive.box_encoding == "rotated", "TURN": 1 if primitive.clockwise else -1,
+             "EXTENT": primitive.extent},
             {"overlap": _bits(overlap), "lowest": _bits(lowest),
              "scale": _bits(-0.5 / sigma if sigma > 0 else 0.0)})
         count = Stage("count_boxes.cl", tuple(output_operand(problem, i) for i in (0, 3, 4)), Work((1,), (1,)))

@@ -1,4 +1,4 @@
-"""The NonMaxSuppression primitive (OpenVINO NonMaxSuppression-5 and -9) and the one that selects for it."""
+"""The NonMaxSuppression primitive (OpenVINO NonMaxSuppression-5, -9, NMSRotated-13) and the one that selects for it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,13 +21,16 @@ class SelectBoxes(Primitive):
     which a chosen box suppresses others, the score that a box must exceed, and sigma of soft suppression. With a
     sigma nothing is suppressed, but scores are multiplied by exp(-overlap^2 / (2 sigma)). Of equal scores the first
     box is better.
-    `box_encoding` "corner": two opposite corners y, x; "center": x, y, width, height.
+    `box_encoding` "corner": two opposite corners y, x; "center": x, y, width, height; "rotated": these and an angle in
+    radians, to the right if `clockwise`. Corners that are the last of a box lie `extent` beyond its last point.
 
     Output 0: how many were chosen in all, i64 [1]. For each of the n * c lists: boxes i32 and scores f32
     [n * c, k], best first; how many, i32 [n * c]; how many the lists before it have, i32 [n * c].
     """
 
     box_encoding: str = "corner"
+    clockwise: bool = True
+    extent: float = 0.0
 
     @property
     def output_count(self) -> int:
@@ -56,11 +59,11 @@ class SelectBoxes(Primitive):
         return min(boxes, wanted) if isinstance(boxes, int) else Dim(0, min(boxes.high, wanted))
 
     def _check(self, boxes: Shape, scores: Shape) -> None:
-        known = len(boxes) == 3 and len(scores) == 3
-        pairs = ((boxes[0], scores[0]), (boxes[1], scores[2]), (boxes[2], 4)) if known else ()
+        known, numbers = len(boxes) == 3 and len(scores) == 3, 5 if self.box_encoding == "rotated" else 4
+        pairs = ((boxes[0], scores[0]), (boxes[1], scores[2]), (boxes[2], numbers)) if known else ()
         if not known or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
             raise ClinferError("boxes and scores do not belong together", where=self.where, values={
-                "boxes": boxes, "scores": scores, "expected": "[n, b, 4] and [n, c, b]"})
+                "boxes": boxes, "scores": scores, "expected": f"[n, b, {numbers}] and [n, c, b]"})
 
     def number(self, index: int, values: Values) -> float:
         """The value of input 3, 4 or 5; 0 where it is missing or unknown."""
@@ -100,8 +103,17 @@ def convert_non_max_suppression(node: SourceNode) -> tuple[Primitive, ...]:
         raise ClinferError("this version of NonMaxSuppression is not supported", where=f"layer {node.name!r}",
                            values={"version": node.opset, "supported": ", ".join(_SUPPORTED)},
                            hint="export with a newer opset")
-    select = SelectBoxes(f"{node.id}/select", node.inputs, origin=node.name,
-                         box_encoding=str(node.attributes["box_encoding"]).lower())
+    return _of(node, SelectBoxes(f"{node.id}/select", node.inputs, origin=node.name,
+                                 box_encoding=str(node.attributes["box_encoding"]).lower()))
+
+
+def convert_nms_rotated(node: SourceNode) -> tuple[Primitive, ...]:
+    """The same of boxes that are turned."""
+    return _of(node, SelectBoxes(f"{node.id}/select", node.inputs, origin=node.name, box_encoding="rotated",
+                                 clockwise=bool(node.attributes["clockwise"])))
+
+
+def _of(node: SourceNode, select: SelectBoxes) -> tuple[Primitive, ...]:
     chosen = tuple(Port(select.id, index) for index in range(select.output_count))
     return select, NonMaxSuppression(node.id, (*chosen, node.inputs[1]), origin=node.name, types=node.output_types,
                                      sort_result_descending=bool(node.attributes["sort_result_descending"]))
