@@ -151,6 +151,17 @@ def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine) -> None:
     assert len(selection.candidates) <= 3, "what is hardly faster is not built"
 
 
+@pytest.mark.parametrize("queries, wanted", [(1, "sdpa_rows_1"), (512, "sdpa_tiles")])
+def test_one_query_reads_keys_where_they_lie_on_a_cpu(engine: Engine, queries: int, wanted: str) -> None:
+    if engine.device.type != "CPU":
+        pytest.skip("made for CPUs")
+    capabilities = replace(engine.capabilities, compute_units=2, ceilings=default_ceilings("CPU", 2))
+    attention = ScaledDotProductAttention("p", ("q", "k", "v"))
+    for keys in (16, 512, 4096):
+        shapes = ((1, 12, queries, 64), (1, 12, keys, 64), (1, 12, keys, 64))
+        assert _names(_chosen(capabilities, attention, "f32", *shapes)) == [wanted]
+
+
 def _for_rows(selection: Selection, rows: int) -> str:
     """What a plan launches for so many rows."""
     problem = selection.problem

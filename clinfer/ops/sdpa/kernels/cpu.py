@@ -107,9 +107,11 @@ class TilesKernel(Kernel[AttentionProblem, None]):
         return _refusal(problem)
 
     def cost(self, problem: AttentionProblem, config: None) -> float:
-        fills_values = problem.sizes["width"] % 16 != 0
-        return time_of(problem.capabilities.ceilings, flops=problem.flops, efficiency=_SHARE_OF_PEAK,
-                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2 + fills_values)
+        batch, queries, keys, depth, width = problem.sizes.values()
+        rows = _rows(ceil(width / 16))
+        flops = 2 * batch * ceil(queries / rows) * rows * keys * (depth + width)
+        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=_SHARE_OF_PEAK,
+                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2 + (width % 16 != 0))
 
     def lower(self, problem: AttentionProblem, config: None) -> Lowered:
         width, = static((problem.width,))
@@ -120,9 +122,9 @@ class TilesKernel(Kernel[AttentionProblem, None]):
         operands = (input_operand(problem, QUERY, four_axes(problem.stretched(QUERY))),
                     scratch_operand(0, _lifted(problem, keys)), value, *problem.four_extras(),
                     output_operand(problem, 0, four_axes(problem.result)))
-        held = _held(vectors)
-        rows = min(_MOST_ROWS, _RESULT_REGISTERS // held)
-        constants = {**problem.constants, "ROWS": rows, "VECTORS": vectors, "HELD": held, "TAIL": tail, "KEYS": _KEYS}
+        rows = _rows(vectors)
+        constants = {**problem.constants, "ROWS": rows, "VECTORS": vectors, "HELD": _held(vectors), "TAIL": tail,
+                     "KEYS": _KEYS}
         tiles = Stage("sdpa_tiles.cl", operands, Work((ceil(problem.queries / rows), prod(static(problem.batch))),
                                                       (1, 1)), constants)
         pack = _packing(problem, KEY, 0, keys, "sdpa_pack_keys.cl", {"KEYS": _KEYS})
@@ -161,6 +163,11 @@ def _lifted(problem: AttentionProblem, copy: TensorView) -> TensorView:
 def _held(vectors: int) -> int:
     """Vectors of a row that are held in registers at a time: a divisor of all, few enough for several rows."""
     return max(part for part in range(1, _MOST_HELD + 1) if vectors % part == 0)
+
+
+def _rows(vectors: int) -> int:
+    """Rows of a tile."""
+    return min(_MOST_ROWS, _RESULT_REGISTERS // _held(vectors))
 
 
 def _bytes(view: TensorView) -> int:
