@@ -197,7 +197,8 @@ TILES = (Tile(32, 32, 128, 3, 2, 2, 0.9, 1.3, 350), Tile(64, 64, 64, 3, 2, 2, 1.
          Tile(64, 128, 64, 3, 2, 2, 2.2, 2.95, 800), Tile(128, 128, 32, 3, 2, 2, 2.1, 3.4, 1600), UNALIGNED_TILE)
 GROUP_TILES = (GroupTile.of(64, 64, 4, 128, 2.15, 3.05, 500), GroupTile.of(64, 128, 4, 128, 3.3, 3.9, 1000))
 BULK_TILES = {columns: BulkTile.of(128, columns, stages, 168, speed, speed, overhead)
-              for columns, stages, speed, overhead in ((64, 6, 4.2, 900), (128, 6, 6.3, 1950), (256, 4, 5.8, 2600))}
+              for columns, stages, speed, overhead in ((64, 6, 4.2, 900), (128, 6, 6.3, 1950), (192, 4, 5.8, 2600),
+                                                       (256, 4, 5.8, 2600))}
 TURNS_TILES = {columns: replace(BulkTile.of(128, columns, stages, 168, 5.8, 5.8, overhead), warps_down=4, teams=2)
                for columns, stages, overhead in ((128, 6, 1500), (192, 4, 1300))}
 """By their columns, those of one team and of two; `overhead` of two is what is not hidden of storing a tile. What is

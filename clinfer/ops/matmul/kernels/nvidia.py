@@ -62,7 +62,7 @@ class BulkKernel(MmaKernel):
 
     name = "matmul_tma"
     source = "matmul_tma.cl"
-    tiles = (BULK_TILES[64], TURNS_TILES[192], BULK_TILES[256])
+    tiles = (*(BULK_TILES[columns] for columns in (64, 192, 256)), TURNS_TILES[192])
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)
