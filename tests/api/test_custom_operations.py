@@ -214,7 +214,7 @@ LAYERS = """<?xml version="1.0"?>
   </Kernel>
   <Buffers>
     <Tensor arg-index="1" type="input" port-index="0" format="BFYX"/>
-    <Tensor arg-index="0" type="output" port-index="0" format="BFYX"/>
+    <Tensor arg-index="0" type="output" port-index="0" format="ANY"/>
   </Buffers>
   <CompilerOptions options="-DTWICE=2"/>
   <WorkSizes global="X,((Y+3)/4)*4,B*F" local="1,4,1" dim="input,0"/>
@@ -227,10 +227,10 @@ LAYERS = """<?xml version="1.0"?>
 """
 ELU = """
 __kernel void own_elu(__global OUTPUT0_TYPE* output, const __global INPUT0_TYPE* input) {
-    const int dims[] = INPUT0_DIMS, pitches[] = INPUT0_PITCHES, x = get_global_id(0), y = get_global_id(1);
-    const int b = get_global_id(2) / dims[1], f = get_global_id(2) % dims[1];
-    if (y >= dims[2]) return;
-    const int at = b * pitches[0] + f * pitches[1] + y * pitches[2] + x * pitches[3];
+    const int x = get_global_id(0), y = get_global_id(1);
+    const int b = get_global_id(2) / INPUT0_DIMS[1], f = get_global_id(2) % INPUT0_DIMS[1];
+    if (y >= INPUT0_DIMS[2] || GLOBAL_WORKSIZE[0] != OUTPUT0_DIMS[3]) return;
+    const int at = b * INPUT0_PITCHES[0] + f * INPUT0_PITCHES[1] + y * INPUT0_PITCHES[2] + x * INPUT0_PITCHES[3];
     const float value = input[INPUT0_OFFSET + at];
     output[OUTPUT0_OFFSET + at] = (value > 0 ? value : ALPHA * (exp(value) - 1)) * TWICE;
 }

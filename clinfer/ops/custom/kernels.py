@@ -97,7 +97,7 @@ def _text(problem: CustomProblem) -> str:
 
 
 def _work_macros(name: str, kind: str) -> list[str]:
-    return [f"#define {name}_WORKSIZE {{ {', '.join(f'get_{kind}_size({n})' for n in range(3))} }}",
+    return [_array_macro(f"{name}_WORKSIZE", [f"get_{kind}_size({n})" for n in range(3)]),
             f"#define {name}_WORKSIZE_SIZE 3"]
 
 
@@ -109,8 +109,13 @@ def _array_macros(tensor: str, layout: Layout) -> list[str]:
               "LOWER_PADDING": ["0"] * rank, "UPPER_PADDING": ["0"] * rank}
     lines = [f"#define {tensor}_FORMAT_{Format.planar(rank).axes.upper()} 1"]
     for name, items in arrays.items():
-        lines += [f"#define {tensor}_{name} {{ {', '.join(items)} }}", f"#define {tensor}_{name}_SIZE {rank}"]
+        lines += [_array_macro(f"{tensor}_{name}", items), f"#define {tensor}_{name}_SIZE {rank}"]
     return lines
+
+
+def _array_macro(name: str, items: list[str]) -> str:
+    """A compound literal, so that `INPUT0_DIMS[3]` is a size, as in OpenVINO."""
+    return f"#define {name} ((const size_t[]){{ {', '.join(items)} }})"
 
 
 KERNELS = KernelTable((UsersKernel(),), CustomProblem)
