@@ -16,7 +16,7 @@ from clinfer.api.handles import Handle
 from clinfer.api.host_slots import HostOutputSlot
 from clinfer.api.ports import ConstOutput, describe_all
 from clinfer.api.profiling import profiling_info
-from clinfer.api.request_execution import RequestExecution
+from clinfer.api.request_execution import RequestExecution, Stop
 from clinfer.api.results import Results
 from clinfer.api.variable_state import VariableState
 from clinfer.base.errors import ClinferError
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 _NAP_S = 2e-4
 _LOOK_S = 0.5
 """How often who waits for a run looks whether it was cancelled by somebody who was interrupted."""
+
+
+class _RunToken(Token):
+    """The token of an inference. `stop`: whether it was cancelled, be it as the request was just taken for it."""
+
+    __slots__ = ("stop",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stop = Stop()
 
 
 class InferRequest(RequestExecution, metaclass=Handle):
@@ -75,7 +85,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
         `share_outputs`: the next inference overwrites the results if it has results of the same shape.
         `decode_strings`: results that are strings are arrays of NumPy's kind U, else S. They are always copies.
         """
-        start, token = time.perf_counter(), Token()
+        start, token = time.perf_counter(), _RunToken()
         try:
             self._begin(token)
             self._run = None
@@ -93,7 +103,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
         user's everything is enqueued when this returns, and nothing is waited for but what the model's
         `host_waits` name. An interrupt may come when the run has begun: `wait()` for it then.
         """
-        start, token, before = time.perf_counter(), Token(), self._run
+        start, token, before = time.perf_counter(), _RunToken(), self._run
         run: Future[None] = Future()
         try:
             self._begin(token)
@@ -132,7 +142,8 @@ class InferRequest(RequestExecution, metaclass=Handle):
         What the device has been given already runs to its end, nothing more is given to it. The request is busy
         until then, and can be used as before afterwards; its outputs may hold old or new values.
         """
-        self._stop.set()
+        user = self._turn.user
+        (user.stop if isinstance(user, _RunToken) else self._stop).is_set = True
         queued = self._queued
         if queued is not None and queued[0].decide("given up"):
             error = self._cancelled()
@@ -144,9 +155,9 @@ class InferRequest(RequestExecution, metaclass=Handle):
 
     def set_callback(self, callback: Callable[[Any], None], userdata: Any = None) -> None:
         """Call `callback(userdata)` after every background run that succeeds, in the thread that ran it."""
-        self._check_idle()
         check_callback(callback, "infer request")
-        self._callback, self._userdata = callback, userdata
+        with self.idle():
+            self._callback, self._userdata = callback, userdata
 
     def _join(self, deadline: float | None) -> bool:
         """Wait for the present run and for those that its callback starts; whether they are over."""
@@ -300,8 +311,8 @@ class InferRequest(RequestExecution, metaclass=Handle):
     @property
     def results(self) -> Results:
         """The results of the last inference."""
-        self._check_idle()
-        return self._collect(share=False)
+        with self.idle():
+            return self._collect(share=False)
 
     @property
     def latency(self) -> float:
@@ -364,13 +375,12 @@ class InferRequest(RequestExecution, metaclass=Handle):
         return Results(self._ports, [output.decoded() if decode_strings and isinstance(output, HostOutputSlot)
                                      else output.result(share) for output in self._outputs])
 
-    def _begin(self, token: Token) -> None:
+    def _begin(self, token: _RunToken) -> None:
         """Take the request for an inference; raises while another one runs."""
         while not self._turn.take(token):
             self._wait_for_turn()
         self._end_flight()
-        if self._stop.is_set():
-            self._stop = threading.Event()
+        self._stop = token.stop
 
     def _wait_for_turn(self) -> None:
         """Wait while the request is in use for something brief; raises while it runs."""

@@ -1,7 +1,6 @@
 """One inference of a request on a stream: handed over, waited for, or left behind when an interrupt comes."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -26,12 +25,21 @@ _LEAVE_S = 0.3
 """How long an interrupt waits for the device to be done."""
 
 
+class Stop:
+    """Whether an inference was cancelled."""
+
+    __slots__ = ("is_set",)
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+
 class RequestExecution(RequestTensors):
     """What a request does with a network that it borrows. One inference at a time."""
 
     def __init__(self, compiled_model: CompiledModel) -> None:
         super().__init__(compiled_model)
-        self._stop = threading.Event()
+        self._stop = Stop()
         self._left: Stream | None = None
         """In which an inference that was interrupted may still run."""
         self._profile: tuple[NodeProfile, ...] = ()
@@ -132,7 +140,7 @@ class RequestExecution(RequestTensors):
                 claim(use, read, written)
 
     def _proceed(self) -> None:
-        if self._stop.is_set():
+        if self._stop.is_set:
             raise self._cancelled()
 
     @staticmethod

@@ -72,8 +72,8 @@ class RequestTensors:
         self._had_tensor = False
         """Whether a remote tensor, or any tensor, was ever set, got or shared; sparing a look at each slot."""
 
-    def _check_idle(self) -> None:
-        """Raise while an inference is running."""
+    def idle(self) -> AbstractContextManager[None]:
+        """Let inferences wait; raises while one runs."""
         raise NotImplementedError
 
     # -- inputs of one inference ----------------------------------------------------------------
@@ -87,6 +87,10 @@ class RequestTensors:
                 self._inputs[index].give(value, share, keep)
             else:
                 self._set(self._inputs[index], value)
+
+    def _slot(self, key: str | AnyPort) -> AnyInputSlot | AnyOutputSlot:
+        is_input, index = self._ports.find(key)
+        return (self._inputs if is_input else self._outputs)[index]
 
     def _set(self, slot: AnyInputSlot | AnyOutputSlot, tensor: AnyTensor | None) -> None:
         slot.set_tensor(tensor)
@@ -147,9 +151,8 @@ class RequestTensors:
     def set_tensor(self, name: str | AnyPort | None = None, tensor: AnyTensor | None = None, *,
                    port: AnyPort | None = None) -> None:
         """Use a tensor of the host or of a remote context as the input or output of a name or port."""
-        self._check_idle()
-        is_input, index = self._ports.find(only("set_tensor", name=name, port=port))
-        self._set((self._inputs if is_input else self._outputs)[index], tensor)
+        with self.idle():
+            self._set(self._slot(only("set_tensor", name=name, port=port)), tensor)
 
     def set_tensors(self, inputs: Mapping[Any, AnyTensor] | str | AnyPort | None = None,
                     tensors: Sequence[AnyTensor] | None = None, *, tensor_name: str | None = None,
@@ -160,46 +163,47 @@ class RequestTensors:
         Images of a batch are read where they lie; other tensors are copied into one memory at each inference.
         """
         given = only("set_tensors", inputs=inputs, tensor_name=tensor_name, port=port)
-        if tensors is None:
-            for each, tensor in _items(given, "set_tensors"):
-                self.set_tensor(each, tensor)
-            return
-        self._check_idle()
-        is_input, index = self._ports.find(given)
-        if not is_input:
-            raise ClinferError("set_tensors gives the entries of a batch to inputs alone", where="infer request",
-                               values={"output": describe(self._ports.outputs[index])})
-        self._set_batch(index, _batch(tensors))
+        with self.idle():
+            if tensors is None:
+                for each, tensor in _items(given, "set_tensors"):
+                    self._set(self._slot(each), tensor)
+                return
+            is_input, index = self._ports.find(given)
+            if not is_input:
+                raise ClinferError("set_tensors gives the entries of a batch to inputs alone", where="infer request",
+                                   values={"output": describe(self._ports.outputs[index])})
+            self._set_batch(index, _batch(tensors))
 
     def set_input_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
         """`set_input_tensor(index, tensor)`, or `set_input_tensor(tensor)` where there is one input."""
-        self._check_idle()
         key, value = (None, index) if tensor is None else (index, tensor)
-        self._set(self._inputs[self._ports.input_index(key)], value)
+        with self.idle():
+            self._set(self._inputs[self._ports.input_index(key)], value)
 
     def set_output_tensor(self, index: Any = None, tensor: AnyTensor | None = None) -> None:
         """`set_output_tensor(index, tensor)`, or `set_output_tensor(tensor)` where there is one output."""
-        self._check_idle()
         key, value = (None, index) if tensor is None else (index, tensor)
-        self._set(self._outputs[self._ports.output_index(key)], value)
+        with self.idle():
+            self._set(self._outputs[self._ports.output_index(key)], value)
 
     def set_input_tensors(self, inputs: Any = None, tensors: Sequence[AnyTensor] | None = None, *,
                           idx: PortKey | None = None) -> None:
         """`set_input_tensors({index: tensor})`: `set_input_tensor` for each item. `set_input_tensors(index, tensors)`,
         or `set_input_tensors(tensors)` where there is one input: see `set_tensors`."""
         given = only("set_input_tensors", inputs=inputs, idx=idx)
-        if tensors is None and isinstance(given, Mapping):
-            for each, tensor in given.items():
-                self.set_input_tensor(each, tensor)
-            return
-        self._check_idle()
-        batch = _batch(given if tensors is None else tensors)
-        self._set_batch(self._ports.input_index(None if tensors is None else given), batch)
+        with self.idle():
+            if tensors is None and isinstance(given, Mapping):
+                for each, tensor in given.items():
+                    self._set(self._inputs[self._ports.input_index(each)], tensor)
+                return
+            batch = _batch(given if tensors is None else tensors)
+            self._set_batch(self._ports.input_index(None if tensors is None else given), batch)
 
     def set_output_tensors(self, outputs: Mapping[PortKey, AnyTensor]) -> None:
         """`set_output_tensor` for each item."""
-        for key, tensor in _items(outputs, "set_output_tensors"):
-            self.set_output_tensor(key, tensor)
+        with self.idle():
+            for key, tensor in _items(outputs, "set_output_tensors"):
+                self._set(self._outputs[self._ports.output_index(key)], tensor)
 
     def get_tensor(self, name: str | AnyPort | None = None, *, port: AnyPort | None = None) -> AnyTensor:
         """The tensor of the input or output of a name or port; see get_input_tensor."""
@@ -209,24 +213,25 @@ class RequestTensors:
     def get_input_tensor(self, index: PortKey | None = None) -> AnyTensor:
         """The tensor that was set for an input (the only one without an index), else a host tensor with what it
         holds; it is read at every later inference."""
-        self._check_idle()
-        self._had_tensor = True
         slot = self._inputs[self._ports.input_index(index)]
-        if not slot.is_on_device_only:
-            return slot.get_tensor(None)
-        token, pool = Token(), self._compiled.pool
-        try:
-            return slot.get_tensor(pool.take(token).stream)
-        finally:
-            token.is_over = True
-            pool.tell()
+        with self.idle():
+            self._had_tensor = True
+            if not slot.is_on_device_only:
+                return slot.get_tensor(None)
+            token, pool = Token(), self._compiled.pool
+            try:
+                return slot.get_tensor(pool.take(token).stream)
+            finally:
+                token.is_over = True
+                pool.tell()
 
     def get_output_tensor(self, index: PortKey | None = None) -> AnyTensor:
         """The tensor that was set for an output (the only one without an index), else a host tensor with the last
         results; it is written at every later inference."""
-        self._check_idle()
-        self._had_tensor = True
-        return self._outputs[self._ports.output_index(index)].get_tensor()
+        slot = self._outputs[self._ports.output_index(index)]
+        with self.idle():
+            self._had_tensor = True
+            return slot.get_tensor()
 
     @property
     def input_tensors(self) -> list[AnyTensor]:

@@ -15,7 +15,10 @@ import pytest
 from clinfer.api.async_infer_queue import AsyncInferQueue
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
+from clinfer.api.input_slot import InputSlot
+from clinfer.api.output_slot import OutputSlot
 from clinfer.base.errors import CancelledError, ClinferError
+from clinfer.base.turns import Token, Turn
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
 from clinfer.runtime.device import DeviceInfo
@@ -200,6 +203,53 @@ def test_a_callback_of_a_queue_that_raises(one: CompiledModel, x: np.ndarray) ->
             with pytest.raises(ZeroDivisionError):
                 queue.wait_all()
     queue.wait_all()
+
+
+@pytest.mark.parametrize("start", ["infer", "start_async"])
+def test_a_run_is_cancelled_as_it_takes_the_request(one: CompiledModel, x: np.ndarray, start: str,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    request, take = one.create_infer_request(), Turn.take
+
+    def take_and_cancel(turn: Turn, token: Token) -> bool:
+        taken = take(turn, token)
+        if turn is request._turn and not token.is_brief:
+            request.cancel()
+        return taken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Turn, "take", take_and_cancel)
+        with pytest.raises(CancelledError):
+            getattr(request, start)(x)
+            request.wait()
+    assert_softmax(request.infer(x)[0], x)
+
+
+@pytest.mark.parametrize("slot, give", [
+    (InputSlot, lambda request, tensor: request.set_input_tensor(tensor)),
+    (InputSlot, lambda request, tensor: request.set_tensors({"x": tensor})),
+    (OutputSlot, lambda request, tensor: request.set_output_tensor(tensor)),
+], ids=["set_input_tensor", "set_tensors", "set_output_tensor"])
+def test_an_inference_waits_while_tensors_are_set(one: CompiledModel, x: np.ndarray, monkeypatch: pytest.MonkeyPatch,
+                                                  slot: Any, give: Any) -> None:
+    request, set_tensor = one.create_infer_request(), slot.set_tensor
+    request.infer(np.zeros_like(x))
+    tensor, setting, opened = ov.Tensor(x), threading.Event(), threading.Event()
+
+    def wait_and_set(*arguments: Any) -> None:
+        setting.set()
+        assert opened.wait(60)
+        set_tensor(*arguments)
+
+    monkeypatch.setattr(slot, "set_tensor", wait_and_set)
+    setter = threading.Thread(target=give, args=(request, tensor))
+    setter.start()
+    assert setting.wait(60)
+    threading.Timer(0.05, opened.set).start()
+    result = request.infer()[0]
+    setter.join(60)
+    assert_softmax(result, x if slot is InputSlot else np.zeros_like(x))
+    assert slot is InputSlot or np.shares_memory(request.get_output_tensor().data, tensor.data)
+    np.testing.assert_array_equal(tensor.data, x if slot is InputSlot else result)
 
 
 def test_many_cancelled_runs(one: CompiledModel, rng: np.random.Generator) -> None:
