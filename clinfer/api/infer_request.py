@@ -117,8 +117,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
                 for slot in self._inputs:
                     slot.prepare()
                 self._run, self._queued = run, (token, run)
-                self._compiled.executor.submit(self._run_in_background, token, run,
-                                               partial(self._execute, start))
+                self._submit(token, run, partial(self._execute, start))
         except BaseException:
             if token.decide("given up"):
                 if self._run is run:
@@ -185,6 +184,13 @@ class InferRequest(RequestExecution, metaclass=Handle):
             with suppress(InvalidStateError):
                 self._conclude(run, self._cancelled())
 
+    def _submit(self, token: Token, run: Future[None], work: Callable[[], object]) -> None:
+        try:
+            self._compiled.executor.submit(self._run_in_background, token, run, work)
+        except RuntimeError as error:
+            raise ClinferError(f"nothing can be started in the background: {error}", where="infer request",
+                               hint="infer() runs in the calling thread") from error
+
     def _run_in_background(self, token: Token, run: Future[None], work: Callable[[], object]) -> None:
         if not token.decide("begun"):
             return
@@ -232,7 +238,7 @@ class InferRequest(RequestExecution, metaclass=Handle):
             token.is_over = True
             return
         self._run = run
-        self._compiled.executor.submit(self._run_in_background, token, run, partial(self._flights.end, self._land))
+        self._submit(token, run, partial(self._flights.end, self._land))
 
     def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
         """Note that what lies in the queue now is an inference of this request."""

@@ -252,6 +252,18 @@ def test_an_inference_waits_while_tensors_are_set(one: CompiledModel, x: np.ndar
     np.testing.assert_array_equal(tensor.data, x if slot is InputSlot else result)
 
 
+def test_a_run_that_no_thread_takes(one: CompiledModel, x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    request = one.create_infer_request()
+    with monkeypatch.context() as patch:
+        patch.setattr(one.executor, "submit", refuse)
+        with pytest.raises(ClinferError, match="in the background: cannot schedule"):
+            request.start_async(x)
+    assert_softmax(request.infer(x)[0], x)
+
+
 def test_many_cancelled_runs(one: CompiledModel, rng: np.random.Generator) -> None:
     requests = [one.create_infer_request() for _ in range(3)]
     for _ in range(60):
