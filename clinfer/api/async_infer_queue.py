@@ -10,6 +10,7 @@ from clinfer.api.arguments import check_callback
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.infer_request import InferRequest
 from clinfer.base.errors import WrongTypeError
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.turns import Token
 
 Callback: TypeAlias = Callable[[InferRequest, Any], None]
@@ -17,7 +18,7 @@ _LOOK_S = 0.1
 """How often who waits looks by itself: an interrupt may keep others from telling."""
 
 
-class AsyncInferQueue:
+class AsyncInferQueue(OneOfAKind):
     """`jobs` requests of one model (0: as many as the model runs at a time), each started when it is idle."""
 
     def __init__(self, model: CompiledModel, jobs: int = 0) -> None:

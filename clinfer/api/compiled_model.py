@@ -22,6 +22,7 @@ from clinfer.api.stream_pool import StreamPool
 from clinfer.api.variable_state import VariableState
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.host_waits import host_waits
@@ -36,7 +37,7 @@ from clinfer.runtime.stream import Stream
 from clinfer.topology import State
 
 
-class CompiledModel(metaclass=Handle):
+class CompiledModel(OneOfAKind, metaclass=Handle):
     """A model made ready for one device. Made by `Core.compile_model`; safe for use by several threads,
     each with an infer request of its own.
 

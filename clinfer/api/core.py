@@ -31,6 +31,7 @@ from clinfer.api.query import supported_layers
 from clinfer.api.saved_model import blob_contents, check_imported, load_model_parts
 from clinfer.api.several_devices import SeveralDevices
 from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.frontend.conversions import reason_of
 from clinfer.frontend.host_operations import HostOperations
 from clinfer.frontend.openvino_import import openvino as ov
@@ -68,7 +69,7 @@ class Version:
         return int(numbers[place]) if place < len(numbers) else 0
 
 
-class Core:
+class Core(OneOfAKind):
     """OpenVINO's Core over the OpenCL devices of this machine; safe for use by several threads.
 
     It stands beside openvino.Core, not below it: what is not here does not exist, instead of answering for

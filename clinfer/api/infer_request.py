@@ -20,6 +20,7 @@ from clinfer.api.request_execution import RequestExecution, Stop
 from clinfer.api.results import Results
 from clinfer.api.variable_state import VariableState
 from clinfer.base.errors import ClinferError
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.turns import Token, Turn
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
@@ -46,7 +47,7 @@ class _RunToken(Token):
         self.stop = Stop()
 
 
-class InferRequest(RequestExecution, metaclass=Handle):
+class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
     """Runs a compiled model, at once or in the background. Requests of one model may run in parallel.
 
     Made by `CompiledModel.create_infer_request`. While a request runs, every other use of it is an error;

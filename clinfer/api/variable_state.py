@@ -10,6 +10,7 @@ import numpy as np
 from clinfer.api.arrays import raw_bytes
 from clinfer.api.remote_checks import check_context
 from clinfer.base.errors import ClinferError, WrongTypeError
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -31,7 +32,7 @@ class StateOwner(Protocol):
         """A stream for transfers, while inferences wait; ClinferError while one runs."""
 
 
-class VariableState:
+class VariableState(OneOfAKind):
     """One variable of a request. Made by `InferRequest.query_state`; every use of it while the request runs is an
     error."""
 

@@ -12,6 +12,7 @@ import pyopencl as cl
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.shape import StaticShape
 from clinfer.frontend.host_tensors import HostTensor, host_tensor_over, read_element_type, read_shape
 from clinfer.remote.descriptors import make_tensor
@@ -46,7 +47,7 @@ class Settings(Protocol):
         """In how many processes kernels are built for a device (0: one per core)."""
 
 
-class RemoteContext:
+class RemoteContext(OneOfAKind):
     """A device with memory, and perhaps a queue, that users share with clinfer.
 
     Made by `Core.get_default_context`, `CompiledModel.get_context`, or as a `ClContext`.

@@ -10,6 +10,7 @@ import pyopencl as cl
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, WrongTypeError
+from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.shape import StaticShape, show
 from clinfer.frontend.conversions import ov_type
 from clinfer.frontend.host_tensors import box_sizes, read_shape, shape_for_users
@@ -26,7 +27,7 @@ Tensor = TypeVar("Tensor", bound="RemoteTensor")
 WHERE = "remote tensor"
 
 
-class RemoteTensor(ArrayProtocols):
+class RemoteTensor(ArrayProtocols, OneOfAKind):
     """A tensor in memory of a remote context; made by its `create_tensor`, or as a region of another tensor:
     `RemoteTensor(tensor, begin, end)`.
 

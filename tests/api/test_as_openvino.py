@@ -4,7 +4,9 @@ from __future__ import annotations
 import base64
 import copy
 import io
+import pickle
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -310,9 +312,16 @@ def the_dictionary_of_results(ov: ModuleType, core: Any, device: str) -> Any:
             _what_happens(lambda: dict(results)["sum"]))
 
 
+def copies(ov: ModuleType, core: Any, device: str) -> Any:
+    compiled = core.compile_model(_two_inputs(), device, F32)
+    request = compiled.create_infer_request()
+    held = (core, compiled, request, ov.AsyncInferQueue(compiled, 1), compiled.input(0), compiled([_array(2, 2)] * 2))
+    return [_what_happens(partial(use, each)) for each in held for use in (copy.copy, copy.deepcopy, pickle.dumps)]
+
+
 SCENARIOS = (keys_of_a_wrong_type, keys_that_do_not_exist, values_of_a_wrong_type, ports, sources_of_outputs,
              shared_results, shared_inputs, every_type, waiting, callbacks_and_user_data, profiling, streams,
-             encrypted_streams, versions, tensors_of_requests, the_dictionary_of_results)
+             encrypted_streams, versions, tensors_of_requests, the_dictionary_of_results, copies)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
