@@ -71,6 +71,8 @@ def _join_ray(options: ServerOptions) -> None:
     # The processes of this Ray inherit them.
     os.environ["RAY_SERVE_GRPC_MAX_MESSAGE_SIZE"] = str(options.limits.max_body + _MESSAGE_MARGIN)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray takes what it runs for work in the background; a server's processes are what others wait for.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING)
 
 

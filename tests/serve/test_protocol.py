@@ -4,6 +4,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import select
+import socket
 import struct
 import urllib.error
 import urllib.request
@@ -251,6 +253,42 @@ def test_wrong_bodies(server: Addresses, content: bytes, headers: dict[str, str]
     status, _, answer = post(server, "/v2/models/scores/infer", content, **headers)
     assert status in (400, 413, 501), answer
     assert told in json.loads(answer)["error"]
+
+
+def begun(server: Addresses, head: str) -> socket.socket:
+    """A connection on which the head of an inference was sent."""
+    client = socket.create_connection(tuple(server.rest.split(":")), 30)
+    client.sendall(f"POST /v2/models/scores/infer HTTP/1.1\r\nHost: here\r\n{head}\r\n\r\n".encode())
+    return client
+
+
+@pytest.mark.parametrize(("head", "part"), [("Content-Length: 2147483648", bytes(1 << 16)),
+                                            ("Transfer-Encoding: chunked", b"10000\r\n" + bytes(1 << 16) + b"\r\n")])
+def test_bodies_of_gigabytes_are_refused_before_they_are_there(server: Addresses, head: str, part: bytes) -> None:
+    with begun(server, head) as client:
+        sent, answer = 0, b""
+        while not answer and sent < 256 << 20:
+            client.sendall(part)
+            sent += len(part)
+            if select.select([client], [], [], 0.01)[0]:
+                answer = client.recv(1 << 16)
+    assert answer.split()[1] == b"413" and sent < 8 << 20
+    assert post(server, "/v2/models/scores/infer", body())[0] == 200
+
+
+def test_clients_that_are_slow_or_vanish_keep_nobody_waiting(server: Addresses) -> None:
+    slow = begun(server, "Content-Length: 100")
+    with begun(server, "Content-Length: 100") as vanished:
+        vanished.sendall(b'{"inputs"')
+    slow.sendall(b"{")
+    assert post(server, "/v2/models/scores/infer", body())[0] == 200
+    assert server.service.ongoing == 0
+    content = body()
+    slow.close()
+    with begun(server, f"Content-Length: {len(content)}") as late:
+        for at in range(len(content)):
+            late.sendall(content[at:at + 1])
+        assert late.recv(1 << 16).split()[1] == b"200"
 
 
 def test_numbers_in_json(server: Addresses) -> None:

@@ -113,6 +113,9 @@ def test_models_come_and_go(server: Server) -> None:
     assert client.is_model_ready("centred")
     with pytest.raises(InferenceServerException, match=r"(?s)could not be loaded.*cannot read the model"):
         client.load_model("broken")
+    for name in ("../broken", "/etc/passwd", "..", "centred/../centred"):
+        with pytest.raises(InferenceServerException):
+            client.load_model(name)
     client.unload_model("centred")
     assert not client.is_model_ready("centred") and client.is_model_ready("scores")
     with pytest.raises(InferenceServerException, match="no such model"):
