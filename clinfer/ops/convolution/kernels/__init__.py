@@ -17,9 +17,10 @@ from clinfer.ops.convolution.kernels.nvidia import (
     RowsKernel,
     WarpGroupKernel,
 )
-from clinfer.ops.convolution.kernels.reference import Reference
+from clinfer.ops.convolution.kernels.reference import ChannelsLastReference, Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
 KERNELS = KernelTable((DepthwiseKernel(), PairsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
                        BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PatchesKernel(),
-                       RowsKernel(), PlanarMmaKernel(), LocalKernel(), Reference()), ConvolutionProblem)
+                       RowsKernel(), PlanarMmaKernel(), LocalKernel(), ChannelsLastReference(), Reference()),
+                      ConvolutionProblem)
