@@ -21,7 +21,7 @@ MOST_ELEMENTS = 6000
 COMPARING = {
     "Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual", "Floor", "Ceiling", "Round", "Sign", "Mod",
     "FloorMod", "TopK", "NonZero", "Unique", "NonMaxSuppression", "IsFinite", "FakeQuantize", "DetectionOutput",
-    "MatrixNms", "MulticlassNms"}
+    "MatrixNms", "MulticlassNms", "Bucketize", "SearchSorted"}
 """Operations that make much of the smallest difference: they read only what is computed without rounding."""
 PRECISE = {
     "Abs", "Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Broadcast", "Ceiling", "Clamp", "Col2Im",
