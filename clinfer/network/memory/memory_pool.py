@@ -102,8 +102,8 @@ class MemoryPool:
         self._most_needed = 0
 
     def _plan_again(self, needs: Needs, held: Collection[int], mends: bool, is_enough: bool) -> list[int]:
-        """Arrange the slots anew, in the chunks that are there if they fit and nothing `mends` them; those that lie
-        elsewhere now."""
+        """Arrange the slots anew, in the chunks that are there if they fit and nothing `mends` them: those that are too
+        small where they are few, else all; those that lie elsewhere now."""
         fixed = {slot: self._places[slot] for slot in held if slot in self._places}
         exact, ahead, wanted, has_steady = self._sizes(needs, fixed)
         bound = self._memory_planner.bound
@@ -112,6 +112,11 @@ class MemoryPool:
             return []
         self._most_needed = max(self._most_needed, bound(exact))
         present = [chunk.nbytes for chunk in self._chunks]
+        staying = {slot: place for slot, place in self._places.items() if wanted[slot] == self._capacity[slot]}
+        if not mends and len(staying) * 2 > len(wanted):
+            found = self._memory_planner.plan_memory(wanted, present, staying, may_add=False)
+            if found is not None:
+                return self._move(found, wanted)
         # Those that grow steadily are not squeezed in, since they would have to move again the next time.
         for tried in () if mends else (wanted,) if has_steady or wanted == exact else (wanted, exact):
             found = self._memory_planner.plan_memory(tried, present, fixed, may_add=False)

@@ -55,24 +55,30 @@ class SizeHistory:
     def __init__(self, slots: int, executions: int) -> None:
         """`executions`: how many of them count."""
         self._slots = slots
-        self._needs: deque[Sequence[tuple[int, int]]] = deque(maxlen=executions)
+        self._new: deque[Sequence[tuple[int, int]]] = deque(maxlen=executions)
+        self._rows: deque[np.ndarray] = deque(maxlen=executions)
 
     def add(self, needs: Sequence[tuple[int, int]]) -> None:
         """An execution needs so much: (slot, bytes)."""
-        self._needs.append(needs)
+        self._new.append(needs)
 
     def recent(self) -> np.ndarray:
         """The last sizes of each slot as `RECENT` rows, the latest in the last; -1: none."""
+        while self._new:
+            self._rows.append(sizes_of(self._new.popleft(), self._slots))
         found = np.full((RECENT, self._slots), -1, np.int64)
-        for needs in self._needs:
-            row = sizes_of(needs, self._slots)
-            known = row >= 0
-            found[:, known] = np.concatenate((found[1:, known], row[None, known]))
+        if self._rows:
+            backwards = np.stack(self._rows)[::-1]
+            counts = np.cumsum(backwards >= 0, axis=0)
+            for number in range(RECENT):
+                sizes = backwards[(counts > number).argmax(axis=0), np.arange(self._slots)]
+                found[-1 - number] = np.where(counts[-1] > number, sizes, -1)
         return found
 
     def clear(self) -> None:
         """Forget all."""
-        self._needs.clear()
+        self._new.clear()
+        self._rows.clear()
 
 
 def sizes_of(needs: Sequence[tuple[int, int]], slots: int) -> np.ndarray:
