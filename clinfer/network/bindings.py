@@ -15,6 +15,7 @@ from clinfer.kernels.implementation import Implementation, StageImpl
 from clinfer.network.memory.aliases import Aliases, Uses
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_pool import MemoryPool, Needs
+from clinfer.network.output import check_capacity
 from clinfer.network.plans.plan import Launch, Place
 from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
@@ -202,11 +203,8 @@ class Bindings:
                 memory = buffer.fit(nbytes)
                 if buffer.nbytes != held:
                     grown.append(Growth("output", root, held, buffer.nbytes))
-            elif memory.capacity < nbytes:
-                raise ClinferError("the memory given for an output is too small", where="network",
-                                   values={"output": self._program.tensors[root].port, "needed bytes": nbytes,
-                                           "given bytes": memory.capacity},
-                                   hint="give larger memory, or none")
+            else:
+                check_capacity(self._program.tensors[root].port, memory, nbytes)
             self.bind(root, memory)
         return own, tuple(grown)
 

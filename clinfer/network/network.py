@@ -18,7 +18,7 @@ from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.network.memory.states import RequestStates
-from clinfer.network.output import NetworkOutput
+from clinfer.network.output import NetworkOutput, check_capacity
 from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
 from clinfer.network.plans.planner import Planner
@@ -244,6 +244,7 @@ class Network:
             return output
         if wanted.shares_buffer(output.memory):
             return NetworkOutput(output.layout, wanted, self.stream)
+        check_capacity(name, wanted, output.layout.byte_size)
         self.stream.copy(output.memory, wanted, output.layout.byte_size)
         return NetworkOutput(output.layout, wanted, self.stream)
 

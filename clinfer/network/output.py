@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
 from clinfer.runtime.event import Event
@@ -18,6 +19,14 @@ from clinfer.runtime.stream import Stream
 def shaped(layout: Layout, shape: StaticShape) -> Layout:
     """A declared layout with the shape of an execution."""
     return layout.with_shape(shape)
+
+
+def check_capacity(output: object, memory: Memory, nbytes: int) -> None:
+    """Raise unless an output (a port, or its name) has room in the memory that the caller gave for it."""
+    if memory.capacity < nbytes:
+        raise ClinferError("the memory given for an output is too small", where="network",
+                           values={"output": output, "needed bytes": nbytes, "given bytes": memory.capacity},
+                           hint="give larger memory, or none")
 
 
 @dataclass(frozen=True)

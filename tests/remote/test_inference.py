@@ -227,6 +227,12 @@ def test_an_output_that_is_an_input_is_copied(core: Core, context: ClContext, us
     assert_softmax(user.contents(buffers[1], array), array)
     np.testing.assert_array_equal(user.contents(buffers[2], array), array)
     assert tuple(request.get_output_tensor(2).shape) == (5, 3)
+    for number in range(2):
+        request.set_output_tensor(number, _tensor(context, user.buffer(40), 2))
+        with pytest.raises(ClinferError, match=r"output is too small(.|\n)*needed bytes: 60(.|\n)*given bytes: 40"):
+            request.infer()
+        request.set_output_tensor(number, _tensor(context, buffers[number], 3))
+    request.infer()
 
 
 def test_a_tensor_lasts_as_long_as_the_request(compiled: CompiledModel, context: ClContext, user: User,
