@@ -6,6 +6,7 @@ import numpy as np
 
 from clinfer.frontend.conversions import bodies_of, is_constant
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.partitions import bounds_are_misjudged
 
 
 def follow_decided_branches(model: ov.Model) -> None:
@@ -23,41 +24,46 @@ def _follow(model: ov.Model) -> bool:
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
             found |= _follow(body)
-        if node.get_type_name() == "If" and _decide(node):
-            _inline(node, 0 if node.input_value(0).get_node().get_data().reshape(-1)[0] else 1)
+        condition = _known(node.input_value(0)) if node.get_type_name() == "If" else None
+        if condition is not None:
+            _inline(node, 0 if condition else 1)
             found = True
     return found
 
 
-def _decide(node: ov.Node) -> bool:
-    """Make a constant of the condition of an If that follows from known shapes, and tell whether it is one."""
-    condition = node.input_value(0)
-    if not is_constant(condition.get_node()) and _fix_shapes(condition.get_node()):
-        from openvino.passes import ConstantFolding
-        ConstantFolding().run_on_model(ov.Model([condition.get_node()], []))
-    return is_constant(node.input_value(0).get_node())
+def _known(condition: ov.Output) -> bool | None:
+    """What a condition surely is. Of one that is computed of sizes OpenVINO has noted bounds, to which those of the
+    sizes have led it; None where they differ, or where it may have misjudged them."""
+    if is_constant(condition.get_node()):
+        return bool(condition.get_node().get_data().reshape(-1)[0])
+    bounds = _bounds(condition)
+    if bounds is None or not np.array_equal(*bounds) or _may_be_misjudged(condition.get_node()):
+        return None
+    return bool(bounds[0].reshape(-1)[0])
 
 
-def _fix_shapes(node: ov.Node) -> bool:
-    """Make constants of the shapes that a node is computed of, if it is of constants and known shapes alone, and tell
-    whether it is."""
-    sources = [node]
-    found: dict[int, ov.Node] = {}
+def _bounds(port: ov.Output) -> tuple[np.ndarray, np.ndarray] | None:
+    tensor = port.get_tensor()
+    try:
+        return tensor.get_lower_value().data, tensor.get_upper_value().data
+    except RuntimeError:
+        # OpenVINO knows tensors that were never made, and does not tell them.
+        return None
+
+
+def _may_be_misjudged(node: ov.Node) -> bool:
+    """Whether bounds on the way from constants and sizes may be others than those that are noted."""
+    sources, seen = [node], set()
     while sources:
         source = sources.pop()
-        is_shape = source.get_type_name() == "ShapeOf" and source.get_input_partial_shape(0).is_static
-        if source.get_instance_id() in found:
+        if source.get_instance_id() in seen or source.get_type_name() == "ShapeOf":
             continue
-        if not is_shape and not is_constant(source) and not source.input_values():
-            return False
-        found[source.get_instance_id()] = source
-        if not is_shape:
-            sources += [port.get_node() for port in source.input_values()]
-    for source in found.values():
-        if source.get_type_name() == "ShapeOf":
-            sizes = np.array(list(source.get_input_shape(0)), np.int64)
-            source.output(0).replace(ov.opset13.constant(sizes, source.get_output_element_type(0)).output(0))
-    return True
+        seen.add(source.get_instance_id())
+        if bounds_are_misjudged(source) and any(
+                bounds is None or not np.array_equal(*bounds) for bounds in map(_bounds, source.input_values())):
+            return True
+        sources += [port.get_node() for port in source.input_values()]
+    return False
 
 
 def _inline(node: ov.Node, branch: int) -> None:

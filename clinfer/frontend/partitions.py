@@ -203,7 +203,7 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
       ScatterElementsUpdate that adds to them.
     """
     kind = node.get_type_name()
-    if node.get_input_size() and _is_misjudged(node):
+    if node.get_input_size() and bounds_are_misjudged(node):
         yield from (i for i in range(node.get_input_size()) if not is_constant(node.input_value(i).get_node()))
     if kind == "Gather" and node.get_attributes().get("batch_dims"):
         yield 1
@@ -226,7 +226,8 @@ def inputs_of_movers(node: ov.Node) -> Iterable[int]:
                 yield index
 
 
-def _is_misjudged(node: ov.Node) -> bool:
+def bounds_are_misjudged(node: ov.Node) -> bool:
+    """Whether OpenVINO takes what a node gives for the bounds of integers for the bounds of what it gives."""
     kind = node.get_type_name()
     is_named = kind in ("Abs", "FloorMod", "Power", "ScatterElementsUpdate") or (
         kind == "Convert" and node.get_output_element_type(0) == ov.Type.boolean)

@@ -75,11 +75,36 @@ def test_within_a_branch_that_data_decides(engine: Engine) -> None:
         assert np.array_equal(execute(network, [given])[0], wanted)
 
 
-def test_a_condition_that_shapes_decide(engine: Engine) -> None:
-    x = ops.parameter([-1, -1], np.float32)
-    rank = ops.squeeze(ops.shape_of(ops.shape_of(x)), np.array([0]))
-    node = _if(ops.equal(rank, np.int64(2)), x, _turned, _impossible)
-    model = prepare(ov.Model([node], [x]))
+def _size(x: ov.Node | ov.Output, axis: int) -> ov.Node:
+    return ops.gather(ops.shape_of(x), np.int64(axis), np.int64(0))
+
+
+def _distinct(*values: int) -> ov.Output:
+    return ops.unique(ops.concat([ops.constant([value]) for value in values], 0), np.int64(0)).output(0)
+
+
+def _rank(x: ov.Node) -> ov.Node:
+    return ops.squeeze(ops.shape_of(ops.shape_of(x)), np.array([0]))
+
+
+@pytest.mark.parametrize("shape, condition", [
+    ([-1, -1], lambda x: ops.equal(_rank(x), np.int64(2))),
+    ([2, -1], lambda x: ops.greater(_size(x, 0), np.int64(1))),
+    ([-1, 3], lambda x: ops.equal(ops.floor_mod(_size(x, 1), np.int64(2)), np.int64(1)))])
+def test_a_condition_that_shapes_decide(engine: Engine, shape: list[int], condition: Branch) -> None:
+    x = ops.parameter(shape, np.float32)
+    model = prepare(ov.Model([_if(condition(x), x, _turned, _impossible)], [x]))
     assert "If" not in _types(model)
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert np.array_equal(execute(network_of(engine, model), [data])[0], data.T)
+
+
+@pytest.mark.parametrize("condition", [
+    lambda x: ops.equal(ops.floor_mod(_size(x, 1), np.int64(2)), np.int64(0)),
+    lambda x: ops.greater(_size(_distinct(0, 0), 0), np.int64(1))])
+def test_what_bounds_of_sizes_do_not_decide(engine: Engine, condition: Branch) -> None:
+    """2 and 4 are even, 3 is not; two elements have one or two values."""
+    x = ops.parameter(ov.PartialShape([-1, ov.Dimension(2, 4)]), np.float32)
+    model = prepare(ov.Model([_if(condition(x), x, ops.negative, _turned)], [x]))
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert np.array_equal(execute(network_of(engine, model), [data])[0], data.T)

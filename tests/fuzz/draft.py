@@ -174,8 +174,9 @@ class Draft:
                 raise Refused("an unknown type")
             _check(values, kind)
             rank = port.get_partial_shape().rank
-            if made.op == "If" and rank.is_static and rank.get_length() != values[0].ndim:
-                raise Refused("a scalar beside a vector, which OpenVINO declares to be a vector")
+            if made.op == "If" and ((rank.is_static and rank.get_length() != values[0].ndim)
+                                    or (any(v.ndim == 0 for v in values) and _ranks(node, number) - {0})):
+                raise Refused("a scalar beside a vector, which OpenVINO makes a vector")
             is_real = kind.startswith("f")
             if not is_real and made.op != "ShapeOf" and not all(t.exact for t in read):
                 raise Refused("integers made of rounded values")
@@ -230,6 +231,17 @@ def evaluate(step: Step, values: dict[Ref, np.ndarray], types: dict[Ref, str]) -
         return NodeByNode(build(Graph(inputs, (alone,), outputs)))([values[ref] for ref in refs])
     except (RuntimeError, NodeError) as error:
         raise Refused(f"{step.op}: {error}") from None
+
+
+def _ranks(node: ov.Node, output: int) -> set[int]:
+    """The ranks that the bodies of an If declare for one of its outputs; -1 for one that is open."""
+    found = set()
+    for branch in (0, 1):
+        results = node.get_function(branch).get_results()
+        index, = (d.body_value_index for d in node.get_output_descriptions(branch) if d.output_index == output)
+        rank = results[index].get_output_partial_shape(0).rank
+        found.add(rank.get_length() if rank.is_static else -1)
+    return found
 
 
 def _check(values: Sequence[np.ndarray], kind: str) -> None:
