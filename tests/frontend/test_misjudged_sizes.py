@@ -45,8 +45,8 @@ DANGEROUS = {
     "EmbeddingSegmentsSum", "ExperimentalDetectronDetectionOutput",
     "ExperimentalDetectronGenerateProposalsSingleImage", "ExperimentalDetectronPriorGridGenerator",
     "ExperimentalDetectronROIFeatureExtractor", "ExperimentalDetectronTopKROIs", "GatherTree", "GenerateProposals",
-    "ISTFT", "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "ROIAlignRotated", "ROIPooling",
-    "RegionYolo", "STFT", "SegmentMax", "SparseFillEmptyRows"}
+    "IRDFT", "ISTFT", "PSROIPooling", "PriorBox", "PriorBoxClustered", "Proposal", "ROIAlignRotated",
+    "ROIPooling", "RegionYolo", "STFT", "SegmentMax", "SparseFillEmptyRows"}
 """Operations that OpenVINO computes also for sizes and indices that do not belong together: then it reads and writes
 beyond its tensors, and ends the process sooner or later."""
 
