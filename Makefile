@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 FAST := tests/test_house_rules.py tests/base tests/symbolic tests/topology tests/program tests/frontend tests/network
 STAMP := $(VENV)/.installed
 # A test keeps one core busy; more than four processes would share the devices to no gain. The tests are in the order
-# in which they should begin (tests/scheduling.py).
-PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+# in which they should begin (tests/scheduling.py). Where a driver waits for ever, the process of the test ends with the
+# stacks of its threads, and the others go on.
+PARALLEL := -rfEs -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder --timeout 900 --timeout-method thread
 
 # Tests start more than a hundred processes: without compiled files each would compile the whole package anew.
 export PYTHONDONTWRITEBYTECODE =
@@ -33,7 +34,7 @@ check: setup
 	$(BIN)/python -m pytest -m "not full and not slow" $(FAST)
 
 test-full: setup
-	CLINFER_TEST_FULL=1 $(BIN)/python -m pytest $(PARALLEL)
+	CLINFER_TEST_FULL=1 $(BIN)/python -m pytest $(PARALLEL) --timeout 0
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --graphs $(or $(GRAPHS),200) $(if $(SEED),--seed $(SEED)) \
