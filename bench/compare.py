@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.models import MODELS
-from bench.worker import Job, Shape, Worker, usable_cpus
+from bench.worker import Arrays, Job, Shape, Worker, usable_cpus
 
 ENGINES = ("clinfer", "openvino")
 
@@ -111,6 +111,11 @@ def _times(first: float, seen: list[float]) -> Times:
 def _error(workers: dict[str, Worker], shape: Shape) -> float:
     """The largest over the outputs."""
     ours, theirs = (workers[name].outputs(shape) for name in ENGINES)
+    return largest_difference(ours, theirs)
+
+
+def largest_difference(ours: Arrays, theirs: Arrays) -> float:
+    """That of the output that differs the most."""
     return max(difference(got, want) for got, want in zip(ours, theirs, strict=True))
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from bench import int8, start
-from bench.compare import difference
+from bench.compare import largest_difference
 from bench.models import FILES, MODELS
-from bench.worker import Arrays, Job, Worker, in_turns, usable_cpus
+from bench.worker import Job, Worker, in_turns, usable_cpus
 
 OURS, OURS_DEFAULT = "clinfer f32", "clinfer default"
 THEIRS, THEIRS_DEFAULT = "openvino f32", "openvino default"
@@ -66,11 +66,7 @@ def measure(name: str, device: str, rounds: int, cache: str) -> Speed:
     finally:
         for worker in workers.values():
             worker.close()
-    return Speed(times, _error(ours, exact), _error(theirs, exact))
-
-
-def _error(got: Arrays, exact: Arrays) -> float:
-    return max(difference(*pair) for pair in zip(got, exact, strict=True))
+    return Speed(times, largest_difference(ours, exact), largest_difference(theirs, exact))
 
 
 def show_speed(names: Sequence[str], device: str, rounds: int, folder: str) -> None:

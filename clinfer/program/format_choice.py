@@ -70,14 +70,15 @@ def plain(layout: Layout) -> Layout:
 def choose_formats(graph: Graph, context: BuildContext, launching: set[str]) -> dict[str, LayoutCandidate]:
     """How each node shall work, by id. Those in `launching` launch kernels; the others want plain tensors."""
     kept = kept_choices(graph, context, launching)
-    problems = {node.id: problem_of(graph, node, context) for node in graph if node.id in launching} if kept else {}
-    found = kept.find(problems) if kept else None
+    if kept is None:
+        return _judge_all(graph, context, launching)
+    problems = {node.id: problem_of(graph, node, context) for node in graph if node.id in launching}
+    found = kept.find(problems)
     if found is not None:
         return {node.id: _layout_candidate(node, found[node.id]) if node.id in found else _without_kernels(graph, node)
                 for node in graph}
     chosen = _judge_all(graph, context, launching)
-    if kept:
-        kept.keep(selection for id in problems if (selection := chosen[id].selection) is not None)
+    kept.keep(selection for id in problems if (selection := chosen[id].selection) is not None)
     return chosen
 
 

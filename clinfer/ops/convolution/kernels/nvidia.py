@@ -131,9 +131,7 @@ class PlanarMmaKernel(MmaKernel):
     """Whether runs start at multiples of `CHUNK` elements, and are as long."""
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
-        """Data and weights planar, the result channels last."""
-        planar = planar_formats(problem)
-        return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
+        return _to_channels_last(problem)
 
     def misfit(self, problem: ConvolutionProblem) -> str | None:
         if problem.inputs[1].padding:
@@ -191,8 +189,7 @@ class RowsKernel(Kernel[ConvolutionProblem, Rows]):
         return tensor_cores.needs_tensor_cores(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
-        planar = planar_formats(problem)
-        return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
+        return _to_channels_last(problem)
 
     def configs(self, problem: ConvolutionProblem) -> tuple[Rows, ...]:
         return Rows(4), Rows(1)
@@ -240,6 +237,12 @@ class RowsKernel(Kernel[ConvolutionProblem, Rows]):
         data_rows = (rows.count - 1) * stride_y + (y - 1) * problem.dilations[-2] + 1
         data = channels * data_rows * ((self.pixels - 1) * stride_x // 2 + 4) * 4
         return data + self.channels * ceil(channels * y / 2) * 32 + self.threads // 32 * 16 * 64 * 4 + 256
+
+
+def _to_channels_last(problem: ConvolutionProblem) -> Formats:
+    """Data and weights planar, the result channels last."""
+    planar = planar_formats(problem)
+    return planar if _has_other_axes(problem) else Formats(planar.inputs, (Format.of("byxf"),))
 
 
 def _has_other_axes(problem: ConvolutionProblem) -> bool:
