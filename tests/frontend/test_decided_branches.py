@@ -16,15 +16,15 @@ from tests.oracle import ov
 Branch = Callable[[ov.Node], ov.Node]
 
 
-def _branch(compute: Branch, shape: ov.PartialShape) -> ov.Model:
-    given = ops.parameter(shape, np.float32)
+def _branch(compute: Branch, kind: ov.Type) -> ov.Model:
+    given = ops.parameter(ov.PartialShape.dynamic(), kind)
     return ov.Model([compute(given)], [given])
 
 
 def _if(condition: ov.Node, data: ov.Node, then_branch: Branch, else_branch: Branch) -> ov.Node:
     """As TorchScript's conversion leaves it: with Parameters of open rank."""
     node = ops.if_op(condition.output(0))
-    bodies = [_branch(compute, ov.PartialShape.dynamic()) for compute in (then_branch, else_branch)]
+    bodies = [_branch(compute, data.get_element_type()) for compute in (then_branch, else_branch)]
     node.set_then_body(bodies[0])
     node.set_else_body(bodies[1])
     node.set_input(data.output(0), *(body.get_parameters()[0] for body in bodies))
@@ -97,6 +97,15 @@ def test_a_condition_that_shapes_decide(engine: Engine, shape: list[int], condit
     assert "If" not in _types(model)
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert np.array_equal(execute(network_of(engine, model), [data])[0], data.T)
+
+
+def test_the_values_of_a_branch_are_wanted_for_a_shape(engine: Engine) -> None:
+    """OpenVINO cannot compute those of this Tile."""
+    x = ops.parameter([3], np.float32)
+    count = _if(ops.constant(False), _size(x, 0), ops.negative, lambda size: ops.tile(size, np.array([], np.int64)))
+    model = prepare(ov.Model([ops.tile(x, ops.unsqueeze(count, np.array([0])))], [x]))
+    data = np.arange(3, dtype=np.float32)
+    assert np.array_equal(execute(network_of(engine, model), [data])[0], np.tile(data, 3))
 
 
 @pytest.mark.parametrize("condition", [
