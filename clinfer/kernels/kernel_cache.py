@@ -2,7 +2,7 @@
 
 On disk, per device, driver and way of building, `batches/<digest of kernel ids>` holds one sealed program binary, and
 `index/<digest of kernel id>` names the batch that holds that kernel. A damaged file is removed and built anew.
-`refused` holds what the driver cannot build.
+`refused` holds what the driver cannot build, `begun` what is being built by a process itself.
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import dump, log
 from clinfer.base.trusted_folder import TrustedFolder
+from clinfer.kernels.begun_builds import BegunBuilds
 from clinfer.kernels.build_progress import BuildProgress, Progress, untold
 from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.kernels.recipe import BUILD_OPTIONS, USUAL, Recipe
@@ -55,7 +56,8 @@ class KernelCache:
         self._ahead_lock = threading.Lock()
         self._ahead: tuple[HelpersAhead, ...] = ()
         # They do not refer to this cache: programs and their context go with the engine, not with a later collection.
-        self.refused = RefusedKernels(partial(_refused_folder, self._engine_ref))
+        self.refused = RefusedKernels(partial(_folder_of, self._engine_ref, "refused"))
+        self._begun = BegunBuilds(partial(_folder_of, self._engine_ref, "begun"))
 
     @property
     def _engine(self) -> Engine:
@@ -180,9 +182,9 @@ class KernelCache:
         return held, {kernel_id: reason for kernel_id, reason in refused.items() if reason}
 
     def _build_apart(self, codes: Sequence[StageCode]) -> list[BuildResult]:
-        """Build kernels one by one, out of this process: one of them may crash the driver."""
+        """Build kernels one by one, to find out which of them the driver refuses or crashes at."""
         return build_in_processes(self._engine.device, [self.job([code]) for code in codes],
-                                  workers=self._engine.build_workers, isolated=True) if codes else []
+                                  workers=self._engine.build_workers)
 
     def _take(self, batch: Sequence[StageCode], result: BuildResult, held: dict[str, Program]) -> bool:
         """Add the program of a build to what is held, unless that failed or the driver refuses what it made itself."""
@@ -202,9 +204,12 @@ class KernelCache:
         """Build a kernel in this process where no other could be had, or made what is of no use here; why it cannot be
         built."""
         if result.is_refused:
-            return self.refused.add(code.kernel_id, str(result.error))
+            return self.refused.add(code.kernel_id, str(result.error), is_lasting=not result.was_killed)
+        if self._begun.is_open(code.kernel_id):
+            return self.refused.add(code.kernel_id, "a process ended while it built it by itself", is_lasting=False)
         try:
-            program = self._engine.build(self.job([code]))
+            with self._begun.noted(code.kernel_id):
+                program = self._engine.build(self.job([code]))
         except ClinferError as error:
             return self.refused.add(code.kernel_id, str(error.values.get("log", error)))
         held |= self._keep([code], program, program.binary)
@@ -322,8 +327,8 @@ def _folder(engine: Engine, part: str, recipe: Recipe = USUAL) -> TrustedFolder:
     return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
 
 
-def _refused_folder(reference: weakref.ref[Engine]) -> TrustedFolder:
-    return _folder(_alive(reference), "refused")
+def _folder_of(reference: weakref.ref[Engine], part: str) -> TrustedFolder:
+    return _folder(_alive(reference), part)
 
 
 def device_macros(engine: Engine, recipe: Recipe = USUAL) -> str:

@@ -29,6 +29,7 @@ class RefusedKernels:
         self._folder = folder
         self._lock = threading.Lock()
         self._found: dict[str, str] = {}
+        self._passing: set[str] = set()
         self._kept: dict[str, str] | None = None
         self._told: set[Hashable] = set()
 
@@ -49,10 +50,13 @@ class RefusedKernels:
             self._told.add(matter)
             return is_new
 
-    def add(self, kernel_id: str, text: str) -> str:
-        """Refuse a kernel for what the compiler or the system tells; the reason in short."""
+    def add(self, kernel_id: str, text: str, is_lasting: bool = True) -> str:
+        """Refuse a kernel for what the compiler or the system tells; the reason in short. `is_lasting`: False where
+        other processes may fare better, which are to try it by themselves."""
         log(1, f"{kernel_id} cannot be built: {text}")
         with self._lock:
+            if not is_lasting:
+                self._passing.add(kernel_id)
             self._found[kernel_id] = reason = f"the driver could not build it: {_short(text)}"
         return reason
 
@@ -69,7 +73,8 @@ class RefusedKernels:
         with self._lock:
             self._kept = None
             known = self._on_disk()
-            found = {each: self._found[each] for each in kernel_ids if each in self._found and each not in known}
+            found = {each: self._found[each] for each in kernel_ids
+                     if each in self._found and each not in self._passing and each not in known}
             if found:
                 known.update(found)
                 self._folder().write(_FILE, [json.dumps(known).encode()])

@@ -12,21 +12,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import pyopencl as cl
-
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.helper import Helper, HelperFailure
-from clinfer.runtime.program import BuildFailure, BuildJob, binary_of, compile_job
+from clinfer.runtime.program import BuildJob
 
 
 @dataclass(frozen=True)
 class BuildResult:
     """A binary for `Engine.load_binary`, or the reason why there is none (the compiler's log, a crash); `was_tried`:
-    False where no helper process could be started. `seconds`: what it took."""
+    False where no helper process could be started; `was_killed`: somebody else ended it, as the system does for want of
+    memory. `seconds`: what it took."""
 
     binary: bytes | None
     error: str | None = None
     was_tried: bool = True
+    was_killed: bool = False
     seconds: float = 0.0
 
     @property
@@ -106,18 +106,14 @@ class _Starting:
 
 
 def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0, timeout: float = 300.0,
-                       isolated: bool = False, done: Done = lambda number, result: None,
+                       done: Done = lambda number, result: None,
                        ahead: Sequence[HelpersAhead] = ()) -> list[BuildResult]:
     """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
-    others are built all the same. A single job is built in this process, unless it is to be `isolated` or rewrites
-    what the driver made. `done` is called by this thread with each result as soon as it is there. Helpers that were
-    started `ahead` are taken first. An interrupt, or an error of `done`, ends the processes.
+    others are built all the same. `done` is called by this thread with each result as soon as it is there. Helpers that
+    were started `ahead` are taken first. An interrupt, or an error of `done`, ends the processes.
     """
-    if len(jobs) == 1 and not isolated and not jobs[0].rewrites:
-        done(0, result := _build_here(device, jobs[0]))
-        return [result]
     results: dict[int, BuildResult] = {}
     finished: queue.SimpleQueue[tuple[int, BuildResult]] = queue.SimpleQueue()
     pending = iter(enumerate(jobs))
@@ -176,7 +172,7 @@ class _Line:
             return BuildResult(binary, error, seconds=time.perf_counter() - start)
         except HelperFailure as failure:
             self.close()
-            return BuildResult(None, f"the build on {self._device} failed: {failure}")
+            return BuildResult(None, f"the build on {self._device} failed: {failure}", was_killed=failure.was_killed)
 
     def _started(self) -> Helper:
         taken = (ahead.take(self._device) for ahead in self._ahead)
@@ -186,13 +182,3 @@ class _Line:
         helper, self._helper = self._helper, None
         if helper:
             helper.close()
-
-
-def _build_here(device: DeviceInfo, job: BuildJob) -> BuildResult:
-    try:
-        context = cl.Context([device.cl_device])
-        start = time.perf_counter()
-        program = compile_job(context, device.cl_device, job)
-        return BuildResult(binary_of(program, device), seconds=time.perf_counter() - start)
-    except (BuildFailure, cl.Error) as failure:
-        return BuildResult(None, str(failure))

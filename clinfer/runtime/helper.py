@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,19 @@ from clinfer.runtime.device import DeviceInfo
 _START_TIMEOUT_S = 120.0
 _FAREWELL_S = 5.0
 _LENGTH_BYTES = 8
+_KILL = getattr(signal, "SIGKILL", 0)
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
 
 class HelperFailure(Exception):
-    """The helper did not start, died or took too long; the text says which. It must be closed."""
+    """The helper did not start, died or took too long; the text says which. It must be closed.
+
+    `was_killed`: somebody else ended it, as the system does for want of memory.
+    """
+
+    def __init__(self, text: str, was_killed: bool = False) -> None:
+        super().__init__(text)
+        self.was_killed = was_killed
 
 
 class Helper:
@@ -68,12 +77,11 @@ class Helper:
             send(self._process.stdin, message)
             return receive(self._process.stdout)
         except (OSError, EOFError):
-            reason = f"took more than {timeout:g} s" if late.is_set() else self._obituary()
-            raise HelperFailure(reason) from None
+            raise (HelperFailure(f"took more than {timeout:g} s") if late.is_set() else self._obituary()) from None
         finally:
             timer.cancel()
 
-    def _obituary(self) -> str:
+    def _obituary(self) -> HelperFailure:
         try:
             code = self._process.wait(_FAREWELL_S)
         except subprocess.TimeoutExpired:
@@ -81,7 +89,8 @@ class Helper:
             code = self._process.wait()
         self._errors.seek(0)
         last_words = self._errors.read().decode(errors="replace").strip()[-2000:]
-        return f"the helper process died with exit code {code}\n{last_words}".strip()
+        return HelperFailure(f"the helper process died with exit code {code}\n{last_words}".strip(),
+                             was_killed=code == -_KILL)
 
     def close(self) -> None:
         """End the process, whatever it is doing."""

@@ -1,6 +1,7 @@
 """Kernels that the driver cannot build: others run, one warning tells of it, and nobody tries again."""
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from openvino import opset13 as op
 
 from clinfer.base import knobs, tracing
 from clinfer.base.errors import ClinferError
+from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels import kernel_cache
@@ -20,7 +22,10 @@ from clinfer.ops.softmax import Softmax
 from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
+from clinfer.runtime import builder
+from clinfer.runtime import program as runtime_program
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.helper import Helper
 from tests.network.running import check
 from tests.oracle import CpuPlugin, ov
 from tests.program.refusing import NONSENSE, add_source, add_twin
@@ -142,13 +147,43 @@ def test_a_recipe_is_part_of_what_a_kernel_is(engine: Engine, monkeypatch: pytes
     assert len(ids) == 3
 
 
-def test_a_kernel_that_crashes_the_driver(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
-                                          folder: Path) -> None:
-    use_fragile_workers(monkeypatch, folder, "os.abort()")
+@pytest.mark.parametrize("action, is_kept", [("os.abort()", True), ("os.kill(os.getpid(), 9)", False)],
+                         ids=["crash", "kill"])
+def test_a_kernel_that_ends_the_helper(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch,
+                                       folder: Path, action: str, is_kept: bool) -> None:
+    """It is alone to be built. What the system ends, for want of memory, other processes try again."""
+    runs(built(again(engine)), rng)
+    use_fragile_workers(monkeypatch, folder, action)
     add_twin(monkeypatch, Softmax, "softmax_crash", Recipe(("-DMISBEHAVE",)))
     with pytest.warns(RuntimeWarning, match="softmax_crash.*died"):
         program = built(again(engine))
     runs(program, rng)
+    assert bool(files_of_refused()) == is_kept
+
+
+def test_a_kernel_that_ended_a_process_without_helpers(engine: Engine, rng: np.random.Generator,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note of what it was about to build is left."""
+    monkeypatch.setattr(builder, "Helper", Helper)
+    monkeypatch.setattr(sys, "executable", "/does/not/exist")
+    add_twin(monkeypatch, Softmax, "softmax_crash", Recipe(("-cl-denorms-are-zero",)))
+
+    build = Engine.build
+
+    def crash(engine: Engine, job: runtime_program.BuildJob) -> runtime_program.Program:
+        if "denorms" in job.options:
+            raise SystemExit
+        return build(engine, job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "build", crash)
+        patch.setattr(TrustedFolder, "remove", lambda self, name: None)
+        with pytest.raises(SystemExit):
+            built(again(engine))
+    with pytest.warns(RuntimeWarning, match="softmax_crash.*a process ended"):
+        program = built(again(engine))
+    runs(program, rng)
+    assert not files_of_refused()
 
 
 def test_where_nothing_is_left_the_error_tells_every_reason(engine: Engine, rng: np.random.Generator,
