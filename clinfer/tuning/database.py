@@ -12,14 +12,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
+from operator import itemgetter
+
+import numpy as np
 
 from clinfer.base import knobs
 from clinfer.base.tracing import warn_once
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.hardware import Hardware
-from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Variant, bucket_of, distance
+from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Variant, bucket_of, logarithms
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
 _LARGEST_TABLE = 1 << 26
@@ -161,9 +164,22 @@ class MeasuredRatio:
     points: Points
 
     def __call__(self, *sizes: int) -> float:
-        away, ratio = min(((distance(sizes, known), ratio) for known, ratio in self.points
-                           if len(known) == len(sizes)), default=(REACH, 1.0))
-        return float(ratio ** (1 - away / REACH)) if away < REACH else 1.0
+        known, ratios = self._by_count.get(len(sizes), (None, ()))
+        if known is None:
+            return 1.0
+        away = np.abs(known - logarithms(sizes)).sum(1)
+        nearest = int(away.argmin())
+        reach = 1 - float(away[nearest]) / REACH
+        return float(ratios[nearest] ** reach) if reach > 0 else 1.0
+
+    @cached_property
+    def _by_count(self) -> dict[int, tuple[np.ndarray, tuple[float, ...]]]:
+        """By how many sizes there are: their logarithms, a row for each point, and the ratios, the least first."""
+        found: dict[int, list[Point]] = {}
+        for point in sorted(self.points, key=itemgetter(1)):
+            found.setdefault(len(point[0]), []).append(point)
+        return {count: (np.stack([logarithms(sizes) for sizes, _ in points]), tuple(ratio for _, ratio in points))
+                for count, points in found.items()}
 
 
 # -- where tables are -------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ text and numbers that say the same on every device and in every version, so that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from clinfer.base.schema import check_fields
 
@@ -131,6 +133,6 @@ def _rounded(size: int) -> int:
     return min((power, power * 3 // 2, power * 2), key=lambda known: abs(math.log2(size / known)))
 
 
-def distance(one: Iterable[int], other: Iterable[int]) -> float:
-    """How many doublings lie between sizes, in all."""
-    return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in zip(one, other, strict=True))
+def logarithms(sizes: Sequence[int]) -> np.ndarray:
+    """To base 2, as floats: the sum of their differences is how many doublings lie between sizes, in all."""
+    return np.log2(np.maximum(sizes, 0.5))

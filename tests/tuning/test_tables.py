@@ -15,7 +15,7 @@ from clinfer.runtime.hardware import Hardware
 from clinfer.symbolic.trace import Trace
 from clinfer.tuning import database as database_module
 from clinfer.tuning.database import Database, shipped_tables
-from clinfer.tuning.entry import REACH, Entry, Variant, bucket_of, distance
+from clinfer.tuning.entry import REACH, Entry, Variant, bucket_of
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
 CPU = Hardware("CPU", "a core", "x86", "maker", "platform", ("1", "2"))
@@ -76,7 +76,6 @@ def test_an_entry_that_makes_no_sense_is_left_out(change: dict[str, Any]) -> Non
 def test_buckets() -> None:
     assert [bucket_of({"n": n})[0][1] for n in (0, 1, 2, 3, 4, 5, 7, 9, 11, 13, 17, 60, 768, 1000)] == [
         0, 1, 2, 3, 4, 6, 8, 8, 12, 12, 16, 64, 768, 1024]
-    assert distance((1, 64), (2, 16)) == 3 and distance((7,), (7,)) == 0
 
 
 def ratio(database: Database, variant: Variant, *sizes: int) -> float:
@@ -88,7 +87,10 @@ def test_a_time_counts_less_the_farther_its_sizes_are() -> None:
     database = Database(CPU, Table(CPU, (ENTRY, entry(sizes=(("rows", 1), ("columns", 100)), measured=800.0))))
     assert ratio(database, ENTRY.variant, 64, 100) == 2 and ratio(database, ENTRY.variant, 1, 100) == 8
     assert ratio(database, ENTRY.variant, 128, 100) == pytest.approx(2 ** (1 - 1 / REACH))
+    assert ratio(database, ENTRY.variant, 16, 200) == 2 ** (1 - 3 / REACH)
     assert ratio(database, ENTRY.variant, 64 << int(REACH), 100) == 1
+    assert ratio(database, ENTRY.variant, 0, 100) == pytest.approx(8 ** (1 - 1 / REACH)), "as half an element"
+    assert ratio(database, ENTRY.variant, 64) == 1, "of another number of sizes"
     assert database.ratio(ENTRY.subject._replace(traits="f16"), ENTRY.variant) is None
 
 
