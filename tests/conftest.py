@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clinfer.api import core
+from clinfer.api.core import natural_precision
 from clinfer.network import network
 from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
@@ -62,6 +64,17 @@ def judge_every_choice() -> Iterator[None]:
     """Kernels are chosen anew, whatever an earlier run has left on disk; tests of that lower the limit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_choices, "FEWEST", 1 << 30)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cpus_compute_in_f32() -> Iterator[None]:
+    """CPUs compute in f32 unless a test says otherwise: most results are compared with such of f32."""
+    def precision_of(engine: Engine) -> str:
+        return "f32" if engine.device.type == "CPU" else natural_precision(engine)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "natural_precision", precision_of)
         yield
 
 

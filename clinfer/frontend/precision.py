@@ -1,4 +1,5 @@
-"""From f32 to f16 or bf16 inside a model: every f32 tensor, unless shapes or the range of f16 forbid it."""
+"""From f32 to f16 or bf16 inside a model: every f32 tensor, unless shapes or the range of f16 forbid it, or bf16 gains
+nothing."""
 from __future__ import annotations
 
 import numpy as np
@@ -7,6 +8,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.frontend.conversions import bodies_of, identity_of, is_constant
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.precise_nodes import exact_inputs, find_precise
+from clinfer.frontend.products import find_behind_products, is_quantised
 from clinfer.ops import CONVERTERS
 
 _F32 = ov.Type.f32
@@ -16,24 +18,31 @@ _RANGE = {"f16": (65504.0, 2.0**-24), "bf16": (2.0**128 - 2.0**120, 2.0**-126)}
 # Attributes that say the type of an output.
 _TYPE_ATTRIBUTES = ("destination_type", "output_type")
 
-_PINNED = ("If", "Loop", "TensorIterator")
+_LOOPS = ("Loop", "TensorIterator")
+_PINNED = ("If", *_LOOPS)
 """The inputs and outputs of bodies keep their types."""
 
 
-def narrow_floats(model: ov.Model, name: str) -> None:
+def narrow_floats(model: ov.Model, name: str, repeats: bool = False) -> None:
     """Compute in f16 or bf16, by `name`, what the model computes in f32; the types of Parameters and Results stay.
+    `repeats`: the model is a loop's body.
 
     Converts stand where a tensor goes from one type to the other, one per tensor. What `find_precise`
-    finds stays f32, and so does a node that OpenVINO refuses with such inputs.
+    finds stays f32, and so does a node that OpenVINO refuses with such inputs. With bf16 quantised models stay f32, and
+    what `find_behind_products` finds.
     """
-    _Narrowing(model, name).run()
+    if name != "bf16" or not is_quantised(model.get_ordered_ops()):
+        _Narrowing(model, name, repeats).run()
 
 
 class _Narrowing:
-    def __init__(self, model: ov.Model, name: str) -> None:
+    def __init__(self, model: ov.Model, name: str, repeats: bool) -> None:
         self._name, self._narrow_type = name, getattr(ov.Type, name)
         self._nodes = model.get_ordered_ops()
-        self._precise = find_precise(self._nodes)
+        self._kept = {node.get_instance_id() for node in self._nodes if _is_pinned(node)}
+        if name == "bf16":
+            self._kept |= find_behind_products(self._nodes, self._kept, repeats)
+        self._kept |= find_precise(self._nodes)
         self._original = {identity_of(port): port.get_element_type() for node in self._nodes
                           for port in node.outputs()}
         self._twins: dict[tuple[int, int], ov.Output] = {}
@@ -41,9 +50,8 @@ class _Narrowing:
     def run(self) -> None:
         for node in self._nodes:
             for body in bodies_of(node):
-                narrow_floats(body, self._name)
-            keeps = _is_pinned(node) or node.get_instance_id() in self._precise
-            if keeps or not self._narrow(node):
+                narrow_floats(body, self._name, repeats=node.get_type_name() in _LOOPS)
+            if node.get_instance_id() in self._kept or not self._narrow(node):
                 self._restore(node)
 
     def _narrow(self, node: ov.Node) -> bool:

@@ -5,12 +5,14 @@ import gc
 import io
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import clinfer
+from clinfer.api import core as core_module
 from clinfer.api.core import Core, compile_model, natural_precision
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
@@ -85,11 +87,25 @@ def test_configuration_reaches_the_compiled_model(device: DeviceInfo, rng: np.ra
     assert np.abs(result - softmax(x)).max() > 1e-6, "computed in another type than asked for"
 
 
-def test_precision_is_the_device_s_own_choice(core: Core, device: DeviceInfo) -> None:
-    compiled = core.compile_model(softmax_model({"x": [2, 5]}), device.name)
-    precision = compiled.get_property("INFERENCE_PRECISION_HINT").type_name
-    assert precision == natural_precision(core.engine(device.name))
-    assert precision == "f32" or device.type != "CPU"
+@pytest.mark.parametrize("masked", [False, True])
+def test_precision_is_the_device_s_own_choice(device: DeviceInfo, masked: bool, rng: np.random.Generator,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_module, "natural_precision", natural_precision)
+    core = Core()
+    engine = core.engine(device.name)
+    able = replace(engine.capabilities, tile_registers=engine.capabilities.tile_registers and not masked)
+    monkeypatch.setattr(engine, "capabilities", able)
+    own = ("bf16" if able.tile_registers else "f32") if device.type == "CPU" else "f16" if able.fp16 else "f32"
+    data, weights = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 64])), rng.standard_normal((64, 32))
+    product = ov.opset13.matmul(data, ov.op.Constant(weights.astype(np.float32)), False, False)
+    x = rng.standard_normal((40, 64), dtype=np.float32)
+    for settings, precision in (({}, own), ({"INFERENCE_PRECISION_HINT": "f32"}, "f32"),
+                                ({"EXECUTION_MODE_HINT": "ACCURACY"}, "f32")):
+        compiled = core.compile_model(ov.Model([product], [data], "m"), device.name, settings)
+        assert compiled.get_property("INFERENCE_PRECISION_HINT").type_name == precision
+        wanted = x.astype(np.float64) @ weights.astype(np.float32)
+        error = np.abs(compiled(x)[0] - wanted).max() / np.abs(wanted).max()
+        assert error < 2e-2 and (error > 1e-5) == (precision != "f32")
 
 
 def test_models_come_from_anywhere(tmp_path: Path, device: DeviceInfo, rng: np.random.Generator) -> None:

@@ -49,8 +49,8 @@ def _whole(id: str, rng: np.random.Generator, shape: tuple[int, ...], kind: str)
 
 
 def _chain(rng: np.random.Generator, kind: str, shape: tuple[int, ...], per_group: tuple[int, ...],
-           zero_point: tuple[int, ...] | None = None, transpose: bool = True) -> list[Primitive]:
-    """Weights, their chain of f16, and a product `y` of `x` [?, DEPTH]."""
+           zero_point: tuple[int, ...] | None = None, transpose: bool = True, read: str = "f32") -> list[Primitive]:
+    """Weights, their chain of f16, which becomes `read`, and a product `y` of `x` [?, DEPTH]."""
     parts: list[Primitive] = [given("x", ANY, DEPTH), _whole("weights", rng, shape, kind),
                               Convert("wide", ("weights",), destination_type="f16"),
                               constant("scale", rng.uniform(0.5, 1.5, per_group).astype(np.float16))]
@@ -61,8 +61,8 @@ def _chain(rng: np.random.Generator, kind: str, shape: tuple[int, ...], per_grou
     if len(shape) == 3:
         parts += [numbers("pattern", *((ROWS, DEPTH) if transpose else (DEPTH, ROWS))),
                   Reshape("flat", ("scaled", "pattern"))]
-    parts += [Convert("weights/f32", (parts[-1].id,), destination_type="f32"),
-              MatMul("y", ("x", "weights/f32"), transpose_b=transpose)]
+    parts += [Convert("weights/read", (parts[-1].id,), destination_type=read),
+              MatMul("y", ("x", "weights/read"), transpose_b=transpose)]
     return parts
 
 
@@ -84,10 +84,12 @@ def _product(graph: Graph) -> MatMul:
     return primitive
 
 
+@pytest.mark.parametrize("read", ["f32", "bf16"])
 @pytest.mark.parametrize("name", CHAINS)
-def test_the_product_reads_what_the_model_stores(engine: Engine, rng: np.random.Generator, name: str) -> None:
+def test_the_product_reads_what_the_model_stores(engine: Engine, rng: np.random.Generator, name: str,
+                                                 read: str) -> None:
     kind, shape, per_group, zero_point, transpose = CHAINS[name]
-    topology = Topology(*_chain(rng, kind, shape, per_group, zero_point, transpose))
+    topology = Topology(*_chain(rng, kind, shape, per_group, zero_point, transpose, read))
     graph = graph_after(engine, topology, RUN)
     product = _product(graph)
     layouts = graph.input_layouts(graph["y"])
@@ -209,7 +211,7 @@ def test_other_chains_stay_and_say_why(engine: Engine, rng: np.random.Generator,
                  for p in _chain(rng, "u8", (ROWS, DEPTH), (ROWS, 1), (ROWS, 1))]
     elif reason == "no-scale":
         chain = [p for p in chain if p.id not in ("scale", "scaled")]
-        chain = [replace(p, inputs=("wide",)) if p.id == "weights/f32" else p for p in chain]
+        chain = [replace(p, inputs=("wide",)) if p.id == "weights/read" else p for p in chain]
     elif reason == "twice":
         chain = [replace(p, inputs=("half", "scale")) if p.id == "scaled" else p for p in chain]
         chain.append(Eltwise("half", ("wide", "scale"), mode="Multiply"))
@@ -220,13 +222,13 @@ def test_other_chains_stay_and_say_why(engine: Engine, rng: np.random.Generator,
     graph = graph_after(engine, Topology(*chain), RUN)
     assert type(graph["y"].primitive) is MatMul
     notes = graph.history.unfused.get("y", ())
-    assert [part for part, _ in notes] == (["weights/f32"] if REASONS[reason] else [])
+    assert [part for part, _ in notes] == (["weights/read"] if REASONS[reason] else [])
     assert all(REASONS[reason] in text for _, text in notes)
 
 
 def test_weights_that_two_products_read_are_there_once(engine: Engine, rng: np.random.Generator) -> None:
     chain = _chain(rng, "u4", *CHAINS["groups"][1:4])
-    graph = graph_after(engine, Topology(*chain, MatMul("z", ("x", "weights/f32"), transpose_b=True)), RUN)
+    graph = graph_after(engine, Topology(*chain, MatMul("z", ("x", "weights/read"), transpose_b=True)), RUN)
     assert graph["y"].inputs == graph["z"].inputs
 
 

@@ -1,7 +1,7 @@
 """The chain of operations by which models make floats of weights of 8 or 4 bits: (weights - zero point) * scale.
 
 It is a Convert, Subtract (perhaps), Multiply and, where an axis is cut into groups, Reshape, with Converts to wider
-floats in between.
+floats in between. A last one may round to what the reader computes in: kernels decompress to f32.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ChainParts:
     @staticmethod
     def behind(graph: Graph, end: Port) -> ChainParts | str:
         """Those of the chain that ends at a port; a text says why it is none."""
-        port = _unwidened(graph, end)
+        port = _unwidened(graph, _unrounded(graph, end))
         reshaped = _primitive(graph, port, Reshape)
         multiply = _eltwise(graph, _unwidened(graph, reshaped.inputs[0] if reshaped else port), "Multiply")
         if multiply is None:
@@ -121,6 +121,13 @@ def _stretches(shape: StaticShape, to: StaticShape, inner: int) -> bool:
     return len(lifted) == len(to) and all(
         have == 1 or (have == size and axis != inner + len(to) - 2)
         for axis, (have, size) in enumerate(zip(lifted, to, strict=True)))
+
+
+def _unrounded(graph: Graph, port: Port) -> Port:
+    """What a tensor was before it became another type of floats."""
+    convert = _primitive(graph, port, Convert)
+    types = graph.element_type(port), graph.element_type(convert.inputs[0] if convert else port)
+    return convert.inputs[0] if convert and all(kind.is_float for kind in types) else port
 
 
 def _unwidened(graph: Graph, port: Port) -> Port:
