@@ -111,6 +111,9 @@ _RUNS = {
     "SegmentMax": (lambda data, count: ov.opset16.segment_max(
         data, _SEGMENTS, ops.convert(ops.squeeze(count, np.int64(0)), "i32"), fill_mode="ZERO"),
         [(((5, 4),), ((4,),)), (((5, 2),), ((6,),))]),
+    "DFT": (ov.opset7.dft, [(((3, 4, 2),), ((1, -2),)), (((5, 2, 2),), ((0, 1),))]),
+    "RDFT": (ov.opset9.rdft, [(((3, 4, 5),), ((1, 2), (3, 4))), (((4, 3, 2),), ((-1, 0), (2, 3)))]),
+    "IRDFT": (ov.opset9.irdft, [(((3, 4, 2),), ((1, 0),)), (((5, 2, 2),), ((0, 1),))]),
     "STFT": (lambda signal, size, step: ov.opset15.stft(
         signal, _WINDOW, ops.squeeze(size, np.int64(0)), ops.squeeze(step, np.int64(0)), True),
         [(((2, 40),), ((8,), (3,))), (((1, 21),), ((11,), (5,)))]),

@@ -76,6 +76,8 @@ ROWS = {
     "bounds": Row({"x": [ov.Dimension(1, 8), ov.Dimension(-1), 16]}, lambda x: ops.softmax(x, 1), ((8, 3, 16),), (
         (((9, 3, 16),), "input 'x'.*outside"), (((0, 3, 16),), "input 'x'.*outside"),
         (((2, 3, 15),), "input 'x'.*outside"), (((2, 16),), "input 'x'.*wrong rank"))),
+    "transform": Row({"x": [-1, -1, 2], "axes": [2]}, lambda x, axes: ops.dft(x, axes), ((3, 4, 2), [1, -2]), (
+        (((3, 4, 2), [1, -1]), "no different axes"), (((3, 4, 2), [0, 2]), "no different axes.*\n.*DFT"))),
     "window": Row({"x": [-1, 2, -1]}, lambda x: ops.convolution(x, np.ones((2, 2, 5), np.float32), [1], [1], [1], [1]),
                   ((1, 2, 9),), ((((1, 2, 2),), "larger than the padded data"),)),
     "tile": Row({"x": [-1, 4], "n": [2]}, lambda x, n: ops.relu(ops.tile(x, n)), ((2, 4), [3, 2]), (

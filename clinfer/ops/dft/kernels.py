@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from clinfer.base.layout import Layout
+from clinfer.base.shape import ANY
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Kernel, KernelTable, Lowered, Problem, Stage, input_operand, output_operand
 from clinfer.kernels.cost import time_of
 from clinfer.ops.dft.op import FourierTransform
 from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.views import open_view
 
 _FLOPS = 40
 """Of one term of a sum: its sine and cosine, and a product of complex numbers."""
@@ -31,14 +34,21 @@ class FourierProblem(Problem):
         """How many numbers, real or complex, the output has."""
         return self.outputs[0].count // (1 if self.primitive.writes_real else 2)
 
+    @cached_property
+    def axis(self) -> int | None:
+        """The transformed axis; None while it is unknown."""
+        return self.primitive.axis_of(self.values, self.real_rank)
+
     @property
     def length(self) -> Any:
         """The length of the signal; open while it is unknown."""
-        return self.primitive.length(self.inputs[0].shape[self.primitive.axis], self.values)
+        return ANY if self.axis is None else self.primitive.length(self.inputs[0].shape[self.axis], self.values)
 
     def axis_last(self, layout: Layout) -> TensorView:
         """The view with the transformed axis last, but for that of the parts."""
-        rank, axis = self.real_rank, self.primitive.axis
+        rank, axis = self.real_rank, self.axis
+        if axis is None:
+            return open_view(layout.element_type, layout.rank)
         return TensorView.of(layout).permute((*(a for a in range(rank) if a != axis), axis,
                                               *range(rank, layout.rank)))
 
@@ -50,7 +60,8 @@ class Reference(Kernel[FourierProblem, None]):
     efficiency = 0.1
 
     def cost(self, problem: FourierProblem, config: None) -> float:
-        terms = problem.items * problem.inputs[0].shape[problem.primitive.axis]
+        axis = problem.real_rank - 1 if problem.axis is None else problem.axis
+        terms = problem.items * problem.inputs[0].shape[axis]
         return time_of(problem.capabilities.ceilings, flops=terms * _FLOPS, efficiency=self.efficiency,
                        nbytes=problem.moved_bytes)
 

@@ -16,12 +16,13 @@ class FourierTransform(Primitive):
     """The transform of input 0 along `axis` (not negative), with the sum divided by its length if `inverse`.
 
     Complex tensors have one more axis, the last, of size 2. `reads_real`: input 0 is real, and the output ends
-    with the frequency in the middle; `writes_real`: the other way round. Input 1, where present, is a row
-    whose entry `position` is the length of the signal (-1: that of the input; of a real result twice that of the
-    input less 1): the input is cut or filled up with zeros.
+    with the frequency in the middle; `writes_real`: the other way round. Where the axis is None, the last input is a
+    row of axes, of which that at `position` is meant. Input 1 besides, where present, is a row whose entry `position`
+    is the length of the signal (-1: that of the input; of a real result twice that of the input less 1): the input is
+    cut or filled up with zeros.
     """
 
-    axis: int = 0
+    axis: int | None = 0
     position: int = 0
     inverse: bool = False
     reads_real: bool = False
@@ -31,9 +32,28 @@ class FourierTransform(Primitive):
     def value_inputs(self) -> tuple[int, ...]:
         return tuple(range(1, len(self.inputs)))
 
+    @property
+    def has_lengths(self) -> bool:
+        """Whether the lengths of signals are an input."""
+        return len(self.inputs) > (2 if self.axis is None else 1)
+
+    def axis_of(self, values: Values, rank: int) -> int | None:
+        """The axis of a tensor of that rank (without the axis of parts), or None while it is unknown."""
+        if self.axis is not None:
+            return self.axis
+        given = values.get(len(self.inputs) - 1)
+        if given is None:
+            return None
+        axes = [int(axis) for axis in given.reshape(-1).tolist()]
+        found = {axis % rank for axis in axes if -rank <= axis < rank}
+        if len(found) != len(axes):
+            raise ClinferError("these are no different axes of the tensor", where=self.where,
+                               values={"axes": axes, "rank": rank})
+        return axes[self.position] % rank
+
     def length(self, data: Size, values: Values) -> Size:
         """The length of the signal for an input of this size along the axis."""
-        if self.value_inputs:
+        if self.has_lengths:
             if 1 not in values:
                 return ANY
             wanted = int(values[1].reshape(-1)[self.position])
@@ -50,12 +70,15 @@ class FourierTransform(Primitive):
         if not self.reads_real and differ(data[-1], 2):
             raise ClinferError("the last axis of complex numbers has real and imaginary parts", where=self.where,
                                values={"shape": data})
-        length = self.length(data[self.axis], values)
+        sizes = list(data if self.reads_real else data[:-1])
+        axis = self.axis_of(values, len(sizes))
+        if axis is None:
+            return ((*(ANY,) * len(sizes), *(() if self.writes_real else (2,))),)
+        length = self.length(data[axis], values)
         if isinstance(length, int) and length < 0:
             raise ClinferError("a real signal needs one element at least", where=self.where,
-                               values={"axis": self.axis, "shape": data, "length": length})
-        sizes = list(data if self.reads_real else data[:-1])
-        sizes[self.axis] = length // 2 + 1 if self.reads_real and isinstance(length, int) and length > 0 else length
+                               values={"axis": axis, "shape": data, "length": length})
+        sizes[axis] = length // 2 + 1 if self.reads_real and isinstance(length, int) and length > 0 else length
         return (tuple(sizes) if self.writes_real else (*sizes, 2),)
 
 
@@ -67,18 +90,26 @@ def convert_dft(node: SourceNode) -> tuple[Primitive, ...]:
                             hint="give the model's inputs a rank")
     reads_real, writes_real = node.type_name == "RDFT", node.type_name == "IRDFT"
     rank = len(shape) if reads_real else len(shape) - 1
-    axes = [int(axis) % rank for axis in constant_input(node, 1).reshape(-1)]
-    order = list(enumerate(axes))
+    order = list(enumerate(_axes(node, rank)))
     if reads_real:
         order.reverse()
+    rows = node.inputs[2:] if 1 in node.constants else (*node.inputs[2:], node.inputs[1])
     primitives: list[Primitive] = []
     data = node.inputs[0]
     for step, (position, axis) in enumerate(order):
         is_last = step == len(order) - 1
         id = node.id if is_last else f"{node.id}/{step}"
         primitives.append(FourierTransform(
-            id, (data, *node.inputs[2:]), origin=node.name, axis=axis, position=position,
+            id, (data, *rows), origin=node.name, axis=axis, position=position,
             inverse=node.type_name.startswith("I"), reads_real=reads_real and step == 0,
             writes_real=writes_real and is_last))
         data = Port(id)
     return tuple(primitives)
+
+
+def _axes(node: SourceNode, rank: int) -> list[int] | list[None]:
+    """The axes; None for each that is known at run time only."""
+    count = (node.input_shapes[1] or (ANY,))[0]
+    if 1 not in node.constants and isinstance(count, int):
+        return [None] * count
+    return [int(axis) % rank for axis in constant_input(node, 1).reshape(-1)]
