@@ -47,12 +47,21 @@ def find_cache(parameter: ov.op.Parameter, result: ov.op.Result, cache_type: str
         return None
     if selection is not None and (axis == 0 or not _reads_sizes_alone(parameter, seen, selection)):
         return None
+    if _is_doubled(concat, seen, selection):
+        return None
     if axis == 0:
         return Cache() if seen.get_instance_id() == parameter.get_instance_id() else None
     kept_as = concat.get_output_element_type(0).get_type_name()
     if cache_type and len(shape) == 4 and kept_as == "f32":
         kept_as = cache_type
     return _stored(parameter, seen, result, concat, axis, selection, kept_as)
+
+
+def _is_doubled(concat: ov.Node, seen: ov.Node, selection: ov.Node | None) -> bool:
+    """Whether what is put behind a variable is that itself, perhaps with its axes in another order."""
+    added = [port.get_node().input_value(0) if port.get_node().get_type_name() == "Transpose" else port
+             for port in concat.input_values()[1:]]
+    return any(is_output_of(port, each) for port in added for each in (seen, selection) if each is not None)
 
 
 def _seen(parameter: ov.op.Parameter) -> ov.Node:

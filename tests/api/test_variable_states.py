@@ -187,6 +187,20 @@ def test_first_values_are_made_of_one_another(core: Core, device: DeviceInfo, rn
         request.infer([one, given])
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
+def test_what_grows_by_itself(core: Core, device: DeviceInfo, rng: np.random.Generator, order: tuple[int, ...]) -> None:
+    start = op.parameter([2, 2, -1], np.float32, name="start")
+    value = variable(start, "s", [2, 2, -1])
+    behind = value if order == (0, 1, 2) else op.transpose(value, np.array(order))
+    written = op.assign(op.concat([value, behind], 2), "s")
+    model = ov.Model([op.result(op.relu(value))], [written], [start], "doubled")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    state = first = rng.standard_normal((2, 2, 3)).astype(np.float32)
+    for _ in range(3):
+        np.testing.assert_array_equal(request.infer([first])[0], np.maximum(state, 0))
+        state = np.concatenate([state, state.transpose(order)], 2)
+
+
 def test_an_opset3_state_without_a_first_value_of_its_own(core: Core, device: DeviceInfo) -> None:
     x = op.parameter([1, 2], np.float32, name="x")
     value = ov.opset3.read_value(op.constant(np.full((1, 2), 3, np.float32)), "s")
