@@ -160,9 +160,13 @@ def _initial_model(model: ov.Model) -> tuple[ov.Model | None, dict[str, tuple[st
         return None, {}
     sources = {name: tuple(sorted({variable_of(other) for other in _above(node) if _is_read(other)}))
                for name, node in begun.items()}
+    names = [node.output(0).get_names() or {node.get_friendly_name()} for node in clone.get_parameters()]
     for node in nodes:
         if variable_of(node) in begun:
             node.output(0).replace(begun[variable_of(node)].input_value(0))
+    # What takes the place of a variable takes its names, too; inputs keep those by which the model's are known.
+    for parameter, known in zip(clone.get_parameters(), names, strict=True):
+        parameter.output(0).set_names(known)
     used = {other.get_instance_id(): other for node in begun.values() for other in _above(node)}
     blank = next((other for other in used.values() if _is_read(other)), None)
     if blank is not None:

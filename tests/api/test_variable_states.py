@@ -193,11 +193,13 @@ def test_what_grows_by_itself(core: Core, device: DeviceInfo, rng: np.random.Gen
     value = variable(start, "s", [2, 2, -1])
     behind = value if order == (0, 1, 2) else op.transpose(value, np.array(order))
     written = op.assign(op.concat([value, behind], 2), "s")
-    model = ov.Model([op.result(op.relu(value))], [written], [start], "doubled")
+    model = ov.Model([op.result(op.relu(value)), op.result(value)], [written], [start], "doubled")
     request = core.compile_model(model, device.name, F32).create_infer_request()
     state = first = rng.standard_normal((2, 2, 3)).astype(np.float32)
     for _ in range(3):
-        np.testing.assert_array_equal(request.infer([first])[0], np.maximum(state, 0))
+        results = request.infer([first])
+        np.testing.assert_array_equal(results[0], np.maximum(state, 0))
+        np.testing.assert_array_equal(results[1], state)
         state = np.concatenate([state, state.transpose(order)], 2)
 
 
