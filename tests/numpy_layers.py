@@ -297,7 +297,28 @@ def _unique(inputs: Arrays, attributes: Attributes) -> list[np.ndarray]:
     return [values, firsts.astype(places), numbers.reshape(-1).astype(places), counts.astype(amounts)]
 
 
+def _space_to_batch(inputs: Arrays, _: Attributes) -> np.ndarray:
+    x, blocks, before, after = inputs[0], *(given.astype(int).tolist() for given in inputs[1:])
+    padded = np.pad(x, list(zip(before, after, strict=True)))
+    apart = padded.reshape([part for size, block in zip(padded.shape, blocks, strict=True)
+                            for part in (size // block, block)])
+    turned = apart.transpose([*range(1, 2 * x.ndim, 2), *range(0, 2 * x.ndim, 2)])
+    sizes = [size // block for size, block in zip(padded.shape, blocks, strict=True)]
+    return turned.reshape([math.prod(blocks) * sizes[0], *sizes[1:]])
+
+
+def _batch_to_space(inputs: Arrays, _: Attributes) -> np.ndarray:
+    x, blocks, before, after = inputs[0], *(given.astype(int).tolist() for given in inputs[1:])
+    apart = x.reshape([*blocks, x.shape[0] // math.prod(blocks), *x.shape[1:]])
+    turned = apart.transpose([axis for pair in zip(range(x.ndim, 2 * x.ndim), range(x.ndim), strict=True)
+                              for axis in pair])
+    sizes = [size * block for size, block in zip(apart.shape[x.ndim:], blocks, strict=True)]
+    return turned.reshape(sizes)[tuple(slice(low, size - high)
+                                       for low, high, size in zip(before, after, sizes, strict=True))]
+
+
 LAYERS: dict[str, Operation] = {
+    "SpaceToBatch": _space_to_batch, "BatchToSpace": _batch_to_space,
     "Unique": _unique,
     "Erf": _real(lambda x, _: _erf(x) if x.size else x), "Gelu": _real(_gelu), "Swish": _real(_swish),
     "HSwish": _real(lambda x, _: x * np.clip(x + 3, 0, 6) / 6),

@@ -51,7 +51,7 @@ def finished(draft: Draft, style: str) -> Case | None:
 def _start(draft: Draft, style: str) -> None:
     """One to three inputs, which share sizes."""
     sizes = {name: [draft.one(SIZES) for _ in range(draft.settings)] for name in "BTW"} | {"O": [1] * draft.settings}
-    image = style in ("convolutions", "special") or (style == "mixed" and draft.chance(0.4))
+    image = style in ("convolutions", "special", "rare") or (style == "mixed" and draft.chance(0.4))
     for number in range(draft.one([1, 1, 2, 2, 3])):
         rank = draft.one([3, 4, 4, 5]) if image and not number else 3 if style == "sequences" else draft.one(
             [0, 1, 2, 2, 3, 3, 4, 4, 5])

@@ -49,7 +49,8 @@ class Input:
 @dataclass(frozen=True)
 class Step:
     """One operation. `wiring` joins the ports of a Loop or TensorIterator with its body: (kind, numbers...), see
-    `_wire`. `Constant` has packed values: attributes "type" and "values"."""
+    `_wire`. `Constant` has packed values: attributes "type" and "values". `Remember` is the value of a variable that
+    is written back twice along "axis"."""
 
     name: str
     op: str
@@ -102,7 +103,9 @@ def build(graph: Graph) -> ov.Model:
     for step in graph.steps:
         node = node_of(step, ports)
         ports.update({Ref(step.name, port): node.output(port) for port in range(node.get_output_size())})
-    return ov.Model([ov.op.Result(ports[ref]) for ref in graph.outputs], parameters, "random")
+    results = [ov.op.Result(ports[ref]) for ref in graph.outputs]
+    written = [_assign(step, ports[Ref(step.name)]) for step in graph.steps if step.op == "Remember"]
+    return ov.Model(results, written, parameters, "random")
 
 
 def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
@@ -111,6 +114,10 @@ def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
     if step.op == "Constant":
         values = np.asarray(step.attributes["values"])
         node = ov.op.Constant(ov_type(step.attributes["type"]), ov.Shape(list(values.shape)), values.ravel().tolist())
+    elif step.op == "Remember":
+        shape = operands[0].get_partial_shape()
+        shape[step.attributes["axis"]] = ov.Dimension()
+        node = ops.read_value(operands[0], step.name, operands[0].get_element_type(), shape)
     elif step.op == "If":
         node = _branches(step, operands)
     elif step.bodies:
@@ -119,6 +126,10 @@ def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
         node = _FACTORY.create(step.op, operands, dict(step.attributes))
     node.set_friendly_name(step.name)
     return node
+
+
+def _assign(step: Step, read: ov.Output) -> ov.Node:
+    return ops.assign(ops.concat([read, read], step.attributes["axis"]), step.name)
 
 
 def _branches(step: Step, operands: Sequence[ov.Output]) -> ov.Node:

@@ -105,15 +105,33 @@ def case_of(case: Case, stage: str) -> Case | None:
 
 
 def _run(case: Case, compiled: clinfer.CompiledModel) -> str:
-    """All settings forwards and, after the memory was given back, backwards."""
+    """All settings forwards and, after the memory was given back, backwards, then from tensors on the device."""
     request = compiled.create_infer_request()
-    for order in (range(case.settings), reversed(range(case.settings))):
+    for order, infer in ((range(case.settings), _infer), (reversed(range(case.settings)), _infer_from_tensors)):
         for setting in order:
-            told = _compare(case, request.infer(case.feed(setting)), setting)
+            told = _compare(case, infer(request, case.feed(setting)), setting)
             if told:
                 return told
         compiled.release_memory()
     return ""
+
+
+def _infer(request: clinfer.InferRequest, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    request.reset_state()
+    return request.infer(arrays)
+
+
+def _infer_from_tensors(request: clinfer.InferRequest, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """Every other input from memory of the device, the others where the arrays lie."""
+    request.reset_state()
+    context = request.get_compiled_model().get_context()
+    for number, array in enumerate(map(np.asarray, arrays)):
+        tensor = clinfer.Tensor(array, shared_memory=True) if number % 2 else context.create_tensor(
+            request.model_inputs[number].get_element_type(), list(array.shape))
+        if not number % 2:
+            tensor.copy_from(array)
+        request.set_input_tensor(number, tensor)
+    return request.infer()
 
 
 def _in_threads(case: Case, compiled: clinfer.CompiledModel) -> str:
@@ -124,7 +142,7 @@ def _in_threads(case: Case, compiled: clinfer.CompiledModel) -> str:
     def one(order: list[int]) -> None:
         try:
             request = compiled.create_infer_request()
-            told.extend(_compare(case, request.infer(case.feed(setting)), setting) for setting in order)
+            told.extend(_compare(case, _infer(request, case.feed(setting)), setting) for setting in order)
         except BaseException as error:
             failures.append(error)
     order = [*range(case.settings), *range(case.settings)]

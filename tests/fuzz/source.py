@@ -29,6 +29,7 @@ if __name__ == "__main__":
     compiled = clinfer.Core().compile_model(main(), {device!r}, {{"INFERENCE_PRECISION_HINT": "f32"}})
     request = compiled.create_infer_request()
     for inputs, expected in SEQUENCE:
+        request.reset_state()
         results = request.infer(inputs)
         for number, wanted in enumerate(expected):
             assert results[number].shape == wanted.shape, (results[number].shape, wanted.shape)
@@ -58,7 +59,9 @@ def _function(name: str, graph: Graph) -> str:
     for step in graph.steps:
         lines += _step(step)
     results = ", ".join(f"ov.op.Result({_operand(ref)})" for ref in graph.outputs)
-    lines.append(f"return ov.Model([{results}], [{', '.join(i.name for i in graph.inputs)}], {name!r})")
+    written = ", ".join(f"ops.assign(ops.concat([{step.name}, {step.name}], {step.attributes['axis']}), {step.name!r})"
+                        for step in graph.steps if step.op == "Remember")
+    lines.append(f"return ov.Model([{results}], [{written}], [{', '.join(i.name for i in graph.inputs)}], {name!r})")
     return before + "\n    ".join(lines) + "\n"
 
 
@@ -80,6 +83,11 @@ def _step(step: Step) -> list[str]:
         values = np.asarray(step.attributes["values"])
         return [f"{step.name} = ov.op.Constant(ov.Type.{step.attributes['type']}, ov.Shape({list(values.shape)}), "
                 f"{values.ravel().tolist()})"]
+    if step.op == "Remember":
+        return [f"{step.name}_shape = {given[0]}.get_partial_shape()",
+                f"{step.name}_shape[{step.attributes['axis']}] = ov.Dimension()",
+                f"{step.name} = ops.read_value({given[0]}, {step.name!r}, {given[0]}.get_element_type(), "
+                f"{step.name}_shape)"]
     if step.op == "If":
         return _branches(step, given)
     if step.bodies:

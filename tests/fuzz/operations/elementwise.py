@@ -158,7 +158,11 @@ def leaking(draft: Draft) -> None:
 
 @operation("elementwise")
 def quantized(draft: Draft) -> None:
-    """FakeQuantize with limits between the multiples that exact data has."""
+    """FakeQuantize with limits between the multiples that exact data has, of nothing that rounding could put on either
+    side of a border between two steps."""
     x = draft.pick(lambda t: t.type == "f32" and t.exact)
-    low, high = np.array(-1.3, np.float32), np.array(1.23, np.float32)
-    draft.step("FakeQuantize", x, low, high, low, high, levels=draft.one([16, 256]), auto_broadcast="numpy")
+    low, high, levels = np.array(-1.3, np.float32), np.array(1.23, np.float32), draft.one([16, 256])
+    places = [(value.astype(np.float64) - low) / (float(high) - low) * (levels - 1) for value in x.values]
+    if any((np.abs(place % 1 - 0.5) < 1e-6 * levels).any() for place in places):
+        raise Refused("between two steps")
+    draft.step("FakeQuantize", x, low, high, low, high, levels=levels, auto_broadcast="numpy")
