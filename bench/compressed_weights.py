@@ -6,7 +6,7 @@ decompressed when the model is compiled (`as floats`). Then all kinds take turns
 inference; shown are medians, and the median of their ratios to f32. `products` are four matrix products in a row, of as
 many rows as the shape says.
 `python -m bench.compressed_weights [products bert_base llama ...] [--kinds i8 u4] [--group 64] [--device CPU.0]
-[--rounds 25] [--openvino]`
+[--rounds 25] [--openvino] [--precision bf16]`
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bench.models.compressed import compress_weights
 from bench.steady import Subject, give
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.frontend.transformations import prepare
+from clinfer.frontend.transformations import PRECISIONS, prepare
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.program.options import BuildOptions
@@ -70,8 +70,9 @@ def model_of(name: str, kind: str, group: int) -> ov.Model:
     return model
 
 
-def program_of(engine: Engine, model: ov.Model, skipped: frozenset[str] = frozenset()) -> Program:
-    return compile_topology(engine, to_topology(prepare(model)).topology, OpenVinoShapeInference(),
+def program_of(engine: Engine, model: ov.Model, skipped: frozenset[str] = frozenset(),
+               precision: str = "f32") -> Program:
+    return compile_topology(engine, to_topology(prepare(model, precision)).topology, OpenVinoShapeInference(),
                             BuildOptions(skipped_passes=skipped))
 
 
@@ -104,15 +105,15 @@ def show_memory(name: str, kind: str, options: argparse.Namespace) -> None:
 
 @dataclass(frozen=True)
 class Plugin:
-    """OpenVINO's CPU plugin at f32, with inputs."""
+    """OpenVINO's CPU plugin, with inputs."""
 
     request: ov.InferRequest
     inputs: Inputs
 
     @staticmethod
-    def of(model: ov.Model, inputs: Inputs) -> Plugin:
+    def of(model: ov.Model, inputs: Inputs, precision: str) -> Plugin:
         compiled = ov.Core().compile_model(model, "CPU", {
-            "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"})
+            "INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": 2, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"})
         return Plugin(compiled.create_infer_request(), inputs)
 
     def seconds(self) -> float:
@@ -125,8 +126,8 @@ def time_lines(name: str, kinds: list[str], options: argparse.Namespace) -> list
     """The time of each shape with each kind of weights."""
     engine = Engine(find_device(options.device))
     models = {kind: model_of(name, kind, options.group) for kind in kinds}
-    networks = {kind: Network(program_of(engine, model), engine.create_stream(), OpenVinoShapeInference())
-                for kind, model in models.items()}
+    networks = {kind: Network(program_of(engine, model, precision=options.precision), engine.create_stream(),
+                              OpenVinoShapeInference()) for kind, model in models.items()}
     lines = []
     for shape in SUBJECTS[name].shapes:
         inputs = SUBJECTS[name].inputs(shape, np.random.default_rng(0))
@@ -135,7 +136,7 @@ def time_lines(name: str, kinds: list[str], options: argparse.Namespace) -> list
             give(network, inputs)
             timed[kind] = Subject(network)
             if options.openvino:
-                timed[f"OpenVINO {kind}"] = Plugin.of(models[kind], inputs)
+                timed[f"OpenVINO {kind}"] = Plugin.of(models[kind], inputs, options.precision)
         lines.append(f"{name:12} {'x'.join(map(str, shape)):12} " + "  ".join(turns(timed, options.rounds)))
     return lines
 
@@ -162,6 +163,7 @@ def main() -> None:
     parser.add_argument("--device", default="AUTO")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--openvino", action="store_true")
+    parser.add_argument("--precision", choices=PRECISIONS, default="f32", help="of what is timed")
     parser.add_argument("--memory", choices=["kept", "floats"], help="measure that of a file in this process")
     options = parser.parse_args()
     for name in options.models:

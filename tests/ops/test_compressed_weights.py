@@ -12,19 +12,20 @@ from tests.ops.case_runner import is_unsupported
 from tests.ops.compressed import Weights, check
 
 
-@pytest.mark.parametrize("kind, zero_point, depth, transpose, large", [
-    ("u8", "u8", 75, True, False), ("i8", None, 75, False, False), ("u4", "u4", 96, True, True),
-    ("i4", "f16", 75, False, False), ("f8e4m3", None, 75, True, False), ("f8e5m2", None, 75, False, False),
-    ("i8", "f16", 1056, True, False)])
+@pytest.mark.parametrize("kind, zero_point, depth, transpose, data, large", [
+    ("u8", "u8", 75, True, "bf16", False), ("i8", None, 75, False, "f32", False), ("u4", "u4", 96, True, "f32", True),
+    ("i4", "f16", 75, False, "f32", False), ("i4", "f16", 75, False, "bf16", True),
+    ("f8e4m3", None, 75, True, "bf16", False), ("f8e5m2", None, 75, False, "f32", False),
+    ("i8", "f16", 1056, True, "f32", False), ("u4", "u4", 1056, True, "bf16", False)])
 def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_point: str | None, depth: int,
-                      transpose: bool, large: bool) -> None:
+                      transpose: bool, data: str, large: bool) -> None:
     """`large`: with indices of 64 bits, those of them that can."""
     weights = Weights.random(rng, kind, (depth, 41), 3, transpose, zero_point=zero_point, bias=True)
     tried = 0
-    chosen = check(engine, rng, weights, transpose, (1, 7, 30, 21), with_epilogue=True, large=large)
+    chosen = check(engine, rng, weights, transpose, (1, 7, 30, 21), with_epilogue=True, kind=data, large=large)
     for kernel in candidates_of(chosen, "product"):
         try:
-            check(engine, rng, weights, transpose, (1, 7, 30, 21), kernel, with_epilogue=True, large=large)
+            check(engine, rng, weights, transpose, (1, 7, 30, 21), kernel, with_epilogue=True, kind=data, large=large)
         except ClinferError as error:
             if not is_unsupported(error):
                 raise

@@ -1,7 +1,7 @@
 // The right side of a product as kernels multiply it; it may be compressed (COMPRESSED; problem.py): whole numbers
 // with a scale, and perhaps a zero point, for each column and each group of GROUP_SIZE consecutive k (0: of all k);
 // both are [groups, N].
-//   WEIGHTS_PARAMETERS       what a kernel takes for them, behind the right side itself
+//   WEIGHTS_PARAMETERS       what a kernel takes for them, behind the right side itself; PASS_WEIGHTS hands it on
 //   RIGHT(value, k, column)  the element that was loaded as `value`
 // For kernels whose right side is packed in panels of 32 columns:
 //   GROUP_END(k)             the first k of the next group
@@ -34,11 +34,13 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
 
 #if HAS_ZERO_POINT
 #define WEIGHTS_PARAMETERS const global SCALE_TYPE* restrict scale, const global ZERO_POINT_TYPE* restrict zero_point,
+#define PASS_WEIGHTS scale, zero_point,
 #define ZERO_POINT(group, column) (float)ZERO_POINT_LOAD(zero_point, ZERO_POINT_GET_INDEX(group, column))
 #define ZERO_POINT16(group, column) \
     convert_float16(ZERO_POINT_LOAD16(zero_point, ZERO_POINT_GET_INDEX(group, column)))
 #else
 #define WEIGHTS_PARAMETERS const global SCALE_TYPE* restrict scale,
+#define PASS_WEIGHTS scale,
 #define ZERO_POINT(group, column) 0.0f
 #define ZERO_POINT16(group, column) ((float16)0.0f)
 #endif
@@ -106,6 +108,7 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
 #else
 
 #define WEIGHTS_PARAMETERS
+#define PASS_WEIGHTS
 #define RIGHT(value, k, column) (value)
 #define GROUP_END(k) ((int)INPUT0_SIZE_X)
 #define START_GROUP(k, column)

@@ -1,6 +1,6 @@
 """The kernels of matrix products."""
 from clinfer.kernels.contract import KernelTable
-from clinfer.ops.matmul.kernels.bf16 import PairsKernel
+from clinfer.ops.matmul.kernels.bf16 import PairBlocksKernel, PairsKernel
 from clinfer.ops.matmul.kernels.bytes import BytesKernel
 from clinfer.ops.matmul.kernels.cpu import BlocksKernel, TileKernel, VectorKernel
 from clinfer.ops.matmul.kernels.gpu import LocalKernel, RowsKernel
@@ -9,4 +9,5 @@ from clinfer.ops.matmul.kernels.reference import Reference
 from clinfer.ops.matmul.problem import MatMulProblem
 
 KERNELS = KernelTable((VectorKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), BytesKernel(), PairsKernel(),
-                       BlocksKernel(), TileKernel(), RowsKernel(), LocalKernel(), Reference()), MatMulProblem)
+                       PairBlocksKernel(), BlocksKernel(), TileKernel(), RowsKernel(), LocalKernel(), Reference()),
+                      MatMulProblem)

@@ -6,6 +6,8 @@ from math import ceil
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
+from clinfer.kernels.cost import time_of
+from clinfer.ops.matmul.kernels.cpu import BlocksKernel
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.targets import cpu_only
@@ -13,6 +15,8 @@ from clinfer.runtime.capabilities import Capabilities
 
 ROWS = (32, 16, 14, 13, 8, 4, 1)
 """Of a tile."""
+BLOCKS_ROWS = (32, 16, 14, 8)
+"""Of the tiles that share decompressed weights."""
 _BLOCK = 16
 """Columns that are packed together."""
 
@@ -61,3 +65,26 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         return Lowered((Stage("matmul_bf16.cl", problem.operands(product.left, right, product.output), work,
                               {**problem.constants, "TILE_ROWS": tile}, epilogue_views=problem.epilogue_views(),
                               recipe=RECIPE),))
+
+
+class PairBlocksKernel(BlocksKernel):
+    """Several tiles per work-item, of compressed weights: they share what is decompressed, in pairs."""
+
+    name = "matmul_blocks_bf16"
+    recipe = RECIPE
+
+    def targets(self, device: Capabilities) -> str | None:
+        return cpu_only(device) or RECIPE.refusal(device)
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return BLOCKS_ROWS
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        if problem.inputs[0].element_type != BF16:
+            return "a left side other than bf16"
+        return super().supports(problem, tile) or rows_refusal(problem.capabilities, tile)
+
+    def cost(self, problem: MatMulProblem, tile: int) -> float:
+        tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / COLUMNS)
+        unpacking = time_of(problem.capabilities.ceilings, flops=self.unpacking_flops(problem, tile))
+        return unpacking + time_of_tiles(problem, tiles, ceil(problem.depth / STEP_DEPTH), tile)

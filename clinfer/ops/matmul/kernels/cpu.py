@@ -17,6 +17,7 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.recipe import USUAL
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
@@ -151,6 +152,7 @@ class BlocksKernel(_CpuKernel):
     """Several tiles per work-item, of compressed weights: they share what is decompressed."""
 
     name = "matmul_blocks"
+    recipe = USUAL
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
         return BLOCK_TILES
@@ -160,20 +162,23 @@ class BlocksKernel(_CpuKernel):
         return refusal or super().supports(problem, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        weights = problem.columns * problem.depth * problem.batch
         tiles = ceil(problem.rows / tile)
-        turns = ceil(tiles / _tiles_per_item(problem, tile))
-        flops = 2 * tiles * tile * weights / TILES[tile] + turns * weights * (_UNPACKING + _STORING)
-        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=_SHARE_OF_PEAK,
-                       nbytes=problem.moved_bytes)
+        flops = 2 * tiles * tile * problem.columns * problem.depth * problem.batch / TILES[tile]
+        return time_of(problem.capabilities.ceilings, flops=flops + self.unpacking_flops(problem, tile),
+                       efficiency=_SHARE_OF_PEAK, nbytes=problem.moved_bytes)
+
+    def unpacking_flops(self, problem: MatMulProblem, tile: int) -> float:
+        """Operations that decompressing the weights takes."""
+        turns = ceil(ceil(problem.rows / tile) / _tiles_per_item(problem, tile))
+        return turns * problem.columns * problem.depth * problem.batch * (_UNPACKING + _STORING)
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
         tiles = _tiles_per_item(problem, tile)
         constants = {**problem.constants, "TILE_ROWS": tile, "MOST_TILES": MOST_TILES, "BLOCK_DEPTH": BLOCK_DEPTH}
         work = Work((ceil(problem.rows / (tile * tiles)), ceil(problem.columns / PANEL_COLUMNS), problem.batch),
                     (1, 1, 1))
-        return Lowered((Stage("matmul_blocks.cl", _panel_operands(problem), work, constants, {"tiles": tiles},
-                              problem.epilogue_views()),))
+        return Lowered((Stage(f"{self.name}.cl", _panel_operands(problem), work, constants, {"tiles": tiles},
+                              problem.epilogue_views(), recipe=self.recipe),))
 
 
 def _tiles_per_item(problem: MatMulProblem, tile: int) -> int:

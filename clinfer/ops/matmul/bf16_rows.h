@@ -1,0 +1,46 @@
+// Rows of bf16 of the left side [.., M, K] as tiles (bf16_tiles.h) multiply them: where they lie, unless a tile is not
+// full, or its values do not lie together or do not fill the last step. Such rows pass through a copy of ROWS_DEPTH
+// values of each.
+#define ROWS_DEPTH 256
+
+// Copies `count` values of TILE_ROWS rows from element `start` of the first one on, and fills up the last step with
+// zeros; rows behind the last repeat it.
+void FUNC(copy_rows)(ushort* rows, const global ushort* left, const index_t start, const int last_row,
+                     const int count ARGS) {
+    for (int i = 0; i < TILE_ROWS; ++i) {
+        const index_t row = start + min(i, last_row) * INPUT0_PITCH_Y;
+        int k = 0;
+        if (INPUT0_PITCH_X == 1)
+            for (; k + 16 <= count; k += 16) vstore16(vload16(0, left + row + k), 0, rows + i * ROWS_DEPTH + k);
+        for (; k < count; ++k) rows[i * ROWS_DEPTH + k] = left[row + k * INPUT0_PITCH_X];
+        for (; k % STEP_DEPTH; ++k) rows[i * ROWS_DEPTH + k] = 0;
+    }
+}
+
+// Adds the products of `depth` values of each row, from element `start` of the first one on, with packed columns at the
+// address `right`; OTHER_BYTES and the sums of the frame are set before.
+void FUNC(add_rows)(ulong* frame, const global ushort* left, const index_t start, const int last_row, const int depth,
+                    const ulong right ARGS) {
+    ulong place = 0;
+    frame[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
+    frame[TAPS_AT] = (ulong)&place;
+    frame[TAPS_END] = (ulong)(&place + 1);
+    if (INPUT0_PITCH_X == 1 && last_row >= TILE_ROWS - 1 && depth % STEP_DEPTH == 0) {
+        frame[LEFT_AT] = (ulong)(left + start);
+        frame[ROW_BYTES] = INPUT0_PITCH_Y * sizeof(ushort);
+        frame[RIGHT_AT] = right;
+        frame[STEP_COUNT] = depth / STEP_DEPTH;
+        if (depth) ADD_PRODUCTS(frame);
+    } else {
+        ushort rows[TILE_ROWS * ROWS_DEPTH];
+        frame[ROW_BYTES] = ROWS_DEPTH * sizeof(ushort);
+        for (int k = 0; k < depth; k += ROWS_DEPTH) {
+            const int count = min(ROWS_DEPTH, depth - k);
+            FUNC(copy_rows)(rows, left, start + k * INPUT0_PITCH_X, last_row, count PASS_ARGS);
+            frame[LEFT_AT] = (ulong)rows;
+            frame[RIGHT_AT] = right + k * 16 * sizeof(ushort);
+            frame[STEP_COUNT] = (count + STEP_DEPTH - 1) / STEP_DEPTH;
+            ADD_PRODUCTS(frame);
+        }
+    }
+}
