@@ -5,6 +5,7 @@ import io
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -267,5 +268,8 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
 def _make_network(parts: ModelParts, queue_stream: Callable[[], Stream] | None) -> Network:
     profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
     stream = queue_stream() if queue_stream else parts.program.engine.create_stream(in_order, profiling)
+    ahead = parts.config.preallocation
+    if parts.program.engine.device.type != "CPU" or not knobs.traces_enabled():
+        ahead = replace(ahead, room=0)
     return Network(parts.program, stream, OpenVinoShapeInference(), profiling, knobs.traces_enabled(),
-                   specialise_after=parts.config.specialise_after, preallocation=parts.config.preallocation)
+                   specialise_after=parts.config.specialise_after, preallocation=ahead)

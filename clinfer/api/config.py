@@ -28,7 +28,7 @@ from clinfer.base.tracing import log
 from clinfer.frontend.caches import CACHE_TYPES
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.build_progress import Progress
-from clinfer.network.memory.preallocation import AHEAD, Preallocation
+from clinfer.network.memory.preallocation import AHEAD, LIKELY_BYTES, Preallocation
 from clinfer.program.memory_dependencies import ExecutionOrder
 from clinfer.topology import CustomKernel
 
@@ -49,10 +49,10 @@ class CompileConfig:
     `profiling`: whether every inference measures what each primitive costs.
     `specialise_after`: a shape that comes again that often is specialised in the background (0: never).
     `cache_dir`: the folder of compiled blobs; empty: none are kept. `encryption`: what encrypts them.
-    `preallocation_iterations`, `preallocation_ratio`: see `network.memory.preallocation`. `execution_order`: see
-    `BuildOptions`. `host_fallback`: whether OpenVINO computes on the host what has no kernels. `build_progress`: what
-    is told of kernels that are built. `mend_onnx`: whether operators of ONNX are read as ONNX defines them where
-    OpenVINO reads them otherwise.
+    `preallocation_iterations`, `preallocation_ratio`: see `network.memory.preallocation`; `preallocation_bytes`: its
+    `room`, on CPUs, which take memory when it is written to. `execution_order`: see `BuildOptions`. `host_fallback`:
+    whether OpenVINO computes on the host what has no kernels. `build_progress`: what is told of kernels that are built.
+    `mend_onnx`: whether operators of ONNX are read as ONNX defines them where OpenVINO reads them otherwise.
     `without_effect`: what was set of the properties that change nothing here. `custom_layers`: the kernels of a file of
     custom layers, `registered`: those that `register_op` knew when the model was compiled.
     """
@@ -72,6 +72,7 @@ class CompileConfig:
     force_implementations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     preallocation_iterations: int = AHEAD.iterations
     preallocation_ratio: float = AHEAD.ratio
+    preallocation_bytes: int = LIKELY_BYTES
     execution_order: ExecutionOrder = "in_order"
     host_fallback: bool = True
     build_progress: Progress | None = None
@@ -101,7 +102,7 @@ class CompileConfig:
     @property
     def preallocation(self) -> Preallocation:
         """How much memory is taken ahead of need."""
-        return Preallocation(self.preallocation_iterations, self.preallocation_ratio)
+        return Preallocation(self.preallocation_iterations, self.preallocation_ratio, room=self.preallocation_bytes)
 
     @property
     def encryption_callbacks(self) -> list[Any]:
@@ -126,6 +127,7 @@ class CompileConfig:
             "force_implementations": dict(self.force_implementations),
             "preallocation_iterations": self.preallocation_iterations,
             "preallocation_ratio": self.preallocation_ratio,
+            "preallocation_bytes": self.preallocation_bytes,
             "execution_order": self.execution_order,
             "host_fallback": self.host_fallback,
             "build_progress": self.build_progress,
@@ -181,6 +183,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "force_implementations": ("force_implementations", read_forced),
     "preallocation_iterations": ("preallocation_iterations", read_count),
     "preallocation_ratio": ("preallocation_ratio", read_ratio),
+    "preallocation_bytes": ("preallocation_bytes", read_count),
     "execution_order": ("execution_order", read_order),
     "host_fallback": ("host_fallback", read_switch),
     "build_progress": ("build_progress", read_progress),

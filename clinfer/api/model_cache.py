@@ -31,7 +31,7 @@ from clinfer.runtime.engine import Engine
 
 _RUN_TIME_SETTINGS = ("performance_hint", "execution_mode", "streams", "requests", "build_threads", "map_files",
                       "profiling", "specialise_after", "without_effect", "cache_dir", "encryption", "build_progress",
-                      "preallocation_iterations", "preallocation_ratio")
+                      "preallocation_iterations", "preallocation_ratio", "preallocation_bytes")
 """Fields of CompileConfig that do not reach the program; every other one belongs to a blob's name."""
 
 _WEIGHTS_BESIDE = {".xml": ".bin", ".pdmodel": ".pdiparams", ".onnx": "", ".tflite": ""}

@@ -5,7 +5,7 @@ and only then, the arguments that use it are set again. Tensors that may lie wit
 """
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -239,21 +239,36 @@ class Bindings:
         was_whole, self.is_whole = self.is_whole, False
         before = self._pool.nbytes
         moved = self._pool.fit(needs, held)
-        grown = []
-        for slot, had in moved.items():
+        self._show(moved)
+        grown = [Growth("slot", slot, had, self._pool.capacity(slot)) for slot, had in moved.items()
+                 if self._pool.capacity(slot) > had]
+        self.is_whole = was_whole
+        if self._pool.nbytes <= before:
+            return bool(moved), ()
+        return bool(moved), (*grown, Growth("pool", 0, before, self._pool.nbytes))
+
+    def make_room(self, needs: Iterable[Needs], limit: int) -> None:
+        """Have memory for the largest of ever larger needs that take at most `limit` bytes, while there is none."""
+        likely: Needs = ()
+        for each in needs:
+            if self._pool.bound(each) > limit:
+                break
+            likely = each
+        if likely:
+            was_whole, self.is_whole = self.is_whole, False
+            self._show(self._pool.make_room(likely))
+            self.is_whole = was_whole
+
+    def _show(self, slots: Collection[int]) -> None:
+        """Give kernels the memory of slots that lie elsewhere now."""
+        for slot in slots:
             memory = self._pool.memory(slot)
             assert memory is not None
             if self._slot_memories.get(slot) is not memory:
                 for kernel, position in self._slot_uses[slot]:
                     kernel.set_buffer(position, memory)
                 self._slot_memories[slot] = memory
-            if self._pool.capacity(slot) > had:
-                grown.append(Growth("slot", slot, had, self._pool.capacity(slot)))
-        self._places.generation += bool(moved)
-        self.is_whole = was_whole
-        if self._pool.nbytes <= before:
-            return bool(moved), ()
-        return bool(moved), (*grown, Growth("pool", 0, before, self._pool.nbytes))
+        self._places.generation += bool(slots)
 
     def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
         """What is launched, with its argument block set, unless it is set already."""

@@ -29,6 +29,15 @@ class Bodies:
         self._networks: dict[tuple[int, int], Network] = {}
         self._loops: dict[tuple[int, int], Loop] = {}
 
+    def prepare(self) -> None:
+        """Make what runs the bodies, ready to plan."""
+        for index, node in enumerate(self._program.nodes):
+            for body, source in enumerate(node.primitive.bodies):
+                step = RunBody(index, body)
+                self._network(step).prepare()
+                if source.loop is not None:
+                    self._loop(step).prepare()
+
     def run(self, step: RunBody, inputs: Mapping[int, Given], proceed: Callable[[], None] | None) -> list[Given]:
         """The node's outputs in their order, for its inputs by their index; valid until the body runs again."""
         node = self._program.nodes[step.node]

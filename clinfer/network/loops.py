@@ -6,7 +6,7 @@ before the first one, each joined result is written to its place; else the place
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ class Loop:
         number, goes_on = 0, True
         while goes_on and number != count:
             self._give(number, given, states)
-            results = self._network.execute(proceed=proceed)
+            results = self._network.execute(proceed=proceed, is_counted=number < 2)
             last = {name: Given(result.memory, result.layout.static_shape) for name, result in results.items()}
             for index, joined in self._joined.items():
                 joined.add(last[self._source.outputs[index]])
@@ -75,16 +75,24 @@ class Loop:
                 goes_on = self._condition.after(results)
         return [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
 
+    def prepare(self) -> None:
+        """Have memory for likely sizes of slices, states and results."""
+        for buffer in self._buffers():
+            buffer.prepare()
+
     def release(self) -> None:
         """Give back the memory of slices, states and results, but not that of the network."""
-        for piece in self._slices.values():
-            piece.release()
         for joined in self._joined.values():
-            joined.release()
-        for buffer in chain.from_iterable(self._states.values()):
+            joined.begin(None)
+        for buffer in self._buffers():
             buffer.release()
         if self._counter is not None:
             self._counter.release()
+
+    def _buffers(self) -> Iterator[GrowingBuffer]:
+        yield from (piece.buffer for piece in self._slices.values())
+        yield from chain.from_iterable(self._states.values())
+        yield from chain.from_iterable(joined.buffers for joined in self._joined.values())
 
     def _count(self, given: Mapping[str, Given], limit: int | None, always: bool | None) -> int | None:
         """How many runs there are unless the condition, where it is not always the same, ends them earlier."""
@@ -143,7 +151,7 @@ class _Slice:
         self._slicing = slicing
         self._type = element_type
         self._name = name
-        self._buffer = make(f"slice {name}")
+        self.buffer = make(f"slice {name}")
 
     def count(self, shape: StaticShape) -> int:
         """How many slices a tensor of that shape has."""
@@ -157,15 +165,11 @@ class _Slice:
             raise ClinferError("a loop has fewer slices than runs", values={"run": number, "input": self._name})
         shape = (*source.shape[:axis], size, *source.shape[axis + 1:])
         rows, unit = _rows(shape, axis, self._type)
-        target = self._buffer.fit(rows * size * unit)
+        target = self.buffer.fit(rows * size * unit)
         self._stream.copy_rows(source.memory, target, rows, size * unit, source_pitch=length * unit,
                                target_pitch=size * unit, source_offset=at * unit)
         value = source.host_value
         return Given(target, shape, None if value is None else value.take(range(at, at + size), axis))
-
-    def release(self) -> None:
-        """Give the memory back."""
-        self._buffer.release()
 
 
 class _Joined:
@@ -178,7 +182,7 @@ class _Joined:
         self._declared = declared.shape or (1,)
         self._axis = joining.axis % len(self._declared)
         self._backwards = joining.backwards
-        self._buffers = [make("joined results") for _ in range(2)]
+        self.buffers = [make("joined results") for _ in range(2)]
         self._memory: Memory | None = None
         self.begin(None)
 
@@ -217,18 +221,12 @@ class _Joined:
         assert self._memory is not None
         return Given(self._memory, (*self._shape[:self._axis], self._filled, *self._shape[self._axis + 1:]))
 
-    def release(self) -> None:
-        """Give the memory back; the results are gone."""
-        self.begin(None)
-        for buffer in self._buffers:
-            buffer.release()
-
     def _resize(self, capacity: int) -> None:
         """Move what is there to memory for that many elements along the axis."""
         rows, unit = _rows(self._shape, self._axis, self._type)
         if self._memory is not None:
-            self._buffers.reverse()
-        target = self._buffers[0].fit(rows * capacity * unit)
+            self.buffers.reverse()
+        target = self.buffers[0].fit(rows * capacity * unit)
         if self._memory is not None and self._filled:
             self._stream.copy_rows(
                 self._memory, target, rows, self._filled * unit, source_pitch=self._capacity * unit,

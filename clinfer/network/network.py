@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
@@ -19,6 +19,7 @@ from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput, check_capacity
+from clinfer.network.plans.likely_needs import likely_needs
 from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
 from clinfer.network.plans.planner import Planner
@@ -72,7 +73,7 @@ class Network:
 
     def _begin_anew(self) -> None:
         """Make everything that executions change: kernel objects, memory, plans and the networks of bodies."""
-        self._is_whole = False
+        self._is_whole, self._is_counted = False, True
         program, stream, parametric, preallocation = (self.program, self.stream, self._parametric,
                                                       self._preallocation)
         self._pool = MemoryPool(program, preallocation)
@@ -162,17 +163,18 @@ class Network:
     # -- execution ------------------------------------------------------------------------------
 
     def execute(self, dependencies: Sequence[Event] = (), proceed: Callable[[], None] | None = None,
-                states: RequestStates | None = None) -> dict[str, NetworkOutput]:
+                states: RequestStates | None = None, is_counted: bool = True) -> dict[str, NetworkOutput]:
         """Enqueue one inference behind `dependencies`; returns without waiting unless data decides. Of a program with
         `states` the caller has them, and commits them when all went well. `host_output` has outputs of types that no
         device has.
 
         `proceed` is called before each segment, those of bodies included; what it raises ends the execution. What an
         execution that was interrupted, or failed while it changed what kernels work on, left behind is made anew.
+        `is_counted`: whether it is one of the times that make a shape one that comes often.
         """
         if not self._is_whole:
             self._begin_anew()
-        self._is_whole = False
+        self._is_whole, self._is_counted = False, is_counted
         try:
             outputs = self._execute(dependencies, proceed, states)
         except ClinferError:
@@ -182,8 +184,17 @@ class Network:
         return outputs
 
     def prepare(self) -> None:
-        """Make what plans segments whose shapes change, bodies left out: then the first execution need not."""
+        """Make what the first execution would make, as far as that is certain or likely: what plans segments whose
+        shapes change, the networks of bodies, and room for likely sizes."""
         self._planner.prepare()
+        self._bodies.prepare()
+        if self._preallocation.room:
+            try:
+                self._bindings.make_room(likely_needs(self.program, self._planner), self._preallocation.room)
+            except OutOfMemoryError:
+                # Room ahead of need is no reason to fail.
+                self._begin_anew()
+            self._planner.forget_plans()
 
     def record_traces(self) -> None:
         """Make all traces that executions lacked; they themselves make a few each."""
@@ -265,7 +276,7 @@ class Network:
             seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, known))
         else:
             self.plans_reused += 1
-            if seen.countdown:
+            if seen.countdown and self._is_counted:
                 self._specialise(seen, known)
         plan = seen.plan
         shapes.update(plan.shapes)

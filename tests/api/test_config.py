@@ -28,6 +28,7 @@ hint, streams = ov.properties.hint, ov.properties.streams
     ({"force_implementations": {"conv1": ["b_fs_yx_fsv16", ""]}}, "force_implementations",
      {"conv1": ("b_fs_yx_fsv16", "")}),
     ({"preallocation_ratio": "1.5"}, "preallocation_ratio", 1.5),
+    ({"preallocation_bytes": "4096"}, "preallocation_bytes", 4096),
     ({"preallocation_iterations": 0}, "preallocation_iterations", 0),
     ({"execution_order": "out_of_order"}, "execution_order", "out_of_order"),
 ])

@@ -34,6 +34,8 @@ from tests.api.blob_models import MODELS, exported
 from tests.api.models import F32
 
 FEW, MANY = 40, 1500
+ROOM = {"preallocation_bytes": 2**20}
+"""All memory is zeroed here."""
 LONGEST_S = 60
 MOST_BYTES = 1 << 26
 
@@ -74,7 +76,7 @@ def attack(name: str, device: DeviceInfo, rng: np.random.Generator, count: int) 
         try:
             with no_hang(), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(network, "Planner", Planner)
-                request = core.import_model(blob, device.name).create_infer_request()
+                request = core.import_model(blob, device.name, ROOM).create_infer_request()
                 for _ in range(3):
                     request.infer(inputs_of(rng))
             loaded += 1

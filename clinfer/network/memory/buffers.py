@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
-from clinfer.network.memory.preallocation import EXACT, Preallocation
+from clinfer.network.memory.preallocation import EXACT, LIKELY_PIECE, Preallocation
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
 
@@ -49,6 +49,14 @@ class GrowingBuffer:
             held = self._memory = self._allocated(nbytes)
             self.nbytes = held.capacity
         return held
+
+    def prepare(self) -> None:
+        """Have memory for likely sizes, where nothing was needed yet."""
+        likely = min(self._preallocation.room, LIKELY_PIECE)
+        if likely and self._memory is None:
+            with suppress(ClinferError):
+                self._memory = self._engine.allocate_bytes(likely, what=self._what)
+                self.nbytes = self._memory.capacity
 
     def _allocated(self, nbytes: int) -> Memory:
         ahead = self._preallocation.expected(tuple(self._sizes))

@@ -95,6 +95,17 @@ class MemoryPool:
         had = self._capacity.copy()
         return {slot: max(had[slot], 0) for slot in self._plan_again(needs, held, mends, is_enough)}
 
+    def make_room(self, needs: Needs) -> list[int]:
+        """Be as after an execution that needed that, while there are no slots; which there are now."""
+        exact, *_ = self._sizes(needs, ())
+        self._most_needed = self._memory_planner.bound(exact)
+        return self._grow(exact, exact, exact, {})
+
+    def bound(self, needs: Needs) -> int:
+        """Bytes that an execution which needs that takes at least."""
+        exact, *_ = self._sizes(needs, ())
+        return self._memory_planner.bound(exact)
+
     def release(self) -> None:
         """Give everything back."""
         self._keep({})

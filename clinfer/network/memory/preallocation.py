@@ -17,12 +17,14 @@ class Preallocation:
 
     Growth by the same number of bytes twice in a row makes room for a quarter of the size more, and for at least
     `iterations` more steps where they have at most `largest_step` bytes. Any other growth makes `ratio` times the size.
-    `iterations` 0 and `ratio` 1 switch it off.
+    `iterations` 0 and `ratio` 1 switch it off. What is made ready before the first execution has room for likely sizes,
+    of at most `room` bytes.
     """
 
     iterations: int = 10
     ratio: float = 1.1
     largest_step: int = 16 * 1024
+    room: int = 0
 
     def expected(self, sizes: Sequence[int]) -> int:
         """`expected_of_each` for the last of these sizes, which followed one another."""
@@ -91,5 +93,9 @@ def sizes_of(needs: Sequence[tuple[int, int]], slots: int) -> np.ndarray:
 
 
 AHEAD = Preallocation()
+LIKELY_PIECE = 2**20
+"""Room for a tensor of likely sizes that has memory of its own."""
+LIKELY_BYTES = 512 * 2**20
+"""Room for likely sizes at most, where memory that nobody wrote to costs nothing."""
 EXACT = Preallocation(iterations=0, ratio=1.0)
 """Never more than is needed."""

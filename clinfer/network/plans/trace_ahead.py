@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.network.plans.node_function import UNTRACEABLE, NodeFunction
 from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep, size_name
@@ -41,11 +41,17 @@ class Sizes:
                      for size, want in zip(shape, wanted, strict=False))
 
 
-_SMALL, _MIDDLE, _LARGE = (5, (32, 48, 96)), (40, (96, 160, 192)), (250, (320, 480, 640))
+SMALL, MIDDLE, LARGE = (5, (32, 48, 96)), (40, (96, 160, 192)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
-    (3, _LARGE), (1, _LARGE), (2, _SMALL), (1, _SMALL), (2, _MIDDLE), (1, _MIDDLE)))
-STEPS = tuple(Sizes(first, words, _MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1)))
+    (3, LARGE), (1, LARGE), (2, SMALL), (1, SMALL), (2, MIDDLE), (1, MIDDLE)))
+STEPS = tuple(Sizes(first, words, MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1)))
 """Of words, one or two at a time, as decoders have them beside the keys and values of many."""
+
+
+def estimated_shape(program: Program, tensor: int, sizes: Sizes) -> StaticShape:
+    """The shape of a tensor for a sample, as far as the model leaves it open."""
+    state = next((state for state in program.states if program.input_tensors[state.input] == tensor), None)
+    return sizes.of(program.tensors[tensor].layout.shape) if state is None else state.stored(sizes.of(state.shape))
 
 
 def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
@@ -77,7 +83,6 @@ class _Walk:
         self._sizes = sizes
         self._known: dict[str, Any] = {}
         self._found: dict[tuple[int, tuple[Any, ...]], tuple[Any, ...]] = {}
-        self._states = {program.input_tensors[state.input]: state for state in program.states}
 
     def through(self, steps: Mapping[int, Sequence[NodeStep]]) -> None:
         """Trace the nodes of segments."""
@@ -112,8 +117,7 @@ class _Walk:
     def _estimate(self, tensor: int) -> None:
         """Give sizes of a tensor that are not known yet those of the sample."""
         shape = self._program.tensors[tensor].layout.shape
-        state = self._states.get(tensor)
-        sizes = self._sizes.of(shape) if state is None else state.stored(self._sizes.of(state.shape))
+        sizes = estimated_shape(self._program, tensor, self._sizes)
         for axis, (declared, size) in enumerate(zip(shape, sizes, strict=True)):
             if not isinstance(declared, int):
                 self._known.setdefault(size_name(tensor, axis), size)
