@@ -31,6 +31,8 @@ from tests.kept_kernels import trim_kernels
 from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
+# OpenVINO's plugin keeps the code of the last 1,024 of its primitives: 200 kB each, and no test asks for them again.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 if not FULL:
     # PoCL compiles a kernel for work-groups of any size, and then once more for those of each kind of launch: from the
     # same source, and for longer than all else takes on that device. Processes of the tests inherit it.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clinfer.base.errors import ClinferError
-from clinfer.runtime import capabilities, helper
+from clinfer.runtime import capabilities, helper, rates
 from clinfer.runtime.capabilities import probe_capabilities
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
@@ -132,8 +132,10 @@ def test_a_probe_that_kills_its_process_means_no(engine: Engine, answers: dict[s
 
 def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: Path, overlapping: None,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the probes ends the process where buffers may not overlap. How fast the device is differs."""
+    """One of the probes ends the process where buffers may not overlap. How fast the device is differs, and is not
+    found out with a buffer of three times the cache."""
     monkeypatch.setattr(helper.sys, "executable", "/does/not/exist")
+    monkeypatch.setattr(rates, "_MOST_MEMORY", 64 << 20)
     found = probe_capabilities(engine.device)
     assert replace(found, ceilings=engine.capabilities.ceilings) == engine.capabilities
 
