@@ -85,7 +85,7 @@ class Shard:
         self._selection.build()
 
     def programs(self, case: Case) -> Mapping[Variant, Program | Exception]:
-        """What a row is run as, or why it cannot be; once, because the programs of a shard are hundreds of megabytes."""
+        """What a row is run as, or why it cannot be; once: the programs of a shard are hundreds of megabytes."""
         return self._programs.pop(id(case))
 
     def select(self, case: Case, variant: Variant) -> Program | Exception:
