@@ -10,18 +10,24 @@ from collections import Counter
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
+from math import erf, sqrt
 
+import numpy as np
 import pytest
 
 from clinfer.base.errors import ClinferError
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.operation import Case
+from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.candidates import candidates_of, candidates_of_op, of_kernel
 from tests.deferring import Selection
-from tests.ops.case_runner import PADDED, ModelOf, Variant, is_unsupported, needs, run_case, topology_of
+from tests.ops.case_runner import PADDED, ModelOf, Variant, execute, is_unsupported, needs, run_case, topology_of
 from tests.ops.epilogues import HOSTS, float_rows, fused_model
-from tests.oracle import parameter_specs
+from tests.oracle import build_model, parameter_specs
 from tests.seeds import FULL, seed_of
 
 ROWS_PER_KERNEL = 8 if FULL else 1
@@ -85,3 +91,17 @@ def _runs(engine: Engine, case: Case, variant: Variant, build: ModelOf) -> bool:
             and isinstance(node.primitive, Eltwise) and node.primitive.mode != case.op]
     assert host.fused_ops and not left, f"{case.name} {variant} seed {seed_of(case.name)}: not fused: {left}"
     return True
+
+
+def test_gelu_of_every_half(engine: Engine) -> None:
+    """Within 2e-4 of float64 beside what rounding takes; far from 0 it is 0 or the number itself."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = every[np.isfinite(every)]
+    case = Case("Gelu", "opset7", ((halves.shape, "f16"),))
+    inference = OpenVinoShapeInference()
+    program = compile_topology(engine, topology_of(case, Variant(), build_model), inference, BuildOptions())
+    found = execute(Network(program, engine.create_stream(), inference), [halves])[0].astype(np.float64)
+    numbers = halves.astype(np.float64)
+    expected = numbers * np.array([0.5 * (1 + erf(number / sqrt(2))) for number in numbers])
+    assert np.all(np.abs(found - expected) <= 2e-4 + 2 ** -11 * np.abs(expected))
+    assert np.all(np.abs(found[numbers < -6]) < 1e-6)

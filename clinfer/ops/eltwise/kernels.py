@@ -37,7 +37,7 @@ class EltwiseProblem(Problem):
     def constants(self) -> dict[str, Constant]:
         """The operation as the kernels' text."""
         primitive, kind = self.primitive, self.inputs[-1].element_type
-        return {"OPERATION": f"({primitive.row.on_float if kind.is_float else primitive.row.on_int})",
+        return {"OPERATION": f"({primitive.row.on(kind)})",
                 "OPERANDS": len(self.inputs), "IS_SELECT": primitive.mode == "Select",
                 **{f"P{i}": _parameter(kind, i, value) for i, value in enumerate(primitive.parameters)}}
 
@@ -102,7 +102,7 @@ class Reference(Kernel[EltwiseProblem, None]):
         operands = kinds[1:] if primitive.mode == "Select" else kinds
         if any(kind != operands[0] for kind in operands):
             return "inputs of different types"
-        if not (primitive.row.on_float if operands[0].is_float else primitive.row.on_int):
+        if not primitive.row.on(operands[0]):
             return f"{primitive.mode} is not defined on {operands[0]}"
         return None
 

@@ -52,7 +52,7 @@ class Eltwise(Primitive):
         row = self.row
         if row.boolean or not row.on_float or self.mode in _NEVER_FUSED or not all(kind.is_float for kind in types):
             return None
-        text = row.on_float
+        text = row.on_half if row.on_half and all(kind.name == "f16" for kind in types) else row.on_float
         for index, value in enumerate(self.parameters):
             text = text.replace(f"P{index}", literal(float(value)))
         return text
