@@ -255,6 +255,10 @@ def _on_host(tensor: Any) -> np.ndarray:
     return found.data
 
 
+_PRECISION = {"INFERENCE_PRECISION_HINT": "f32"}
+"""That of NumPy's results, whatever the device would choose."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """A model, its inputs for a size, the results that NumPy computes of them, and the way of running it."""
@@ -271,7 +275,7 @@ class Kind:
         """The model on a device, or in a queue of the user's there; without the kernels on disk if it is `is_cold`."""
         where = _own_queue(core, device) if self.in_own_queue else device
         with _no_kernels() if self.is_cold else nullcontext():
-            return core.compile_model(self.model(), where, self.config)
+            return core.compile_model(self.model(), where, {**_PRECISION, **self.config})
 
 
 @cache
