@@ -23,9 +23,10 @@ from tests.seeds import FULL, seed_of
 Row = tuple[str, Case]
 LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
 FORCED = 1 / 2
-"""How many of the rows that a kernel may compute run with it forced, chosen by the seed."""
+"""How many of the rows that a kernel may compute run with it forced on the first device of a type, chosen by the seed.
+"""
 LEAST = 2
-"""On how many rows each is forced at least, where so many take it."""
+"""On how many rows each is forced at least, where so many take it: all that further devices do."""
 WEIGHT = 1200
 """About how many variants of rows a shard holds."""
 
@@ -78,6 +79,7 @@ class Shard:
     def __init__(self, engine: Engine, rows: Sequence[Row]) -> None:
         self._selection = Selection(engine)
         self._forced: Counter[str] = Counter()
+        self._share = FORCED if engine.device.name.endswith(".0") else 0.0
         able = [(op, case) for op, case in rows if needs(case, engine)]
         self._programs = {id(case): self._all_ways(engine, case) for _, case in able}
         for op in dict(able):
@@ -109,7 +111,7 @@ class Shard:
     def _is_chosen(self, case: Case, name: str) -> bool:
         """Whether a row runs with a kernel forced."""
         chance = random.Random(f"{seed_of(case.name)}{case.name}{name}")
-        return FULL or self._forced[name] < LEAST or chance.random() < FORCED
+        return FULL or self._forced[name] < LEAST or chance.random() < self._share
 
     def _add_formats(self, op: str, cases: Sequence[Case]) -> None:
         """Have kernels that no row of an operation reached run on inputs in a format that they want."""

@@ -2,8 +2,8 @@
 
 The row runs as the selector wants it, static and as a sequence of shapes, and with kernels of its table forced: each
 on half of the rows that it takes, and on two at least. A seeded choice of input layouts is added, and others where a
-kernel needs them. The first device of a type runs every row, others a part. `CLINFER_TEST_FULL=1` crosses all, and lets
-CPUs compute in f16 too.
+kernel needs them. The first device of a type runs every row, others a part, and force each kernel on two.
+`CLINFER_TEST_FULL=1` crosses all, and lets CPUs compute in f16 too.
 """
 from __future__ import annotations
 
