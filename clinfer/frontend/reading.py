@@ -10,8 +10,11 @@ from clinfer.frontend.file_kinds import can_hold_model
 from clinfer.frontend.onnx.files import mended_content
 from clinfer.frontend.onnx.mending import add_readings
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.quotients import cut_quotients
 
 _FORMATS = "OpenVINO IR (.xml), ONNX (.onnx), TFLite (.tflite), TensorFlow (.pb, saved model), Paddle (.pdmodel)"
+
+_TFLITE = ".tflite"
 
 
 class Reader(ov.Core):
@@ -47,11 +50,14 @@ def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str,
         _check_kind(named)
     content = mended_content(model) if mend_onnx and weights is None else None
     try:
-        return core.read_model(model if content is None else content, weights, {} if config is None else config)
+        found = core.read_model(model if content is None else content, weights, {} if config is None else config)
     except Exception as error:
         kind = WrongTypeError if isinstance(error, TypeError) else ClinferError
         refusal = _unreadable(_described(model, named), reason_of(error), kind)
         raise refusal if content is None else _with_hint(refusal) from None
+    if named is not None and named.suffix == _TFLITE:
+        cut_quotients(found)
+    return found
 
 
 def _with_hint(refusal: ClinferError) -> ClinferError:

@@ -23,6 +23,7 @@ from clinfer.frontend.partitions import (
     kept_apart,
 )
 from clinfer.frontend.precision import narrow_floats
+from clinfer.frontend.quotients import cut_rounded_quotients
 from clinfer.frontend.respelling import layers, respell, restore
 
 PRECISIONS = ("f32", "f16", "bf16")
@@ -87,6 +88,7 @@ def _clone(model: ov.Model) -> ov.Model:
     """A clone in which nothing is missing or misstated."""
     clone = model.clone()
     give_types(clone)
+    cut_rounded_quotients(clone)
     spell_idle_tiles(clone)
     renew_operations(clone)
     follow_decided_branches(clone)

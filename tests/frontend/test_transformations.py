@@ -318,3 +318,13 @@ def test_a_reduction_along_a_scalar_axis_may_be_squeezed(axis: int) -> None:
     mean = op.reduce_mean(x, op.constant(np.int64(axis)), True)
     model = ov.Model([result(op.squeeze(mean, op.constant(np.int64(axis))), "mean")], [x], "squeezed")
     assert prepare(model).output(0).get_partial_shape() == ov.PartialShape([-1, 4])
+
+
+def test_quotients_that_are_rounded_towards_zero() -> None:
+    """As OpenVINO's import writes TensorFlow's TruncateDiv; a Divide alone rounds down."""
+    a, b = op.parameter([-1], np.int32), op.parameter([-1], np.int32)
+    quotient = op.divide(a, b)
+    cut = op.select(op.less(quotient, np.int32(0)), op.ceiling(quotient), op.floor(quotient))
+    divides = [[node.get_attributes()["m_pythondiv"] for node in all_nodes(prepare(ov.Model([made], [a, b])))
+                if node.get_type_name() == "Divide"] for made in (cut, op.divide(a, b))]
+    assert divides == [[False], [True]]

@@ -1,0 +1,33 @@
+"""Quotients of whole numbers that lose their fraction, which OpenVINO's imports write as ones that are rounded down.
+
+A Divide with `m_pythondiv`, as Divides are unless they say otherwise, rounds down, by OpenVINO's definition; its CPU
+plugin leaves the fraction out. TensorFlow's Div is imported by that definition, TruncateDiv and TFLite's DIV are not.
+"""
+from __future__ import annotations
+
+from clinfer.frontend.conversions import bodies_of
+from clinfer.frontend.openvino_import import openvino as ov
+
+_ROUNDED_TWICE = {"Ceiling", "Floor", "Less"}
+
+
+def cut_rounded_quotients(model: ov.Model) -> None:
+    """Let quotients lose their fraction that are rounded up below zero and down above it, as the import of TruncateDiv
+    writes them: what is rounded down already would stay as it is. Bodies included."""
+    for node in _quotients(model):
+        if {port.get_node().get_type_name() for port in node.output(0).get_target_inputs()} == _ROUNDED_TWICE:
+            node.set_attribute("m_pythondiv", False)
+
+
+def cut_quotients(model: ov.Model) -> None:
+    """Let all quotients of whole numbers lose their fraction, those of bodies included."""
+    for node in _quotients(model):
+        node.set_attribute("m_pythondiv", False)
+
+
+def _quotients(model: ov.Model) -> list[ov.Node]:
+    """The Divides of whole numbers, those of bodies included."""
+    nodes = model.get_ordered_ops()
+    inside = [node for outer in nodes for body in bodies_of(outer) for node in _quotients(body)]
+    return inside + [node for node in nodes
+                     if node.get_type_name() == "Divide" and node.get_output_element_type(0).is_integral()]
