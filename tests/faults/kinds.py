@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyopencl as cl
@@ -16,6 +17,7 @@ import clinfer
 from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.device_choice import choose_device
 from clinfer.base.errors import ClinferError
+from clinfer.ops import CONVERTERS
 from clinfer.remote.context import ClContext
 from tests.network.loop_models import running_sums
 from tests.oracle import ov
@@ -24,6 +26,7 @@ Rng = np.random.Generator
 Arrays = Sequence[np.ndarray]
 W1 = np.random.default_rng(1).standard_normal((16, 16)).astype(np.float32) / 4
 W2 = np.random.default_rng(2).standard_normal((32, 8)).astype(np.float32) / 4
+LSTM = [np.random.default_rng(3).standard_normal(shape).astype(np.float32) / 4 for shape in ((32, 4), (32, 8), (32,))]
 SIZES = (3, 1, 40, 7, 300)
 """What is open in dynamic shapes; a case takes some of these in turn."""
 
@@ -106,6 +109,28 @@ def branches() -> ov.Model:
 def branched(inputs: Arrays) -> list[np.ndarray]:
     x, condition = np.tanh(inputs[0]), inputs[1]
     return [3 * (x @ W1 if condition else np.maximum(1 / (1 + np.exp(-x)) - np.float32(0.5), 0))]
+
+
+def layers() -> ov.Model:
+    """An LSTM over whole sequences."""
+    x, h, c = (ops.parameter(shape, np.float32) for shape in ([-1, -1, 4], [-1, 1, 8], [-1, 1, 8]))
+    sizes = ops.shape_of(x, "i64")
+    batch, length = (ops.slice(sizes, np.int64([n]), np.int64([n + 1]), np.int64([1])) for n in (0, 1))
+    weights = [ops.constant(w[None]) for w in LSTM]
+    made = ops.lstm_sequence(x, h, c, ops.broadcast(length, batch), *weights, 8, "forward")
+    return ov.Model([ops.relu(made.output(0)).output(0), made.output(1), made.output(2)], [x, h, c], "layers")
+
+
+def layered(inputs: Arrays) -> list[np.ndarray]:
+    """Gates are forget, input, candidate, output (OpenVINO's LSTMSequence)."""
+    x, h, c = inputs[0], inputs[1][:, 0], inputs[2][:, 0]
+    seen = []
+    for step in range(x.shape[1]):
+        f, i, g, o = np.split(x[:, step] @ LSTM[0].T + h @ LSTM[1].T + LSTM[2], 4, 1)
+        c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+        h = np.tanh(c) / (1 + np.exp(-o))
+        seen.append(h)
+    return [np.maximum(np.stack(seen, 1)[:, None], 0), h[:, None], c[:, None]]
 
 
 # -- states -------------------------------------------------------------------------------------------
@@ -270,12 +295,19 @@ class Kind:
     config: dict[str, Any] = field(default_factory=dict)
     in_own_queue: bool = False
     is_cold: bool = False
+    is_imported: bool = False
+    by_host: str = ""
 
     def compile(self, core: clinfer.Core, device: str) -> CompiledModel:
-        """The model on a device, or in a queue of the user's there; without the kernels on disk if it is `is_cold`."""
+        """The model on a device, or in a queue of the user's there; without the kernels on disk if it is `is_cold`,
+        exported and imported if it `is_imported`. `by_host`: an operation that OpenVINO computes."""
         where = _own_queue(core, device) if self.in_own_queue else device
-        with _no_kernels() if self.is_cold else nullcontext():
-            return core.compile_model(self.model(), where, {**_PRECISION, **self.config})
+        with (_no_kernels() if self.is_cold else nullcontext(),
+              mock.patch.dict(CONVERTERS) if self.by_host else nullcontext()):
+            if self.by_host:
+                del CONVERTERS[self.by_host]
+            made = core.compile_model(self.model(), where, {**_PRECISION, **self.config})
+        return core.import_model(made.export_model(), where) if self.is_imported else made
 
 
 @cache
@@ -314,6 +346,10 @@ KINDS = {
     "segments": Kind(positives, _rows, positive),
     "loop": Kind(sums, lambda rng, size: [floats(rng, size % 5 + 1, size, 4), floats(rng, 1, size, 4)], summed),
     "if": Kind(branches, lambda rng, size: [floats(rng, size, 16), np.array(bool(rng.integers(2)))], branched),
+    "layers": Kind(layers, lambda rng, size: [floats(rng, size, size % 5 + 1, 4), floats(rng, size, 1, 8),
+                                              floats(rng, size, 1, 8)], layered),
+    "imported": Kind(positives, _rows, positive, is_imported=True),
+    "host": Kind(waves, _rows, lambda inputs: [np.sin(inputs[0] * 3)], by_host="Sin"),
     "background": Kind(lambda: chain(-1), _rows, chained, InBackground),
     "remote": Kind(lambda: chain(-1), _rows, chained, OverRemote),
     "in place": Kind(lambda: chain(-1), _rows, chained, InPlace),
