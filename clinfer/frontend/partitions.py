@@ -194,7 +194,8 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
       was".
     - A Reduce or a Squeeze ahead of a Transpose by an empty order of an unknown rank looks its axes up there.
     - A Reduce with `keep_dims` that moves ahead of a Reshape of a static shape puts its new axes in wrong places.
-    - The folding of a Tile of a scalar by no numbers ends the process.
+    - Abs of a vector moves ahead of a Concat, and what else reads the Concat gets absolute values, too. Operations
+      between the two that only move elements may be left out before.
     - The constant indices of a Gather in batches are taken for an order of channels, in which a convolution behind it
       gets its weights.
     - Convolutions of the parts of a Split become one in groups, in whatever order a Concat takes them.
@@ -207,10 +208,11 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
         yield from (i for i in range(node.get_input_size()) if not is_constant(node.input_value(i).get_node()))
     if kind == "Gather" and node.get_attributes().get("batch_dims"):
         yield 1
+    if kind == "Abs" and _may_move_ahead_of_a_concat(node):
+        yield 0
     is_reduction = kind.startswith("Reduce")
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
         if (_has_zero(node, index) or _turns_without_order(node.input_value(index).get_node())
-                or (kind == "Tile" and node.get_input_partial_shape(1) == ov.PartialShape([0]))
                 or (kind == "Gather" and (_has_zero(node, 1) or _may_gather_a_new_axis(node)))
                 or (is_reduction and _may_move_ahead_of_a_reshape(node))
                 or (kind == "Concat" and index == 0 and _takes_parts_in_another_order(node))):
@@ -269,6 +271,16 @@ def _may_move_ahead_of_a_reshape(node: ov.Node) -> bool:
     return bool(node.get_attributes()["keep_dims"] and source.get_partial_shape().is_static
                 and source.get_node().get_type_name() in MOVERS - {"Transpose"}
                 and len(source.get_target_inputs()) == 1)
+
+
+def _may_move_ahead_of_a_concat(node: ov.Node) -> bool:
+    rank = node.get_output_partial_shape(0).rank
+    if node.get_output_element_type(0).is_integral() or (rank.is_static and rank.get_length() != 1):
+        return False
+    source = node.input_value(0).get_node()
+    while source.get_type_name() in MOVERS - {"Concat"}:
+        source = source.input_value(0).get_node()
+    return bool(source.get_type_name() == "Concat")
 
 
 def _takes_parts_in_another_order(node: ov.Node) -> bool:

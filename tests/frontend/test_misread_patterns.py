@@ -116,6 +116,12 @@ def taken_from_the_start(x: ov.Node) -> ov.Node:
     return op.add(x, number)
 
 
+def made_positive_for_all(x: ov.Node) -> ov.Node:
+    """They let Abs go ahead of the Concat, whoever else reads that."""
+    both = op.concat([x, op.negative(x)], 0)
+    return op.add(op.abs(both), both)
+
+
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
@@ -133,6 +139,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered_in_each_batch, (12,), lambda x: x.reshape(2, 2, 3)[[0, 1], [1, 0]][:, None] * [[3], [2]]),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
     (taken_from_the_start, (3,), lambda x: x + 3),
+    (made_positive_for_all, (2,), lambda x: 2 * np.maximum(np.concatenate([x, -x]), 0)),
 ]
 
 
