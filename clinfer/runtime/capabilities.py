@@ -25,7 +25,7 @@ from clinfer.runtime.probes import NEEDS, PROBES, run_probe
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.tile_registers import may_use_tile_registers
 
-_REVISION = 8
+_REVISION = 9
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -78,7 +78,7 @@ class Capabilities:
     bf16_products: bool
     """Sums of products of bf16 pairs (`vdpbf16ps` of AVX-512) in inline assembly that keeps the vector registers."""
     tile_registers: bool
-    """The same in AMX's tile registers, which the system grants this process."""
+    """The same, and products of bytes, in AMX's tile registers, which the system grants this process."""
     out_of_order_queue: bool
     profiling_queue: bool
     usm_types: tuple[str, ...]

@@ -124,28 +124,40 @@ kernel void probe(global const int* in, global int* out) {
 }
 
 #elif defined(PROBE_TILE_REGISTERS)
-// out[0] counts wrong sums of 16 x 16, each of two pairs: rows of four bf16, columns as two rows of 16 pairs.
+// out[0] counts wrong sums of 16 x 16: rows of eight bytes, by twos as four bf16 or as unsigned bytes; columns as two
+// rows of 16 pairs of bf16, or of 16 times four signed bytes.
+#define PROBE_TILES(instruction, left, right, sums) \
+    __asm__ volatile("ldtilecfg (%[shapes])\n tileloadd (%[given],%[row]), %%tmm0\n" \
+                     "tileloadd (%[rows],%[eight]), %%tmm1\n tileloadd (%[columns],%[row]), %%tmm2\n" \
+                     instruction " %%tmm2, %%tmm1, %%tmm0\n tilestored %%tmm0, (%[given],%[row])\n tilerelease\n" \
+                     :: [shapes] "r"(shapes), [given] "r"(sums), [rows] "r"(left), [columns] "r"(right), \
+                        [row] "r"(64L), [eight] "r"(8L) : "memory")
 kernel void probe(global const int* in, global int* out) {
     ulong shapes[8] = {1, 0, 0x004000080040, 0, 0, 0, 0x021010, 0};
     ushort left[16 * 4], right[2 * 16 * 2];
+    uchar bytes[16 * 8];
+    char signed_bytes[2 * 16 * 4];
     float sums[16 * 16];
+    int whole[16 * 16];
     for (int i = 0; i < 64; ++i) {
         // bf16 is the upper half of a float.
         left[i] = as_uint((float)(i / 4 * in[0] - i % 4)) >> 16;
         right[i] = as_uint((float)(i % 32 / 2 + in[1] * (i / 32 * 2 + i % 2))) >> 16;
     }
-    for (int i = 0; i < 256; ++i) sums[i] = in[3] * i;
-    __asm__ volatile("ldtilecfg (%[shapes])\n tileloadd (%[sums],%[row]), %%tmm0\n"
-                     "tileloadd (%[left],%[four]), %%tmm1\n"
-                     "tileloadd (%[right],%[row]), %%tmm2\n tdpbf16ps %%tmm2, %%tmm1, %%tmm0\n"
-                     "tilestored %%tmm0, (%[sums],%[row])\n tilerelease\n"
-                     :: [shapes] "r"(shapes), [sums] "r"(sums), [left] "r"(left), [right] "r"(right),
-                        [row] "r"(64L), [four] "r"(8L) : "memory");
+    for (int i = 0; i < 128; ++i) {
+        bytes[i] = 240 + i / 8 - in[0] * (i % 8);
+        signed_bytes[i] = in[1] * (i / 64 * 4 + i % 4) - 8 * (i % 64 / 4);
+    }
+    for (int i = 0; i < 256; ++i) sums[i] = whole[i] = in[3] * i;
+    PROBE_TILES("tdpbf16ps", left, right, sums);
+    PROBE_TILES("tdpbusd", bytes, signed_bytes, whole);
     out[0] = 0;
     for (int i = 0; i < 256; ++i) {
         float expected = in[3] * i;
         for (int k = 0; k < 4; ++k) expected += (i / 16 * in[0] - k) * (i % 16 + in[1] * k);
-        out[0] += sums[i] != expected;
+        int expected_whole = in[3] * i;
+        for (int k = 0; k < 8; ++k) expected_whole += (240 + i / 16 - in[0] * k) * (in[1] * k - 8 * (i % 16));
+        out[0] += sums[i] != expected || whole[i] != expected_whole;
     }
 }
 

@@ -15,7 +15,7 @@ from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
-from clinfer.ops.shared.byte_products import TILES, shared_panels
+from clinfer.ops.shared.byte_products import TILES, shared_panels, tile_refusal
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.note_data_grids import MOST_DEPTH
 from clinfer.runtime.engine import Engine
@@ -44,6 +44,12 @@ def engine(engine: Engine) -> Engine:
     if engine.capabilities.device_type != "CPU":
         pytest.skip("made for CPUs")
     return engine
+
+
+def _skip_unless_able(engine: Engine, tile: int) -> None:
+    refusal = tile_refusal(engine.capabilities, tile)
+    if refusal:
+        pytest.skip(refusal)
 
 
 def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], tile: int, zero_point: int = 128,
@@ -78,15 +84,19 @@ def _check(engine: Engine, rng: np.random.Generator, shape: tuple[int, int], til
 
 @pytest.mark.parametrize("tile", TILES)
 def test_every_tile_is_exact(engine: Engine, rng: np.random.Generator, tile: int) -> None:
+    _skip_unless_able(engine, tile)
     _check(engine, rng, (75, 41), tile, transpose=tile % 8 == 0)
 
 
+@pytest.mark.parametrize("tile", [14, 32])
 @pytest.mark.parametrize("depth, columns, zero_point", [
     (1, 1, 0), (1030, 200, 255), (4, 33, 3), (MOST_DEPTH, 2, 0), (MOST_DEPTH, 2, 255)])
-def test_borders(engine: Engine, rng: np.random.Generator, depth: int, columns: int, zero_point: int) -> None:
+def test_borders(engine: Engine, rng: np.random.Generator, depth: int, columns: int, zero_point: int,
+                 tile: int) -> None:
     """More than one step along the inner axis, several panels for one work-item, less than four of anything, sums that
     nearly leave 32 bits."""
-    _check(engine, rng, (depth, columns), 14, zero_point, rows=(29, 1))
+    _skip_unless_able(engine, tile)
+    _check(engine, rng, (depth, columns), tile, zero_point, rows=(29, 1))
 
 
 def test_without_the_instructions(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,9 +142,11 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
 
 @pytest.mark.parametrize("kernel, large", [
     ("quantised_convolution_ref", False), ("quantised_convolution_ref", True), ("convolution_bytes_14", False),
-    ("convolution_bytes_8", False), ("convolution_bytes_4", False)])
+    ("convolution_bytes_8", False), ("convolution_bytes_4", False), ("convolution_bytes_16", False),
+    ("convolution_bytes_32", False)])
 def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str, large: bool) -> None:
     """Borders, channels that leave blocks and panels unfilled, strides; `large`: with indices of 64 bits."""
+    _skip_unless_able(engine, int(kernel.rpartition("_")[2]) if "bytes" in kernel else 0)
     _convolve(engine, rng, kernel, (21, 41), (3, 3), ((1, 7, 9), (2, 4, 5)), stride=2, large=large)
 
 
@@ -154,8 +166,8 @@ def test_a_convolution_without_the_instructions(engine: Engine, rng: np.random.G
 
 
 def test_panels_are_shared_where_enough_work_is_left() -> None:
-    assert shared_panels(1, 3, 2) == 1 and shared_panels(10, 24, 2) == 4 and shared_panels(2, 12, 4) == 2
-    assert shared_panels(0, 5, 2) == 1
+    assert shared_panels(1, 3, 2, 4) == 1 and shared_panels(10, 24, 2, 4) == 4 and shared_panels(2, 12, 4, 4) == 2
+    assert shared_panels(10, 24, 2, 64) == 30 and shared_panels(0, 5, 2, 4) == 1
 
 
 _LIVE = """

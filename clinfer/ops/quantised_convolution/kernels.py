@@ -22,7 +22,7 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.convolution.kernels.reference import Reference
-from clinfer.ops.shared.byte_products import MOST_PANELS, PANEL_COLUMNS, TILES, flops_of, shared_panels
+from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels, tile_refusal
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
 from clinfer.ops.shared.spatial import data_view
 from clinfer.ops.shared.targets import cpu_only
@@ -59,8 +59,9 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
             return "three spatial axes"
         if any(x.padding for x in (problem.inputs[0], problem.outputs[0])):
             return "padded tensors"
-        floats = all(x.element_type.name in _FLOATS for x in (problem.inputs[0], problem.outputs[0]))
-        return None if floats else "element types other than f32, f16, bf16"
+        if any(x.element_type.name not in _FLOATS for x in (problem.inputs[0], problem.outputs[0])):
+            return "element types other than f32, f16, bf16"
+        return tile_refusal(problem.capabilities, tile)
 
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
         pixels, panels = ceil(problem.pixels / tile) * tile * problem.batch, _panels(problem)
@@ -80,7 +81,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
                        (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
                        Work((height, blocks, batch), (1, 1, 1)))
         shared = _shared_panels(problem, tile)
-        constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": MOST_PANELS,
+        constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
                      "BYTE_PRODUCTS": problem.capabilities.byte_products}
         _, filter_y, filter_x = problem.filter_sizes
         arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
@@ -133,4 +134,4 @@ def _shared_panels(problem: ConvolutionProblem, tile: int) -> int:
     if not problem.is_static:
         return 1
     return computed(shared_panels, ceil(problem.pixels / tile) * problem.batch, _panels(problem),
-                    problem.capabilities.compute_units)
+                    problem.capabilities.compute_units, most_panels(tile))

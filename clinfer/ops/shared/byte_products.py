@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from math import ceil
 
+from clinfer.ops.shared.bf16_tiles import IN_REGISTERS
+from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import pure
 
 PANEL_COLUMNS = 32
-MOST_PANELS = 4
-"""Panels of one work-item, which share the rows."""
-TILES = {14: 1.0, 8: 0.92, 4: 0.7, 1: 0.2}
-"""Rows of a tile with the speed of such tiles relative to the best, without waste."""
+TILES = {32: 6.0, 16: 4.5, 14: 1.0, 8: 0.92, 4: 0.7, 1: 0.2}
+"""Rows of a tile with the speed of such tiles relative to the best of vectors, without waste."""
 _SPEED, _PLAIN_SPEED = 2.8, 0.15
 """Products that the best tile adds up in the time of one of f32 at its peak: with the instructions for bytes, and
 without."""
@@ -17,13 +17,22 @@ _ITEMS_PER_UNIT = 4
 """Work-items that keep a core busy to the end."""
 
 
+def tile_refusal(device: Capabilities, tile: int) -> str | None:
+    """None, or why a device has no tiles of so many rows."""
+    return "the device has no tile_registers" if tile in IN_REGISTERS and not device.tile_registers else None
+
+
 def flops_of(products: float, tile: int, byte_products: bool) -> float:
     """The operations of f32 that take as long at their peak as that many products of bytes in such tiles."""
     return 2 * products / ((_SPEED if byte_products else _PLAIN_SPEED) * TILES[tile])
 
 
+def most_panels(tile: int) -> int:
+    """Panels of one work-item, which share the rows: registers multiply these faster than they become bytes."""
+    return 16 if tile in IN_REGISTERS else 4
+
+
 @pure
-def shared_panels(tiles: int, panels: int, units: int) -> int:
-    """As many panels for each work-item as leave enough of them for every core; at least 1."""
-    most = ceil(panels * tiles / (_ITEMS_PER_UNIT * units))
-    return max(min(most, MOST_PANELS), 1)
+def shared_panels(tiles: int, panels: int, units: int, most: int) -> int:
+    """As many panels for each work-item as leave enough of them for every core, up to `most`; at least 1."""
+    return max(min(ceil(panels * tiles / (_ITEMS_PER_UNIT * units)), most), 1)

@@ -8,7 +8,7 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.byte_products import MOST_PANELS, PANEL_COLUMNS, TILES, flops_of, shared_panels
+from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels, tile_refusal
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed
@@ -41,7 +41,7 @@ class BytesKernel(Kernel[MatMulProblem, int]):
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.primitive.data_grid is None:
             return "made for data of whole numbers times a step"
-        return problem.types_refusal()
+        return problem.types_refusal() or tile_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         rows, panels = ceil(problem.rows / tile) * tile * problem.batch, ceil(problem.columns / PANEL_COLUMNS)
@@ -55,7 +55,7 @@ class BytesKernel(Kernel[MatMulProblem, int]):
         shared = _shared_panels(problem, tile)
         panels = ceil(problem.columns / PANEL_COLUMNS)
         work = Work((ceil(problem.rows / tile), ceil(panels / shared), problem.batch), (1, 1, 1))
-        constants = {**problem.constants, "TILE_ROWS": tile, "MOST_PANELS": MOST_PANELS,
+        constants = {**problem.constants, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
                      "BYTE_PRODUCTS": problem.capabilities.byte_products}
         return Lowered((Stage("matmul_bytes.cl", _operands(problem), work, constants, {"panels": shared},
                               problem.epilogue_views()),))
@@ -65,7 +65,7 @@ def _shared_panels(problem: MatMulProblem, tile: int) -> int:
     if not problem.is_static:
         return 1
     return computed(shared_panels, ceil(problem.rows / tile) * problem.batch, ceil(problem.columns / PANEL_COLUMNS),
-                    problem.capabilities.compute_units)
+                    problem.capabilities.compute_units, most_panels(tile))
 
 
 def _operands(problem: MatMulProblem) -> tuple[Operand, ...]:
