@@ -6,12 +6,11 @@ same results.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
-
-import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
@@ -28,25 +27,31 @@ class WorkSize:
     __slots__ = ("dims", "global_array", "global_size", "is_empty", "local_array", "local_size")
 
     def __init__(self, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> None:
-        self.global_size = tuple(global_size)
-        self.local_size = tuple(local_size) if local_size is not None else None
-        self.dims = len(self.global_size)
-        self.is_empty = 0 in self.global_size
-        self._check()
-        sizes = ctypes.c_size_t * self.dims
-        self.global_array = sizes(*self.global_size)
-        self.local_array = sizes(*self.local_size) if self.local_size is not None else None
-
-    def _check(self) -> None:
-        local = self.local_size
-        fits = local is None or (len(local) == self.dims and all(
-            size > 0 and total % size == 0 for total, size in zip(self.global_size, local, strict=True)))
-        if not (1 <= self.dims <= 3 and min(self.global_size) >= 0 and fits):
+        self.global_size = total = tuple(global_size)
+        self.local_size = local = tuple(local_size) if local_size is not None else None
+        self.dims = len(total)
+        self.is_empty = 0 in total
+        if not (1 <= self.dims <= 3 and min(total) >= 0 and (local is None or _divides(local, total))):
             raise ClinferError("a launch needs one to three dimensions, and a local size that divides them",
-                               values={"global size": self.global_size, "local size": local})
+                               values={"global size": total, "local size": local})
+        sizes = _SIZES[self.dims]
+        self.global_array = sizes(*total)
+        self.local_array = sizes(*local) if local is not None else None
 
     def __repr__(self) -> str:
         return f"WorkSize({self.global_size}, {self.local_size})"
+
+
+def _divides(local: tuple[int, ...], total: tuple[int, ...]) -> bool:
+    if len(local) != len(total):
+        return False
+    for size, whole in zip(local, total, strict=True):  # noqa: SIM110
+        if size <= 0 or whole % size:
+            return False
+    return True
+
+
+_SIZES = tuple(ctypes.c_size_t * dims for dims in range(4))
 
 
 class PackedLaunches:
@@ -57,21 +62,26 @@ class PackedLaunches:
 
     def __init__(self, launches: Sequence[tuple[Kernel, WorkSize]]) -> None:
         self.steps = [step for step in launches if not step[1].is_empty]
-        self._array = np.array([_packed(step) for step in self.steps], np.uintp)
-        self.address = ctypes.c_void_p(self._array.ctypes.data)
+        self._array = ctypes.create_string_buffer(_PACKED.size * len(self.steps))
+        for position, step in enumerate(self.steps):
+            self._pack(position, step)
+        self.address = ctypes.c_void_p(ctypes.addressof(self._array))
         self.count = ctypes.c_size_t(len(self.steps))
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
         """Put another launch, which is not empty, in the place of one."""
-        self._array[position] = _packed(launch)
+        self._pack(position, launch)
         self.steps[position] = launch
 
+    def _pack(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
+        kernel, work = launch
+        local = work.local_array
+        _PACKED.pack_into(self._array, position * _PACKED.size, _place(kernel.handle), work.dims,
+                          _place(work.global_array), 0 if local is None else _place(local))
 
-def _packed(launch: tuple[Kernel, WorkSize]) -> tuple[int, int, int, int]:
-    kernel, work = launch
-    place = ctypes.addressof
-    return (place(kernel.handle), work.dims, place(work.global_array),
-            0 if work.local_array is None else place(work.local_array))
+
+_PACKED = struct.Struct("PNPP")
+_place = ctypes.addressof
 
 
 class Launches(list[tuple[Kernel, WorkSize]]):
