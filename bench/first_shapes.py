@@ -1,9 +1,10 @@
-"""What the first shapes of a process cost: extra CPU time of the main thread over the same shape seen again.
+"""What the first shapes of a process cost: extra CPU time of the main thread over the same shape seen again, of clinfer
+without its waits for the device, in which drivers of CPUs let the thread compute.
 
 Each engine has a process of its own, in which every shape runs four times; the fastest of the later three is what it
-costs when it was seen. Shapes are random in batch, height, width and length. The extra time of the first inference of
-all, which opens what the device needs, is shown apart. `--processes` repeats it with other shapes: the table tells
-the median and the maximum of each place in the order of arrival.
+costs when it was seen. Shapes are random in batch, height, width and length. `--processes` repeats it with other
+shapes: the table tells the median of each place in the order of arrival, the median of all but the first inferences,
+which open what the device needs, and the maximum of all.
 `python -m bench.first_shapes [MODEL...] [--engines clinfer openvino onnxruntime] [--shapes 10] [--processes 1]`
 """
 
@@ -60,7 +61,7 @@ def extra_ms(job: Job, shapes: list[Shape]) -> tuple[list[float], float]:
     try:
         extra = []
         for shape in shapes:
-            first, *later = (worker.infer_cpu_ms(shape) for _ in range(4))
+            first, *later = (worker.infer_host_ms(shape) for _ in range(4))
             extra.append(first - min(later))
         return extra, worker.compile_s
     finally:
@@ -72,7 +73,7 @@ def _row(job: Job, runs: list[list[float]], compile_s: list[float]) -> str:
     shown = " | ".join(f"{statistics.median(place):.1f}" for place in places)
     later = [ms for place in places[1:] for ms in place]
     return (f"| {job.model} | {job.engine} | {statistics.median(compile_s):.2f} | {shown} | "
-            f"{statistics.median(later):.1f} | {max(later):.1f} |")
+            f"{statistics.median(later):.1f} | {max(max(place) for place in places):.1f} |")
 
 
 def main() -> None:

@@ -38,18 +38,20 @@ class Bodies:
                 if source.loop is not None:
                     self._loop(step).prepare()
 
-    def run(self, step: RunBody, inputs: Mapping[int, Given], proceed: Callable[[], None] | None) -> list[Given]:
-        """The node's outputs in their order, for its inputs by their index; valid until the body runs again."""
+    def run(self, step: RunBody, inputs: Mapping[int, Given], proceed: Callable[[], None] | None,
+            is_counted: bool) -> list[Given]:
+        """The node's outputs in their order, for its inputs by their index; valid until the body runs again.
+        `is_counted`: see `Network.execute`."""
         node = self._program.nodes[step.node]
         source = node.primitive.bodies[step.body]
         given = {name: inputs[index] for name, index in source.inputs.items()}
         network = self._network(step)
         try:
             if source.loop is not None:
-                return self._loop(step).run(given, step.limit, proceed)
+                return self._loop(step).run(given, step.limit, proceed, is_counted)
             for name, tensor in given.items():
                 network.set_input(name, tensor.memory, tensor.shape, tensor.host_value)
-            results = network.execute(proceed=proceed)
+            results = network.execute(proceed=proceed, is_counted=is_counted)
         except ClinferError as error:
             raise error.at(node.primitive.where) from None
         return [Given(results[name].memory, results[name].layout.static_shape) for name in source.outputs]

@@ -49,10 +49,10 @@ class Loop:
         self._condition = _Condition(stream, program, self._ports)
 
     def run(self, given: Mapping[str, Given], limit: int | None,
-            proceed: Callable[[], None] | None) -> list[Given]:
+            proceed: Callable[[], None] | None, is_counted: bool) -> list[Given]:
         """The operation's outputs in their order, for what its inputs give, by the names of the body's inputs.
 
-        `limit`: runs at most. `proceed`: see `Network.execute`.
+        `limit`: runs at most. `proceed`, and `is_counted` of the first runs: see `Network.execute`.
         """
         always = self._condition.for_all(given) if limit != 0 else True
         count = self._count(given, limit, always)
@@ -65,7 +65,7 @@ class Loop:
         number, goes_on = 0, True
         while goes_on and number != count:
             self._give(number, given, states)
-            results = self._network.execute(proceed=proceed, is_counted=number < 2)
+            results = self._network.execute(proceed=proceed, is_counted=is_counted and number < 2)
             last = {name: Given(result.memory, result.layout.static_shape) for name, result in results.items()}
             for index, joined in self._joined.items():
                 joined.add(last[self._source.outputs[index]])

@@ -39,9 +39,6 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
 
-RECORDING_S = 0.0005
-"""Seconds of an execution behind which no further half of a trace is begun; one takes half a millisecond."""
-
 
 class Network:
     """Executes a program. One thread at a time; any number of networks share a program.
@@ -226,6 +223,7 @@ class Network:
         wanted = {self.program.tensors[self.program.outputs[name].tensor].root: memory
                   for name, memory in (*self._wanted.items(), *targets.items())}
         known, self._known = self._inputs.take(self._bindings.bind), None
+        planned = self.plans_made + self.plans_continued
         self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
@@ -235,7 +233,7 @@ class Network:
         finally:
             self._runner.end()
         self._known = known
-        self._planner.record_traces(RECORDING_S)
+        self._planner.record_some_traces(has_planned=planned != self.plans_made + self.plans_continued)
         if self._profiler is not None:
             self._profiler.add_execution(known.shapes)
         if self._execution_log.notes and self._within is None:
@@ -283,7 +281,7 @@ class Network:
         values.update(plan.values)
         self._prepare(key, plan, is_new, read, wanted)
         self.stream.pace = seen.pace
-        self._runner.run(plan, self._replays[number], known)
+        self._runner.run(plan, self._replays[number], known, self._is_counted and not is_new)
 
     def _plan(self, key: SegmentKey, known: Known) -> SeenPlan:
         segment = self.program.segments[key[0]]

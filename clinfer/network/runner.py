@@ -37,6 +37,7 @@ class Runner:
         self._host_calls = HostCalls(program, stream)
         self._fetched: dict[int, Callable[[], np.ndarray]] = {}
         self._proceed: Callable[[], None] | None = None
+        self._is_counted = True
         self._inspected = inspected()
 
     def begin(self, proceed: Callable[[], None] | None) -> None:
@@ -65,8 +66,9 @@ class Runner:
         fetched = self._fetched.pop(tensor, None)
         return self.output(tensor, known).to_numpy() if fetched is None else fetched()
 
-    def run(self, plan: Plan, replay: Replay, known: Known) -> None:
-        """Carry out a plan, of which `replay` is the ready form."""
+    def run(self, plan: Plan, replay: Replay, known: Known, is_counted: bool) -> None:
+        """Carry out a plan, of which `replay` is the ready form; `is_counted`: see `Network.execute`, of bodies."""
+        self._is_counted = is_counted
         if self._inspected or self._profiler is not None:
             self._run_one_by_one(plan, known)
             return
@@ -114,7 +116,8 @@ class Runner:
         node, pace = self._program.nodes[step.node], self._stream.pace
         inputs = {index: self._given(node.inputs[index], known)
                   for index in node.primitive.bodies[step.body].inputs.values()}
-        for tensor, result in zip(node.outputs, self._bodies.run(step, inputs, self._proceed), strict=True):
+        results = self._bodies.run(step, inputs, self._proceed, self._is_counted)
+        for tensor, result in zip(node.outputs, results, strict=True):
             declared = self._program.tensors[tensor].layout.shape
             # OpenVINO joins results of [] and [1] to one of [1].
             shape = result.shape or (1,) * min(len(declared), 1)

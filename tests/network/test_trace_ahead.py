@@ -16,6 +16,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import network as network_module
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.network.plans import planner as planner_module
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.trace_ahead import trace_ahead
@@ -77,7 +78,8 @@ def test_the_first_inference_finds_its_plan(engine: Engine, rng: Rng, planned: l
 
 def test_what_no_trace_holds_for_is_planned_by_itself_and_recorded_afterwards(
         engine: Engine, rng: Rng, planned: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network_module, "RECORDING_S", 0.0)
+    monkeypatch.setattr(planner_module, "RECORDING_S", 0.0)
+    monkeypatch.setattr(planner_module, "MANY_WANTED", 512)
     model = _layers()
     network, oracle = _ready(engine, model), CpuPlugin(model)
     planned.clear()
@@ -85,9 +87,15 @@ def test_what_no_trace_holds_for_is_planned_by_itself_and_recorded_afterwards(
     shown = run_once(network, [_floats(rng, 1, 0, 32)])
     by_itself = len(planned)
     assert by_itself == sum(node.shape == "inferred" for segment in shown.segments for node in segment.nodes) > 0
-    assert sum(map(len, network.program.traces.values())) == traces, "one inference makes half of a trace"
-    run_once(network, [_floats(rng, 1, 0, 32)])
-    assert sum(map(len, network.program.traces.values())) == traces + 1, "the next one the rest"
+    made = []
+    for _ in range(2):
+        run_once(network, [_floats(rng, 1, 0, 32)])
+        made.append(sum(map(len, network.program.traces.values())) - traces)
+    assert made == [0, 1], "an inference that planned makes none, those behind it half of one each"
+    monkeypatch.setattr(planner_module, "MANY_WANTED", 1)
+    run_once(network, [_floats(rng, 1, 8, 32)])
+    run_once(network, [_floats(rng, 2, 8, 32)])
+    assert sum(map(len, network.program.traces.values())) > traces + 1, "unless many are wanted"
     network.record_traces()
     check(network, oracle, [_floats(rng, 1, 7, 32)])
     network.record_traces()

@@ -9,10 +9,10 @@ from clinfer.network.plans.planner import Planner, open_segments
 from clinfer.network.plans.trace_ahead import LARGE, MIDDLE, SMALL, Sizes, estimated_shape
 from clinfer.program.program import Program
 
-GROWING = (Sizes(4, 1, (3, 48, 640)), *(Sizes(first, *others) for first, others in (
+GROWING = (Sizes(1, 1, SMALL[1]), Sizes(4, 1, (3, 48, 640)), *(Sizes(first, *others) for first, others in (
     (1, SMALL), (1, MIDDLE), (1, LARGE), (2, LARGE), (4, LARGE))))
-"""Samples that need ever more, the first of them single words and lines of text. What few need beside many is small,
-and that of kernels which only they choose."""
+"""Samples that need ever more, the first two of them single words and lines of text. What few need beside many is
+small, and that of kernels which only they choose."""
 
 
 def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int, int], ...]]:

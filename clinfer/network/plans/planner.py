@@ -19,6 +19,9 @@ from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference, Values
 
+RECORDING_S = 0.0005
+"""Seconds of an execution behind which no further half of a trace is begun; one takes half a millisecond."""
+MANY_WANTED = 8
 _MOST_WANTED = 512
 """Traces that wait to be made; of more, the oldest are forgotten until they are wanted again."""
 
@@ -73,6 +76,12 @@ class Planner:
         self._wanted.clear()
         for segment in self._segments.values():
             segment.forget()
+
+    def record_some_traces(self, has_planned: bool) -> None:
+        """Behind an execution, make some of the traces that plans lacked. One that `has_planned` took long enough; it
+        does so only if many are wanted, as where no other executions come."""
+        if not has_planned or len(self._wanted) >= MANY_WANTED:
+            self.record_traces(RECORDING_S)
 
     def record_traces(self, seconds: float = math.inf) -> None:
         """Make the traces that plans lacked, by halves, until none is wanted or the time is over."""
