@@ -1,5 +1,7 @@
-// Whether a coordinate lies on an axis of so many elements.
-#define IS_ON_AXIS(c, size) ((c) >= 0 && (c) < (size))
+// Whether a coordinate lies on an axis of so many elements: a negative one is a large number without a sign.
+#define UNSIGNED_OF_(type) u##type
+#define UNSIGNED_(type) UNSIGNED_OF_(type)
+#define IS_ON_AXIS(c, size) ((UNSIGNED_(index_t))(c) < (UNSIGNED_(index_t))(size))
 
 // Default arguments of kernels over the spatial axes z, y, x (spatial.py), for a file that is compiled alone.
 #ifndef ARG_STRIDE_X
