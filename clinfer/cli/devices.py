@@ -48,6 +48,7 @@ def _row(device: DeviceInfo, able: Capabilities) -> tuple[str, ...]:
 
 
 def _speed(most: Ceilings) -> str:
-    rates = {"f32": most.f32, "f16": most.f16, "tensor": most.tensor, "bf16": most.bf16}
+    rates = {"f32": most.f32, "f16": most.f16, "tensor": most.tensor, "bf16": most.bf16,
+             "tiles": most.tiles}
     return (", ".join(f"{name} {rate:g}" for name, rate in rates.items() if rate)
             + f" GFLOP/s, memory {most.memory:g}, cache {most.cache:g} GB/s, launch {most.launch / 1000:g} us")

@@ -31,7 +31,7 @@ def _moving(nbytes: float, cache: float, memory: float) -> float:
 def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = False) -> float:
     """The nanoseconds below which no kernel gets with these operations and bytes; `is_narrow`: it may compute in a type
     that is faster than f32."""
-    peak = max(device.f32, device.f16, device.tensor, device.bf16) if is_narrow else device.f32
+    peak = max(device.f32, device.f16, device.tensor, device.bf16, device.tiles) if is_narrow else device.f32
     return max(flops / peak, _moving(nbytes, device.cache, device.memory))
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +23,11 @@ from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import NEEDS, PROBES, run_probe
+from clinfer.runtime.remeasuring import SINGLE_RATES, is_due, with_better
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.tile_registers import may_use_tile_registers
 
-_REVISION = 9
+_REVISION = 10
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -117,7 +119,8 @@ _lock = threading.Lock()
 
 
 def probe_capabilities(device: DeviceInfo) -> Capabilities:
-    """The device's capabilities; probed once per driver version, then read from the cache on disk."""
+    """The device's capabilities; probed once per driver version, then read from the cache on disk. Only how fast it
+    is is measured again (`remeasuring.py`)."""
     with _lock:
         answers = _known.get(device.identity)
         if answers is None:
@@ -177,8 +180,18 @@ def _probe_and_store(device: DeviceInfo) -> dict[str, Any]:
                            hint="reinstall its OpenCL driver, or choose another device")
     if not are_measured(answers):
         log(1, f"How fast {device} is could not be measured: the defaults of its type hold")
-    if knobs.cache_enabled():
-        _store(device, answers)
+    _store(device, answers, [time.time()])
+    return answers
+
+
+def _measure_again(device: DeviceInfo, known: dict[str, Any], measured: list[float]) -> dict[str, Any]:
+    """The answers with what is much better now. Probes that gave nothing are left alone: one may have crashed."""
+    log(1, f"How fast {device} is is measured again")
+    found = {name: answer for name, answer in known.items()
+             if answer is None or name not in ("rates", *SINGLE_RATES)}
+    _probe_here(device, found)
+    answers = with_better(known, found)
+    _store(device, answers, [*measured, time.time()])
     return answers
 
 
@@ -245,12 +258,15 @@ def _load(device: DeviceInfo) -> dict[str, Any] | None:
         stored = json.loads(folder.read(name, _LARGEST_ANSWERS) or b"")
         if stored["key"] != _key(device) or set(stored["answers"]) != set(PROBES):
             return None
-        _combine(device, stored["answers"])
-        return dict(stored["answers"])
+        answers, measured = dict(stored["answers"]), [float(at) for at in stored["measured"]]
+        _combine(device, answers)
+        return _measure_again(device, answers, measured) if is_due(measured, time.time()) else answers
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
 
 
-def _store(device: DeviceInfo, answers: dict[str, Any]) -> None:
-    folder, name = _file(device)
-    folder.write(name, [json.dumps({"key": _key(device), "answers": answers}).encode()])
+def _store(device: DeviceInfo, answers: dict[str, Any], measured: list[float]) -> None:
+    """Keep the answers, and when the rates among them were measured."""
+    if knobs.cache_enabled():
+        folder, name = _file(device)
+        folder.write(name, [json.dumps({"key": _key(device), "answers": answers, "measured": measured}).encode()])

@@ -1,7 +1,8 @@
 """The ceilings of a device: the most that it does in a nanosecond, which costs of kernels are reckoned under.
 
-They are measured once per driver by the probes of `rates.py` and decide about speed alone, never about what is
-right: on a machine that is busy while they are measured they may be half of what they should be.
+They are measured by the probes of `rates.py`, up to three times per driver (`remeasuring.py`), and decide about speed
+alone, never about what is right: on a machine that is busy while they are measured they may be half of what they
+should be.
 """
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ _MOST_HALF = 4.0
 _LEAST_HALF = 1 / 3
 _TENSOR_GAIN = 8.0
 _BF16_GAIN = 2.0
+_LEAST_BF16 = 1 / 4
+_TILE_GAIN, _MOST_TILES = 16.0, 64.0
 _LAUNCH = (100.0, 1e5)
 _WAIT = (100.0, 1e6)
 _SANE = (1e-5, 1e8)
@@ -39,7 +42,10 @@ class Ceilings:
     """FLOP/ns of f16 matrix instructions with f32 sums (`mma.sync`; Hopper's `wgmma` reaches about 1.5 times that);
     0 without."""
     bf16: float
-    """FLOP/ns of products of bf16 with f32 sums (`vdpbf16ps`): twice `f32`, not measured; 0 without."""
+    """FLOP/ns of products of bf16 with f32 sums in vectors (`vdpbf16ps`): by processor half or twice `f32`; 0
+    without."""
+    tiles: float
+    """The same in AMX's tile registers; 0 without."""
     memory: float
     """Bytes/ns read from a buffer too large for the caches."""
     cache: float
@@ -55,7 +61,8 @@ def ceilings_of(answers: Mapping[str, Any], device_type: str, compute_units: int
 
     What else runs on the machine makes a measured rate too low, never too high. So of two rates whose ratio no device
     has, the lower one is raised: f32 is 2 to 60 FLOP per byte of memory (GPUs: 4 to 150), f16 a third to 4 times f32,
-    the cache 1 to 64 times the memory. Without that, one disturbed figure would make every kernel look as if it
+    the cache 1 to 64 times the memory, bf16 at least a
+    quarter of f32. Without that, one disturbed figure would make every kernel look as if it
     waited for memory, or as if none did. Times have bounds for the same reason: launches 0.1 to 100 microseconds,
     waits 0.1 to 1000.
 
@@ -63,7 +70,7 @@ def ceilings_of(answers: Mapping[str, Any], device_type: str, compute_units: int
     """
     if not are_measured(answers):
         return default_ceilings(device_type, compute_units, bool(answers["fp16"]), bool(answers["tensor_cores"]),
-                                bool(answers["bf16_products"]))
+                                bool(answers["bf16_products"]), bool(answers["tile_registers"]))
     f32, memory, cache, launch, wait = (float(answers["rates"][name]) for name in _BASE)
     f16, tensor = _sane(answers["half_rate"]), _sane(answers["tensor_rate"])
     f16 = f16 if f16 >= _LEAST_HALF * f32 else 0.0
@@ -75,8 +82,11 @@ def ceilings_of(answers: Mapping[str, Any], device_type: str, compute_units: int
     f16 = max(f16, _LEAST_HALF * f32) if f16 else 0.0
     if answers["tensor_cores"]:
         tensor = max(tensor or _TENSOR_GAIN * (f16 or f32), f16, f32)
-    bf16 = _BF16_GAIN * f32 if answers["bf16_products"] else 0.0
-    return Ceilings(f32, f16, tensor, bf16, memory, max(cache, memory), _within(launch, _LAUNCH), _within(wait, _WAIT))
+    bf16 = max(_sane(answers["pair_rate"]) or _BF16_GAIN * f32, _LEAST_BF16 * f32) if answers["bf16_products"] else 0.0
+    tiles = _sane(answers["tile_rate"]) or _TILE_GAIN * f32
+    tiles = min(max(tiles, bf16), _MOST_TILES * f32) if answers["tile_registers"] else 0.0
+    return Ceilings(f32, f16, tensor, bf16, tiles, memory, max(cache, memory), _within(launch, _LAUNCH),
+                    _within(wait, _WAIT))
 
 
 def are_measured(answers: Mapping[str, Any]) -> bool:
@@ -86,17 +96,18 @@ def are_measured(answers: Mapping[str, Any]) -> bool:
 
 
 def default_ceilings(device_type: str, compute_units: int, fp16: bool = False, tensor_cores: bool = False,
-                     bf16_products: bool = False) -> Ceilings:
+                     bf16_products: bool = False, tile_registers: bool = False) -> Ceilings:
     """What is assumed of a device that could not be measured: 30 FLOP/ns of f32 for a core of a CPU and 100 for a
     unit of a GPU, a byte of memory for 10 or 20 FLOP, a cache five times as fast, launches of 3 or 5 microseconds
     and waits of 5 or 10. GPUs do f16 twice as fast as f32, tensor cores eight times as fast as f16; products of
-    bf16 are twice as fast as f32."""
+    bf16 are twice as fast as f32, in tile registers 16 times."""
     f32 = _UNIT[device_type] * compute_units
     f16 = 2 * f32 if fp16 and device_type == "GPU" else 0.0
     memory = f32 / _DEFAULT_BALANCE[device_type]
     tensor = _TENSOR_GAIN * (f16 or f32) if tensor_cores else 0.0
     bf16 = _BF16_GAIN * f32 if bf16_products else 0.0
-    return Ceilings(f32, f16, tensor, bf16, memory, 5 * memory, *_DEFAULT_TIMES[device_type])
+    tiles = _TILE_GAIN * f32 if tile_registers else 0.0
+    return Ceilings(f32, f16, tensor, bf16, tiles, memory, 5 * memory, *_DEFAULT_TIMES[device_type])
 
 
 def _sane(value: Any) -> float:

@@ -234,6 +234,41 @@ kernel void multiply_add(global const int* in, global float4* out, int turns) {
     out[get_global_id(0)] = total;
 }
 
+#elif defined(PROBE_PAIR_RATE)
+// 8 chains of vdpbf16ps in zmm0 to zmm7, which are left as they were.
+kernel void multiply_add(global const int* in, global float16* out, int turns) {
+    float kept[9 * 16], sums[16];
+    uint pairs[16];
+    for (int i = 0; i < 16; ++i) pairs[i] = as_uint((float)in[6]) | as_uint((float)in[6]) >> 16;
+#define EACH_REGISTER(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define KEEP(n) "vmovups %%zmm" #n ", 64*" #n "(%[kept])\n"
+#define CLEAR(n) "vpxord %%zmm" #n ", %%zmm" #n ", %%zmm" #n "\n"
+#define MULTIPLY(n) "vdpbf16ps %%zmm8, %%zmm8, %%zmm" #n "\n"
+#define GIVE_BACK(n) "vmovups 64*" #n "(%[kept]), %%zmm" #n "\n"
+    __asm__ volatile(EACH_REGISTER(KEEP) KEEP(8) EACH_REGISTER(CLEAR) "vmovups (%[pairs]), %%zmm8\n"
+                     "0:\n" EACH_REGISTER(MULTIPLY) "dec %[turns]\n jnz 0b\n vmovups %%zmm0, (%[sums])\n"
+                     EACH_REGISTER(GIVE_BACK) GIVE_BACK(8)
+                     : [turns] "+r"(turns) : [kept] "r"(kept), [pairs] "r"(pairs), [sums] "r"(sums) : "memory");
+    out[get_global_id(0)] = vload16(0, sums);
+}
+
+#elif defined(PROBE_TILE_RATE)
+// 4 chains of tdpbf16ps; all tiles have 16 rows of 64 bytes.
+kernel void multiply_add(global const int* in, global float16* out, int turns) {
+    ulong shapes[8] = {1, 0, 0x0040004000400040, 0x0040004000400040, 0, 0, 0x1010101010101010, 0};
+    ushort values[16 * 32];
+    float sums[16 * 16];
+    for (int i = 0; i < 16 * 32; ++i) values[i] = as_uint((float)in[6]) >> 16;
+#define MULTIPLY(n) "tdpbf16ps %%tmm5, %%tmm4, %%tmm" #n "\n"
+    __asm__ volatile("ldtilecfg (%[shapes])\n tileloadd (%[values],%[row]), %%tmm4\n"
+                     "tileloadd (%[values],%[row]), %%tmm5\n tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n"
+                     "tilezero %%tmm3\n 0:\n" MULTIPLY(0) MULTIPLY(1) MULTIPLY(2) MULTIPLY(3) "dec %[turns]\n jnz 0b\n"
+                     "tilestored %%tmm0, (%[sums],%[row])\n tilerelease\n"
+                     : [turns] "+r"(turns)
+                     : [shapes] "r"(shapes), [values] "r"(values), [sums] "r"(sums), [row] "r"(64L) : "memory");
+    out[get_global_id(0)] = vload16(0, sums);
+}
+
 #elif defined(PROBE_USM)
 kernel void probe(global int* shared) {
     shared[1] = shared[0] + 1;

@@ -236,10 +236,13 @@ PROBES: Mapping[str, Probe] = {
     "rates": rates.base_rates,
     "half_rate": rates.half_rate,
     "tensor_rate": rates.tensor_rate,
+    "pair_rate": rates.pair_rate,
+    "tile_rate": rates.tile_rate,
 }
 """Every probe by name; `runs` must work on any device."""
 
-NEEDS: Mapping[str, str] = {"tile_registers": "bf16_products", "half_rate": "fp16", "tensor_rate": "tensor_cores"}
+NEEDS: Mapping[str, str] = {"tile_registers": "bf16_products", "half_rate": "fp16", "tensor_rate": "tensor_cores",
+                              "pair_rate": "bf16_products", "tile_rate": "tile_registers"}
 """Probes that need what another one, before them, found to work."""
 
 

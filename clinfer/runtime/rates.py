@@ -146,6 +146,20 @@ def tensor_rate(bench: Bench) -> float:
     return clock.multiply_adds(kernel, 2 * 16 * 16 * 8 * _CHAINS / 32)
 
 
+def pair_rate(bench: Bench) -> float:
+    """Products of pairs of bf16 in vectors of a CPU, in 8 chains of 16 sums."""
+    clock = _Clock(bench)
+    kernel, = bench.kernels("pair_rate", clock.grid.options, ("multiply_add",))
+    return clock.multiply_adds(kernel, 2 * 2 * 16 * 8)
+
+
+def tile_rate(bench: Bench) -> float:
+    """Products of [16, 32] by [32, 16] of bf16 in tile registers, in 4 chains."""
+    clock = _Clock(bench)
+    kernel, = bench.kernels("tile_rate", clock.grid.options, ("multiply_add",))
+    return clock.multiply_adds(kernel, 2 * 16 * 32 * 16 * 4)
+
+
 def _reading(clock: _Clock, device: cl.Device, kernel: cl.Kernel) -> tuple[float, float]:
     """Bytes per nanosecond out of the cache, and of a buffer too large for it.
 

@@ -70,11 +70,11 @@ def test_a_corrupt_file_is_rewritten(damage: str, quick_answers: dict[str, objec
                                      engine: Engine) -> None:
     expected = probe_capabilities(engine.device)
     (file,) = empty_cache.iterdir()
-    good = file.read_text()
+    good = json.loads(file.read_text())
     file.write_text(damage)
     capabilities._known.clear()
     assert probe_capabilities(engine.device) == expected
-    assert json.loads(file.read_text()) == json.loads(good)
+    assert json.loads(file.read_text()) == {**good, "measured": [pytest.approx(good["measured"][0], abs=600)]}
 
 
 def test_answers_of_the_wrong_kind_are_probed_again(quick_answers: dict[str, object], empty_cache: Path,

@@ -55,10 +55,13 @@ def test_a_device_has_ceilings(engine: Engine, measured: None) -> None:
 
 def test_what_was_measured_holds() -> None:
     assert ceilings_of(answers_with(RATES), "CPU", 8) == Ceilings(
-        f32=100.0, f16=0.0, tensor=0.0, bf16=0.0, memory=10.0, cache=80.0, launch=2000.0, wait=5000.0)
+        f32=100.0, f16=0.0, tensor=0.0, bf16=0.0, tiles=0.0, memory=10.0, cache=80.0, launch=2000.0, wait=5000.0)
     found = ceilings_of(answers_with(RATES, half=180.0, tensor=1500.0, fp16=True, tensor_cores=True), "GPU", 8)
     assert (found.f16, found.tensor) == (180.0, 1500.0)
     assert ceilings_of(answers_with(RATES, bf16_products=True), "CPU", 8).bf16 == 200
+    pairs = {**answers_with(RATES, bf16_products=True, tile_registers=True), "pair_rate": 47.0, "tile_rate": 1550.0}
+    found = ceilings_of(pairs, "CPU", 8)
+    assert (found.bf16, found.tiles) == (47.0, 1550.0)
 
 
 def test_emulated_halves_are_none_and_tensor_cores_that_were_not_timed_are_estimated() -> None:
@@ -176,10 +179,33 @@ def test_a_failure_is_told_once_and_defaults_hold(known: dict[str, Any], store: 
     answer(monkeypatch, {**known, "rates": None})
     able = probe_capabilities(engine.device)
     assert able.ceilings == default_ceilings(able.device_type, able.compute_units, able.fp16, able.tensor_cores,
-                                             able.bf16_products)
+                                             able.bf16_products, able.tile_registers)
     capabilities._known.clear()
     assert probe_capabilities(engine.device) == able
     assert capsys.readouterr().err.count("could not be measured") == 1
+
+
+def test_what_was_measured_beside_other_work_is_mended_later(known: dict[str, Any], store: Path, engine: Engine,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two later processes measure again, an hour apart; what is much better counts, nothing that is worse."""
+    clock = [1e9]
+    monkeypatch.setattr(capabilities.time, "time", lambda: clock[0])
+    now = {"rates": {**RATES, "memory": 4.0, "launch": 9000.0}}
+    monkeypatch.setattr(capabilities, "run_probe", lambda bench, name: now.get(name))
+    answer(monkeypatch, {**known, **now})
+
+    def later(seconds: float, **rates: float) -> Ceilings:
+        clock[0] += seconds
+        now["rates"] = {**RATES, **rates}
+        capabilities._known.clear()
+        return probe_capabilities(engine.device).ceilings
+
+    assert later(0, memory=4.0, launch=9000.0).memory == 4
+    assert later(600).memory == 4, "too soon"
+    mended = later(3600, f32=60.0, cache=90.0)
+    assert (mended.memory, mended.f32, mended.cache, mended.launch) == (10.0, 100.0, 80.0, 2000.0)
+    assert later(3600, memory=1.0) == mended
+    assert later(1e6, memory=30.0) == mended, "often enough"
 
 
 def test_what_the_device_lacks_is_not_timed(known: dict[str, Any], engine: Engine,

@@ -25,7 +25,8 @@ from clinfer.runtime.capabilities import Capabilities
 _SPAN = 128
 """Keys whose weights are held at a time."""
 _WIDEST, _DEEPEST = 128, 256
-_SHARE_OF_PEAK = 0.4
+_SHARES = {16: 0.05, 14: 0.4}
+"""Rows of a tile, in tile registers and in vectors, with the share of the peak that they reach."""
 _PACKED = 16
 """Keys, and columns of values, that are packed together."""
 
@@ -56,7 +57,7 @@ class PairsKernel(Kernel[AttentionProblem, None]):
         flops = 2 * batch * ceil(queries / rows) * rows * keys * (depth + width)
         ceilings = problem.capabilities.ceilings
         packing = 2 * (problem.inputs[KEY].byte_size + problem.inputs[VALUE].byte_size)
-        return time_of(ceilings, flops=flops, peak=ceilings.bf16, efficiency=_SHARE_OF_PEAK,
+        return time_of(ceilings, flops=flops, peak=ceilings.tiles or ceilings.bf16, efficiency=_SHARES[rows],
                        nbytes=problem.moved_bytes + packing, launches=3)
 
     def lower(self, problem: AttentionProblem, config: None) -> Lowered:
