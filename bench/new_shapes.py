@@ -2,7 +2,7 @@
 
 For each of many random shapes the model runs three times; the first run plans it, the others replay it. Host time is
 the thread's time for planning and for setting arguments, launches excluded; primitives are the nodes that are planned.
-What is recorded when a model is compiled is recorded here, too.
+What is traced when a model is compiled is traced here, too.
 `python -m bench.new_shapes [MODEL...] [--device CPU.0] [--shapes 60] [--by-nodes]`
 """
 

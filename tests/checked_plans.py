@@ -26,7 +26,7 @@ def told(plan: Plan) -> dict[str, Any]:
     return {"steps": [_step(step) for step in plan.steps], "shapes": dict(plan.shapes),
             "values": {t: _value(v) for t, v in plan.values.items()},
             "slots": {slot: n for slot, n in plan.slot_bytes if n}, "outputs": dict(plan.output_bytes),
-            "places": sorted({*plan.places})}
+            "aliases": sorted({*plan.aliases})}
 
 
 def _step(step: Step) -> Any:

@@ -203,7 +203,7 @@ def test_only_operations_and_what_they_share_stand_in_ops() -> None:
         for module, line in imported(path)
         if module.split(".")[:2] == ["clinfer", "ops"] and module.split(".")[2:3] not in ([], [SHARED], ["operation"])
     ]
-    assert not wrong, "what operations share knows no room:\n" + "\n".join(wrong)
+    assert not wrong, "what operations share knows none of them:\n" + "\n".join(wrong)
 
 
 def test_kernel_sources_are_as_narrow_as_python() -> None:

@@ -34,7 +34,7 @@ from clinfer.network.reports.timeline import Timeline, timeline_of
 from clinfer.program.program import Program
 from clinfer.remote.context import RemoteContext
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.journal import Journal
+from clinfer.runtime.event_log import EventLog
 from clinfer.runtime.stream import Stream
 from clinfer.topology import State
 
@@ -65,7 +65,7 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
         self._infer_request: InferRequest | None = None
         self.requests: WeakSet[InferRequest] = WeakSet()
         self._profile: tuple[NodeProfile, ...] = ()
-        self._journal = Journal()
+        self._event_log = EventLog()
         # It starts its threads with the first background inferences, one per stream.
         self.executor = ThreadPoolExecutor(config.num_streams, "clinfer")
 
@@ -215,11 +215,11 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
     @property
     def timeline(self) -> Timeline:
         """When the host and the device did what in the inference that was measured last; empty where there was none."""
-        return timeline_of(self._journal)
+        return timeline_of(self._event_log)
 
-    def keep_profile(self, profile: tuple[NodeProfile, ...], journal: Journal) -> None:
+    def keep_profile(self, profile: tuple[NodeProfile, ...], event_log: EventLog) -> None:
         """Take what an inference measured."""
-        self._profile, self._journal = profile, journal
+        self._profile, self._event_log = profile, event_log
 
     @property
     def host_waits(self) -> tuple[str, ...]:

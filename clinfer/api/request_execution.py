@@ -120,7 +120,7 @@ class RequestExecution(RequestTensors):
         self._complete()
         if self._compiled.profiles:
             self._profile = network.profile()
-            model.keep_profile(self._profile, network.take_journal())
+            model.keep_profile(self._profile, network.take_event_log())
 
     def _complete(self) -> None:
         """Raise if the user changed tensors meanwhile, or cancelled."""

@@ -14,7 +14,7 @@ _LOOK_S = 0.1
 
 
 class _Place:
-    """Room for one network, which is made when it is first needed."""
+    """Holds one network, which is made when it is first needed."""
 
     __slots__ = ("network", "turn")
 

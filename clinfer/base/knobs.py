@@ -29,7 +29,7 @@ KNOBS = (
          "`primitive=format:kernel:type` choices that replace the selector's"),
     Knob("CLINFER_VALIDATE", "0", "1 reads the results of every kernel and reports the first that holds NaN"),
     Knob("CLINFER_TUNING", "1", "0 chooses kernels by estimated times alone, without the tables of measured ones"),
-    Knob("CLINFER_TRACES", "1", "0 plans every new shape primitive by primitive, instead of by what was recorded when "
+    Knob("CLINFER_TRACES", "1", "0 plans every new shape primitive by primitive, instead of by what was traced when "
          "the model was compiled"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
     Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, choices of kernels, capabilities, drivers, measured "

@@ -16,7 +16,7 @@ from clinfer.network.memory.aliases import Aliases, Uses
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_pool import MemoryPool, Needs
 from clinfer.network.output import check_capacity
-from clinfer.network.plans.plan import Launch, Place
+from clinfer.network.plans.plan import Launch, TensorAlias
 from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
 from clinfer.runtime.kernel import Kernel
@@ -57,7 +57,7 @@ class Bindings:
         self._slot_memories: dict[int, Memory] = {}
         self._memories: dict[int, Memory] = {}
         self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
-        self._places = Aliases(program)
+        self._aliases = Aliases(program)
         for index, node in enumerate(program.nodes):
             self._create_kernels(index, node)
         for tensor, memory in program.constant_memory.items():
@@ -117,7 +117,7 @@ class Bindings:
 
     def _lies(self, described: Tensor) -> Memory | None:
         """The memory in which a tensor lies at present, if it has any."""
-        return self._places.memory(described.root) or self._own_memory(described.root)
+        return self._aliases.memory(described.root) or self._own_memory(described.root)
 
     def _own_memory(self, root: int) -> Memory | None:
         """The memory of a tensor that lies within no other."""
@@ -133,8 +133,8 @@ class Bindings:
             pictures = self._picture_uses.setdefault(described.root, [])
             pictures += [[] for _ in range(len(pictures), buffer.picture + 1)]
             return pictures[buffer.picture]
-        if self._places.may_move(described.root):
-            return self._places.uses(described.root)
+        if self._aliases.may_move(described.root):
+            return self._aliases.uses(described.root)
         if described.storage == "slot":
             return self._slot_uses[described.slot]
         return self._tensor_uses.setdefault(described.root, [])
@@ -152,13 +152,13 @@ class Bindings:
                                values={"tensor": described.port, "storage": described.storage})
         return memory
 
-    def place(self, segment: int, places: tuple[Place, ...]) -> None:
-        """Let the tensors of a segment lie where its plan says; those that are not among `places` in their own
+    def alias(self, segment: int, aliases: tuple[TensorAlias, ...]) -> None:
+        """Let the tensors of a segment lie where its plan says; those that are not among `aliases` in their own
         memory. The memory that they lie in must be there."""
-        if self._places.has(segment, places):
+        if self._aliases.has(segment, aliases):
             return
         was_whole, self.is_whole = self.is_whole, False
-        self._places.place(segment, places, self._own_memory)
+        self._aliases.alias(segment, aliases, self._own_memory)
         self.is_whole = was_whole
 
     def bind(self, tensor: int, memory: Memory) -> None:
@@ -175,7 +175,7 @@ class Bindings:
         if root in self._picture_uses:
             self._bind_pictures(self._picture_uses[root], memory.pictures)
         self._memories[root] = memory
-        self._places.replaced(root)
+        self._aliases.replaced(root)
         self.is_whole = was_whole
 
     @staticmethod
@@ -221,7 +221,7 @@ class Bindings:
         was_whole, self.is_whole = self.is_whole, False
         numbers = [number for found in self._specialised.values() for number in found]
         gone = {id(self.kernels[number]) for number in numbers}
-        for uses in (*self._slot_uses, *self._tensor_uses.values(), *self._places.all_uses()):
+        for uses in (*self._slot_uses, *self._tensor_uses.values(), *self._aliases.all_uses()):
             uses[:] = [use for use in uses if id(use[0]) not in gone]
         for number in numbers:
             # The numbers stay taken, because records of past inferences tell of them.
@@ -231,7 +231,7 @@ class Bindings:
         self._memories = dict(self._program.constant_memory)
         for kernel in self.kernels:
             kernel.forget_buffers()
-        self._places.forget()
+        self._aliases.forget()
         self.is_whole = was_whole
 
     def fit_slots(self, needs: Needs, held: tuple[int, ...]) -> tuple[bool, tuple[Growth, ...]]:
@@ -268,7 +268,7 @@ class Bindings:
                 for kernel, position in self._slot_uses[slot]:
                     kernel.set_buffer(position, memory)
                 self._slot_memories[slot] = memory
-        self._places.generation += bool(slots)
+        self._aliases.generation += bool(slots)
 
     def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
         """What is launched, with its argument block set, unless it is set already."""

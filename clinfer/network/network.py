@@ -34,7 +34,7 @@ from clinfer.network.runner import Runner
 from clinfer.network.state_ports import StatePorts
 from clinfer.program.program import Program
 from clinfer.runtime.event import Event
-from clinfer.runtime.journal import Journal, Kind, Result
+from clinfer.runtime.event_log import EventLog, Kind, Result
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -319,7 +319,7 @@ class Network:
             self._replays[number].take(plan)
             self._current[number], self._keys[number] = plan, key[1]
         self._bindings.bind_own(plan.output_bytes, wanted)
-        self._bindings.place(number, plan.places)
+        self._bindings.alias(number, plan.aliases)
 
     def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]]) -> tuple[Growth, ...]:
         """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
@@ -332,8 +332,8 @@ class Network:
         return grown
 
     def _noted(self, kind: Kind, what: str, action: Callable[[], Result]) -> Result:
-        journal = self.stream.journal
-        return action() if journal is None else journal.call(kind, what, action)
+        event_log = self.stream.event_log
+        return action() if event_log is None else event_log.call(kind, what, action)
 
     def _forget_plans(self) -> None:
         """Let every plan ask for its memory again."""
@@ -349,7 +349,7 @@ class Network:
             self._profiler.start()
             self._bodies.start_profile()
             if self._within is None:
-                self.stream.journal = Journal()
+                self.stream.event_log = EventLog()
 
     def profile(self) -> tuple[NodeProfile, ...]:
         """What the executions since `start_profile` cost, by nodes; the stream must be finished."""
@@ -358,10 +358,10 @@ class Network:
                                hint="make it with profiling=True, on a profiling stream")
         return self._profiler.profile(self._bodies.profiles())
 
-    def take_journal(self) -> Journal:
+    def take_event_log(self) -> EventLog:
         """What was done since `start_profile`, and when; from now on nothing is noted."""
-        journal, self.stream.journal = self.stream.journal, None
-        return Journal() if journal is None else journal
+        event_log, self.stream.event_log = self.stream.event_log, None
+        return EventLog() if event_log is None else event_log
 
     # -- what it tells --------------------------------------------------------------------------
 

@@ -99,8 +99,8 @@ class Runner:
                 self._bindings.bind(tensor, result.memory)
         if self._profiler is not None:
             self._profiler.add_host_time(step.node, time.perf_counter_ns() - start)
-        if self._stream.journal is not None:
-            self._stream.journal.note("host operation", profiled_name(node), start)
+        if self._stream.event_log is not None:
+            self._stream.event_log.note("host operation", profiled_name(node), start)
 
     def _host_value(self, tensor: int, known: Known) -> np.ndarray:
         constant = self._program.constants.get(tensor)
@@ -155,6 +155,6 @@ class Runner:
         start = time.perf_counter_ns()
         event = self._stream.enqueue_with_event(kernel, step.work)
         self._profiler.add_launch(step.kernel, event, time.perf_counter_ns() - start)
-        if self._stream.journal is not None:
+        if self._stream.event_log is not None:
             node = self._program.nodes[self._bindings.kernel_nodes[step.kernel]]
-            self._stream.journal.command("kernel", profiled_name(node), event, start)
+            self._stream.event_log.command("kernel", profiled_name(node), event, start)

@@ -144,7 +144,7 @@ class Program:
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
     `long_homes`: for tensors in which others may lie the tensor that stands for their memory in plans where others
     do. `states`: the inputs and outputs that requests keep; `initial` makes their values after a reset. Three memories
-    of its networks: `traces`, what they and those of bodies recorded of planning nodes, `implementations`, which
+    of its networks: `traces`, what they and those of bodies traced of planning nodes, `implementations`, which
     specialised ones are faster for which shapes, and `weights`, which these want in other formats.
     """
 

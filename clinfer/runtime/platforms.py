@@ -10,9 +10,9 @@ import pyopencl as cl
 from clinfer.base.tracing import log, warn_once
 from clinfer.runtime import driver, icds
 from clinfer.runtime.gpu_vendors import GPU_VENDORS
+from clinfer.runtime.icd_checks import DriverRefused, admit
 from clinfer.runtime.icd_library import open_icd
 from clinfer.runtime.icd_loader import loader_sees
-from clinfer.runtime.icd_verdicts import DriverRefused, admit
 from clinfer.runtime.icds import Icd
 
 

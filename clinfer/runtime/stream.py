@@ -17,7 +17,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver, transfers
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
-from clinfer.runtime.journal import Journal
+from clinfer.runtime.event_log import EventLog
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize
 from clinfer.runtime.memory import Allocation, Memory, NativePointer
@@ -50,7 +50,7 @@ class Stream:
     """Commands run in the order in which they are given, whatever the queue beneath. One thread at a time.
 
     The queue may be the user's own. Host arrays of unfinished transfers are kept alive here. `pace`: that of what is
-    given at present, which decides how it is waited for. `journal`: where transfers and waits are noted, if anywhere.
+    given at present, which decides how it is waited for. `event_log`: where transfers and waits are noted, if anywhere.
     """
 
     def __init__(self, engine: Engine, cl_queue: cl.CommandQueue) -> None:
@@ -65,7 +65,7 @@ class Stream:
         self._transfers: deque[_Transfer] = deque()
         self._kept: list[weakref.finalize[Any, Any]] = []
         self.pace = Pace()
-        self.journal: Journal | None = None
+        self.event_log: EventLog | None = None
         self._given = 0
         """Commands since everything was done."""
         if engine.pointers is not None:
@@ -341,21 +341,21 @@ class Stream:
         if not self.in_order:
             self.barrier()
         self._given += 1
-        if self.journal is None:
+        if self.event_log is None:
             return self._guarded(doing, enqueue)
         start = time.perf_counter_ns()
         event = self._guarded(doing, enqueue)
         if event is None:
-            self.journal.note("transfer", doing, start)
+            self.event_log.note("transfer", doing, start)
         else:
-            self.journal.command("transfer", doing, Event(event), start, "transfer")
+            self.event_log.command("transfer", doing, Event(event), start, "transfer")
         return event
 
     def _noted_wait(self, doing: str, wait: Callable[[], Any]) -> None:
-        if self.journal is None:
+        if self.event_log is None:
             self._guarded(doing, wait)
         else:
-            self.journal.call("wait", doing, lambda: self._guarded(doing, wait))
+            self.event_log.call("wait", doing, lambda: self._guarded(doing, wait))
 
     def _guarded(self, doing: str, call: Callable[[], Any]) -> Any:
         try:

@@ -6,7 +6,7 @@ Wherever all guards hold, the same lines give the same results without the code.
 
 A symbol carries the number that it stands for at present. It says of itself that it is an `int` (or `float`) to
 `isinstance`, and is none: what reads a plain number behind Python's back (an index, a range, an array of numbers,
-a hash) gets the present number, and the trace a guard that it is that one (a *pin*).
+a hash) gets the present number, and the trace a guard that it is that one: the trace is *specialised*.
 """
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_symbol(number: object) -> bool:
 
 
 def plain(number: Any) -> Any:
-    """The number that a symbol stands for at present, without a pin; anything else as it is."""
+    """The number that a symbol stands for at present, without a guard; anything else as it is."""
     return number.value if type(number) is Symbol else number
 
 

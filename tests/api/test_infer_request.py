@@ -329,4 +329,4 @@ def test_what_an_inference_did_because_its_shape_was_new(core: Core, device: Dev
     other.start_async([np.zeros((4, 5), np.float32)])
     other.wait()
     node, = (node for node in other.dynamic_record.nodes if node.launches)
-    assert node.primitive == "Softmax" and node.changed_shapes == (0,) and node.shape in ("inferred", "recorded")
+    assert node.primitive == "Softmax" and node.changed_shapes == (0,) and node.shape in ("inferred", "traced")

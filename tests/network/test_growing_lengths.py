@@ -75,7 +75,7 @@ def test_a_long_generation_gives_up_no_other_plan(engine: Engine, unchecked: Non
     network = _decoder(engine)
     prompts = [llama.decoder_inputs((1, length, 0), rng, SIZE) for length in (3, 9)]
     tokens = [llama.decoder_inputs((1, 1, past), rng, SIZE) for past in range(20, 40)]
-    # Lengths at which other kernels are chosen are recorded the first time.
+    # Lengths at which other kernels are chosen are traced the first time.
     for arrays in (*tokens, *prompts, *tokens):
         run_once(network, arrays)
     assert network.plans_continued >= len(tokens)

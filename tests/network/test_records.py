@@ -92,7 +92,7 @@ def _lengths(*rows: int) -> list[np.ndarray]:
 
 
 FIRST = {"inferred"}
-NEW = {"inferred", "recorded"}
+NEW = {"inferred", "traced"}
 RULES: dict[str, tuple[Callable[[], ov.Model], list[tuple[Arrays, dict[str, set[str]]]]]] = {
     "only what depends on the changed input": (_branches, [
         (_rows(2, 3), {"left": FIRST, "below left": FIRST, "right": FIRST, "below right": FIRST}),
@@ -142,10 +142,10 @@ def test_plans_made_node_by_node_tell_the_same(engine: Engine, rule: str) -> Non
     network = network_of(engine, build())
     other = Network(network.program, engine.create_stream(), OpenVinoShapeInference(), parametric=False)
     for arrays, _ in steps:
-        recorded, by_nodes = ([
+        traced, by_nodes = ([
             (n.name, n.changed_shapes, n.changed_values, n.kernel, n.launches, n.shape if n.shape in SKIPPED else "")
             for n in run_once(each, arrays).nodes] for each in (network, other))
-        assert recorded == by_nodes
+        assert traced == by_nodes
 
 
 def test_a_fused_operation_s_input_counts_as_its_host_s(engine: Engine) -> None:

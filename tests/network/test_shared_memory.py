@@ -314,7 +314,7 @@ def test_memory_that_a_later_segment_grows(engine: Engine, rng: np.random.Genera
         values[:wanted, rng.permutation(ONE_KI)[:wanted]] = 0
         values[np.arange(wanted), rng.permutation(ONE_KI)[:wanted]] = 9
         check(network, oracle, [values])
-    assert network._current[0] is not None and network._current[0].places
+    assert network._current[0] is not None and network._current[0].aliases
 
 
 def test_random_sequences_of_shapes(engine: Engine, rng: np.random.Generator) -> None:

@@ -102,7 +102,7 @@ def test_equal_nodes_and_networks_share_recordings(engine: Engine, rng: np.rando
     network.record_traces()
     nodes = len(network.program.segments[0].nodes)
     assert nodes // 4 <= counter.taken() < nodes // 2, "of four layers one is planned"
-    assert sum(map(len, network.program.traces.values())) < nodes // 2, "and recorded"
+    assert sum(map(len, network.program.traces.values())) < nodes // 2, "and traced"
     execute(network, [_floats(rng, *shapes[1], 32)])
     network.record_traces()
     counter.taken()

@@ -1,4 +1,4 @@
-"""Recordings of arithmetic give what the arithmetic gives, wherever they say that they hold."""
+"""Traces of arithmetic give what the arithmetic gives, wherever their guards hold."""
 from __future__ import annotations
 
 import math
@@ -16,7 +16,7 @@ from tests.traced import function_of
 MISSED = "missed"
 
 
-def recorded(function: Callable[..., Any], *given: int) -> tuple[Callable[..., Any], Trace]:
+def traced(function: Callable[..., Any], *given: int) -> tuple[Callable[..., Any], Trace]:
     """The trace of a function at these arguments, which gives MISSED where it does not hold; and its trace."""
     trace = Trace()
     result = function(*[trace.free(number) for number in given])
@@ -53,7 +53,7 @@ def test_recordings_of_random_programs(rng: np.random.Generator) -> None:
         inputs = int(rng.integers(1, 4))
         program = random_program(rng, inputs)
         try:
-            made, _ = recorded(program, *rng.integers(0, 40, inputs).tolist())
+            made, _ = traced(program, *rng.integers(0, 40, inputs).tolist())
         except ZeroDivisionError:
             continue
         for _ in range(30):
@@ -75,14 +75,14 @@ def test_a_recording_holds_where_it_was_made(rng: np.random.Generator) -> None:
             expected = program(*given)
         except ZeroDivisionError:
             continue
-        assert recorded(program, *given)[0](*given) == expected
+        assert traced(program, *given)[0](*given) == expected
 
 
 def test_floats_and_the_largest_by_a_key() -> None:
     def best(rows: Any) -> tuple[Any, ...]:
         tile = max((14, 8, 4), key=lambda tile: (0.8 + tile / 100) * rows / (math.ceil(rows / tile) * tile))
         return tile, math.ceil(rows / tile), math.floor(rows * 0.5)
-    made, _ = recorded(best, 29)
+    made, _ = traced(best, 29)
     found = {rows: made(rows) for rows in range(2, 200)}
     assert all(result in (MISSED, best(rows)) for rows, result in found.items())
     assert sum(result != MISSED for result in found.values()) > 10
@@ -93,19 +93,19 @@ def test_equal_expressions_are_one_and_bounds_spare_guards() -> None:
         assert -(-a // 1) is a and (a * b * 384 * 32 + 7) // 8 == b * 1536 * a
         assert a * b != 0 and a >= 0 and a + b > 1 and (a * 3) % 3 == 0
         return (a * b,)
-    made, trace = recorded(sizes, 5, 6)
+    made, trace = traced(sizes, 5, 6)
     assert trace.steps(("v",)) == (("", "a0 > 0 and a1 > 0"),) and trace.value_guards == 0
     assert made(2, 2) == (4,) and made(1, 2) == (2,) and made(2, 0) == MISSED
 
 
 def test_a_size_may_be_one_unless_that_is_asked() -> None:
-    made, trace = recorded(lambda a: (a if a != 1 else 0, a > 1), 5)
+    made, trace = traced(lambda a: (a if a != 1 else 0, a > 1), 5)
     assert trace.steps(("v",)) == (("", "a0 > 0 and a0 != 1"),)
     assert made(2) == (2, True) and made(1) == made(0) == MISSED
 
 
 def test_names_that_were_found_equal_are_one() -> None:
-    made, trace = recorded(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
+    made, trace = traced(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
     assert sum("==" in text for _, text in trace.steps(())) == 1
     assert made(7, 7) == (21, True, 21) and made(7, 8) == MISSED
 
@@ -117,7 +117,7 @@ def test_what_reads_a_plain_number_pins_it(read: Callable[[Any], Any]) -> None:
     def program(n: Any) -> tuple[Any, ...]:
         read(n)
         return (n + 1,)
-    made, trace = recorded(program, 5)
+    made, trace = traced(program, 5)
     assert trace.value_guards and made(5) == (6,) and made(6) == MISSED
 
 
@@ -138,12 +138,12 @@ def _half(number: int) -> float:
 
 
 def test_functions_of_plain_numbers() -> None:
-    made, trace = recorded(lambda a: (computed(_half, a), computed(_half, 7), computed(_half, a * 2) > 3.0), 5)
+    made, trace = traced(lambda a: (computed(_half, a), computed(_half, 7), computed(_half, a * 2) > 3.0), 5)
     assert made(5) == (2.5, 3.5, True) and made(8) == (4.0, 3.5, True) and made(3) == MISSED and trace.value_guards == 0
 
 
 def test_zero_and_one_are_recorded_as_such() -> None:
-    made, _ = recorded(lambda a, b: (is_symbol(a), is_symbol(b), a + b), 1, 0)
+    made, _ = traced(lambda a, b: (is_symbol(a), is_symbol(b), a + b), 1, 0)
     assert made(1, 0) == (False, False, 1) and made(2, 0) == made(1, 1) == MISSED
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from clinfer.network.plans.plan import Place
+from clinfer.network.plans.plan import TensorAlias
 from clinfer.program.program import Program
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.memory import Memory
@@ -43,10 +43,10 @@ class Aliases:
                 self._long_homes[node.segment].update(own)
                 self._movable[node.segment] += [tensor for tensor in own if tensor not in self._movable[node.segment]]
         self._uses: dict[int, Uses] = {tensor: [] for tensors in self._movable for tensor in tensors}
-        self._places: dict[int, Place] = {}
+        self._aliases: dict[int, TensorAlias] = {}
         self._shown: dict[int, _Shown] = {}
         self._seen = [-1] * len(program.segments)
-        self._present: list[tuple[Place, ...]] = [()] * len(program.segments)
+        self._present: list[tuple[TensorAlias, ...]] = [()] * len(program.segments)
 
     def may_move(self, tensor: int) -> bool:
         """Whether plans may place a tensor within another one."""
@@ -75,36 +75,36 @@ class Aliases:
         self._shown.clear()
         self.generation += 1
 
-    def has(self, segment: int, places: tuple[Place, ...]) -> bool:
-        """Whether these are the places of the time before and nothing has moved since."""
-        return self._seen[segment] == self.generation and self._present[segment] is places
+    def has(self, segment: int, aliases: tuple[TensorAlias, ...]) -> bool:
+        """Whether these are the aliases of the time before and nothing has moved since."""
+        return self._seen[segment] == self.generation and self._present[segment] is aliases
 
-    def place(self, segment: int, places: tuple[Place, ...], own_memory: Callable[[int], Memory | None]) -> None:
+    def alias(self, segment: int, aliases: tuple[TensorAlias, ...], own_memory: Callable[[int], Memory | None]) -> None:
         """Let the movable tensors of a segment lie here, the others of them in their own memory.
 
         `own_memory(tensor)`: the memory of a tensor that lies within no other; None if it has none.
         """
-        wanted = {place.moved: place for place in places}
-        for holder in {place.within for place in places} & self._long_homes[segment].keys() - wanted.keys():
-            wanted[holder] = Place(holder, self._long_homes[segment][holder], 0)
+        wanted = {place.moved: place for place in aliases}
+        for holder in {place.within for place in aliases} & self._long_homes[segment].keys() - wanted.keys():
+            wanted[holder] = TensorAlias(holder, self._long_homes[segment][holder], 0)
         movable = self._movable[segment]
         for tensor in movable:
             place = wanted.get(tensor)
-            if self._places.get(tensor) != place:
+            if self._aliases.get(tensor) != place:
                 self.generation += 1
                 if place is None:
-                    del self._places[tensor]
+                    del self._aliases[tensor]
                 else:
-                    self._places[tensor] = place
+                    self._aliases[tensor] = place
         for tensor in movable:
             self._show(tensor, own_memory)
-        self._seen[segment], self._present[segment] = self.generation, places
+        self._seen[segment], self._present[segment] = self.generation, aliases
 
     def _show(self, tensor: int, own_memory: Callable[[int], Memory | None]) -> None:
         home, offset = tensor, 0
-        while home in self._places:
-            offset += self._places[home].offset
-            home = self._places[home].within
+        while home in self._aliases:
+            offset += self._aliases[home].offset
+            home = self._aliases[home].within
         memory, shown = own_memory(home), self._shown.get(tensor)
         if memory is None:
             self._shown.pop(tensor, None)

@@ -2,7 +2,7 @@
 
 The planner of nodes runs once on symbols (`symbolic/symbols.py`); the arithmetic that it leaves behind becomes a Python
 function. Comparisons that decided its way become guards, and where one fails, the next older function is asked, at
-last the planner itself, whose way is recorded later on. A trace is used only if it tells what the planner made
+last the planner itself, which is traced later on. A trace is used only if it tells what the planner made
 of the same plain numbers. Nodes that are alike share their traces, and so do the networks of a program.
 """
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WantedTrace:
     plan: NodePlan
     traced: Traced | None = None
 
-    def half_recorded(self) -> WantedTrace | None:
+    def half_traced(self) -> WantedTrace | None:
         """Do half of what is left to be done; the rest of it, None if there is nothing."""
         function = self.function()
         if function is None:
@@ -66,7 +66,7 @@ class NodeFunction:
     It gives, in one tuple: the sizes of the outputs that are not declared static; of a host node, the elements of
     small outputs and the other outputs as arrays; the bytes of each output and scratch buffer; the
     offsets of its aliases; the launches. Where no trace holds, the planner gives them, and a trace is put among those
-    that are `wanted`, to be recorded when nobody waits for it. Nothing that it holds refers back to it: a cycle would
+    that are `wanted`, to be traced when nobody waits for it. Nothing that it holds refers back to it: a cycle would
     keep device memory until the garbage collector runs.
     """
 
@@ -96,7 +96,7 @@ class NodeFunction:
         if found is not None:
             return found
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
-        traced = self._traced(given, plan) if plan.is_recordable and self._may_trace else None
+        traced = self._traced(given, plan) if plan.is_traceable and self._may_trace else None
         if traced is not None:
             self._take_trace(traced)
         return self._results(plan)
@@ -106,7 +106,7 @@ class NodeFunction:
         if self._take_shared():
             return self.call(*given)
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
-        if self._may_trace and plan.is_recordable:
+        if self._may_trace and plan.is_traceable:
             self._wanted.append(WantedTrace(ref(self), given, plan))
         return self._results(plan)
 
@@ -115,8 +115,8 @@ class NodeFunction:
 
     def _by_trace(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What the first trace that holds gives, if there is one."""
-        for recorded in self.traces[len(self._apart):]:
-            self._apart.append(self._function(recorded, _nothing))
+        for traced in self.traces[len(self._apart):]:
+            self._apart.append(self._function(traced, _nothing))
         for function in self._apart:
             found: tuple[Any, ...] | None = function(*given)
             if found is not None:
@@ -152,8 +152,8 @@ class NodeFunction:
     def _may_trace(self) -> bool:
         return self.is_traced and len(self.traces) + self._failed < MOST_TRACES
 
-    def _function(self, recorded: NodeTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        return recorded.function(self._planner.first_kernel(self._index), self._bound, otherwise)
+    def _function(self, traced: NodeTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        return traced.function(self._planner.first_kernel(self._index), self._bound, otherwise)
 
     def _bound(self, call: NodeCall) -> Callable[..., Any]:
         return call.of(self._node.primitive, self._planner.rule(self._index))
@@ -169,15 +169,15 @@ class NodeFunction:
 
     def _traced(self, given: tuple[int, ...], plan: NodePlan) -> Traced | None:
         trace = Trace()
-        recorded = self._of_symbols(trace, given)
+        traced = self._of_symbols(trace, given)
         if self._node.kind == "host" and (
-                recorded is None or trace.value_guards or not same_at_present(recorded, plan)):
+                traced is None or trace.value_guards or not same_at_present(traced, plan)):
             trace = Trace()
-            recorded = self._of_symbols(trace, given, by_call=True)
-        if recorded is None or not same_at_present(recorded, plan):
+            traced = self._of_symbols(trace, given, by_call=True)
+        if traced is None or not same_at_present(traced, plan):
             self._refuse("")
             return None
-        return Traced(trace, recorded)
+        return Traced(trace, traced)
 
     def _take_trace(self, traced: Traced) -> None:
         try:
@@ -187,7 +187,7 @@ class NodeFunction:
 
     def _refuse(self, reason: str) -> None:
         self._failed += 1
-        log(5, f"{self._node.primitive.where}: a plan is not recorded{reason}")
+        log(5, f"{self._node.primitive.where}: a plan is not traced{reason}")
 
     def _of_symbols(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""

@@ -33,7 +33,7 @@ class NodePlan:
     `values`: of the outputs of a host node, else empty. `nbytes`: the memory of each output, `scratch_bytes`
     of each scratch buffer. `launches`: (kernel of the network's table, arguments and work sizes).
     `offsets`: for each of the node's aliases where its moved tensor starts within the other one, in bytes, or -1: it
-    lies in memory of its own (as do all that are missing). `is_recordable`: traces may hold the numbers of its kernels.
+    lies in memory of its own (as do all that are missing). `is_traceable`: traces may hold the numbers of its kernels.
     """
 
     shapes: tuple[StaticShape, ...]
@@ -42,7 +42,7 @@ class NodePlan:
     scratch_bytes: tuple[int, ...] = ()
     launches: tuple[tuple[int, StageLaunch], ...] = ()
     offsets: tuple[int, ...] = ()
-    is_recordable: bool = True
+    is_traceable: bool = True
 
 
 class NodePlanner:

@@ -135,7 +135,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 @lru_cache(maxsize=4096)
 def code_of(text: str) -> CodeType:
     """The code of the one function in a text."""
-    module = compile(text, "<recorded plan>", "exec")
+    module = compile(text, "<traced plan>", "exec")
     return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
 
 

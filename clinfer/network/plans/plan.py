@@ -19,7 +19,7 @@ from clinfer.topology import Primitive
 PlanKey = tuple[tuple[StaticShape, ...], tuple[bytes, ...]]
 
 
-class Place(NamedTuple):
+class TensorAlias(NamedTuple):
     """A tensor that lies within another one's memory from this byte on; what would copy it is not launched."""
 
     moved: int
@@ -98,7 +98,7 @@ class Plan:
     bodies and of host calls are missing: they are known after the run). `slot_bytes` and `output_bytes`:
     the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
     were planned one by one; what traces gave of the others cost next to nothing. `waits`: for each step the
-    numbers of the steps that it waits for, where they may run out of order; else empty. `places`: the tensors that
+    numbers of the steps that it waits for, where they may run out of order; else empty. `aliases`: the tensors that
     lie within others, by the indices of tensors that own memory; `left_out` tells what it spares. `is_kept`: whether
     it is worth keeping for when its key comes again; a plan that differs from the one before in little is not.
     """
@@ -110,10 +110,10 @@ class Plan:
     output_bytes: tuple[tuple[int, int], ...]
     planned: tuple[int, ...] = ()
     waits: tuple[tuple[int, ...], ...] = ()
-    places: tuple[Place, ...] = ()
+    aliases: tuple[TensorAlias, ...] = ()
     is_kept: bool = True
 
     def left_out(self, node: ProgramNode) -> tuple[Alias, ...]:
         """The stages of a node that have nothing to do, because their tensors lie in one another's memory."""
-        placed = {place.moved for place in self.places}
+        placed = {place.moved for place in self.aliases}
         return tuple(aliased.alias for aliased in node.aliases if aliased.moved in placed)

@@ -13,7 +13,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.node_function import WantedTrace
 from clinfer.network.plans.node_planner import FindLarge, NodePlan, NodePlanner
-from clinfer.network.plans.plan import CallHost, Place, Plan, Step, Upload, fetches, launch_of, run_body
+from clinfer.network.plans.plan import CallHost, Plan, Step, TensorAlias, Upload, fetches, launch_of, run_body
 from clinfer.network.plans.segment_planner import SegmentPlanner
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.stream import Stream
@@ -87,7 +87,7 @@ class Planner:
         """Make the traces that plans lacked, by halves, until none is wanted or the time is over."""
         start = time.perf_counter()
         while self._wanted:
-            rest = self._wanted.popleft().half_recorded()
+            rest = self._wanted.popleft().half_traced()
             if rest is not None:
                 self._wanted.appendleft(rest)
             if time.perf_counter() - start >= seconds:
@@ -177,7 +177,7 @@ class _Draft:
         self._given = (set(shapes), set(values))
         self._slots: dict[int, int] = {}
         self._outputs: dict[int, int] = {}
-        self._places: dict[int, Place] = {}
+        self._aliases: dict[int, TensorAlias] = {}
         self._roots: dict[int, int] = {}
 
     def shape(self, tensor: int) -> StaticShape:
@@ -193,7 +193,7 @@ class _Draft:
             self._roots[root] = max(nbytes, self._roots.get(root, 0))
         for aliased, offset in zip(node.aliases, plan.offsets, strict=False):
             if offset >= 0:
-                self._places[aliased.moved] = Place(aliased.moved, aliased.within, offset)
+                self._aliases[aliased.moved] = TensorAlias(aliased.moved, aliased.within, offset)
         for slot, nbytes in zip(node.scratch_slots, plan.scratch_bytes, strict=False):
             self._need_slot(slot, nbytes)
         for tensor, value in zip(node.outputs, plan.values, strict=False):
@@ -208,10 +208,10 @@ class _Draft:
 
     def finish(self) -> Plan:
         """The plan."""
-        holders = {place.within for place in self._places.values()}
+        holders = {place.within for place in self._aliases.values()}
         for root, nbytes in self._roots.items():
             described = self._program.tensors[self._program.long_homes.get(root, root) if root in holders else root]
-            if described.storage == "slot" and root not in self._places:
+            if described.storage == "slot" and root not in self._aliases:
                 self._need_slot(described.slot, nbytes)
             elif described.storage == "output":
                 self._outputs[root] = nbytes
@@ -219,4 +219,4 @@ class _Draft:
         return Plan(tuple(self.steps), {t: s for t, s in self.shapes.items() if t not in known_shapes},
                     {t: v for t, v in self.values.items() if t not in known_values},
                     tuple(self._slots.items()), tuple(self._outputs.items()),
-                    places=tuple(self._places.values()))
+                    aliases=tuple(self._aliases.values()))

@@ -9,7 +9,7 @@ import numpy as np
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.memory_needs import Needs
 from clinfer.network.plans.numbers import Numbers
-from clinfer.network.plans.plan import Place, Plan, Step
+from clinfer.network.plans.plan import Plan, Step, TensorAlias
 from clinfer.network.plans.planned_node import PlannedNode
 
 
@@ -25,7 +25,7 @@ class Present:
         self.slots = slots
         self.outputs = outputs
         self._aliases = aliases
-        self._places: tuple[Place, ...] = ()
+        self._taken: tuple[TensorAlias, ...] = ()
         self.steps: list[tuple[Step, ...]] = [()] * count
         self.shapes: dict[int, StaticShape] = {}
         self.values: dict[int, np.ndarray] = {}
@@ -51,9 +51,9 @@ class Present:
         """The plan of all that; `may_have_moved`: whether tensors may lie elsewhere within others than before."""
         numbers = self.numbers
         if may_have_moved:
-            places = tuple([Place(moved, within, numbers[place]) for moved, within, place in self._aliases
+            aliases = tuple([TensorAlias(moved, within, numbers[place]) for moved, within, place in self._aliases
                             if numbers[place] >= 0])
-            if places != self._places:
-                self._places = places
+            if aliases != self._taken:
+                self._taken = aliases
         return Plan(tuple(chain.from_iterable(self.steps)), self.shapes.copy(), self.values.copy(),
-                    self.slots.told(numbers), self.outputs.told(numbers), places=self._places, is_kept=is_kept)
+                    self.slots.told(numbers), self.outputs.told(numbers), aliases=self._taken, is_kept=is_kept)

@@ -1,6 +1,6 @@
 """Traces of a program's nodes, made before its first inference: for sizes that may well come.
 
-Every node is planned for samples of the sizes that inputs leave open, in order, and what is recorded is kept with the
+Every node is planned for samples of the sizes that inputs leave open, in order, and what is traced is kept with the
 program, for all its networks. Traces hold for all sizes that decide as the sample does, above all whether a size is 1
 and which kernel takes the least time; so there are samples with a first axis (a batch) of several and then of 1, where
 most of these traces hold, and with small and large other axes. Where the sizes of a sample contradict each other inside

@@ -100,9 +100,9 @@ def _nothing(shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | 
     return ()
 
 
-def same_at_present(recorded: NodePlan, plan: NodePlan) -> bool:
+def same_at_present(traced: NodePlan, plan: NodePlan) -> bool:
     """Whether a plan of symbols stands for a plan of plain numbers at present."""
-    return bool(_plainly(_told(recorded)) == _plainly(_told(plan)))
+    return bool(_plainly(_told(traced)) == _plainly(_told(plan)))
 
 
 def _told(plan: NodePlan) -> tuple[Any, ...]:

@@ -217,7 +217,7 @@ class _Teller:
             return "shape_of not changed" if node.primitive.reads_shapes_only else "shape_of subgraph not changed"
         if not self._note.made:
             return "known"
-        return "inferred" if index in self._planned else "recorded"
+        return "inferred" if index in self._planned else "traced"
 
     def _memory(self, node: ProgramNode) -> MemoryUse:
         if node.kind == "view" or node.kind == "body" or node.kind == "call":
@@ -225,7 +225,7 @@ class _Teller:
         outputs = [self._program.tensors[t] for t in node.outputs]
         if any(tensor.root in self._note.external for tensor in outputs):
             return "external"
-        if {tensor.root for tensor in outputs} <= {place.moved for place in self._note.plan.places}:
+        if {tensor.root for tensor in outputs} <= {place.moved for place in self._note.plan.aliases}:
             return "within another"
         places = {("slot", t.slot) for t in outputs}
         places |= {("slot", slot) for slot in node.scratch_slots}

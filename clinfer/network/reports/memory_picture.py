@@ -62,7 +62,7 @@ class MemoryPicture:
 
     @property
     def lower_bound(self) -> int:
-        """The bytes without which no arrangement can do."""
+        """The bytes without which no memory plan can do."""
         return max(self.live, default=0)
 
     @property

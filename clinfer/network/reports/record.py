@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 PlanReason = Literal["first sight", "other values", "evicted", "continued"]
-ShapeUpdate = Literal["inferred", "recorded", "known", "static output", "not changed", "shape_of not changed",
+ShapeUpdate = Literal["inferred", "traced", "known", "static output", "not changed", "shape_of not changed",
                       "shape_of subgraph not changed", "after the run"]
 MemoryUse = Literal["reused", "grown", "external", "view", "host", "body", "call", "within another"]
 

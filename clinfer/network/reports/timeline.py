@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from clinfer.runtime.journal import Journal, Kind
+from clinfer.runtime.event_log import EventLog, Kind
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class Timeline:
         return max((span.end_ns for span in self.spans), default=0)
 
 
-def timeline_of(journal: Journal) -> Timeline:
+def timeline_of(event_log: EventLog) -> Timeline:
     """The timeline of a finished inference. Errors: ClinferError where a command failed or was not measured.
 
     A device has a clock of its own, in which it also tells when the host gave a command (CL_PROFILING_COMMAND_QUEUED),
     and that was within the call that gave it: the two clocks are apart by what fits all calls best.
     """
-    if not journal.host:
+    if not event_log.host:
         return Timeline()
-    times = [note.event.times for note in journal.device]
-    zero = min(note.start_ns for note in journal.host)
+    times = [note.event.times for note in event_log.device]
+    zero = min(note.start_ns for note in event_log.host)
     apart = _apart([(note.given.start_ns - time.queued, note.given.end_ns - time.queued)
-                    for note, time in zip(journal.device, times, strict=True)]) - zero
-    spans = [Span("host", note.kind, note.what, note.start_ns - zero, note.end_ns - zero) for note in journal.host]
+                    for note, time in zip(event_log.device, times, strict=True)]) - zero
+    spans = [Span("host", note.kind, note.what, note.start_ns - zero, note.end_ns - zero) for note in event_log.host]
     spans += [Span("device", note.kind, note.what, time.start + apart, time.end + apart)
-              for note, time in zip(journal.device, times, strict=True)]
+              for note, time in zip(event_log.device, times, strict=True)]
     return Timeline(tuple(sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))))
 
 

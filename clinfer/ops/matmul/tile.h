@@ -33,12 +33,12 @@ void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, con
                 FUSED_OPS16(total, at, LAST)
                 OUTPUT0_STORE16(output, to, total);
             } else {
-                float tail[16];
-                vstore16(total, 0, tail);
+                float sums[16];
+                vstore16(total, 0, sums);
                 for (int n = 0; n < 16 && column + n < OUTPUT0_SIZE_X; ++n) {
                     at[OUTPUT0_RANK - 1] = column + n;
-                    FUSED_OPS(tail[n], at)
-                    OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, tail[n]);
+                    FUSED_OPS(sums[n], at)
+                    OUTPUT0_STORE(output, to + n * OUTPUT0_PITCH_X, sums[n]);
                 }
             }
         }

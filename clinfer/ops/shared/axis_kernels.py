@@ -133,7 +133,7 @@ class _Arranged(AxisKernel[None]):
 
     def accepts(self, problem: AxisProblem, config: None) -> str | None:
         fits = problem.joint is not None and self.arrange(problem.joint) is not None
-        return None if fits else "the axes do not fit the kernel's arrangement"
+        return None if fits else "the axes do not lie as the kernel reads them"
 
     def lower(self, problem: AxisProblem, config: None) -> Lowered:
         data, result, *fused_ops = self._views(problem)

@@ -19,7 +19,7 @@ _RUN = 16
 class CopyBlocks(CopyKernel):
     """Blocks of 16 lanes, shifted by what the places of the first channels in their blocks differ."""
 
-    way = "blocks"
+    variant = "blocks"
     efficiency = 0.4
 
     def targets(self, device: Capabilities) -> str | None:

@@ -58,7 +58,7 @@ def _span_and_local_size(problem: Problem) -> tuple[int, int]:
 class CopyReference(CopyKernel):
     """Every copy, element by element."""
 
-    way = "ref"
+    variant = "ref"
     supports_large = True
     efficiency = 0.1
 
@@ -93,7 +93,7 @@ class _ArrangedCopy(CopyKernel):
 class CopyRows(_ArrangedCopy):
     """Runs that are contiguous on both sides."""
 
-    way = "rows"
+    variant = "rows"
     supports_large = True
     efficiency = 0.8
 
@@ -126,7 +126,7 @@ class CopyRows(_ArrangedCopy):
 class CopyTiles(_ArrangedCopy):
     """Between memories of different innermost axes."""
 
-    way = "tiles"
+    variant = "tiles"
     supports_large = True
     on_cpu, on_gpu = 0.5, 0.05
 
@@ -163,7 +163,7 @@ class CopyTiles(_ArrangedCopy):
 class CopyTurned(CopyTiles):
     """The same by way of local memory."""
 
-    way = "turned"
+    variant = "turned"
     on_cpu, on_gpu = 0.05, 0.7
     side, rows = 32, 8
 

@@ -140,15 +140,15 @@ class IndexProblem(CopyProblem):
 
 
 class CopyKernel(Kernel[CopyProblem, None], ABC):
-    """Copies one by one; `<operation>_<way>` is its name.
+    """Copies one by one; `<operation>_<variant>` is its name.
 
     `has_epilogue`: for operations of one copy, `CopyProblem.copy_to_output`.
     """
 
-    way: ClassVar[str]
+    variant: ClassVar[str]
 
     def __init__(self, operation: str, has_epilogue: bool = False) -> None:
-        self.name = f"{operation}_{self.way}"
+        self.name = f"{operation}_{self.variant}"
         self.has_epilogue = has_epilogue
 
     def formats(self, problem: CopyProblem) -> Formats:

@@ -35,7 +35,7 @@ class DeviceNote:
     given: HostNote
 
 
-class Journal:
+class EventLog:
     """The notes of one inference in the order in which calls ended. One thread at a time."""
 
     def __init__(self) -> None:

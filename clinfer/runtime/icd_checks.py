@@ -1,8 +1,8 @@
 """Which drivers may be loaded into this process: each is first tried in a process of its own.
 
 A driver that crashes or hangs there is left out, and so is one that would meet another copy of what a process bears
-once. The verdict is kept on disk for as long as the driver's file, and the libraries that the linker knows, stay what
-they are; one that says no is asked again after the machine was started anew.
+once. What was found is kept on disk for as long as the driver's file, and the libraries that the linker knows, stay
+what they are; a driver that was left out is tried again after the machine was started anew.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PROGRAM = Path(icd_library.__file__)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class IcdCheck:
     """What came of trying a driver: why it must not be loaded (empty: it may), and what of
     `icd_library.ONE_PER_PROCESS` it brings."""
 
@@ -48,10 +48,10 @@ def admit(icd: Icd) -> Icd:
     """The driver as it may be opened here. Errors: DriverRefused."""
     if icd_library.is_loaded(icd.library):
         return icd
-    verdict = _verdict(icd)
-    if verdict.problem:
-        raise DriverRefused(verdict.problem)
-    clash = sorted(set(verdict.exports) & set(icd_library.common_exports()))
+    check = _checked(icd)
+    if check.problem:
+        raise DriverRefused(check.problem)
+    clash = sorted(set(check.exports) & set(icd_library.common_exports()))
     if not clash:
         return icd
     if not icd_library.can_load_apart():
@@ -62,10 +62,10 @@ def admit(icd: Icd) -> Icd:
 
 
 @cache
-def _verdict(icd: Icd) -> Verdict:
+def _checked(icd: Icd) -> IcdCheck:
     file = icd.file
     if file is None or getattr(sys, "frozen", False):
-        return Verdict()
+        return IcdCheck()
     key = _key(file)
     name = f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
     folder = TrustedFolder(knobs.cache_dir(), "drivers") if knobs.cache_enabled() else None
@@ -75,7 +75,7 @@ def _verdict(icd: Icd) -> Verdict:
         if folder and known is not None:
             record = {"key": key, "boot": _boot_id() if known.problem else "", **asdict(known)}
             folder.write(name, [json.dumps(record).encode()])
-    return known or Verdict()
+    return known or IcdCheck()
 
 
 def _key(file: Path) -> list[object]:
@@ -95,18 +95,18 @@ def _boot_id() -> str:
         return ""
 
 
-def _read(folder: TrustedFolder, name: str, key: list[object]) -> Verdict | None:
+def _read(folder: TrustedFolder, name: str, key: list[object]) -> IcdCheck | None:
     try:
         record = json.loads(folder.read(name, _LARGEST_VERDICT) or b"")
         if record["key"] != key or record["boot"] not in ("", _boot_id()):
             return None
-        return Verdict(str(record["problem"]), tuple(map(str, record["exports"])))
+        return IcdCheck(str(record["problem"]), tuple(map(str, record["exports"])))
     except (LookupError, RecursionError, TypeError, ValueError):
         return None
 
 
-def _try(library: str) -> Verdict | None:
-    """The verdict of a process that loads the driver; None if no process could be had."""
+def _try(library: str) -> IcdCheck | None:
+    """What is found by a process that loads the driver; None if no process could be had."""
     log(1, f"OpenCL: trying the driver {library}")
     try:
         process = subprocess.Popen([sys.executable, "-I", "-S", str(_PROGRAM), library], stdin=subprocess.DEVNULL,
@@ -117,7 +117,7 @@ def _try(library: str) -> Verdict | None:
     try:
         answer, _ = process.communicate(timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return Verdict(f"it did not answer within {_TIMEOUT_S:g} s when it was tried")
+        return IcdCheck(f"it did not answer within {_TIMEOUT_S:g} s when it was tried")
     finally:
         _end(process)
     return _judge(answer, process.returncode)
@@ -134,15 +134,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         log(1, f"OpenCL: process {process.pid}, which tried a driver, does not end")
 
 
-def _judge(answer: bytes, status: int) -> Verdict | None:
+def _judge(answer: bytes, status: int) -> IcdCheck | None:
     begun, _, found = answer.decode(errors="replace").partition("\n")
     if begun != icd_library.BEGUN:
         return None
     if status < 0:
-        return Verdict(f"it crashed the process in which it was tried ({_signal_name(-status)})")
+        return IcdCheck(f"it crashed the process in which it was tried ({_signal_name(-status)})")
     if not found:
-        return Verdict(f"it ended the process in which it was tried (exit status {status})")
-    return Verdict("", tuple(json.loads(found).get("exports", ())))
+        return IcdCheck(f"it ended the process in which it was tried (exit status {status})")
+    return IcdCheck("", tuple(json.loads(found).get("exports", ())))
 
 
 def _signal_name(number: int) -> str:

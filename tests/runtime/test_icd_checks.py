@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clinfer.runtime import icd_verdicts, icds
-from clinfer.runtime.icd_verdicts import DriverRefused, Verdict, admit
+from clinfer.runtime import icd_checks, icds
+from clinfer.runtime.icd_checks import DriverRefused, IcdCheck, admit
 from clinfer.runtime.icds import Icd
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,15 +43,15 @@ import ctypes, json, os, sys, warnings
 from pathlib import Path
 ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL) if len(sys.argv) > 1 else None
 import pyopencl as cl
-from clinfer.runtime import icd_verdicts, icds, platforms
+from clinfer.runtime import icd_checks, icds, platforms
 icds.pip_icds = lambda: []
-real_try = icd_verdicts._try
+real_try = icd_checks._try
 def try_driver(library):
     if os.environ.get("CLINFER_TEST_NO_TRIAL"):
         sys.exit(f"{library} was tried again")
-    icd_verdicts._TIMEOUT_S = 2.0 if "libbad" in library else 60.0
+    icd_checks._TIMEOUT_S = 2.0 if "libbad" in library else 60.0
     return real_try(library)
-icd_verdicts._try = try_driver
+icd_checks._try = try_driver
 before = dict(os.environ)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -129,28 +129,28 @@ def test_a_no_counts_until_the_machine_is_started_anew(make: Callable[[str, str]
                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path / "cache"))
     tried = []
-    monkeypatch.setattr(icd_verdicts, "_try", lambda library: tried.append(library) or Verdict(problem="broken"))
-    monkeypatch.setattr(icd_verdicts, "_boot_id", lambda: "first")
+    monkeypatch.setattr(icd_checks, "_try", lambda library: tried.append(library) or IcdCheck(problem="broken"))
+    monkeypatch.setattr(icd_checks, "_boot_id", lambda: "first")
     driver = make("libdriver.so", "int nothing;")
     for number in range(2):
         with pytest.raises(DriverRefused, match="broken"):
             admit(Icd(str(driver), f"found {number}"))
     assert len(tried) == 1
-    monkeypatch.setattr(icd_verdicts, "_boot_id", lambda: "second")
+    monkeypatch.setattr(icd_checks, "_boot_id", lambda: "second")
     with pytest.raises(DriverRefused, match="broken"):
         admit(Icd(str(driver), "found anew"))
     assert len(tried) == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"null", b"[" * 4000, b'{"key": 1}', b"\xff"])
-def test_a_damaged_verdict_is_no_verdict(make: Callable[[str, str], Path], tmp_path: Path,
+def test_a_damaged_check_is_none(make: Callable[[str, str], Path], tmp_path: Path,
                                          monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path / "cache"))
     driver = make("libdriver.so", "int nothing;")
-    assert icd_verdicts._verdict(Icd(str(driver), "one")) == Verdict()
+    assert icd_checks._checked(Icd(str(driver), "one")) == IcdCheck()
     path, = (tmp_path / "cache" / "drivers").iterdir()
     path.write_bytes(content)
-    assert icd_verdicts._verdict(Icd(str(driver), "other")) == Verdict()
+    assert icd_checks._checked(Icd(str(driver), "other")) == IcdCheck()
     assert json.loads(path.read_bytes())["problem"] == ""
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_tried_is_admitted(make: Callable[[str, str], Path], monk
     missing = Icd("/nowhere/libdriver.so", "")
     assert admit(missing) == missing
     driver = Icd(str(make("libdriver.so", "int nothing;")), "")
-    monkeypatch.setattr(icd_verdicts.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(icd_checks.sys, "executable", "/nowhere/python")
     assert admit(driver) == driver
 
 
