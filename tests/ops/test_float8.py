@@ -53,6 +53,17 @@ def test_the_host_rounds_like_the_device(rng: np.random.Generator, name: str) ->
     np.testing.assert_array_equal(found, given.astype(OTHERS.get(name, ml_dtypes.bfloat16)).astype(np.float32))
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_numbers_are_rounded_that_become_wide_again(engine: Engine, rng: np.random.Generator, name: str) -> None:
+    x = ops.parameter([-1, 96], np.float32)
+    made = [ops.relu(ops.convert(ops.convert(source, name), "f32")) for source in (x, ops.negative(x))]
+    network = network_of(engine, ov.Model(made, [x]))
+    given = rng.standard_normal((5, 96)).astype(np.float32)
+    rounded = given.astype(OTHERS[name]).astype(np.float32)
+    for found, wanted in zip(execute(network, [given]), (rounded, -rounded), strict=True):
+        np.testing.assert_array_equal(found, np.maximum(wanted, 0))
+
+
 @pytest.mark.parametrize("is_scaled", [True, False])
 @pytest.mark.parametrize("name", OTHERS)
 def test_products_read_weights_as_the_model_stores_them(engine: Engine, rng: np.random.Generator, name: str,

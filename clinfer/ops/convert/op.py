@@ -27,8 +27,9 @@ class Convert(Primitive):
         return True
 
     def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
-        """Between floats nothing is done: the store rounds."""
-        return "a" if types[0].is_float and ElementType.of(self.destination_type).is_float else None
+        """Between floats nothing is done: the store rounds. What is to be rounded to 8 bits is stored before."""
+        source = types[0]
+        return "a" if source.is_float and source.bits > 8 and ElementType.of(self.destination_type).is_float else None
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.destination_type),)
