@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 
 from clinfer.base import knobs
-from clinfer.base.tracing import warn_once
+from clinfer.base.tracing import log, warn_once
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.hardware import Hardware
 from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Variant, bucket_of, logarithms
@@ -101,11 +101,15 @@ class Database:
         return found
 
     def refuse(self, subject: Subject, variant: Variant, why: str) -> None:
-        """Use the times of a candidate no more, and say so."""
+        """Use the times of a candidate no more, and warn of the first, since what spoils one often spoils many."""
         self._ratios.pop((subject, variant), None)
+        told = (f"clinfer does not use the measured times of {variant.kernel} {variant.config} ({subject.operation}, "
+                f"{subject.traits}): {why}").replace("  ", " ")
+        if self._refused:
+            log(1, told)
+        else:
+            warn_once(f"{told}; of others CLINFER_DEBUG=1 tells")
         self._refused.add((subject, variant))
-        warn_once(f"clinfer does not use the measured times of {variant.kernel} {variant.config} ({subject.operation}, "
-                  f"{subject.traits}): {why}".replace("  ", " "))
 
     def _points(self, subject: Subject, variant: Variant) -> Points:
         """Of the first table with times of a bucket. What was not measured where others were is taken to be as far

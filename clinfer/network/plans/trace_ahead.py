@@ -4,7 +4,8 @@ Every node is planned for samples of the sizes that inputs leave open, in order,
 program, for all its networks. Traces hold for all sizes that decide as the sample does, above all whether a size is 1
 and which kernel takes the least time; so there are samples with a first axis (a batch) of several and then of 1, where
 most of these traces hold, and with small and large other axes. Where the sizes of a sample contradict each other inside
-the model, or data decides, what follows is planned for sizes estimated in the same way.
+the model, or data decides, what follows is planned for sizes estimated in the same way. They are not the samples of
+`program/format_choice.py`: those are the ends at which other kernels win, these lie between, where one trace holds.
 """
 from __future__ import annotations
 
