@@ -59,6 +59,7 @@ def _refused(engine: Engine, model: ov.Model,
 
 
 def _is_read(node: ov.Node, supported: dict[str, bool]) -> bool:
+    """Operations that the model does not have may read its constants, too: an import leaves such ones."""
     readers = [target.get_node() for target in node.output(0).get_target_inputs()]
-    return not readers or any(reader.get_type_name() == "Result" or supported[reader.get_friendly_name()]
-                              for reader in readers)
+    told = [reader.get_type_name() == "Result" or supported.get(reader.get_friendly_name()) for reader in readers]
+    return all(each is None for each in told) or any(told)

@@ -147,3 +147,11 @@ def test_names_of_devices(core: Core, device: DeviceInfo) -> None:
 def test_wrong_questions(core: Core, model: Any, device_name: str, config: dict[str, Any], words: str) -> None:
     with pytest.raises(ClinferError, match=words):
         core.query_model(model, device_name, config)
+
+
+def test_constants_that_operations_outside_of_the_model_read(core: Core, device: DeviceInfo) -> None:
+    """Imports leave such operations, of loops that they have written otherwise."""
+    x, shared = ov.opset13.parameter([-1, 3], np.float32), ov.opset13.constant(np.float32(2))
+    outside = ov.opset13.negative(shared)
+    model = ov.Model([ov.opset13.multiply(x, shared)], [x])
+    assert not unsupported(core, model, device) and outside.get_friendly_name() not in names(model)
