@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from tests.fuzz.case import PACKED, Case, Record
 from tests.fuzz.draft import Draft, Tensor, dims_of
-from tests.fuzz.graph import Dims, Graph, dtype_of
+from tests.fuzz.graph import Dims, Graph, build, dtype_of
 from tests.fuzz.operations import GROUPS, STYLES
 
 KINDS = ("f32",) * 9 + ("i64", "i64", "i32", "f16", "boolean", "u8")
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 9, 16, 0)
+LONG = (17, 31, 33, 64, 65, 130, 257)
+"""Sizes around those of vectors and tiles."""
 
 
 def generate(seed: int, report: Callable[[str], None] = lambda text: None) -> Case | None:
@@ -43,14 +46,28 @@ def finished(draft: Draft, style: str) -> Case | None:
     if not ends:
         return None
     graph = Graph(tuple(draft.inputs), tuple(draft.steps), tuple(t.ref for t in ends)).used()
+    if draft.chance(0.08) and "Remember" not in graph.operations():
+        graph = _without_ranks(graph)
     tensors = {t.ref: Record(t.type, dims_of(t.port.get_partial_shape()), tuple(t.values)) for t in draft.tensors}
     narrow = any(t.type == "f16" for t in draft.tensors)
     return Case(graph, tensors, 2e-2 if narrow else 1e-4, style)
 
 
+def _without_ranks(graph: Graph) -> Graph:
+    """With inputs of open ranks, where OpenVINO makes a model of that."""
+    opened = replace(graph, inputs=tuple(replace(given, dims=None) for given in graph.inputs))
+    try:
+        build(opened)
+    except RuntimeError:
+        return graph
+    return opened
+
+
 def _start(draft: Draft, style: str) -> None:
     """One to three inputs, which share sizes."""
     sizes = {name: [draft.one(SIZES) for _ in range(draft.settings)] for name in "BTW"} | {"O": [1] * draft.settings}
+    if draft.chance(0.1):
+        sizes["W"] = [draft.one(LONG) for _ in range(draft.settings)]
     image = style in ("convolutions", "special", "rare") or (style == "mixed" and draft.chance(0.4))
     for number in range(draft.one([1, 1, 2, 2, 3])):
         rank = draft.one([3, 4, 4, 5]) if image and not number else 3 if style == "sequences" else draft.one(
@@ -68,8 +85,8 @@ def _data(draft: Draft, sizes: dict[str, list[int]], rank: int, kind: str, image
         names = [draft.one(["B", 1]), draft.one([1, 3, 8, 16, 16]), *(draft.one([*"TWTWO", 5, 8])
                                                                        for _ in range(rank - 2))]
     shapes = [tuple(sizes[n][s] if isinstance(n, str) else n for n in names) for s in range(draft.settings)]
-    bounded = draft.chance(0.2)
-    dims: Dims = tuple(n if isinstance(n, int) and not draft.chance(0.1) else (0, 20) if bounded else -1
+    bounded, most = draft.chance(0.2), max(20, *sizes["W"])
+    dims: Dims = tuple(n if isinstance(n, int) and not draft.chance(0.1) else (0, most) if bounded else -1
                        for n in names)
     return draft.input(kind, dims, [random_values(draft.rng, kind, shape) for shape in shapes])
 
