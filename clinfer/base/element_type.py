@@ -100,17 +100,24 @@ class ElementType:
 
 
 def _float_to_bf16(values: np.ndarray) -> np.ndarray:
-    floats = np.ascontiguousarray(values, dtype=np.float32)
-    bits = floats.view(np.uint32)
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    units = np.empty(bits.shape, np.uint16)
+    for start in range(0, bits.size, _PIECE):
+        units[start:start + _PIECE] = _upper_half(bits[start:start + _PIECE])
+    return units
+
+
+def _upper_half(bits: np.ndarray) -> np.ndarray:
+    """The upper 16 bits of floats, rounded to the nearest even; what is no number stays none."""
     rounded = bits >> 16
     rounded &= 1
     rounded += 0x7FFF
     rounded += bits
     rounded >>= 16
-    is_nan = np.isnan(floats)
+    is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
     if is_nan.any():
         rounded[is_nan] = (bits[is_nan] >> 16) | 0x40
-    return rounded.astype(np.uint16)
+    return rounded
 
 
 def _pack(values: np.ndarray, bits: int) -> np.ndarray:
@@ -164,6 +171,8 @@ HOST_TYPES = (_type("string", 0, "S", "", ""), _type("f4e2m1", 4, "u1", "", "", 
               _type("nf4", 4, "u1", "", "", True), _type("f8e8m0", 8, "u1", "", "", True),
               _type("u2", 2, "u1", "", ""))
 """Types of tensors that stay on the host: bytes of texts in UTF-8 as arrays of NumPy's kind S, and codes of numbers."""
+_PIECE = 1 << 15
+"""Elements that are converted at a time: as many as stay in a core's own cache."""
 _BY_NAME = {t.name: t for t in (*ALL_TYPES, *HOST_TYPES)}
 _UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "f8e4m3": np.dtype("f4"), "f8e5m2": np.dtype("f4"),
                                    "u4": np.dtype("u1"), "i4": np.dtype("i1"), "f4e2m1": np.dtype("u1"),
