@@ -1,9 +1,12 @@
 """Quotients of whole numbers that lose their fraction, which OpenVINO's imports write as ones that are rounded down.
 
 A Divide with `m_pythondiv`, as Divides are unless they say otherwise, rounds down, by OpenVINO's definition; its CPU
-plugin leaves the fraction out. TensorFlow's Div is imported by that definition, TruncateDiv and TFLite's DIV are not.
+plugin leaves the fraction out. TensorFlow's Div and PyTorch's quotients that are rounded down are imported by that
+definition; TensorFlow's TruncateDiv, TFLite's DIV and PyTorch's quotients that are rounded towards zero are not.
 """
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from clinfer.frontend.conversions import bodies_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -12,11 +15,19 @@ _ROUNDED_TWICE = {"Ceiling", "Floor", "Less"}
 
 
 def cut_rounded_quotients(model: ov.Model) -> None:
-    """Let quotients lose their fraction that are rounded up below zero and down above it, as the import of TruncateDiv
-    writes them: what is rounded down already would stay as it is. Bodies included."""
+    """Let quotients lose their fraction that are rounded towards zero: what is rounded down already would stay as it is.
+    Bodies included."""
     for node in _quotients(model):
-        if {port.get_node().get_type_name() for port in node.output(0).get_target_inputs()} == _ROUNDED_TWICE:
+        if _is_rounded_towards_zero([port.get_node() for port in node.output(0).get_target_inputs()]):
             node.set_attribute("m_pythondiv", False)
+
+
+def _is_rounded_towards_zero(readers: Sequence[ov.Node]) -> bool:
+    """Rounded up below zero and down above it, as the import of TruncateDiv writes it, or converted to whole numbers by
+    all readers, as that of PyTorch's `rounding_mode="trunc"` does with i64; with i32 nothing tells it."""
+    kinds = {reader.get_type_name() for reader in readers}
+    return kinds == _ROUNDED_TWICE or (
+        kinds == {"Convert"} and all(reader.get_output_element_type(0).is_integral() for reader in readers))
 
 
 def cut_quotients(model: ov.Model) -> None:

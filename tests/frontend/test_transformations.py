@@ -321,10 +321,12 @@ def test_a_reduction_along_a_scalar_axis_may_be_squeezed(axis: int) -> None:
 
 
 def test_quotients_that_are_rounded_towards_zero() -> None:
-    """As OpenVINO's import writes TensorFlow's TruncateDiv; a Divide alone rounds down."""
+    """As OpenVINO's import writes TensorFlow's TruncateDiv, and PyTorch's `rounding_mode="trunc"`; others round down."""
     a, b = op.parameter([-1], np.int32), op.parameter([-1], np.int32)
     quotient = op.divide(a, b)
     cut = op.select(op.less(quotient, np.int32(0)), op.ceiling(quotient), op.floor(quotient))
     divides = [[node.get_attributes()["m_pythondiv"] for node in all_nodes(prepare(ov.Model([made], [a, b])))
-                if node.get_type_name() == "Divide"] for made in (cut, op.divide(a, b))]
-    assert divides == [[False], [True]]
+                if node.get_type_name() == "Divide"]
+               for made in (cut, op.convert(op.convert(op.divide(a, b), "i64"), "i32"), op.divide(a, b),
+                            op.convert(op.divide(a, b), "f32"))]
+    assert divides == [[False], [False], [True], [True]]
