@@ -15,8 +15,8 @@ _ROUNDED_TWICE = {"Ceiling", "Floor", "Less"}
 
 
 def cut_rounded_quotients(model: ov.Model) -> None:
-    """Let quotients lose their fraction that are rounded towards zero: what is rounded down already would stay as it is.
-    Bodies included."""
+    """Let quotients that are rounded towards zero lose their fraction, bodies included: rounded down they would
+    stay as they are."""
     for node in _quotients(model):
         if _is_rounded_towards_zero([port.get_node() for port in node.output(0).get_target_inputs()]):
             node.set_attribute("m_pythondiv", False)

@@ -321,7 +321,7 @@ def test_a_reduction_along_a_scalar_axis_may_be_squeezed(axis: int) -> None:
 
 
 def test_quotients_that_are_rounded_towards_zero() -> None:
-    """As OpenVINO's import writes TensorFlow's TruncateDiv, and PyTorch's `rounding_mode="trunc"`; others round down."""
+    """As imports of TruncateDiv of TensorFlow and `rounding_mode="trunc"` of PyTorch write it; others round down."""
     a, b = op.parameter([-1], np.int32), op.parameter([-1], np.int32)
     quotient = op.divide(a, b)
     cut = op.select(op.less(quotient, np.int32(0)), op.ceiling(quotient), op.floor(quotient))
