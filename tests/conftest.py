@@ -16,7 +16,7 @@ from clinfer.network import network
 from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.program import Program
-from clinfer.runtime import builder, capabilities, ceilings
+from clinfer.runtime import capabilities, ceilings, kept_helper
 from clinfer.runtime.ceilings import Ceilings
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
@@ -26,7 +26,6 @@ from tests.checked_plans import CheckedPlanner
 from tests.crashes import SurvivingScheduling
 from tests.devices import engine_of
 from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, PeakReport, drop_unless_small
-from tests.kept_helpers import KeptHelper
 from tests.kept_kernels import trim_kernels
 from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
@@ -104,11 +103,10 @@ def check_every_program() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def keep_helpers() -> Iterator[None]:
-    """Builds follow upon each other in one helper process."""
+    """Builds follow upon each other in one helper process, however long the tests between them take."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builder, "Helper", KeptHelper)
+        patch.setattr(kept_helper, "IDLE_SECONDS", 600.0)
         yield
-    KeptHelper.end()
 
 
 @pytest.hookimpl(tryfirst=True)

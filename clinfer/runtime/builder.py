@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clinfer.runtime.device import DeviceInfo
-from clinfer.runtime.helper import Helper, HelperFailure
+from clinfer.runtime.helper import HelperFailure
+from clinfer.runtime.kept_helper import KeptHelper
 from clinfer.runtime.program import BuildJob
 
 
@@ -48,7 +49,7 @@ class HelpersAhead:
         self._lock = threading.Lock()
         self._starting = [_Starting(device) for _ in range(count)]
 
-    def take(self, device: DeviceInfo) -> Helper | None:
+    def take(self, device: DeviceInfo) -> KeptHelper | None:
         """One of the helpers, waited for until it is ready; None: there is none for the device."""
         while device == self._device:
             with self._lock:
@@ -75,13 +76,13 @@ class _Starting:
         self._device = device
         self._lock = threading.Lock()
         self._is_wanted = True
-        self._helper: Helper | None = None
+        self._helper: KeptHelper | None = None
         self._thread = threading.Thread(target=self._start, name="clinfer starts a helper", daemon=True)
         self._thread.start()
 
     def _start(self) -> None:
         try:
-            helper = Helper(self._device)
+            helper = KeptHelper(self._device)
         except HelperFailure:
             # Who wants to build tries again, and tells.
             return
@@ -91,7 +92,7 @@ class _Starting:
                 return
         helper.close()
 
-    def helper(self) -> Helper | None:
+    def helper(self) -> KeptHelper | None:
         """The helper once it is ready; None: it could not be started."""
         self._thread.join()
         return self._helper
@@ -159,7 +160,7 @@ class _Line:
         self._device = device
         self._timeout = timeout
         self._ahead = ahead
-        self._helper: Helper | None = None
+        self._helper: KeptHelper | None = None
 
     def build(self, job: BuildJob) -> BuildResult:
         try:
@@ -174,9 +175,9 @@ class _Line:
             self.close()
             return BuildResult(None, f"the build on {self._device} failed: {failure}", was_killed=failure.was_killed)
 
-    def _started(self) -> Helper:
+    def _started(self) -> KeptHelper:
         taken = (ahead.take(self._device) for ahead in self._ahead)
-        return next((helper for helper in taken if helper is not None), None) or Helper(self._device)
+        return next((helper for helper in taken if helper is not None), None) or KeptHelper(self._device)
 
     def close(self) -> None:
         helper, self._helper = self._helper, None

@@ -92,6 +92,11 @@ class Helper:
         return HelperFailure(f"the helper process died with exit code {code}\n{last_words}".strip(),
                              was_killed=code == -_KILL)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._process.poll() is None
+
     def close(self) -> None:
         """End the process, whatever it is doing."""
         self._process.kill()

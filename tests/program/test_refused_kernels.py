@@ -170,7 +170,7 @@ def test_a_kernel_that_ended_a_process_without_helpers(engine: Engine, rng: np.r
     """The note of what it was about to build is left. Where the process is still there, it may well succeed."""
     other = subprocess.Popen([sys.executable, "-c", ""])
     other.wait()
-    monkeypatch.setattr(builder, "Helper", Helper)
+    monkeypatch.setattr(builder, "KeptHelper", Helper)
     monkeypatch.setattr(sys, "executable", "/does/not/exist")
     add_twin(monkeypatch, Softmax, "softmax_crash", Recipe(("-cl-denorms-are-zero",)))
 

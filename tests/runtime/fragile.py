@@ -30,4 +30,4 @@ def use_fragile_workers(monkeypatch: pytest.MonkeyPatch, folder: Path, action: s
         return start([*command[:-1], "fragile_worker"], **options)
 
     monkeypatch.setattr("clinfer.runtime.helper.subprocess.Popen", popen)
-    monkeypatch.setattr("clinfer.runtime.builder.Helper", Helper)
+    monkeypatch.setattr("clinfer.runtime.builder.KeptHelper", Helper)

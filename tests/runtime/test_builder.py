@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def fresh_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Helpers are started and ended as they are outside of tests."""
-    monkeypatch.setattr(builder, "Helper", Helper)
+    monkeypatch.setattr(builder, "KeptHelper", Helper)
 
 
 def job(value: int) -> BuildJob:
@@ -173,7 +173,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
             super().__init__(device)
             found.append(self)
 
-    monkeypatch.setattr(builder, "Helper", Noted)
+    monkeypatch.setattr(builder, "KeptHelper", Noted)
     return found
 
 
