@@ -18,16 +18,28 @@ def cut_rounded_quotients(model: ov.Model) -> None:
     """Let quotients that are rounded towards zero lose their fraction, bodies included: rounded down they would
     stay as they are."""
     for node in _quotients(model):
-        if _is_rounded_towards_zero([port.get_node() for port in node.output(0).get_target_inputs()]):
+        if _is_rounded_towards_zero(node):
             node.set_attribute("m_pythondiv", False)
 
 
-def _is_rounded_towards_zero(readers: Sequence[ov.Node]) -> bool:
-    """Rounded up below zero and down above it, as the import of TruncateDiv writes it, or converted to whole numbers by
-    all readers, as that of PyTorch's `rounding_mode="trunc"` does with i64; with i32 nothing tells it."""
+def _is_rounded_towards_zero(quotient: ov.Node) -> bool:
+    """Rounded up below zero and down above it, as the import of TruncateDiv writes it, or converted to i32 and back, as
+    that of PyTorch's `rounding_mode="trunc"` does with i64; with i32 nothing tells it."""
+    readers = _readers(quotient)
     kinds = {reader.get_type_name() for reader in readers}
     return kinds == _ROUNDED_TWICE or (
-        kinds == {"Convert"} and all(reader.get_output_element_type(0).is_integral() for reader in readers))
+        quotient.get_output_element_type(0) == ov.Type.i64 and _convert_to(readers, ov.Type.i32)
+        and all(_convert_to(_readers(reader), ov.Type.i64) for reader in readers))
+
+
+def _readers(node: ov.Node) -> list[ov.Node]:
+    return [port.get_node() for port in node.output(0).get_target_inputs()]
+
+
+def _convert_to(nodes: Sequence[ov.Node], element_type: ov.Type) -> bool:
+    """Whether there are nodes, and all do nothing else."""
+    return bool(nodes) and all(node.get_type_name() == "Convert" and node.get_output_element_type(0) == element_type
+                               for node in nodes)
 
 
 def cut_quotients(model: ov.Model) -> None:

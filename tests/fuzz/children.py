@@ -11,12 +11,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from clinfer.network import network
-from clinfer.runtime import builder
+from clinfer.runtime import kept_helper
 from tests.checked_plans import CheckedPlanner
 from tests.fuzz.case import Case
 from tests.fuzz.generate import generate
 from tests.fuzz.running import STAGES, Outcome, check, plugin_verdict
-from tests.kept_helpers import KeptHelper
 
 LIMIT = 120.0
 """Seconds for one case."""
@@ -130,7 +129,7 @@ def work(pipe: Connection, device: str, cores: Collection[int]) -> None:
     """The life of a child: tasks in, reports and outcomes out. Interrupts are the parent's affair."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     network.Planner = CheckedPlanner  # type: ignore[misc]
-    builder.Helper = KeptHelper  # type: ignore[misc,assignment]
+    kept_helper.IDLE_SECONDS = 600.0
     if cores:
         os.sched_setaffinity(0, cores)
         os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", str(len(cores)))
