@@ -204,6 +204,9 @@ def _read_initial(separated: Separated, precision: str, host: HostOperations | N
     if separated.initial is None:
         return None, {}
     prepared = prepare(separated.initial, precision)
+    # What is left out gives its names to what it read; inputs keep those by which the model's are known.
+    for parameter, known in zip(prepared.get_parameters(), separated.initial.get_parameters(), strict=True):
+        parameter.output(0).set_names(known.output(0).get_names())
     source = to_topology(prepared, converters, host)
     shapes = [shape_of(node.get_output_partial_shape(0)) for node in prepared.get_results()]
     return source.topology, dict(zip(separated.initialised, zip(source.outputs, shapes, strict=True), strict=True))

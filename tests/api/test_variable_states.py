@@ -203,6 +203,26 @@ def test_what_grows_by_itself(core: Core, device: DeviceInfo, rng: np.random.Gen
         state = np.concatenate([state, state.transpose(order)], 2)
 
 
+def test_a_first_value_out_of_a_branch_that_is_decided(core: Core, device: DeviceInfo) -> None:
+    """It is the model's input itself, under another name."""
+    bodies = []
+    for make in (op.negative, op.result):
+        inner = op.parameter([8], np.float32)
+        bodies.append(ov.Model([make(inner)], [inner], "branch"))
+    start, choice = op.parameter([8], np.float32, name="x"), op.if_op(op.constant(np.array([False])))
+    start.output(0).set_names({"x"})
+    choice.set_then_body(bodies[0])
+    choice.set_else_body(bodies[1])
+    choice.set_input(start.output(0), *(body.get_parameters()[0] for body in bodies))
+    choice.set_output(*(body.get_results()[0] for body in bodies))
+    value = variable(choice, "s", [8])
+    model = ov.Model([op.result(op.relu(value))], [op.assign(op.negative(value), "s")], [start], "begun")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    first = np.arange(-4, 4, dtype=np.float32)
+    np.testing.assert_array_equal(request.infer([first])[0], np.maximum(first, 0))
+    np.testing.assert_array_equal(request.infer([first])[0], np.maximum(-first, 0))
+
+
 def test_an_opset3_state_without_a_first_value_of_its_own(core: Core, device: DeviceInfo) -> None:
     x = op.parameter([1, 2], np.float32, name="x")
     value = ov.opset3.read_value(op.constant(np.full((1, 2), 3, np.float32)), "s")
