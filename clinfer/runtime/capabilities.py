@@ -170,7 +170,8 @@ def _language_version(device: cl.Device) -> tuple[int, int]:
 
 def _probe_and_store(device: DeviceInfo) -> dict[str, Any]:
     log(1, f"Probe {device}")
-    answers = _probe_in_helper(device)
+    answers: dict[str, Any] = {}
+    _probe_in_helper(device, answers)
     if not answers.get("runs"):
         answers = {}
     if len(answers) < len(PROBES):
@@ -185,27 +186,27 @@ def _probe_and_store(device: DeviceInfo) -> dict[str, Any]:
 
 
 def _measure_again(device: DeviceInfo, known: dict[str, Any], measured: list[float]) -> dict[str, Any]:
-    """The answers with what is much better now. Probes that gave nothing are left alone: one may have crashed."""
+    """The answers with what is much better now. Probes that gave nothing are left alone: one may have crashed. Nothing
+    is measured in this process, of which the buffers for it would take up to a gigabyte."""
     log(1, f"How fast {device} is is measured again")
     found = {name: answer for name, answer in known.items()
              if answer is None or name not in ("rates", *SINGLE_RATES)}
-    _probe_here(device, found)
-    answers = with_better(known, found)
+    _probe_in_helper(device, found)
+    answers = with_better(known, {**dict.fromkeys(PROBES), **found})
     _store(device, answers, [*measured, time.time()])
     return answers
 
 
-def _probe_in_helper(device: DeviceInfo) -> dict[str, Any]:
-    """Answers from a helper process; a probe that crashes or hangs it answers None. Empty if none starts."""
-    answers: dict[str, Any] = {}
+def _probe_in_helper(device: DeviceInfo, answers: dict[str, Any]) -> None:
+    """Add the missing answers of a helper process; a probe that crashes or hangs it answers None. None is added if no
+    helper starts."""
     while len(answers) < len(PROBES):
         try:
             with Helper(device) as helper:
                 _ask(helper, answers)
         except HelperFailure as failure:
             log(1, f"No helper process for {device}: {failure}")
-            return answers
-    return answers
+            return
 
 
 def _ask(helper: Helper, answers: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ def answers(engine: Engine) -> dict[str, object]:
 @pytest.fixture
 def quick_answers(monkeypatch: pytest.MonkeyPatch, answers: dict[str, object]) -> dict[str, object]:
     """The same, handed out without a helper process."""
-    monkeypatch.setattr(capabilities, "_probe_in_helper", lambda device: dict(answers))
+    monkeypatch.setattr(capabilities, "_probe_in_helper", lambda device, found: found.update(answers))
     return answers
 
 
@@ -142,7 +142,7 @@ def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: P
 
 def test_a_device_that_runs_nothing_is_refused(engine: Engine, empty_cache: Path,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capabilities, "_probe_in_helper", lambda device: dict.fromkeys(PROBES))
+    monkeypatch.setattr(capabilities, "_probe_in_helper", lambda device, found: found.update(dict.fromkeys(PROBES)))
     monkeypatch.setattr(capabilities, "run_probe", lambda bench, name: None)
     with pytest.raises(ClinferError, match="trivial kernel"):
         probe_capabilities(engine.device)
