@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clinfer.frontend.conversions import bodies_of, is_constant, static_shape_of
+from clinfer.frontend.conversions import bodies_of, is_constant, static_shape_of, take_place
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -14,11 +14,7 @@ def spell_binary_convolutions(model: ov.Model) -> None:
             spell_binary_convolutions(body)
         spelled = _convolution_of_signs(node) if node.get_type_name() == "BinaryConvolution" else None
         if spelled is not None:
-            spelled.set_friendly_name(node.get_friendly_name())
-            names = node.output(0).get_names()
-            for target in node.output(0).get_target_inputs():
-                target.replace_source_output(spelled.output(0))
-            spelled.output(0).set_names(names)
+            take_place(spelled, node)
 
 
 def _convolution_of_signs(node: ov.Node) -> ov.Node | None:

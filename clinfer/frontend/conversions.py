@@ -118,6 +118,15 @@ def bodies_of(node: ov.Node) -> tuple[ov.Model, ...]:
     return (node.get_function(),) if kind in _LOOPS else ()
 
 
+def take_place(new: ov.Node, old: ov.Node) -> None:
+    """Let a node with one output stand for another one, under its name and those of its tensor."""
+    new.set_friendly_name(old.get_friendly_name())
+    names = old.output(0).get_names()
+    for reader in old.output(0).get_target_inputs():
+        reader.replace_source_output(new.output(0))
+    new.output(0).set_names(names)
+
+
 def all_nodes(model: ov.Model) -> Iterator[ov.Node]:
     """Every node of a model, those of bodies included."""
     for node in model.get_ordered_ops():

@@ -1,7 +1,7 @@
 """Tiles without repeats. Where OpenVINO wants the values of one of a scalar, for a shape, it ends the process."""
 from __future__ import annotations
 
-from clinfer.frontend.conversions import bodies_of
+from clinfer.frontend.conversions import bodies_of, take_place
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -11,14 +11,4 @@ def spell_idle_tiles(model: ov.Model) -> None:
         for body in bodies_of(node):
             spell_idle_tiles(body)
         if node.get_type_name() == "Tile" and node.get_input_partial_shape(1) == ov.PartialShape([0]):
-            _spell(node)
-
-
-def _spell(node: ov.Node) -> None:
-    same = ov.opset1.convert(node.input_value(0), node.get_element_type())
-    same.set_friendly_name(node.get_friendly_name())
-    old, new = node.output(0), same.output(0)
-    names = old.get_names()
-    for reader in old.get_target_inputs():
-        reader.replace_source_output(new)
-    new.set_names(names)
+            take_place(ov.opset1.convert(node.input_value(0), node.get_element_type()), node)

@@ -1,7 +1,7 @@
 """Older versions of operations, replaced by later ones that mean the same and declare it rightly."""
 from __future__ import annotations
 
-from clinfer.frontend.conversions import bodies_of
+from clinfer.frontend.conversions import bodies_of, take_place
 from clinfer.frontend.openvino_import import openvino as ov
 
 _SELECTIONS = ("opset1", "opset3", "opset4")
@@ -28,10 +28,4 @@ def renew_operations(model: ov.Model) -> bool:
 def _renew_selection(node: ov.Node) -> None:
     from openvino.utils.node_factory import NodeFactory
     attributes = {"output_type": "i64", **node.get_attributes()}
-    renewed = NodeFactory("opset9").create("NonMaxSuppression", node.input_values(), attributes)
-    renewed.set_friendly_name(node.get_friendly_name())
-    old, new = node.output(0), renewed.output(0)
-    names = old.get_names()
-    for target in old.get_target_inputs():
-        target.replace_source_output(new)
-    new.set_names(names)
+    take_place(NodeFactory("opset9").create("NonMaxSuppression", node.input_values(), attributes), node)

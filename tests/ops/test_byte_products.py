@@ -15,7 +15,8 @@ from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
-from clinfer.ops.shared.byte_products import TILES, shared_panels, tile_refusal
+from clinfer.ops.shared.bf16_tiles import rows_refusal
+from clinfer.ops.shared.byte_products import TILES, shared_panels
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.note_data_grids import MOST_DEPTH
 from clinfer.runtime.engine import Engine
@@ -47,7 +48,7 @@ def engine(engine: Engine) -> Engine:
 
 
 def _skip_unless_able(engine: Engine, tile: int) -> None:
-    refusal = tile_refusal(engine.capabilities, tile)
+    refusal = rows_refusal(engine.capabilities, tile)
     if refusal:
         pytest.skip(refusal)
 

@@ -22,7 +22,8 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.convolution.kernels.reference import Reference
-from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels, tile_refusal
+from clinfer.ops.shared.bf16_tiles import rows_refusal
+from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
 from clinfer.ops.shared.spatial import data_view
 from clinfer.ops.shared.targets import cpu_only
@@ -61,7 +62,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
             return "padded tensors"
         if any(x.element_type.name not in _FLOATS for x in (problem.inputs[0], problem.outputs[0])):
             return "element types other than f32, f16, bf16"
-        return tile_refusal(problem.capabilities, tile)
+        return rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
         pixels, panels = ceil(problem.pixels / tile) * tile * problem.batch, _panels(problem)

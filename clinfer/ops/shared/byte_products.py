@@ -4,7 +4,6 @@ from __future__ import annotations
 from math import ceil
 
 from clinfer.ops.shared.bf16_tiles import IN_REGISTERS
-from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import pure
 
 PANEL_COLUMNS = 32
@@ -15,11 +14,6 @@ _SPEED, _PLAIN_SPEED = 2.8, 0.15
 without."""
 _ITEMS_PER_UNIT = 4
 """Work-items that keep a core busy to the end."""
-
-
-def tile_refusal(device: Capabilities, tile: int) -> str | None:
-    """None, or why a device has no tiles of so many rows."""
-    return "the device has no tile_registers" if tile in IN_REGISTERS and not device.tile_registers else None
 
 
 def flops_of(products: float, tile: int, byte_products: bool) -> float:

@@ -8,7 +8,8 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels, tile_refusal
+from clinfer.ops.shared.bf16_tiles import rows_refusal
+from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed
@@ -41,7 +42,7 @@ class BytesKernel(Kernel[MatMulProblem, int]):
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.primitive.data_grid is None:
             return "made for data of whole numbers times a step"
-        return problem.types_refusal() or tile_refusal(problem.capabilities, tile)
+        return problem.types_refusal() or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         rows, panels = ceil(problem.rows / tile) * tile * problem.batch, ceil(problem.columns / PANEL_COLUMNS)
