@@ -37,11 +37,17 @@ class Page:
             self._call(f"{domain}.enable")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self.open(path)
+
+    def open(self, path: Path) -> None:
+        """Load a file as if nothing had happened before, and wait until it is painted: earlier keys would be lost."""
         self.resize(1500, 950)
+        self.errors.clear()
         self._loaded = False
         self._call("Page.navigate", url=path.resolve().as_uri())
         while not self._loaded:
             self._handle(self._receive())
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression, as JSON; an AssertionError with what it throws."""
