@@ -1,7 +1,8 @@
 """Fused operations: how kernels see what they read, and the OpenCL C of what they do.
 
 The fused operations of a primitive are computed on each element of its result, in registers and in the arithmetic type,
-before it is rounded and stored. See include/epilogue.cl for what a kernel does to take part.
+before it is rounded and stored; between them, what is made by a primitive that `rounds` is rounded to its type. See
+include/epilogue.cl for what a kernel does to take part.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import is_one, show
 from clinfer.kernels.contract import BufferRef, Operand, Problem, Stage
-from clinfer.topology.primitive import Before, FusedOp
+from clinfer.topology.primitive import Before, FusedOp, Primitive
 
 _NAMES = "abcde"
 _NAME = re.compile(rf"\b[{_NAMES}]\b")
@@ -65,13 +66,22 @@ def _chain(problem: Problem) -> str:
     types = tuple(layout.element_type for layout in problem.all_inputs)
     fused_ops = problem.primitive.fused_ops
     read_again = {operand.fused for fused in fused_ops for operand in fused.operands if isinstance(operand, Before)}
-    results = [problem.primitive.output_types(own)[0]]
+    results, maker, read = [problem.primitive.output_types(own)[0]], problem.primitive, own
     parts = []
     for number, fused in enumerate(fused_ops):
+        rounded = _rounding(maker, read, results[-1])
         kept = f"const T result_{number} = result; " if number in read_again else ""
-        parts.append(kept + _statements(fused, fused.types(results, types), len(own)))
+        maker, read = fused.primitive, fused.types(results, types)
+        parts.append(rounded + kept + _statements(fused, read, len(own)))
         results.append(fused.output_type(results, types))
     return f"{{ {' '.join(parts)} }}" if read_again else " ".join(parts)
+
+
+def _rounding(maker: Primitive, read: tuple[ElementType, ...], made: ElementType) -> str:
+    """What rounds a result that is not stored to its type, where that is narrower than what it is made of."""
+    if not maker.rounds or not made.is_float or made.bits > 16 or made.bits > read[0].bits:
+        return ""
+    return f"result = ROUNDED({made}, T, result); "
 
 
 def _statements(fused: FusedOp, types: tuple[ElementType, ...], own: int) -> str:

@@ -159,6 +159,11 @@ class Primitive:
         """
         return False
 
+    @property
+    def rounds(self) -> bool:
+        """Whether its result is to be rounded to its type even where fused operations read it before it is stored."""
+        return False
+
     def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
         """The primitive as an OpenCL C expression of its inputs, which have these types; None: it is no fused
         operation.

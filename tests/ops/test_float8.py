@@ -1,4 +1,4 @@
-"""Floats of 8 bits: conversions on the device against ml_dtypes, and products that read weights of such types."""
+"""Floats of 8 and 16 bits: conversions on the device against ml_dtypes, and products that read weights of 8 bits."""
 from __future__ import annotations
 
 import ml_dtypes
@@ -17,6 +17,7 @@ from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
 
 OTHERS = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
+NARROW = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, **OTHERS}
 
 
 @pytest.mark.parametrize("kernel", ["convert_ref", "convert_vector"])
@@ -50,18 +51,19 @@ def _convert(source: str, target: str) -> Topology:
 def test_the_host_rounds_like_the_device(rng: np.random.Generator, name: str) -> None:
     given = rng.standard_normal((40, 5)).astype(np.float32)
     (found,) = Convert("y", ("x",), destination_type=name).evaluate((given,), (given.shape,))
-    np.testing.assert_array_equal(found, given.astype(OTHERS.get(name, ml_dtypes.bfloat16)).astype(np.float32))
+    np.testing.assert_array_equal(found, given.astype(NARROW[name]).astype(np.float32))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", NARROW)
 def test_numbers_are_rounded_that_become_wide_again(engine: Engine, rng: np.random.Generator, name: str) -> None:
     x = ops.parameter([-1, 96], np.float32)
-    made = [ops.relu(ops.convert(ops.convert(source, name), "f32")) for source in (x, ops.negative(x))]
+    sources = (x, ops.negative(x), ops.matmul(x, np.eye(96, dtype=np.float32), False, False))
+    made = [ops.subtract(ops.relu(ops.convert(ops.convert(source, name), "f32")), ops.sign(x)) for source in sources]
     network = network_of(engine, ov.Model(made, [x]))
     given = rng.standard_normal((5, 96)).astype(np.float32)
-    rounded = given.astype(OTHERS[name]).astype(np.float32)
-    for found, wanted in zip(execute(network, [given]), (rounded, -rounded), strict=True):
-        np.testing.assert_array_equal(found, np.maximum(wanted, 0))
+    rounded = given.astype(NARROW[name]).astype(np.float32)
+    for found, wanted in zip(execute(network, [given]), (rounded, -rounded, rounded), strict=True):
+        np.testing.assert_array_equal(found, np.maximum(wanted, 0) - np.sign(given))
 
 
 @pytest.mark.parametrize("is_scaled", [True, False])

@@ -94,6 +94,29 @@ CLINFER_FLOAT8_VECTOR(16)
 #undef CLINFER_FLOAT8_VECTOR
 #undef CLINFER_FLOAT8
 
+// ROUNDED(type, T, v): v, a float or a vector T of floats, as it is after it was stored as a narrower float.
+#define ROUNDED(type, T, v) CLINFER_CAT(CLINFER_ROUNDED_##type, T)(v)
+#define CLINFER_ROUNDED(floatn, suffix, half_suffix, ushortn, convert_uintn, as_floatn) \
+    static inline floatn CLINFER_ROUNDED_f16_##floatn(floatn v) { \
+        ushortn bits; \
+        vstore_half##half_suffix##_rte(v, 0, (half*)&bits); \
+        return vload_half##half_suffix(0, (const half*)&bits); \
+    } \
+    static inline floatn CLINFER_ROUNDED_bf16_##floatn(floatn v) { \
+        return as_floatn(convert_uintn(clinfer_to_bf16##suffix(v)) << 16); \
+    } \
+    static inline floatn CLINFER_ROUNDED_f8e4m3_##floatn(floatn v) { \
+        return clinfer_of_f8e4m3##suffix(clinfer_to_f8e4m3##suffix(v)); \
+    } \
+    static inline floatn CLINFER_ROUNDED_f8e5m2_##floatn(floatn v) { \
+        return clinfer_of_f8e5m2##suffix(clinfer_to_f8e5m2##suffix(v)); \
+    }
+CLINFER_ROUNDED(float, , , ushort, convert_uint, as_float)
+CLINFER_ROUNDED(float4, _4, 4, ushort4, convert_uint4, as_float4)
+CLINFER_ROUNDED(float8, _8, 8, ushort8, convert_uint8, as_float8)
+CLINFER_ROUNDED(float16, _16, 16, ushort16, convert_uint16, as_float16)
+#undef CLINFER_ROUNDED
+
 #define LOAD4_f32(p, i) READ4((p) + (i))
 #define STORE4_f32(p, i, v) WRITE4((v), (p) + (i))
 #define LOAD4_i32(p, i) READ4((p) + (i))

@@ -26,10 +26,13 @@ class Convert(Primitive):
     def takes_fused_ops(self) -> bool:
         return True
 
+    @property
+    def rounds(self) -> bool:
+        return True
+
     def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
-        """Between floats nothing is done: the store rounds. What is to be rounded to 8 bits is stored before."""
-        source = types[0]
-        return "a" if source.is_float and source.bits > 8 and ElementType.of(self.destination_type).is_float else None
+        """Between floats nothing is done but to round."""
+        return "a" if types[0].is_float and ElementType.of(self.destination_type).is_float else None
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return (ElementType.of(self.destination_type),)
