@@ -16,7 +16,7 @@ from clinfer.network import network
 from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.program import Program
-from clinfer.runtime import capabilities, ceilings, kept_helper
+from clinfer.runtime import builder, capabilities, ceilings, kept_helper
 from clinfer.runtime.ceilings import Ceilings
 from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.engine import Engine
@@ -103,9 +103,12 @@ def check_every_program() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def keep_helpers() -> Iterator[None]:
-    """Builds follow upon each other in one helper process, however long the tests between them take."""
+    """Builds follow upon each other in one helper process, however long the tests between them take; beside other
+    processes of tests it is the only one for the device."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_helper, "IDLE_SECONDS", 600.0)
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            patch.setattr(builder, "worker_count", lambda workers: workers or 1)
         yield
 
 

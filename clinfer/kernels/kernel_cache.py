@@ -33,8 +33,6 @@ BATCH_KERNELS = 4
 that is done waits for, and what is loaded for one of its kernels."""
 MOST_IDLE = 64
 """Programs that stay loaded though nobody uses them: about a megabyte each. To load one takes some milliseconds."""
-MOST_AHEAD = 4
-"""Processes that start before it is known how many kernels there are."""
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
 
@@ -140,11 +138,10 @@ class KernelCache:
     def expecting_builds(self) -> Iterator[None]:
         """While it lasts, many kernels are likely to be wanted. Where there is none yet, neither in memory nor on disk,
         the processes that will build them start now."""
-        count = self._engine.build_workers or os.cpu_count() or 1
         if self._programs or (knobs.cache_enabled() and os.path.exists(_folder(self._engine, "index").path)):
             yield
             return
-        helpers = HelpersAhead(self._engine.device, min(count, MOST_AHEAD))
+        helpers = HelpersAhead(self._engine.device, self._engine.build_workers)
         with self._ahead_lock:
             self._ahead = (*self._ahead, helpers)
         try:

@@ -36,18 +36,21 @@ class BuildResult:
         return self.binary is None and self.was_tried
 
 
+MOST_AHEAD = 4
+"""Processes that start before it is known how many programs there are."""
+
 Done = Callable[[int, BuildResult], None]
 """Takes the number of a job and its result."""
 
 
 class HelpersAhead:
     """Helper processes that start before there is something to build, because that takes as long as some kernels do.
-    Who builds takes them; `close` ends those that nobody took."""
+    Who builds in `workers` processes takes them; `close` ends those that nobody took."""
 
-    def __init__(self, device: DeviceInfo, count: int) -> None:
+    def __init__(self, device: DeviceInfo, workers: int) -> None:
         self._device = device
         self._lock = threading.Lock()
-        self._starting = [_Starting(device) for _ in range(count)]
+        self._starting = [_Starting(device) for _ in range(min(worker_count(workers), MOST_AHEAD))]
 
     def take(self, device: DeviceInfo) -> KeptHelper | None:
         """One of the helpers, waited for until it is ready; None: there is none for the device."""
@@ -106,10 +109,15 @@ class _Starting:
             helper.close()
 
 
+def worker_count(workers: int) -> int:
+    """How many processes build where `workers` were asked for; 0: one per core."""
+    return workers or os.cpu_count() or 1
+
+
 def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers: int = 0, timeout: float = 300.0,
                        done: Done = lambda number, result: None,
                        ahead: Sequence[HelpersAhead] = ()) -> list[BuildResult]:
-    """Build every job in `workers` processes (0: as many as there are cores); results in the order of the jobs.
+    """Build every job in `workers` processes (0: one per core); results in the order of the jobs.
 
     A job that crashes its process or takes more than `timeout` seconds has an error as its result; the
     others are built all the same. `done` is called by this thread with each result as soon as it is there. Helpers that
@@ -119,7 +127,7 @@ def build_in_processes(device: DeviceInfo, jobs: Sequence[BuildJob], *, workers:
     finished: queue.SimpleQueue[tuple[int, BuildResult]] = queue.SimpleQueue()
     pending = iter(enumerate(jobs))
     lock, is_stopped = threading.Lock(), threading.Event()
-    lines = [_Line(device, timeout, ahead) for _ in range(min(workers or os.cpu_count() or 1, len(jobs)))]
+    lines = [_Line(device, timeout, ahead) for _ in range(min(worker_count(workers), len(jobs)))]
 
     def next_job() -> tuple[int, BuildJob] | None:
         with lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.helper import Helper
@@ -16,15 +16,16 @@ MOST_REQUESTS = 100
 
 
 class KeptHelper:
-    """Stands for a `Helper` that closing keeps for the next one, unless it failed or was busy. One is kept in all."""
+    """Stands for a `Helper` that closing keeps for the next one, unless it failed or was busy. One is kept per
+    device."""
 
-    _idle: KeptHelper | None = None
+    _idle: ClassVar[dict[tuple[str, ...], KeptHelper]] = {}
     _lock = threading.Lock()
 
     def __init__(self, device: DeviceInfo) -> None:
         """`HelperFailure` if none can be started."""
-        idle = self._take()
-        if idle is not None and not (idle._device == device and idle._helper.is_alive):
+        idle = self._take(device)
+        if idle is not None and not idle._helper.is_alive:
             idle._helper.close()
             idle = None
         self._device: DeviceInfo = device
@@ -44,8 +45,7 @@ class KeptHelper:
         """Keep the helper for a while, or end it where another one is kept."""
         if self._is_sound and self._requests < MOST_REQUESTS:
             with self._lock:
-                if KeptHelper._idle is None:
-                    KeptHelper._idle = self
+                if self._idle.setdefault(self._device.identity, self) is self:
                     self._timer = threading.Timer(IDLE_SECONDS, self._end_if_idle)
                     self._timer.daemon = True
                     self._timer.start()
@@ -54,30 +54,31 @@ class KeptHelper:
 
     @classmethod
     def end(cls) -> None:
-        """End the helper that is kept."""
-        idle = cls._take()
-        if idle is not None:
-            idle._helper.close()
+        """End the helpers that are kept."""
+        for device in [idle._device for idle in list(cls._idle.values())]:
+            idle = cls._take(device)
+            if idle is not None:
+                idle._helper.close()
 
     def _end_if_idle(self) -> None:
         with self._lock:
-            if KeptHelper._idle is not self:
+            if self._idle.get(self._device.identity) is not self:
                 return
-            KeptHelper._idle = None
+            del self._idle[self._device.identity]
         self._helper.close()
 
     @classmethod
-    def _take(cls) -> KeptHelper | None:
+    def _take(cls, device: DeviceInfo) -> KeptHelper | None:
         with cls._lock:
-            idle, KeptHelper._idle = cls._idle, None
+            idle = cls._idle.pop(device.identity, None)
         if idle is not None and idle._timer is not None:
             idle._timer.cancel()
         return idle
 
     @classmethod
     def _forget(cls) -> None:
-        """In a process that was forked: the helper is its parent's."""
-        cls._lock, cls._idle = threading.Lock(), None
+        """In a process that was forked: the helpers are its parent's."""
+        cls._lock, cls._idle = threading.Lock(), {}
 
 
 atexit.register(KeptHelper.end)

@@ -58,7 +58,7 @@ def test_a_helper_without_work_ends(device: DeviceInfo, monkeypatch: pytest.Monk
     helper = KeptHelper(device)
     helper.close()
     helper._helper._process.wait(60)
-    assert KeptHelper._idle is None
+    assert not KeptHelper._idle
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -68,7 +68,7 @@ def test_a_forked_process_leaves_its_parents_helper(device: DeviceInfo) -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        is_forgotten = KeptHelper._idle is None
+        is_forgotten = not KeptHelper._idle
         KeptHelper.end()
         os._exit(0 if is_forgotten else 1)
     assert os.waitpid(child, 0)[1] == 0 and build(device) == number
