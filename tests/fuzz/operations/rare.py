@@ -134,8 +134,8 @@ def transformed(draft: Draft) -> None:
 @operation("rare")
 def reorganized(draft: Draft) -> None:
     x = image(draft)
-    if x.rank != 4 or any(size % 2 or not size for shape in x.shapes for size in shape[2:]):
-        raise Refused("odd sizes")
+    if x.rank != 4 or any(shape[1] % 4 or shape[2] % 2 or shape[3] % 2 or not all(shape) for shape in x.shapes):
+        raise Refused("sizes that a stride of 2 does not divide")
     draft.step("ReorgYolo", x, stride=[2])
 
 
