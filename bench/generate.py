@@ -3,8 +3,8 @@
 Both engines hold the same model in one process, and take turns token by token, so that a change of the machine's speed
 meets both. A token's time is that of `infer` alone. Ratios above 1 mean that clinfer is faster.
 `python -m bench.generate [--device CPU.0] [--prompt 512] [--tokens 40] [--layers 12] [--hidden 768] [--groups 1]
-[--at-once 1 5] [--weights i4 --group 64]`: steps of so many tokens in turn; of several it is what verifying guesses
-takes. `read` is what a step reads of weights and states, over clinfer's time.
+[--at-once 1 5] [--weights i4 --group 64] [--cache u8]`: steps of so many tokens in turn; of several it is what
+verifying guesses takes. `read` is what a step reads of weights and states, over clinfer's time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Generator:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of all states."""
+        """Bytes of all states, in the types that the model declares."""
         return sum(state.state.byte_size for state in self._request.query_state())
 
 
@@ -66,16 +66,17 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=16384)
     parser.add_argument("--weights", choices=list(LEVELS), help="the type of compressed weights; without, f32")
     parser.add_argument("--group", type=int, default=64, help="weights of one scale")
+    parser.add_argument("--cache", choices=["f32", "f16", "u8"], default="f32", help="the type of keys and values")
     options = parser.parse_args()
     size = llama.Size(options.layers, options.hidden, options.heads, options.inside, options.vocabulary,
                       options.groups)
     model, random = llama.build_stateful(size), np.random.default_rng(0)
     if options.weights:
         compress_weights(model, options.weights, options.group)
-    engines = {"clinfer": Generator(clinfer, model, options.device, {"INFERENCE_PRECISION_HINT": "f32"}),
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": options.cache}
+    engines = {"clinfer": Generator(clinfer, model, options.device, settings),
                "openvino": Generator(openvino, model, "CPU", {
-                   "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(options.threads),
-                   "KV_CACHE_PRECISION": "f32", "PERFORMANCE_HINT": "LATENCY"})}
+                   **settings, "INFERENCE_NUM_THREADS": str(options.threads), "PERFORMANCE_HINT": "LATENCY"})}
     times: dict[str, dict[str, list[float]]] = {name: {} for name in engines}
     worst = 0.0
     for number in range(options.rounds):
@@ -95,16 +96,21 @@ def main() -> None:
             given = random.integers(0, size.vocabulary, (1, options.at_once[step % len(options.at_once)]))
     constants = [node for node in model.get_ops() if node.get_type_name() == "Constant"]
     parameters = sum(math.prod(node.shape) for node in constants)
+    state_bytes = engines["clinfer"].state_bytes * _stored_share(options.cache, size.hidden // size.heads)
     # Of the table of embeddings a token reads one row.
-    read = (sum(node.get_byte_size() for node in constants) - 4 * size.vocabulary * size.hidden
-            + engines["clinfer"].state_bytes)
+    read = sum(node.get_byte_size() for node in constants) - 4 * size.vocabulary * size.hidden + state_bytes
     print(f"{parameters / 1e6:.0f}M parameters, prompt {options.prompt}, {options.tokens} steps, "
-          f"states {engines['clinfer'].state_bytes / 1e6:.1f} MB, largest difference {worst:.1e} of the scale")
+          f"states {state_bytes / 1e6:.1f} MB, largest difference {worst:.1e} of the scale")
     for what in times["clinfer"]:
         ours, theirs = (statistics.median(times[name][what]) for name in ("clinfer", "openvino"))
         rate = "" if what == "prompt" else f", read {read / ours / 1e6:.1f} GB/s"
         print(f"{what}: clinfer {ours:.2f} ms, openvino {theirs:.2f} ms, {theirs / ours:.2f}x{rate}")
     print("compiling: " + ", ".join(f"{name} {engine.compile_s:.1f} s" for name, engine in engines.items()))
+
+
+def _stored_share(cache: str, depth: int) -> float:
+    """What a key or value of `depth` elements takes where it is stored, over what it takes in f32."""
+    return {"f32": 1.0, "f16": 0.5, "u8": (1 + 8 / depth) / 4}[cache]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.memory.states import RequestStates, converted
+from clinfer.network.memory.states import RequestStates, as_declared, as_stored
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
@@ -54,11 +54,9 @@ class VariableState(OneOfAKind):
         declared = self._declared
         with self._request.idle_stream() as stream:
             units = self._states.read(self.name, stream)
-        units = converted(units, declared.stored_type, declared.element_type)
-        if declared.order:
-            units = units.transpose(np.argsort(declared.order))
+        units = as_declared(declared, units)
         tensor = ov.Tensor(ov_type(declared.element_type), list(units.shape))
-        raw_bytes(tensor.data)[:] = raw_bytes(np.ascontiguousarray(units))
+        raw_bytes(tensor.data)[:] = raw_bytes(units)
         return tensor
 
     @state.setter
@@ -96,11 +94,9 @@ class VariableState(OneOfAKind):
             units = units.view(declared.element_type.storage).reshape(logical)
         else:
             units = value.data
-        units = converted(units, declared.element_type, declared.stored_type)
-        if declared.order:
-            units = units.transpose(declared.order)
+        units = as_stored(declared, units, declared.element_type)
         if units.size:
-            stream.write(memory, raw_bytes(np.ascontiguousarray(units)), blocking=True)
+            stream.write(memory, raw_bytes(units), blocking=True)
 
     @property
     def _is_declared_form(self) -> bool:

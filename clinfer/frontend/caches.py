@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clinfer.base.byte_rows import TAIL
 from clinfer.base.element_type import ElementType
+from clinfer.frontend.byte_rows import dequantised, float_sizes, quantised
 from clinfer.frontend.conversions import constant_values, is_constant, is_output_of, layer_of
 from clinfer.frontend.openvino_import import openvino as ov
 
 _INDEX_TYPES = ("i32", "i64")
-CACHE_TYPES = ("f16", "bf16")
-"""The narrow types in which keys and values of f32 can be stored."""
+_NARROW_FLOATS = ("f16", "bf16")
+CACHE_TYPES = (*_NARROW_FLOATS, "u8")
+"""The types in which keys and values can be stored: those of f32 as narrow floats, all as rows of bytes."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Cache:
 def find_cache(parameter: ov.op.Parameter, result: ov.op.Result, cache_type: str = "") -> Cache | None:
     """Let a variable, read as a Parameter and assigned as a Result, be stored as a cache if it is one; the model is
     changed for it. None: it is none. `cache_type`: the name of the type in which keys and values (four axes, of which
-    the first does not grow) are stored if they are f32; empty: as they are."""
+    the first does not grow) are stored if they can be; empty: as they are."""
     seen = _seen(parameter)
     concat = result.input_value(0).get_node()
     if seen.get_instance_id() != parameter.get_instance_id() and _narrows_or_widens(concat):
@@ -52,9 +55,17 @@ def find_cache(parameter: ov.op.Parameter, result: ov.op.Result, cache_type: str
     if axis == 0:
         return Cache() if seen.get_instance_id() == parameter.get_instance_id() else None
     kept_as = concat.get_output_element_type(0).get_type_name()
-    if cache_type and len(shape) == 4 and kept_as == "f32":
+    if len(shape) == 4 and _can_be_kept(cache_type, kept_as, shape[-1], axis):
         kept_as = cache_type
     return _stored(parameter, seen, result, concat, axis, selection, kept_as)
+
+
+def _can_be_kept(cache_type: str, read_as: str, size: ov.Dimension, axis: int) -> bool:
+    """Whether keys or values that are read as one type, with rows of that size, growing along that axis, can be stored
+    in another."""
+    if cache_type == "u8":
+        return read_as in ("f32", *_NARROW_FLOATS) and size.is_static and size.get_length() > 0 and axis != 3
+    return bool(cache_type) and read_as == "f32"
 
 
 def _is_doubled(concat: ov.Node, seen: ov.Node, selection: ov.Node | None) -> bool:
@@ -77,7 +88,7 @@ def _narrows_or_widens(node: ov.Node) -> bool:
     if node.get_type_name() != "Convert":
         return False
     types = {node.get_input_element_type(0).get_type_name(), node.get_output_element_type(0).get_type_name()}
-    return types in [{"f32", narrow} for narrow in CACHE_TYPES]
+    return types in [{"f32", narrow} for narrow in _NARROW_FLOATS]
 
 
 def _readers(parameter: ov.op.Parameter, seen: ov.Node) -> list[ov.Input]:
@@ -132,7 +143,10 @@ def _stored(parameter: ov.op.Parameter, seen: ov.Node, result: ov.op.Result, con
     if selection is not None:
         readers += [*selection.output(0).get_target_inputs()]
     others = [*concat.output(0).get_target_inputs()]
-    parameter.set_partial_shape(ov.PartialShape([shape[each] for each in order]))
+    sizes = [shape[each] for each in order]
+    if _is_in_byte_rows(kept_as, read_as):
+        sizes[-1] = ov.Dimension(sizes[-1].get_length() + TAIL)
+    parameter.set_partial_shape(ov.PartialShape(sizes))
     parameter.set_element_type(getattr(ov.Type, kept_as))
     parameter.validate_and_infer_types()
     added = [_typed(_ordered(port, order, f"{concat.get_friendly_name()}/part{number}"), kept_as)
@@ -149,11 +163,21 @@ def _stored(parameter: ov.op.Parameter, seen: ov.Node, result: ov.op.Result, con
                  None if kept_as == declared else ElementType.of(kept_as))
 
 
+def _is_in_byte_rows(kept_as: str, read_as: str) -> bool:
+    return kept_as == "u8" and read_as != "u8"
+
+
 def _typed(port: ov.Output, kind: str) -> ov.Output:
-    """A tensor in another type."""
-    if port.get_element_type().get_type_name() == kind:
+    """A tensor in another type; between floats and u8 as rows of bytes."""
+    given = port.get_element_type().get_type_name()
+    if given == kind:
         return port
-    made = ov.opset13.convert(port, kind)
+    if _is_in_byte_rows(kind, given):
+        made = quantised(port)
+    elif _is_in_byte_rows(given, kind):
+        made = dequantised(port, kind)
+    else:
+        made = ov.opset13.convert(port, kind)
     made.set_friendly_name(f"{port.get_node().get_friendly_name()}/{kind}")
     return made.output(0)
 
@@ -178,6 +202,7 @@ def _transposed(port: ov.Output, axes: Sequence[int], name: str) -> ov.Output:
 def _read(targets: Sequence[ov.Input], stored: ov.Node, order: Sequence[int], read_as: str) -> None:
     """Let inputs of nodes read a stored tensor as if it were of that type and its axes in the model's order."""
     name, back = stored.get_friendly_name(), np.argsort(order)
+    kept_as = stored.get_output_element_type(0).get_type_name()
     others = [target for target in targets if target.get_node().get_type_name() != "ShapeOf"]
     if others:
         seen = _transposed(_typed(stored.output(0), read_as), [int(axis) for axis in back], f"{name}/read")
@@ -186,7 +211,8 @@ def _read(targets: Sequence[ov.Input], stored: ov.Node, order: Sequence[int], re
     for number, target in enumerate(target for target in targets if target.get_node().get_type_name() == "ShapeOf"):
         asked = target.get_node()
         kind = asked.get_output_element_type(0).get_type_name()
-        own = ov.opset13.shape_of(stored.output(0), kind)
+        own = (float_sizes(stored.output(0), kind) if _is_in_byte_rows(kept_as, read_as)
+               else ov.opset13.shape_of(stored.output(0), kind))
         sizes = ov.opset13.gather(own, ov.opset13.constant(back.astype(np.int64)), ov.opset13.constant(0))
         own.set_friendly_name(f"{name}/sizes{number}")
         sizes.set_friendly_name(asked.get_friendly_name())

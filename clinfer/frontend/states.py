@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from clinfer.base.errors import UnsupportedError
 from clinfer.base.shape import Dim, Shape
+from clinfer.frontend.byte_rows import rows_let_go
 from clinfer.frontend.caches import Cache, find_cache
 from clinfer.frontend.conversions import (
     OPENVINO_ERRORS,
@@ -61,7 +62,8 @@ def read_source(model: ov.Model, precision: str = "f32", host: HostOperations | 
     declared = {name: _declared(name, parameter) for name, parameter in parameters.items()}
     caches = {name: find_cache(parameters[name], results[name], cache_type) for name in changing}
     prepared.validate_nodes_and_infer_types()
-    source = to_topology(prepared, converters, host)
+    with rows_let_go(prepared):
+        source = to_topology(prepared, converters, host)
     made = dict(zip(changing, source.outputs[outputs:], strict=True))
     known = dict(zip((node.get_instance_id() for node in prepared.get_parameters()), source.inputs, strict=True))
     states = []

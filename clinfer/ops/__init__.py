@@ -13,6 +13,7 @@ _NAMES = (
     "batch_norm",
     "batch_space",
     "broadcast",
+    "byte_rows",
     "col2im",
     "color_convert",
     "concat",

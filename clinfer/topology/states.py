@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clinfer.base.byte_rows import TAIL
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim, Shape, StaticShape
 
@@ -16,7 +17,8 @@ class State:
     The request stores it with axis `order[i]` at i (empty: all where they are).
     `grows`: the output is the input with more behind it along the first stored axis, so that both share memory.
     `selected_by`: the input of the graph, a vector, that says which entries of axis 0 an inference works on ("": all).
-    `kept_as`: the type in which the request stores it (None: as it is declared).
+    `kept_as`: the type in which the request stores it (None: as it is declared); u8 where floats are declared:
+    stored rows of these are rows of bytes (`base/byte_rows.py`).
     `sizes`: names of the sizes of stored axes ("": it has none); those of one name are equal in every inference, and
     that of `selected_by` is its length.
     """
@@ -40,14 +42,21 @@ class State:
         return self.kept_as or self.element_type
 
     @property
+    def is_in_byte_rows(self) -> bool:
+        """Whether floats are stored as rows of bytes."""
+        return self.element_type.is_float and self.stored_type.name == "u8"
+
+    @property
     def blank(self) -> StaticShape:
         """The shape of a value of which nothing is known: the least sizes that are declared."""
         return tuple(size.low if isinstance(size, Dim) else size for size in self.shape)
 
     def stored(self, shape: StaticShape) -> StaticShape:
         """The shape in which a value of that shape is stored."""
-        return tuple(shape[axis] for axis in self.order) if self.order else shape
+        ordered = tuple(shape[axis] for axis in self.order) if self.order else shape
+        return (*ordered[:-1], ordered[-1] + TAIL) if self.is_in_byte_rows else ordered
 
     def logical(self, stored: StaticShape) -> StaticShape:
         """The reverse of `stored`."""
-        return tuple(stored[self.order.index(axis)] for axis in range(len(stored))) if self.order else stored
+        ordered = (*stored[:-1], stored[-1] - TAIL) if self.is_in_byte_rows else stored
+        return tuple(ordered[self.order.index(axis)] for axis in range(len(ordered))) if self.order else ordered

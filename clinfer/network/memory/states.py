@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clinfer.base.byte_rows import decode_rows, encode_rows
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, admits, show
@@ -25,6 +26,8 @@ from clinfer.topology import State
 
 _LEAST_AHEAD, _MOST_AHEAD = 0.125, 0.25
 """Shares of their size that states which grow get beside it; each another, so that they move at different times."""
+
+_F32 = ElementType.of("f32")
 
 FirstValues = Callable[[], Mapping[str, NetworkOutput]]
 """The values of states after a reset, by the outputs of the program that makes them."""
@@ -180,9 +183,8 @@ class StateMemory:
         shape = self.declared.stored(logical)
         nbytes = self._bytes(shape)
         if nbytes and self.declared.order:
-            units = converted(_units(output, stream), output.layout.element_type, self.declared.stored_type)
-            ordered = np.ascontiguousarray(units.reshape(logical).transpose(self.declared.order))
-            stream.write(buffer.fit(nbytes), ordered.reshape(-1), blocking=True)
+            units = as_stored(self.declared, _units(output, stream).reshape(logical), output.layout.element_type)
+            stream.write(buffer.fit(nbytes), units.reshape(-1), blocking=True)
         elif nbytes:
             stream.copy(output.memory, buffer.fit(nbytes), nbytes)
         return shape
@@ -311,7 +313,24 @@ class RequestStates:
                                        hint="set all of them, or none")
 
 
-def converted(units: np.ndarray, given: ElementType, wanted: ElementType) -> np.ndarray:
+def as_stored(declared: State, units: np.ndarray, kind: ElementType) -> np.ndarray:
+    """What the request stores of a value: of its storage units of type `kind`, in the shape that the model declares."""
+    ordered = units.transpose(declared.order) if declared.order else units
+    if declared.is_in_byte_rows:
+        return encode_rows(kind.decode(ordered.reshape(-1), ordered.size).reshape(ordered.shape))
+    return np.ascontiguousarray(_converted(ordered, kind, declared.stored_type))
+
+
+def as_declared(declared: State, units: np.ndarray) -> np.ndarray:
+    """The reverse, in the type that the model declares."""
+    if declared.is_in_byte_rows:
+        units = _converted(decode_rows(units), _F32, declared.element_type)
+    else:
+        units = _converted(units, declared.stored_type, declared.element_type)
+    return np.ascontiguousarray(units.transpose(np.argsort(declared.order)) if declared.order else units)
+
+
+def _converted(units: np.ndarray, given: ElementType, wanted: ElementType) -> np.ndarray:
     """Storage units of one type as those of another one that are not packed, in the same shape."""
     if given == wanted:
         return units

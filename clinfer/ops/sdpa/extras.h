@@ -10,8 +10,11 @@
 #define WITH_SCALE 0
 #define WITH_SINK 0
 #define GROUPS 1
+#define IN_BYTE_ROWS 0
 #define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
+
+#include "shared/byte_rows.h"
 
 #if WITH_MASK
 #define MASK_PARAMETER const global INPUT3_TYPE* restrict mask,

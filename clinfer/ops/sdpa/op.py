@@ -21,15 +21,17 @@ class ScaledDotProductAttention(ReadsParts):
     (added, or boolean: false is left out; not read if `causal`), the scale (one element; missing: `scale`, and where
     that is None 1/sqrt(E)) and the sink [..., L, 1], a score that takes part in the softmax without a value.
     With `causal`, query i sees keys 0 to i. Of query, key and value it can read parts. With `groups`, so many heads
-    (axis -3) of the query and the result, one behind the other, share each head of key and value.
+    (axis -3) of the query and the result, one behind the other, share each head of key and value. With `in_byte_rows`,
+    what is seen of key and value are the bytes of rows of bytes, behind which their steps lie (`base/byte_rows.py`).
     """
 
     causal: bool = False
     scale: float | None = None
     groups: Positive = 1
+    in_byte_rows: bool = False
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
-    own_fields: ClassVar[tuple[str, ...]] = (*ReadsParts.own_fields, "scale", "groups")
+    own_fields: ClassVar[tuple[str, ...]] = (*ReadsParts.own_fields, "scale", "groups", "in_byte_rows")
     part_inputs: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:

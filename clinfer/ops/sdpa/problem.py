@@ -85,7 +85,8 @@ class AttentionProblem(Problem):
                 "MASK_IS_BOOLEAN": self.has_input(MASK) and self.inputs[MASK].element_type.name == "boolean",
                 "WITH_SCALE": self.has_input(SCALE),
                 "SCALE": "rsqrt((float)INPUT0_SIZE_LAST)" if scale is None else literal(scale),
-                "WITH_SINK": self.has_input(SINK), "GROUPS": self.primitive.groups}
+                "WITH_SINK": self.has_input(SINK), "GROUPS": self.primitive.groups,
+                "IN_BYTE_ROWS": self.primitive.in_byte_rows}
 
     def has_input(self, index: int) -> bool:
         """Whether there is an input that is read."""

@@ -12,6 +12,15 @@
 
 #include "extras.h"
 
+// Element i of the key or the value at `in_key`.
+#if IN_BYTE_ROWS
+#define KEY_AT(i) ELEMENT_OF_ROW(key_row, INPUT1_SIZE_LAST, i)
+#define VALUE_AT(i) ELEMENT_OF_ROW(value_row, INPUT2_SIZE_LAST, i)
+#else
+#define KEY_AT(i) INPUT1_LOAD(key, INPUT1_INDEX_OF(in_key))
+#define VALUE_AT(i) INPUT2_LOAD(value, INPUT2_INDEX_OF(in_key))
+#endif
+
 KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
                  const global INPUT2_TYPE* restrict value, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
     const index_t chunks = CEIL_DIV(OUTPUT0_SIZE_LAST, CHUNK);
@@ -37,10 +46,15 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     const index_t keys = IS_CAUSAL ? min(KEY_COUNT, position + 1) : KEY_COUNT;
     for (index_t s = 0; s < keys; ++s) {
         in_key[OUTPUT0_RANK - 2] = s;
+#if IN_BYTE_ROWS
+        in_key[OUTPUT0_RANK - 1] = 0;
+        const global uchar* key_row = key + INPUT1_INDEX_OF(in_key);
+        const global uchar* value_row = value + INPUT2_INDEX_OF(in_key);
+#endif
         float score = 0;
         for (index_t e = 0; e < INPUT0_SIZE_LAST; ++e) {
             in_query[OUTPUT0_RANK - 1] = in_key[OUTPUT0_RANK - 1] = e;
-            score += INPUT0_LOAD(query, INPUT0_INDEX_OF(in_query)) * INPUT1_LOAD(key, INPUT1_INDEX_OF(in_key));
+            score += INPUT0_LOAD(query, INPUT0_INDEX_OF(in_query)) * KEY_AT(e);
         }
         score *= scale;
 #if WITH_MASK
@@ -58,7 +72,7 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         sum = sum * rescale + weight;
         for (int i = 0; i < count; ++i) {
             in_key[OUTPUT0_RANK - 1] = first + i;
-            total[i] = total[i] * rescale + weight * INPUT2_LOAD(value, INPUT2_INDEX_OF(in_key));
+            total[i] = total[i] * rescale + weight * VALUE_AT(first + i);
         }
     }
     for (int i = 0; i < count; ++i) {

@@ -3,7 +3,9 @@
 // [a, b, L, V]; the last axes of keys, values and output are contiguous. DEPTH vectors of 16 make an E, the last one of
 // DEPTH_TAIL elements; WIDTH and WIDTH_TAIL likewise a V. The L queries of GROUPS heads that share keys are GROUPS * L
 // rows, of which a work-item computes ROWS, walking the keys in blocks of KEYS = 32 (softmax.h). Rows behind the last
-// are computed from it and not written.
+// are computed from it and not written. If IN_BYTE_ROWS, bytes are computed with: the product of a query q with a key
+// is step * (bytes . q) + least * sum(q), and what the weights w make of the values the sum of (w * step) * bytes, plus
+// that of w * least.
 // Dimension 0: tiles of rows, 1: a times b / GROUPS.
 #include "clinfer.cl"
 
@@ -32,10 +34,12 @@ float16 FUNC(end_of_value)(const global INPUT2_TYPE* value, const index_t from) 
     return vload16(0, elements);
 }
 
-#define LOAD_KEY(from, v) (v < DEPTH - 1 || DEPTH_TAIL == 16 ? INPUT1_LOAD16(key, (from) + 16 * v) \
-                                                             : FUNC(end_of_key)(key, (from) + 16 * v))
-#define LOAD_VALUE(from, v) (v < WIDTH - 1 || WIDTH_TAIL == 16 ? INPUT2_LOAD16(value, (from) + 16 * v) \
-                                                               : FUNC(end_of_value)(value, (from) + 16 * v))
+#define LOAD_KEY(from, v) \
+    (v < DEPTH - 1 || DEPTH_TAIL == 16 ? convert_float16(INPUT1_LOAD16(key, (from) + 16 * v)) \
+                                       : FUNC(end_of_key)(key, (from) + 16 * v))
+#define LOAD_VALUE(from, v) \
+    (v < WIDTH - 1 || WIDTH_TAIL == 16 ? convert_float16(INPUT2_LOAD16(value, (from) + 16 * v)) \
+                                       : FUNC(end_of_value)(value, (from) + 16 * v))
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
@@ -45,7 +49,7 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
     const int head = (int)get_global_id(1) % shared, a = (int)get_global_id(1) / shared;
     const float scale = SCALE_OF_SCORES;
     int heads[ROWS], rows[ROWS];
-    float highest[ROWS], sums[ROWS];
+    float highest[ROWS], sums[ROWS], query_sums[ROWS], least_sums[ROWS];
     float16 queries[ROWS][DEPTH], totals[ROWS][WIDTH];
     #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -57,6 +61,8 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
             elements[e] = e < INPUT0_SIZE_3 ? INPUT0_LOAD(query, INPUT0_GET_INDEX(a, heads[r], rows[r], e)) * scale : 0;
         #pragma unroll
         for (int v = 0; v < DEPTH; ++v) queries[r][v] = vload16(v, elements);
+        query_sums[r] = least_sums[r] = 0;
+        for (int e = 0; e < DEPTH * 16; ++e) query_sums[r] += elements[e];
         #pragma unroll
         for (int v = 0; v < WIDTH; ++v) totals[r][v] = 0;
         BEGIN_ROW(highest[r], sums[r], a, heads[r], rows[r]);
@@ -78,6 +84,11 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
             }
             #pragma unroll
             for (int r = 0; r < ROWS; ++r) weights[r][k] = FUNC(sum_of)(products[r]);
+#if IN_BYTE_ROWS
+            const float step = STEP_OF_ROW(key + from, INPUT1_SIZE_3), least = LEAST_OF_ROW(key + from, INPUT1_SIZE_3);
+            #pragma unroll
+            for (int r = 0; r < ROWS; ++r) weights[r][k] = fma(weights[r][k], step, least * query_sums[r]);
+#endif
         }
         #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
@@ -88,9 +99,19 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
             const float rescale = FUNC(weigh)(weights[r], seen, highest + r, sums + r);
             #pragma unroll
             for (int v = 0; v < WIDTH; ++v) totals[r][v] *= rescale;
+            least_sums[r] *= rescale;
         }
         for (int k = 0; k < count; ++k) {
             const index_t from = INPUT2_GET_INDEX(a, head, first_key + k, 0);
+#if IN_BYTE_ROWS
+            const float step = STEP_OF_ROW(value + from, INPUT2_SIZE_3);
+            const float least = LEAST_OF_ROW(value + from, INPUT2_SIZE_3);
+            #pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                least_sums[r] = fma(weights[r][k], least, least_sums[r]);
+                weights[r][k] *= step;
+            }
+#endif
             #pragma unroll
             for (int v = 0; v < WIDTH; ++v) {
                 const float16 x = LOAD_VALUE(from, v);
@@ -101,6 +122,9 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
     }
     for (int r = 0; r < min(ROWS, all_rows - first_row); ++r) {
         const float share = sums[r] > 0 ? 1 / sums[r] : 0;
+#if IN_BYTE_ROWS
+        for (int v = 0; v < WIDTH; ++v) totals[r][v] += least_sums[r];
+#endif
         const index_t to = OUTPUT0_GET_INDEX(a, heads[r], rows[r], 0);
         for (int v = 0; v < WIDTH - (WIDTH_TAIL < 16); ++v) OUTPUT0_STORE16(output, to + 16 * v, totals[r][v] * share);
 #if WIDTH_TAIL < 16

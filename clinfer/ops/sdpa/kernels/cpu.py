@@ -9,6 +9,7 @@ from clinfer.base.shape import Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     BufferRef,
+    Constant,
     Formats,
     Kernel,
     Lowered,
@@ -93,7 +94,8 @@ def _vectors(size: int) -> tuple[int, int]:
 
 
 class TilesKernel(Kernel[AttentionProblem, None]):
-    """Keys are packed in blocks of `_KEYS`; values too, in whole vectors, where their last size is not of such."""
+    """Keys are packed in blocks of `_KEYS`; values too, in whole vectors, where they are bytes or their last size is
+    not of such."""
 
     name = "sdpa_tiles"
 
@@ -110,14 +112,17 @@ class TilesKernel(Kernel[AttentionProblem, None]):
         batch, queries, keys, depth, width = problem.sizes.values()
         rows = _rows(ceil(width / 16))
         flops = 2 * batch * ceil(queries / rows) * rows * keys * (depth + width)
+        packs_values = width % 16 != 0 or problem.primitive.in_byte_rows
         return time_of(problem.capabilities.ceilings, flops=flops, efficiency=_SHARE_OF_PEAK,
-                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2 + (width % 16 != 0))
+                       nbytes=problem.moved_bytes + 2 * problem.inputs[KEY].byte_size, launches=2 + packs_values)
 
     def lower(self, problem: AttentionProblem, config: None) -> Lowered:
         width, = static((problem.width,))
         vectors, tail = ceil(width / 16), width % 16
+        in_byte_rows = problem.primitive.in_byte_rows
+        is_packed = bool(tail) or in_byte_rows
         keys, values = _packed_keys(problem), _filled_values(problem, vectors)
-        value = Operand("VALUE", BufferRef("scratch", 1), _lifted(problem, values)) if tail else Operand(
+        value = Operand("VALUE", BufferRef("scratch", 1), _lifted(problem, values)) if is_packed else Operand(
             "VALUE", BufferRef("input", VALUE), four_axes(problem.stretched(VALUE)))
         operands = (input_operand(problem, QUERY, four_axes(problem.stretched(QUERY))),
                     scratch_operand(0, _lifted(problem, keys)), value, *problem.four_extras(),
@@ -127,15 +132,17 @@ class TilesKernel(Kernel[AttentionProblem, None]):
                      "KEYS": _KEYS}
         tiles = Stage("sdpa_tiles.cl", operands, Work((ceil(problem.queries / rows), prod(static(problem.batch))),
                                                       (1, 1)), constants)
-        pack = _packing(problem, KEY, 0, keys, "sdpa_pack_keys.cl", {"KEYS": _KEYS})
-        if not tail:
+        pack = _packing(problem, KEY, 0, keys, "sdpa_pack_keys.cl",
+                        {"KEYS": _KEYS, "IN_BYTE_ROWS": in_byte_rows})
+        if not is_packed:
             return Lowered((pack, tiles), (_bytes(keys),))
-        fill = _packing(problem, VALUE, 1, values, "sdpa_pack_values.cl", {"WIDTH": 16 * vectors})
+        fill = _packing(problem, VALUE, 1, values, "sdpa_pack_values.cl",
+                        {"WIDTH": 16 * vectors, "IN_BYTE_ROWS": in_byte_rows})
         return Lowered((pack, fill, tiles), (_bytes(keys), _bytes(values)))
 
 
 def _packing(problem: AttentionProblem, index: int, scratch: int, packed: TensorView, source: str,
-             constants: dict[str, int]) -> Stage:
+             constants: dict[str, Constant]) -> Stage:
     """Brings keys or values into a scratch buffer."""
     a, b, parts, _ = static(packed.sizes)
     operands = (input_operand(problem, index, four_axes(problem.data[index])), scratch_operand(scratch, packed))

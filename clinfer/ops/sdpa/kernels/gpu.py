@@ -31,6 +31,8 @@ class LocalKernel(Kernel[AttentionProblem, None]):
             return "the last sizes are unknown, zero or large"
         if any(x.element_type.name == "f64" for x in problem.inputs):
             return "computes in f32"
+        if problem.primitive.in_byte_rows:
+            return "made for floats"
         device, items = problem.capabilities, prod(_GROUP)
         needed = _local_bytes(depth, width)
         if needed > device.local_mem_size:
