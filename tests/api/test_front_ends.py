@@ -71,14 +71,41 @@ def _tflite(folder: Path) -> Made:
     return folder / "model.tflite", lambda given: network(np.moveaxis(given, 1, -1)).numpy()
 
 
-@pytest.mark.parametrize("make", [_pytorch, _tensorflow, _tflite])
+def _paddle(folder: Path) -> Made:
+    """In Paddle's older format of programs, the one that OpenVINO reads."""
+    paddle = pytest.importorskip("paddle", reason="Paddle is not installed")
+    nn, static = paddle.nn, paddle.static
+    paddle.enable_static()
+    try:
+        with paddle.pir_utils.OldIrGuard():
+            program, start, runs = static.Program(), static.Program(), static.Executor()
+            with static.program_guard(program, start):
+                paddle.seed(1)
+                pictures = static.data("pictures", [-1, *PICTURES[1:]], "float32")
+                x = nn.Hardswish()(nn.BatchNorm2D(16)(nn.Conv2D(3, 16, 3, 2, 1, bias_attr=False)(pictures)))
+                x = nn.MaxPool2D((8, 2))(nn.ReLU6()(nn.Conv2D(16, 16, 3, 1, 1, groups=16)(x)))
+                x = nn.Linear(32, 32)(nn.LayerNorm(32)(paddle.transpose(paddle.flatten(x, 1, 2), [0, 2, 1])))
+                x = nn.Softmax()(nn.Linear(48, 11)(nn.LSTM(32, 24, direction="bidirect")(x)[0]))
+            program = program.clone(for_test=True)
+            runs.run(start)
+            static.save_inference_model(str(folder / "model"), [pictures], [x], runs, program=program)
+    finally:
+        paddle.disable_static()
+
+    def expected(given: np.ndarray) -> np.ndarray:
+        with paddle.pir_utils.OldIrGuard():
+            return runs.run(program, feed={"pictures": given}, fetch_list=[x])[0]
+    return folder / "model.pdmodel", expected
+
+
+@pytest.mark.parametrize("make", [_pytorch, _tensorflow, _tflite, _paddle])
 def test_an_everyday_model(make: Callable[[Path], Made], core: Core, device: DeviceInfo, rng: np.random.Generator,
                            tmp_path: Path) -> None:
     model, expected = make(tmp_path)
     compiled = core.compile_model(model, device.name, F32)
     for _ in range(2):
         given = rng.standard_normal(PICTURES).astype(np.float32)
-        ordered = given if make is _pytorch else np.ascontiguousarray(np.moveaxis(given, 1, -1))
+        ordered = given if make in (_pytorch, _paddle) else np.ascontiguousarray(np.moveaxis(given, 1, -1))
         assert_close(compiled([ordered])[0], expected(given), 1e-4)
 
 
