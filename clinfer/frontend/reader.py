@@ -8,6 +8,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError, UnsupportedError
+from clinfer.base.schema import check_fields
 from clinfer.frontend.bodies import source_body
 from clinfer.frontend.conversions import (
     all_nodes,
@@ -24,7 +25,7 @@ from clinfer.frontend.host_operations import HostOperations, OpenVinoFunction, i
 from clinfer.frontend.memory_types import is_surface
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.ops import CONVERTERS
-from clinfer.ops.operation import Converter
+from clinfer.ops.operation import Converter, attributes_of
 from clinfer.topology import Constant, Input, Port, Primitive, SourceBody, SourceNode, Topology
 
 _STRUCTURE = {"Parameter", "Constant", "Result"}
@@ -133,7 +134,10 @@ class _Reader:
             converted = self._converters[source.type_name](source)
         except ClinferError as error:
             raise error.at(layer_of(node)) from None
-        return [converted] if isinstance(converted, Primitive) else converted
+        made = [converted] if isinstance(converted, Primitive) else converted
+        for primitive in made:
+            _check_attributes(primitive, node)
+        return made
 
     def _read_host_operation(self, host: HostOperations, node: ov.Node, id: str, refusal: ClinferError | None) -> None:
         """Let the host compute a node, of which `refusal` says why nothing else does."""
@@ -265,6 +269,13 @@ class _ConstantInputs(Mapping[int, np.ndarray]):
 def _check_on_device(kind: ElementType, node: ov.Node) -> None:
     if kind.is_on_host_only:
         raise UnsupportedError(f"devices have no tensors of type {kind}", where=layer_of(node))
+
+
+def _check_attributes(primitive: Primitive, node: ov.Node) -> None:
+    try:
+        check_fields(type(primitive), dict(attributes_of(primitive)))
+    except TypeError as error:
+        raise ClinferError(f"an attribute that the operation cannot have: {error}", where=layer_of(node)) from None
 
 
 def _check_supported(model: ov.Model, converters: Mapping[str, Converter]) -> None:

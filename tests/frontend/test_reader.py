@@ -282,6 +282,16 @@ def test_an_error_of_a_converter_names_the_layer(rng: Rng) -> None:
     assert caught.value.where.startswith("body 0 of layer 'choice' (If) > layer 'Relu_")
 
 
+def test_attributes_that_an_operation_cannot_have_are_errors() -> None:
+    """OpenVINO takes them until it computes."""
+    x = parameter("x", [2, 4, 6, 6])
+    node = op.reorg_yolo(x, [0])
+    node.set_friendly_name("reordered")
+    with pytest.raises(ClinferError, match=r"ReorgYolo.stride cannot be \(0,\)") as caught:
+        to_topology(ov.Model([op.relu(node)], [x]))
+    assert caught.value.where == "layer 'reordered' (ReorgYolo)"
+
+
 @pytest.mark.parametrize("kind", ["f8e8m0", "nf4", "u1"])
 def test_types_that_nothing_can_hold_are_errors(kind: str) -> None:
     weights = ov.op.Constant(getattr(ov.Type, kind), ov.Shape([8]), [1.0] * 8)

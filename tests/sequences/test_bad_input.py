@@ -105,6 +105,10 @@ ROWS = {
                                            (((1, 2, 3, 4), [2**20, 2**20]), _MUCH))),
     "top": Row({"x": [-1], "n": []}, lambda x, n: ops.topk(x, n, 0, "max", "value").output(0), ((6,), 3), (
         (((6,), 7), "more elements than there are"), (((6,), -1), "greater or equal to zero"))),
+    "sums": Row({"x": [-1, 3], "axis": []}, lambda x, axis: ops.relu(ops.cum_sum(x, axis)), ((2, 3), -1), (
+        (((2, 3), 2), "outside the data.*\n.*CumSum"), (((2, 3), -3), "outside the data"))),
+    "groups": Row({"x": [-1, -1, 2]}, lambda x: ops.shuffle_channels(x, 1, 3), ((2, 6, 2),), (
+        (((2, 4, 2),), "multiple of the groups"),)),
 }
 
 

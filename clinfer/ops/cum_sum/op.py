@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.shape import Shape
+from clinfer.ops.shared.reduction import check_given_axes
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -33,8 +34,8 @@ class CumSum(Primitive):
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         data = shapes[0]
-        axis = values[1].reshape(-1).tolist()[0] if 1 in values else 0
-        return None if data is None or not -len(data) <= axis < len(data) else (data,)
+        check_given_axes(self, data, values)
+        return None if data is None else (data,)
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         data = values[0]
