@@ -25,7 +25,7 @@ from clinfer.runtime.icds import Icd
 _REVISION = 1
 _TIMEOUT_S = 60.0
 _FAREWELL_S = 2.0
-_LARGEST_VERDICT = 4096
+_LARGEST_RECORD = 4096
 _LINKER_CACHE = "/etc/ld.so.cache"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PROGRAM = Path(icd_library.__file__)
@@ -97,7 +97,7 @@ def _boot_id() -> str:
 
 def _read(folder: TrustedFolder, name: str, key: list[object]) -> IcdCheck | None:
     try:
-        record = json.loads(folder.read(name, _LARGEST_VERDICT) or b"")
+        record = json.loads(folder.read(name, _LARGEST_RECORD) or b"")
         if record["key"] != key or record["boot"] not in ("", _boot_id()):
             return None
         return IcdCheck(str(record["problem"]), tuple(map(str, record["exports"])))

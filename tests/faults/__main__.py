@@ -41,8 +41,8 @@ def main() -> None:
     start = time.monotonic()
     interrupt_when_terminated()
     summary = run(chosen, given.processes, given.timeout, tell=True, seconds=given.seconds)
-    for case, verdict in summary.findings:
-        print(f"  {case}: {verdict.finding.strip().splitlines()[0]}")
+    for case, outcome in summary.findings:
+        print(f"  {case}: {outcome.finding.strip().splitlines()[0]}")
     for case, seconds in summary.cut_off:
         print(f"  cut off after {seconds:.0f} s: {case}")
     print(f"{summary}; {time.monotonic() - start:.0f} s", flush=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from tests.cores import shares_of_cores
 from tests.faults.injection import MODES, Mode
 from tests.faults.kinds import KINDS
-from tests.faults.trial import Case, Part, Verdict
+from tests.faults.trial import Case, Outcome, Part
 
 FIRST_TIMEOUT_S = 600.0
 """Of the first case of each kind in a process, for which kernels may be built."""
@@ -42,16 +42,16 @@ class Summary:
     wanted: int = 0
     total: int = 0
     raised: Counter[str] = field(default_factory=Counter)
-    findings: list[tuple[Case, Verdict]] = field(default_factory=list)
+    findings: list[tuple[Case, Outcome]] = field(default_factory=list)
     cut_off: list[tuple[Case, float]] = field(default_factory=list)
 
-    def add(self, case: Case, verdict: Verdict) -> None:
+    def add(self, case: Case, outcome: Outcome) -> None:
         """Count a case."""
         self.total += 1
-        if verdict.finding:
-            self.findings.append((case, verdict))
+        if outcome.finding:
+            self.findings.append((case, outcome))
         else:
-            self.raised[verdict.raised] += 1
+            self.raised[outcome.raised] += 1
 
     def __str__(self) -> str:
         raised = ", ".join(f"{count} raised {name}" for name, count in self.raised.most_common())
@@ -79,14 +79,14 @@ class Child:
         if process is not None:
             process.kill()
 
-    def judge(self, case: Case) -> Verdict:
-        """The verdict of a case."""
+    def judge(self, case: Case) -> Outcome:
+        """The outcome of a case."""
         if self._process is None and not self._is_cut_off:
             self._start()
-        verdict = None if self._is_cut_off else self._ask(case)
-        if verdict is None or self._is_cut_off:
+        outcome = None if self._is_cut_off else self._ask(case)
+        if outcome is None or self._is_cut_off:
             raise CutOff
-        return verdict
+        return outcome
 
     def _start(self) -> None:
         self._words = tempfile.TemporaryFile()  # noqa: SIM115
@@ -99,7 +99,7 @@ class Child:
             os.sched_setaffinity(self._process.pid, self._cores)
         self._warm.clear()
 
-    def _ask(self, case: Case) -> Verdict:
+    def _ask(self, case: Case) -> Outcome:
         process, key = self._process, (case.kind, case.device)
         assert process.stdin and process.stdout
         try:
@@ -112,9 +112,9 @@ class Child:
         if answer is None:
             process.send_signal(signal.SIGABRT)
             return self._end("hang")
-        return Verdict(**json.loads(answer)) if answer else self._end("crash")
+        return Outcome(**json.loads(answer)) if answer else self._end("crash")
 
-    def _end(self, what: str) -> Verdict:
+    def _end(self, what: str) -> Outcome:
         process, self._process = self._process, None
         assert process is not None
         try:
@@ -125,7 +125,7 @@ class Child:
         self._words.seek(0)
         words = self._words.read().decode(errors="replace")[-6000:]
         self.close()
-        return Verdict(f"{what}, exit code {code}\n{words}")
+        return Outcome(f"{what}, exit code {code}\n{words}")
 
     def close(self) -> None:
         """End the process."""
@@ -170,15 +170,15 @@ def run(chosen: Iterable[Case], processes: int, timeout: float, tell: bool = Fal
                 return
             began = time.monotonic()
             try:
-                verdict = child.judge(case)
+                outcome = child.judge(case)
             except CutOff:
                 summary.cut_off.append((case, time.monotonic() - began))
                 child.close()
                 return
             with lock:
-                summary.add(case, verdict)
-                if tell and verdict.finding:
-                    print(f"FINDING at {verdict.at}: python -m tests.faults --case '{case}'\n{verdict.finding}\n",
+                summary.add(case, outcome)
+                if tell and outcome.finding:
+                    print(f"FINDING at {outcome.at}: python -m tests.faults --case '{case}'\n{outcome.finding}\n",
                           flush=True)
                 if tell and summary.total % 200 == 0:
                     print(summary, flush=True)

@@ -27,11 +27,11 @@ def test_a_campaign_ends_with_its_totals_when_the_time_is_over() -> None:
 @pytest.mark.slow
 def test_nothing_is_wrong_after_a_fault(device: DeviceInfo) -> None:
     summary = strike(device, SAMPLE)
-    assert not summary.findings, "\n".join(f"{case}: {verdict}" for case, verdict in summary.findings)
+    assert not summary.findings, "\n".join(f"{case}: {outcome}" for case, outcome in summary.findings)
     assert summary.raised["KeyboardInterrupt"]
 
 
 @pytest.mark.full
 def test_nothing_is_wrong_after_many_faults(device: DeviceInfo) -> None:
     summary = strike(device, FULL)
-    assert not summary.findings, "\n".join(f"{case}: {verdict}" for case, verdict in summary.findings)
+    assert not summary.findings, "\n".join(f"{case}: {outcome}" for case, outcome in summary.findings)

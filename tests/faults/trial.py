@@ -48,7 +48,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Outcome:
     """`finding`: what is wrong; empty if nothing. `raised`: what came out of the fault; `at`: where it was."""
 
     finding: str
@@ -89,19 +89,19 @@ def check(kind: Kind, session: Session, size: int, seed: int) -> None:
             raise Finding(f"output {number} is wrong by {np.abs(got - wanted).max():g}")
 
 
-def judge(case: Case) -> Verdict:
+def judge(case: Case) -> Outcome:
     """Carry out a case."""
     try:
         _settle()
         held = _core().engine(case.device).ledger.current
-        verdict = _infer(case) if case.part == "infer" else _compile(case)
+        outcome = _infer(case) if case.part == "infer" else _compile(case)
         kept = _kept(case.device, held)
-        return verdict if verdict.finding or kept <= 0 else Verdict(f"{kept} bytes are not given back", verdict.raised,
-                                                                    verdict.at)
+        return outcome if outcome.finding or kept <= 0 else Outcome(f"{kept} bytes are not given back", outcome.raised,
+                                                                    outcome.at)
     except Finding as finding:
-        return Verdict(str(finding), at=FAULTS.reached)
+        return Outcome(str(finding), at=FAULTS.reached)
     except BaseException:
-        return Verdict("".join(traceback.format_exc()), at=FAULTS.reached)
+        return Outcome("".join(traceback.format_exc()), at=FAULTS.reached)
 
 
 def _kept(device: str, held: int) -> int:
@@ -115,7 +115,7 @@ def _kept(device: str, held: int) -> int:
         time.sleep(0.1)
 
 
-def _infer(case: Case) -> Verdict:
+def _infer(case: Case) -> Outcome:
     kind, history = KINDS[case.kind], History.of(case.seed)
 
     def fresh() -> Session:
@@ -133,10 +133,10 @@ def _infer(case: Case) -> Verdict:
         _check_afterwards(kind, session, size, history.seed + 20 + number, number)
     session.compiled.release_memory()
     _check_afterwards(kind, session, history.struck, history.seed + 30, len(history.after))
-    return Verdict("", raised, FAULTS.reached)
+    return Outcome("", raised, FAULTS.reached)
 
 
-def _compile(case: Case) -> Verdict:
+def _compile(case: Case) -> Outcome:
     kind, history = KINDS[case.kind], History.of(case.seed)
     points = _measured(case.mode, lambda: kind.compile(clinfer.Core(), case.device))
     core = clinfer.Core()
@@ -144,7 +144,7 @@ def _compile(case: Case) -> Verdict:
     session = kind.session(kind.compile(core, case.device))
     for number, size in enumerate(history.after):
         _check_afterwards(kind, session, size, history.seed + 20 + number, number)
-    return Verdict("", raised, FAULTS.reached)
+    return Outcome("", raised, FAULTS.reached)
 
 
 def _measured(mode: Mode, work: object) -> float:
@@ -204,9 +204,9 @@ def main() -> None:
     # What was imported is left out of the collections that each case makes.
     gc.freeze()
     for line in sys.stdin:
-        verdict = judge(Case(**json.loads(line)))
+        outcome = judge(Case(**json.loads(line)))
         with contextlib.suppress(KeyboardInterrupt):
-            answers.write(json.dumps(asdict(verdict)) + "\n")
+            answers.write(json.dumps(asdict(outcome)) + "\n")
             answers.flush()
     threading.Timer(10, os._exit, [0]).start()
 

@@ -15,7 +15,7 @@ from clinfer.runtime import kept_helper
 from tests.checked_plans import CheckedPlanner
 from tests.fuzz.case import Case
 from tests.fuzz.generate import generate
-from tests.fuzz.running import STAGES, Outcome, check, plugin_verdict
+from tests.fuzz.running import STAGES, Outcome, check, plugin_result
 
 LIMIT = 120.0
 """Seconds for one case."""
@@ -55,7 +55,7 @@ class Child:
         """Run a case."""
         return self._ask(("check", (case, stages)), case).outcome
 
-    def plugin_verdict(self, case: Case) -> str:
+    def plugin_result(self, case: Case) -> str:
         """What OpenVINO's CPU plugin makes of it."""
         return self._ask(("plugin", case), case).outcome.text
 
@@ -143,7 +143,7 @@ def work(pipe: Connection, device: str, cores: Collection[int]) -> None:
             return
         if kind == "plugin":
             report("oracle: OpenVINO's CPU plugin")
-            pipe.send(("done", Outcome("fine", text=plugin_verdict(given))))
+            pipe.send(("done", Outcome("fine", text=plugin_result(given))))
             continue
         case, stages = given if kind == "check" else (None, STAGES)
         if kind == "draw":

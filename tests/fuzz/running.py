@@ -170,7 +170,7 @@ def _compare(case: Case, results: Sequence[np.ndarray], setting: int) -> str:
     return ""
 
 
-def plugin_verdict(case: Case) -> str:
+def plugin_result(case: Case) -> str:
     """What OpenVINO's CPU plugin makes of the whole model, for who reads a finding."""
     try:
         plugin = CpuPlugin(build(case.graph))

@@ -26,7 +26,7 @@ class Finding:
     cause: str
     outcome: Outcome
     case: Case | None
-    verdict: str = ""
+    plugin_result: str = ""
     seeds: list[int] = field(default_factory=list)
     after: int = 0
 
@@ -111,13 +111,13 @@ class Session:
             return
         self._say(after, f"FINDING {outcome.kind} ({outcome.stage}), seed {seed}: python -m tests.fuzz --seed {seed} "
                          f"--graphs 1 --device '{self._device}'\n    {outcome.text[:600]}")
-        verdict = ""
+        plugin_result = ""
         try:
             if case is not None and not is_known:
                 outcome, case = self._cut(child, case, outcome)
-                verdict = child.plugin_verdict(case)
+                plugin_result = child.plugin_result(case)
         finally:
-            self._enter(seed, after, outcome, case, is_known, verdict)
+            self._enter(seed, after, outcome, case, is_known, plugin_result)
 
     def _cut(self, child: Child, case: Case, outcome: Outcome) -> tuple[Outcome, Case]:
         stages = (outcome.stage,) if outcome.stage in STAGES else STAGES
@@ -137,17 +137,17 @@ class Session:
         return last, case_of(small, last.stage) or small
 
     def _enter(self, seed: int, after: int, outcome: Outcome, case: Case | None, is_known: bool,
-               verdict: str) -> None:
+               plugin_result: str) -> None:
         with self._lock:
             cause = outcome.skeleton
             if outcome.kind != "error" and case is not None:
                 cause = f"{cause}: {' '.join(case.graph.operations())}"
-            finding = self.findings.setdefault(cause, Finding(cause, outcome, case, verdict, after=after))
+            finding = self.findings.setdefault(cause, Finding(cause, outcome, case, plugin_result, after=after))
             finding.seeds.append(seed)
             is_smaller = case is not None and (finding.case is None or len(case.graph.steps) < len(
                 finding.case.graph.steps))
             if is_smaller and not is_known:
-                finding.case, finding.outcome, finding.verdict = case, outcome, verdict
+                finding.case, finding.outcome, finding.plugin_result = case, outcome, plugin_result
             if len(finding.seeds) == 1:
                 self._say(after, f"seed {seed}, cut down: {self.told(finding)}")
 
@@ -157,8 +157,8 @@ class Session:
     def told(self, finding: Finding) -> str:
         """A finding, with its program; in the folder, where there is one."""
         head = f"{finding.outcome.kind} ({finding.outcome.stage}): {finding.cause}\n    {finding.outcome.text[:600]}"
-        if finding.verdict:
-            head += f"\n    OpenVINO's CPU plugin: {finding.verdict}"
+        if finding.plugin_result:
+            head += f"\n    OpenVINO's CPU plugin: {finding.plugin_result}"
         if finding.case is None:
             return head
         text = source(finding.case, f"{finding.cause}; seed {finding.seeds[0]}", self._device)
@@ -179,7 +179,7 @@ class Session:
         for finding in sorted(self.findings.values(), key=lambda f: -len(f.seeds)):
             steps = " ".join(finding.case.graph.operations()) if finding.case else ""
             lines.append(f"- {len(finding.seeds)} graphs, first seed {finding.seeds[0]} after {finding.after}: "
-                         f"{finding.cause} | {steps} | OpenVINO's CPU plugin: {finding.verdict}")
+                         f"{finding.cause} | {steps} | OpenVINO's CPU plugin: {finding.plugin_result}")
         return "\n".join([*lines, self.totals()])
 
     def totals(self) -> str:
