@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from clinfer.base.element_type import ElementType
@@ -15,12 +16,20 @@ from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.mvn import MVN
 from clinfer.ops.recurrent import Recurrence
+from clinfer.ops.reduce import Reduce
 from clinfer.ops.sdpa import ScaledDotProductAttention
+from clinfer.ops.softmax import Softmax
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.ceilings import default_ceilings
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive
+
+
+class Axes(list[int]):
+    """An input whose values the host knows."""
+
 
 KINDS = ("amd", "arm", "intel", "nvidia", "hopper")
 SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
@@ -48,13 +57,18 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
     }[request.param]
 
 
-def _chosen(gpu: Capabilities, primitive: Primitive, kind: str, *shapes: Shape) -> Selection:
-    """What is chosen for inputs of these shapes, all of one type or of one each; outputs have the first."""
+def _chosen(gpu: Capabilities, primitive: Primitive, kind: str, *given: Shape | Axes) -> Selection:
+    """What is chosen for inputs of these shapes, all of one type or of one each, and for axes; outputs have the
+    first."""
     kinds = [ElementType.of(name) for name in kind.split()]
+    values = {i: np.array(x) for i, x in enumerate(given) if isinstance(x, Axes)}
+    shapes = tuple((len(x),) if isinstance(x, Axes) else x for x in given)
     inputs = tuple(map(Layout.planar, shapes, kinds if len(kinds) > 1 else kinds * len(shapes)))
-    outputs = tuple(Layout.planar(shape, kinds[0]) for shape in primitive.infer_shapes(shapes, {}) if shape is not None)
+    found = primitive.infer_shapes(shapes, values)
+    assert found is not None
+    outputs = tuple(Layout.planar(shape, kinds[0]) for shape in found if shape is not None)
     table = kernels_of(primitive)
-    return select(table, table.problem(primitive, inputs, outputs, gpu))
+    return select(table, table.problem(primitive, inputs, outputs, gpu, values))
 
 
 def _names(selection: Selection) -> list[str]:
@@ -100,6 +114,12 @@ EXPECTED = {
     "LSTM": (Recurrence("p", ("x", "r", "b", "h", "c", "n"), cell="lstm", hidden_size=256,
                         activations=("sigmoid", "tanh", "tanh")), "f32 f32 f32 f32 f32 i32",
              ((4, 50, 1024), (1, 256, 4, 256), (1, 1024), (4, 1, 256), (4, 1, 256), (4,)), {"": "recurrent_ref"}),
+    "softmax of rows, f16": (Softmax("p", ("x",), axis=3), "f16", ((1, 12, 128, 128),), {"": "softmax_rows"}),
+    "softmax of channels, f16": (Softmax("p", ("x",)), "f16", ((1, 1000, 8, 8),), {"": "softmax_columns"}),
+    "layer norm, f16": (MVN("p", ("x", "axes")), "f16 i64", ((1, 128, 768), Axes([2])), {"": "mvn_held"}),
+    "mean of pixels, f16": (Reduce("p", ("x", "axes"), mode="Mean"), "f16 i64", ((8, 64, 56, 56), Axes([2, 3])),
+                            {"": "reduce_rows"}),
+    "sum of columns, f32": (Reduce("p", ("x", "axes")), "f32 i64", ((4096, 512), Axes([0])), {"": "reduce_columns"}),
     "sum": (Eltwise("p", ("x", "y")), "f16", ((8, 64, 56, 56), (8, 64, 56, 56)), {"": "eltwise_vector"}),
 }
 
