@@ -234,11 +234,11 @@ class Bindings:
         self._aliases.forget()
         self.is_whole = was_whole
 
-    def fit_slots(self, needs: Needs, held: tuple[int, ...]) -> tuple[bool, tuple[Growth, ...]]:
+    def fit_slots(self, needs: Needs, held: tuple[int, ...], tightens: bool) -> tuple[bool, tuple[Growth, ...]]:
         """Make slots large enough, see `MemoryPool.fit`; whether any of them lies elsewhere now, and what grew."""
         was_whole, self.is_whole = self.is_whole, False
         before = self._pool.nbytes
-        moved = self._pool.fit(needs, held)
+        moved = self._pool.fit(needs, held, tightens)
         self._show(moved)
         grown = [Growth("slot", slot, had, self._pool.capacity(slot)) for slot, had in moved.items()
                  if self._pool.capacity(slot) > had]

@@ -309,10 +309,13 @@ class Network:
         own, grown = self._bindings.bind_given(plan.output_bytes, wanted)
         number = key[0]
         before, has_outputs = self._current[number], self._pool.holds(own)
-        if before is not plan or grown or not has_outputs or self._pool.is_split:
+        # A shape that comes again counts more than room for others; bodies run again for other reasons.
+        tightens = self._pool.is_loose and not is_new and number == 0 and self._within is None
+        if before is not plan or grown or not has_outputs or self._pool.is_split or tightens:
             self._current[number] = None
-            if plan not in self._fitted or not has_outputs:
-                grown += self._noted("memory", f"segment {number}", lambda: self._fit_slots(number, plan, own))
+            if plan not in self._fitted or not has_outputs or tightens:
+                grown += self._noted("memory", f"segment {number}",
+                                     lambda: self._fit_slots(number, plan, own, tightens))
             self._execution_log.add(Note(
                 self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
                 None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
@@ -321,10 +324,10 @@ class Network:
         self._bindings.bind_own(plan.output_bytes, wanted)
         self._bindings.alias(number, plan.aliases)
 
-    def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]]) -> tuple[Growth, ...]:
+    def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]], tightens: bool) -> tuple[Growth, ...]:
         """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
         held = self.program.segments[number].held
-        is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held)
+        is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held, tightens)
         if is_moved:
             self._fitted.clear()
         if not self._pool.is_split:

@@ -101,6 +101,17 @@ def test_a_slot_grows_and_is_used_again(own_engine: Engine) -> None:
     assert pool.memory(0) is None
 
 
+def test_room_for_likely_sizes_is_left_when_a_shape_comes_again(own_engine: Engine) -> None:
+    pool = MemoryPool(_chain(own_engine, 4), EXACT)
+    pool.make_room([(slot, 100_000) for slot in range(4)])
+    held, spread = pool.nbytes, pool.memory(1)
+    assert pool.fit([(0, 1000), (1, 2000), (2, 500)], ()) == {} and pool.is_loose
+    assert pool.fit([(0, 1500), (1, 500)], (), tightens=True).keys() == {0, 1, 2} and not pool.is_loose
+    assert pool.holds([(0, 1500), (1, 2000), (2, 500)]) and pool.capacity(0) < 2000 and pool.memory(3) is None
+    assert pool.memory(1) is not spread and pool.nbytes == held
+    assert pool.fit([(0, 100_000), (1, 100_000)], (), tightens=True) and pool.nbytes == held, "grows where it is"
+
+
 def test_held_slots_keep_their_contents(own_engine: Engine, rng: np.random.Generator) -> None:
     pool, stream = MemoryPool(_chain(own_engine, 3), EXACT), own_engine.create_stream()
     pool.fit([(0, 1000), (1, 1000)], ())

@@ -63,6 +63,9 @@ class MemoryPool:
         self.is_split = False
         """Whether slots lie apart because others had to stay where they were; the next `fit` with none `held`
         mends it."""
+        self.is_loose = False
+        """Whether slots have room for likely sizes, and lie farther apart than executions needed."""
+        self._needed = np.full(len(self._capacity), -1, np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -82,23 +85,29 @@ class MemoryPool:
         capacity = self._capacity
         return all(capacity[slot] >= nbytes for slot, nbytes in needs)
 
-    def fit(self, needs: Needs, held: Collection[int]) -> dict[int, int]:
+    def fit(self, needs: Needs, held: Collection[int], tightens: bool = False) -> dict[int, int]:
         """Make these slots large enough; the slots that lie elsewhere or have other sizes now, whose contents are
         lost, with the bytes that they had.
 
-        `held` slots keep their memory and contents. After an error only they are left.
+        `held` slots keep their memory and contents. After an error only they are left. Where it `tightens` and none
+        are held, slots that are loose lie as close from now on as what executions needed allows.
         """
         self._history.add(needs)
+        if self.is_loose:
+            self._needed = np.maximum(self._needed, sizes_of(needs, len(self._needed)))
         is_enough, mends = self.holds(needs), self.is_split and not held
+        had = self._capacity.copy()
+        if self.is_loose and is_enough and tightens and not held:
+            return {slot: max(had[slot], 0) for slot in self._tighten()}
         if is_enough and not mends:
             return {}
-        had = self._capacity.copy()
         return {slot: max(had[slot], 0) for slot in self._plan_again(needs, held, mends, is_enough)}
 
     def make_room(self, needs: Needs) -> list[int]:
         """Be as after an execution that needed that, while there are no slots; which there are now."""
         exact, *_ = self._sizes(needs, ())
         self._most_needed = self._memory_planner.bound(exact)
+        self.is_loose = True
         return self._grow(exact, exact, exact, {})
 
     def bound(self, needs: Needs) -> int:
@@ -110,7 +119,21 @@ class MemoryPool:
         """Give everything back."""
         self._keep({})
         self._history.clear()
-        self._most_needed = 0
+        self._most_needed, self.is_loose = 0, False
+
+    def _tighten(self) -> list[int]:
+        """Arrange the slots anew in the chunks that are there, without room for more than executions needed, because
+        caches then hold more of them; those that lie elsewhere now."""
+        there = np.flatnonzero(self._needed >= 0)
+        sizes = dict(zip(there.tolist(), self._rounded(self._needed[there]).tolist(), strict=True))
+        self.is_loose, self._needed[:] = False, -1
+        found = self._memory_planner.plan_memory(sizes, [chunk.nbytes for chunk in self._chunks], {}, may_add=False)
+        if found is None:
+            return []
+        for slot in self._parts.keys() - sizes.keys():
+            self._give_up(slot)
+            del self._places[slot]
+        return self._move(found, sizes)
 
     def _plan_again(self, needs: Needs, held: Collection[int], mends: bool, is_enough: bool) -> list[int]:
         """Arrange the slots anew, in the chunks that are there if they fit and nothing `mends` them: those that are too
