@@ -232,8 +232,8 @@ class DepthwiseKernel(_CpuKernel[int]):
         channels, speed = Groups(1, problem.groups.number, 1), DEPTHWISE_TILES[pixels]
         whole, exact = (Tile(count, 1, speed).flops(problem.batch * prod(rows), width, channels, problem.depth)
                         for count in (pixels, 1))
-        # Of a tile beyond the end of a row half is spared: no products, but sums and their store.
-        return self.time(problem, (whole + exact) / 2)
+        # Of a tile beyond the end of a row two thirds are spared: neither products nor sums, but looking for pixels.
+        return self.time(problem, (whole + 2 * exact) / 3)
 
     def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
         *rows, width = problem.output_sizes
