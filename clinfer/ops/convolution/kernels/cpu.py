@@ -26,7 +26,7 @@ PLANAR_PANEL_PIXELS = 12288
 FEW_CHANNELS = 8
 
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(8, 2, 0.96), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
-DEPTHWISE_TILES = {14: 0.3, 8: 0.24}
+DEPTHWISE_TILES = {14: 0.3, 8: 0.24, 7: 0.24}
 """Pixels of a depthwise tile, with the speed of such tiles relative to the best of `TILES`."""
 PLANAR_PIXELS, PLANAR_SPEED, PLANAR_POINT_SPEED = 14, 0.9, 0.65
 """Pixels of a tile of planar data, and its speed likewise; with many channels and filters of one element."""
