@@ -28,7 +28,9 @@
 #define PART_COLUMNS (TILE_COLUMNS / WARPS_ACROSS)
 #define LEFT_BYTES (TILE_ROWS * DEPTH * 2)
 #define STEP_BYTES (LEFT_BYTES + TILE_COLUMNS * DEPTH * 2)
+#ifndef STRIP_COLUMNS
 #define STRIP_COLUMNS (PART_COLUMNS < 64 ? PART_COLUMNS : 64)
+#endif
 #define STRIP_FLOATS (16 * STRIP_COLUMNS)
 // The first row of a warp's i-th block of 16 rows.
 #if WARP_GROUPS

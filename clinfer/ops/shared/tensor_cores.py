@@ -154,9 +154,13 @@ class GroupTile(Tile):
 class BulkTile(GroupTile):
     """A tile of a group that computes one after the other, on a compute unit of its own, while the tensor memory
     accelerator copies what comes next at the request of further warps (bulk_copies.h). Of two `teams` of warps one
-    stores its tile while the other one multiplies the next."""
+    stores its tile while the other one multiplies the next. `fewer`, `more`: the registers that work-items which copy
+    have left, and that those which add take; `strip`: the columns of a warp's strip."""
 
     teams: int = 1
+    fewer: int = 40
+    more: int = 232
+    strip: int = 64
 
     def __str__(self) -> str:
         return f"{super().__str__()}_by_turns" if self.teams > 1 else super().__str__()
@@ -167,9 +171,9 @@ class BulkTile(GroupTile):
 
     @property
     def local_bytes(self) -> int:
-        """Steps, two barriers of 8 bytes for each, and a strip of 16 x 64 floats for each warp that adds; two barriers
-        for teams."""
-        return super().local_bytes + 16 * self.stages + self.teams * self.warps_down * 16 * 64 * 4 + 16
+        """Steps, two barriers of 8 bytes for each, and a strip of 16 rows of floats for each warp that adds; two
+        barriers for teams."""
+        return super().local_bytes + 16 * self.stages + self.teams * self.warps_down * 16 * self.strip * 4 + 16
 
     def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
         """While teams store their last tile, nothing is multiplied."""
@@ -183,7 +187,8 @@ class BulkTile(GroupTile):
         return Work((groups * self.threads,), (self.threads,))
 
     def constants(self) -> dict[str, Constant]:
-        return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS, "TEAMS": self.teams}
+        return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS, "TEAMS": self.teams, "FEWER": self.fewer,
+                "MORE": self.more, "STRIP_COLUMNS": self.strip}
 
 
 def maps_operand(device: Capabilities) -> tuple[Operand, int]:
@@ -203,6 +208,8 @@ TURNS_TILES = {columns: replace(BulkTile.of(128, columns, stages, 168, 5.8, 5.8,
                for columns, stages, overhead in ((128, 6, 1500), (192, 4, 1300))}
 """By their columns, those of one team and of two; `overhead` of two is what is not hidden of storing a tile. What is
 left out gains nothing over these."""
+THREE_GROUPS_TILE = replace(BulkTile.of(192, 192, 4, 128, 5.7, 5.7, 4000), fewer=32, more=160, strip=32)
+"""Of three groups of four warps. Its tiles fill 132 compute units where those of 128 rows leave the last ones idle."""
 
 
 def is_aligned(view: TensorView, within: int) -> bool:

@@ -15,7 +15,8 @@
 //   PHASES_BEGIN(barrier, count)     phase 0 begins, of so many arrivals
 //   ARRIVE(barrier)                  arrives
 //   PHASE_WAIT(barrier, phase)       until a phase of that number is over
-//   FEWER_REGISTERS()                gives registers back, which MORE_REGISTERS() takes; all four warps of a group
+//   FEWER_REGISTERS()                gives registers back, of which FEWER are left, for MORE_REGISTERS() to take until
+//                                    there are MORE; all four warps of a group
 #define SUMS_4(sum, j) "+f"((sum)[j][0]), "+f"((sum)[j][1]), "+f"((sum)[j][2]), "+f"((sum)[j][3])
 #define SUMS_16(sum, j) SUMS_4(sum, j), SUMS_4(sum, j + 1), SUMS_4(sum, j + 2), SUMS_4(sum, j + 3)
 #define SUMS_32(sum, j) SUMS_16(sum, j), SUMS_16(sum, j + 4)
@@ -67,9 +68,12 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
     return (address & 0x3FFFF) >> 4 | (ulong)(DEPTH * 128 / 16) << 16 | (ulong)(1024 / 16) << 32 | 1UL << 62;
 }
 
-// Of 168 registers for each work-item at first, with one group of four warps that copies.
-#define FEWER "40"
-#define MORE "232"
+#ifndef MORE
+#define FEWER 40
+#define MORE 232
+#endif
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
 
 #ifdef __NV_CL_C_VERSION
 #define MULTIPLY_16 "//@@ wgmma.mma_async.sync.aligned.m64" PRODUCTS ", l_, r_, 1, 1, 1, 0, " RIGHT_TURNED ";\n"
@@ -91,8 +95,8 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
     asm volatile("{\n.reg .pred over_;\nwait_:\n" \
         "mbarrier.try_wait.parity.shared::cta.b64 over_, [%0], %1;\n@!over_ bra wait_;\n}" \
         :: "r"(barrier), "r"(phase) : "memory")
-#define FEWER_REGISTERS() asm volatile("//@@ setmaxnreg.dec.sync.aligned.u32 " FEWER ";" ::: "memory")
-#define MORE_REGISTERS() asm volatile("//@@ setmaxnreg.inc.sync.aligned.u32 " MORE ";" ::: "memory")
+#define FEWER_REGISTERS() asm volatile("//@@ setmaxnreg.dec.sync.aligned.u32 " TEXT(FEWER) ";" ::: "memory")
+#define MORE_REGISTERS() asm volatile("//@@ setmaxnreg.inc.sync.aligned.u32 " TEXT(MORE) ";" ::: "memory")
 #else
 #define MULTIPLY_STEP(sum, left, right) ((sum)[0][0] += FUNC(matrix_at)(left) + FUNC(matrix_at)(right))
 #define PRODUCTS_BUT_ONE_WAIT()

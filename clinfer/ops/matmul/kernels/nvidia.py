@@ -4,7 +4,7 @@ from __future__ import annotations
 from clinfer.kernels.contract import Kernel, Lowered, Operand, Stage
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, TILES, TURNS_TILES, Tile
+from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, THREE_GROUPS_TILE, TILES, TURNS_TILES, Tile
 from clinfer.runtime.capabilities import Capabilities
 
 
@@ -62,7 +62,7 @@ class BulkKernel(MmaKernel):
 
     name = "matmul_tma"
     source = "matmul_tma.cl"
-    tiles = (*(BULK_TILES[columns] for columns in (64, 192, 256)), TURNS_TILES[192])
+    tiles = (*(BULK_TILES[columns] for columns in (64, 192, 256)), TURNS_TILES[192], THREE_GROUPS_TILE)
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)
