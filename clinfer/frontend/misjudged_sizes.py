@@ -59,12 +59,15 @@ def misjudged_axes(node: ov.Node) -> list[int]:
 
 def is_taken_for_rest(node: ov.Node) -> bool:
     """Whether the only size of a Reshape that is not that of its own axis may become -1, what the elements leave, where
-    there may be no elements and the size may be another one."""
+    there may be no elements and the size may be another one, or where it may be a 0 that stands for that of its own
+    axis."""
     if node.get_type_name() != "Reshape" or node.get_input_partial_shape(0).rank.is_dynamic:
         return False
     wanted, shape = _sizes(node.input_value(1)), node.get_input_partial_shape(0)
     if wanted is None:
         return False
+    if node.get_attributes()["special_zero"] and len([*_axes_that_may_be_kept(node)]) > 1:
+        return True
     given = [shape[axis] for axis in range(len(shape))]
     own = [axis < len(given) and _is_same(size, given[axis]) for axis, size in enumerate(wanted)]
     moved = [size for size, is_own in zip(wanted, own, strict=True) if size.is_dynamic and not is_own]

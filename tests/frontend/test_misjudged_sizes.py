@@ -141,6 +141,16 @@ def test_sizes_that_are_kept_where_they_are_nothing(order: tuple[int, ...]) -> N
     assert wrong_results(model, prepare(model), computed) == []
 
 
+@pytest.mark.parametrize("sizes", [(1, -1), (1, 2, -1)])
+def test_a_rest_beside_a_size_that_may_be_kept(sizes: tuple[int, ...]) -> None:
+    """A Reshape of [1, n] to [n, -1]: without elements that is [1, 0], and not [n, 1]."""
+    x = parameter("x", [3, *sizes[1:]])
+    row = op.reduce_sum(x, ints(0), True)
+    wanted = [size(row, len(sizes) - 1), *(ints(0) for _ in sizes[2:]), ints(-1)]
+    model = prepare(ov.Model([op.reshape(row, op.concat(wanted, 0), True)], [x], "rest"))
+    assert NodeByNode(model)([np.zeros((3, *sizes[1:-1], 0), np.float32)])[0].shape == (*sizes[:-1], 0)
+
+
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_the_rest_of_nothing_is_the_size_that_is_given(is_kept: bool) -> None:
     """A Reshape of x [n] to [n, m], or of none to [0, m]: without elements m is what it is, and not 1."""
