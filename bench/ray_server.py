@@ -1,8 +1,8 @@
 """The server that `bench.serve` asks: `clinfer serve`'s application, on clinfer or on OpenVINO's CPU plugin.
 
 Usage: python -m bench.ray_server clinfer|openvino FILE... --port 8100 [--precision f32]. Says `ready` and ends with its
-standard input. `/bare` is a deployment of the first model without anything of clinfer.serve around it: raw f32 of shape
-[1, n] in, raw outputs out.
+standard input. Behind Ray Serve's own proxy, on the second port after `--port`, `/bare` is a deployment of the first
+model without anything of clinfer.serve around it: raw f32 of shape [1, n] in, raw outputs out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import openvino
 import ray
 from ray import serve
+from ray.serve.config import HTTPOptions
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -77,6 +78,8 @@ def main() -> None:
     if given.engine == "openvino":
         start = ray.init
         ray.init = lambda *where, **how: start(*where, **how, runtime_env={"worker_process_setup_hook": use_openvino})
+    start_serve = serve.start
+    serve.start = lambda *_, **how: start_serve("HeadOnly", HTTPOptions(port=given.port + 2), **how)
     sources = tuple(map(parse_source, given.files))
     options = ServerOptions(sources, port=given.port, grpc_port=given.port + 1,
                             model=ModelOptions("CPU.0", precision=given.precision))

@@ -114,12 +114,18 @@ def measure(addresses: dict[str, str], model: str, users: int, seconds: int, sha
     return rows
 
 
+def _bare(address: str) -> str:
+    """Where the bare deployment is asked."""
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + 2}"
+
+
 def small_request(address: str) -> tuple[float, float]:
     """Median milliseconds of a small request by one client: by the protocol, and of the bare deployment, in turn."""
     body, length = bodies("small", 0)[0]
     asked = [urllib.request.Request(f"{address}/v2/models/small/infer", body, {
         "Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(length)}),
-        urllib.request.Request(f"{address}/bare", np.zeros((1, 6), np.float32).tobytes())]
+        urllib.request.Request(f"{_bare(address)}/bare", np.zeros((1, 6), np.float32).tobytes())]
     times: list[list[float]] = [[], []]
     for round in range(_SMALL_ROUNDS):
         for number in (0, 1) if round % 2 else (1, 0):

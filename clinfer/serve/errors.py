@@ -28,6 +28,12 @@ class UnknownModelError(ServeError):
     status, code = 404, "NOT_FOUND"
 
 
+class SlowClientError(ServeError):
+    """The client takes too long to send its request."""
+
+    status, code = 408, "DEADLINE_EXCEEDED"
+
+
 class TooLargeError(ServeError):
     """A body or a tensor is larger than the server admits."""
 

@@ -1,10 +1,8 @@
-"""The gRPC side of the Open Inference Protocol v2: its methods, and how Ray Serve's proxy hands them over."""
+"""The gRPC side of the Open Inference Protocol v2."""
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
-from urllib.parse import unquote
 
 import grpc
 from tritonclient.grpc import service_pb2
@@ -16,16 +14,15 @@ from clinfer.serve.service import Service
 _INFER, _STREAM = "ModelInfer", "ModelStreamInfer"
 
 
-def add_service(servicer: Any, server: Any) -> None:
-    """Add the protocol's service to a gRPC server, such as Ray Serve's proxy, that hands requests over as bytes.
-
-    The classes of the client's messages cannot be pickled, and bytes need not be decoded on the way.
-    """
+def add_service(service: Service, server: grpc.aio.Server) -> None:
+    """Add the protocol's service to a gRPC server. Its methods get bytes, whose number is checked before they are
+    decoded."""
+    methods = _Methods(service)
     handlers = {}
     for method in SERVICE.methods:
         make = (grpc.stream_stream_rpc_method_handler if method.client_streaming
                 else grpc.unary_unary_rpc_method_handler)
-        handlers[method.name] = make(getattr(servicer, method.name), response_serializer=_serialized)
+        handlers[method.name] = make(getattr(methods, method.name), response_serializer=_serialized)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),))
 
 
@@ -33,74 +30,59 @@ def _serialized(message: Any) -> bytes:
     return bytes(message.SerializeToString())
 
 
-class GrpcMethods:
-    """The methods of the service, each of which gets bytes; a class that Ray Serve deploys inherits them.
+class _Methods:
+    """The methods of the service, each of which gets bytes. An error is told by its status code and details."""
 
-    An error is told by its status code and details. `is_local`: other machines are refused, because Ray Serve's gRPC
-    proxy listens on all interfaces.
-    """
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
-    service: Service
-    is_local: bool
-
-    async def ModelInfer(self, request: bytes, grpc_context: Any) -> Any:
+    async def ModelInfer(self, request: bytes, context: Any) -> Any:
         """One inference."""
         try:
-            self._check_peer(grpc_context)
             return await self._infer(request)
         except ServeError as error:
-            _tell(error, grpc_context)
+            _tell(error, context)
             return service_pb2.ModelInferResponse()
 
-    async def ModelStreamInfer(self, requests: AsyncIterator[bytes], grpc_context: Any) -> AsyncIterator[Any]:
+    async def ModelStreamInfer(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
         """Inferences one after the other, in the order of the requests; an error ends its request, not the stream."""
         async for request in requests:
             try:
-                self._check_peer(grpc_context)
                 yield service_pb2.ModelStreamInferResponse(infer_response=await self._infer(request))
             except ServeError as error:
                 yield service_pb2.ModelStreamInferResponse(error_message=str(error))
 
     async def _infer(self, request: bytes) -> Any:
-        limits = self.service.limits
+        limits = self._service.limits
         if len(request) > limits.max_body:
             raise TooLargeError("the message is larger than the server admits", values={"limit": limits.max_body})
         message = read_message(f"{_INFER}Request", request)
         wanted = read_infer(message, limits.max_tensor)
-        return write_infer(await self.service.infer(message.model_name, message.model_version, wanted))
+        return write_infer(await self._service.infer(message.model_name, message.model_version, wanted))
 
-    async def _answer(self, method: str, request: bytes, grpc_context: Any) -> Any:
+    async def _answer(self, method: str, request: bytes, context: Any) -> Any:
         """The answer of a method that is not an inference."""
         try:
-            self._check_peer(grpc_context)
             answer = _ANSWERS.get(method)
             if answer is None:
                 raise UnsupportedRequestError("this server does not have the method", values={"method": method})
-            told = await answer(self.service, read_message(f"{method}Request", request))
+            told = await answer(self._service, read_message(f"{method}Request", request))
         except ServeError as error:
-            _tell(error, grpc_context)
+            _tell(error, context)
             told = {}
         return message_of(f"{method}Response", told)
 
-    def _check_peer(self, grpc_context: Any) -> None:
-        if self.is_local and not _is_this_machine(grpc_context.peer()):
-            raise _RefusedError("this server answers its own machine only", hint="start it with --host 0.0.0.0")
 
-
-class _RefusedError(ServeError):
-    code = "PERMISSION_DENIED"
-
-
-def _method(name: str) -> Callable[[GrpcMethods, bytes, Any], Awaitable[Any]]:
-    async def method(self: GrpcMethods, request: bytes, grpc_context: Any) -> Any:
-        return await self._answer(name, request, grpc_context)
+def _method(name: str) -> Callable[[_Methods, bytes, Any], Awaitable[Any]]:
+    async def method(self: _Methods, request: bytes, context: Any) -> Any:
+        return await self._answer(name, request, context)
 
     return method
 
 
 for _each in SERVICE.methods:
     if _each.name not in (_INFER, _STREAM):
-        setattr(GrpcMethods, _each.name, _method(_each.name))
+        setattr(_Methods, _each.name, _method(_each.name))
 
 
 async def _server_live(service: Service, message: Any) -> dict[str, Any]:
@@ -153,18 +135,8 @@ _ANSWERS = {
 }
 
 
-def _tell(error: ServeError, grpc_context: Any) -> None:
-    grpc_context.set_code(grpc.StatusCode[error.code])
-    grpc_context.set_details(str(error))
+def _tell(error: ServeError, context: Any) -> None:
+    context.set_code(grpc.StatusCode[error.code])
+    context.set_details(str(error))
     if error.retry_after_s is not None:
-        grpc_context.set_trailing_metadata([("retry-after", str(error.retry_after_s))])
-
-
-def _is_this_machine(peer: str) -> bool:
-    """Whether a gRPC peer such as `ipv4:127.0.0.1:40000` or `ipv6:[::1]:40000` is on this machine."""
-    kind, _, address = unquote(peer).partition(":")
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return kind == "unix" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        context.set_trailing_metadata([("retry-after", str(error.retry_after_s))])

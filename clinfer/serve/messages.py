@@ -99,11 +99,13 @@ def _config_port(port: Port, skipped: int) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may ask for, in bytes; and how long an inference may take, in seconds."""
+    """What one request may ask for, in bytes; how long an inference may take, and a client to send a body of REST, in
+    seconds."""
 
     max_body: int = 64 << 20
     max_tensor: int = 64 << 20
     timeout_s: float = 60.0
+    upload_s: float = 30.0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,10 @@ class Models:
         deadline = time.monotonic() + timeout_s
         for left in reversed(range(_TRIES)):
             found = await self.find(name, version)
+            sent = replace(request, timeout_s=max(0.0, deadline - time.monotonic()))
             try:
                 with _told(name):
-                    return await _within(deadline, timeout_s, self._handle(found).infer.remote(request))
+                    return await _within(deadline, timeout_s, self._handle(found).infer.remote(sent))
             except _LostError:
                 self._seen = float("-inf")
                 if not left:

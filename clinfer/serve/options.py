@@ -47,8 +47,3 @@ class ServerOptions:
     model: ModelOptions = field(default_factory=ModelOptions)
     limits: Limits = field(default_factory=Limits)
     drain_s: float = 30.0
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine may ask."""
-        return self.host in ("127.0.0.1", "localhost", "::1")

@@ -14,6 +14,7 @@ from clinfer.serve.rows import why_unbatched
 
 DEPLOYMENT = "model"
 """The name of the one deployment of a model's application."""
+_DAY_S = 86400.0
 
 
 class Replica:
@@ -35,8 +36,11 @@ class Replica:
 
     async def infer(self, request: InferenceRequest) -> Outcome:
         """The outcome of one request. Where nothing else is computed it waits for no others. When the caller gives
-        up, so does the inference, unless others share it."""
+        up or the request's time is up, so does the inference, unless others share it."""
         ticket = Ticket(request)
+        # The caller has a clock of its own; Ray's word that it gave up may get lost.
+        patience_s = _DAY_S if request.timeout_s is None else request.timeout_s
+        timer = asyncio.get_running_loop().call_later(patience_s, ticket.give_up)
         self._ongoing += 1
         try:
             if self._ongoing == 1 or not self._description.max_batch:
@@ -46,6 +50,7 @@ class Replica:
             ticket.give_up()
             raise
         finally:
+            timer.cancel()
             self._ongoing -= 1
 
     async def describe(self) -> Description:

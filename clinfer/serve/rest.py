@@ -1,9 +1,10 @@
 """The REST side of the Open Inference Protocol v2, with its extensions, as an ASGI application."""
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -15,8 +16,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from clinfer.serve.errors import BadRequestError, ServeError, TooLargeError
+from clinfer.serve.errors import BadRequestError, ServeError, SlowClientError, TooLargeError
 from clinfer.serve.exposition import exposition
+from clinfer.serve.messages import InferenceResponse
 from clinfer.serve.rest_bodies import HEADER_LENGTH, read_request, write_response
 from clinfer.serve.service import Service
 
@@ -77,11 +79,11 @@ class _Rest:
         return Response(exposition(found), media_type=CONTENT_TYPE_LATEST)
 
     async def index(self, request: Request) -> Response:
-        wanted = _json_object(await _body(request, self._service.limits.max_body))
+        wanted = _json_object(await self._body(request))
         return JSONResponse(await self._service.index(wanted.get("ready") is True))
 
     async def load(self, request: Request) -> Response:
-        wanted = _json_object(await _body(request, self._service.limits.max_body))
+        wanted = _json_object(await self._body(request))
         await self._service.load(_named(request)[0], list(wanted.get("parameters") or ()))
         return JSONResponse({})
 
@@ -91,13 +93,20 @@ class _Rest:
 
     async def infer(self, request: Request) -> Response:
         limits = self._service.limits
-        body = await _body(request, limits.max_body)
+        body = await self._body(request)
         wanted, wishes = read_request(body, request.headers.get(HEADER_LENGTH), limits.max_tensor)
-        response = await self._service.infer(*_named(request), wanted)
+        response = await _while_there(request, self._service.infer(*_named(request), wanted))
         content, json_length = write_response(response, wishes)
         if json_length is None:
             return Response(content, media_type="application/json")
         return Response(content, headers={HEADER_LENGTH: str(json_length)}, media_type="application/octet-stream")
+
+    async def _body(self, request: Request) -> bytes:
+        limits = self._service.limits
+        try:
+            return await asyncio.wait_for(_body(request, limits.max_body), limits.upload_s)
+        except asyncio.TimeoutError:
+            raise SlowClientError("the body did not arrive in time", values={"seconds": limits.upload_s}) from None
 
 
 def _route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
@@ -153,9 +162,32 @@ def _json_object(body: bytes) -> dict[str, Any]:
     return told
 
 
+async def _while_there(request: Request, answering: Coroutine[Any, Any, InferenceResponse]) -> InferenceResponse:
+    """What is computed for a client whose body was read, unless the client goes: then the computing is cancelled.
+
+    Errors: ClientDisconnect, those of the computing.
+    """
+    computing, leaving = asyncio.create_task(answering), asyncio.create_task(_leaving(request))
+    try:
+        await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not computing.done():
+            raise ClientDisconnect
+        return computing.result()
+    finally:
+        computing.cancel()
+        leaving.cancel()
+
+
+async def _leaving(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 async def _tell(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServeError)
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    if isinstance(error, SlowClientError):
+        headers["Connection"] = "close"
     return JSONResponse({"error": str(error)}, error.status, headers)
 
 

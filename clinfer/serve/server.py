@@ -12,23 +12,20 @@ from typing import Any
 
 import ray
 from ray import serve
-from ray.serve.config import BackpressureConfig, HTTPOptions, gRPCOptions
+from ray.serve.config import ProxyLocation
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from clinfer.base.errors import ClinferError
 from clinfer.serve import applications
 from clinfer.serve.devices import served_devices
 from clinfer.serve.front_end import FrontEnd
+from clinfer.serve.listening import Address
 from clinfer.serve.options import ModelOptions, ServerOptions
 from clinfer.serve.sources import check_sources
 
 APPLICATION, _FRONT_END = "clinfer", "front-end"
-_MESSAGE_MARGIN = 1 << 20
-"""Bytes by which Ray's limit of gRPC messages is above ours, so that ours is the one that tells."""
-_UPLOAD_S = 30.0
-"""What a request may take besides its inference: above all a slow client's sending."""
-_ONGOING = 1000
-"""Requests that the front end reads or waits for at a time."""
+_HERE = 1e-3
+"""How much of the resource that stands for a node is asked for, so that a process is on that node."""
 
 
 @contextmanager
@@ -36,21 +33,23 @@ def serving(options: ServerOptions) -> Iterator[ModelOptions]:
     """A server that answers while the context lasts. Its end takes no further inference, computes those under way,
     and lets go of everything.
 
-    Errors: ClinferError where a model cannot be loaded, a port is taken, or the cluster serves something else.
+    Errors: ClinferError where a model cannot be loaded or a port is taken.
     """
     check_sources(options.models)
+    for port in (options.port, options.grpc_port):
+        _check_free(options.host, port)
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     _join_ray(options)
     try:
         found = _on_devices(options)
-        _start_serve(options)
+        was_there = _start_serve(options)
         try:
             applications.deploy(options.models, found)
             _deploy_front_end(options, found)
             yield found
             _drain(options.drain_s)
         finally:
-            _leave_serve()
+            _leave_serve(was_there)
     finally:
         ray.shutdown()
 
@@ -66,10 +65,7 @@ def _join_ray(options: ServerOptions) -> None:
                 hint="the address that `ray start --head` printed; RAY_AUTH_MODE=token where it asks for a token"
             ) from None
         return
-    for port in (options.port, options.grpc_port):
-        _check_free(options.host, port)
-    # The processes of this Ray inherit them.
-    os.environ["RAY_SERVE_GRPC_MAX_MESSAGE_SIZE"] = str(options.limits.max_body + _MESSAGE_MARGIN)
+    # The processes of this Ray inherit these.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray takes what it runs for work in the background; a server's processes are what others wait for.
     os.environ.setdefault("RAY_worker_niceness", "0")
@@ -116,40 +112,42 @@ def _on_devices(options: ServerOptions) -> ModelOptions:
     return replace(options.model, replicas=replicas, replicas_per_node=max(max(counts), -(-replicas // len(counts))))
 
 
-def _start_serve(options: ServerOptions) -> None:
-    if serve.status().proxies:
-        raise ClinferError("Ray Serve runs on this cluster already, with ports of its own", where="serving",
-                           values={"address": options.address}, hint="`serve shutdown` ends it")
-    patience = options.limits.timeout_s + _UPLOAD_S
-    serve.start("EveryNode" if options.address else "HeadOnly",
-                HTTPOptions(host=options.host, port=options.port, request_timeout_s=patience),
-                gRPCOptions(port=options.grpc_port, request_timeout_s=patience,
-                            grpc_servicer_functions=["clinfer.serve.grpc_service.add_service"]),
-                logging_config={"log_level": "WARNING", "enable_access_log": False})
+def _start_serve(options: ServerOptions) -> bool:
+    """Start Ray Serve without proxies; whether it was there already, with whatever it serves, which stays as it is."""
+    status = serve.status()
+    if APPLICATION in status.applications:
+        raise ClinferError("clinfer serves on this cluster already", where="serving",
+                           values={"address": options.address}, hint="--repository lets a server take further models")
+    serve.start(ProxyLocation.Disabled, logging_config={"log_level": "WARNING", "enable_access_log": False})
+    return bool(status.proxies or status.applications)
 
 
 def _deploy_front_end(options: ServerOptions, found: ModelOptions) -> None:
+    """Deploy the front end on this node, and wait until it answers."""
+    here = ray.get_runtime_context().get_node_id()
+    node = next(each for each in ray.nodes() if each["NodeID"] == here)
     deployment = serve.deployment(
-        FrontEnd, name=_FRONT_END, num_replicas=1, max_ongoing_requests=_ONGOING, max_queued_requests=_ONGOING,
-        backpressure_config=BackpressureConfig(retry_after_s=1), ray_actor_options={"num_cpus": 0},
-        graceful_shutdown_timeout_s=options.drain_s)
-    serve.run(deployment.bind(options.models, found, options.repository, options.limits, options.is_local),
-              name=APPLICATION, route_prefix="/")
+        FrontEnd, name=_FRONT_END, num_replicas=1, graceful_shutdown_timeout_s=options.drain_s,
+        ray_actor_options={"num_cpus": 0, "resources": {f"node:{node['NodeManagerAddress']}": _HERE}})
+    address = Address(options.host, options.port, options.grpc_port)
+    bound = deployment.bind(options.models, found, options.repository, options.limits, address)
+    serve.run(bound, name=APPLICATION, route_prefix=None).started.remote().result()
 
 
 def _drain(patience_s: float) -> None:
-    """Wait until no inference is under way; none begins any more."""
+    """Wait until no inference is under way; none begins any more. Then nobody listens."""
     front_end = serve.get_deployment_handle(_FRONT_END, APPLICATION)
     deadline = time.monotonic() + patience_s
     while any(front_end.broadcast("drain").results()) and time.monotonic() < deadline:
         time.sleep(0.1)
+    front_end.broadcast("close").results()
 
 
-def _leave_serve() -> None:
-    """Delete what is ours; where nothing else is served, end Ray Serve."""
+def _leave_serve(was_there: bool) -> None:
+    """Delete what is ours; where nothing else was there and nothing else came, end Ray Serve."""
     ours = {APPLICATION, *(each.application for each in applications.deployed())}
     others = [name for name in serve.status().applications if name not in ours]
-    if others:
+    if was_there or others:
         serve.delete(APPLICATION)
         applications.delete(applications.deployed())
     else:

@@ -7,18 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import grpc
-import uvicorn
-
 from clinfer.serve.computing import Computing, Ticket
 from clinfer.serve.errors import BadRequestError, OverloadedError, TimedOutError, UnknownModelError
-from clinfer.serve.grpc_service import GrpcMethods, add_service
+from clinfer.serve.listening import Address, Listeners
 from clinfer.serve.messages import Description, InferenceRequest, Limits, Outcome, Statistics
 from clinfer.serve.options import ModelSource
-from clinfer.serve.rest import rest_app
 from clinfer.serve.service import Service
-
-MESSAGES = 1 << 20
 
 
 @dataclass
@@ -93,11 +87,6 @@ class Addresses:
     service: Service
 
 
-class _Methods(GrpcMethods):
-    def __init__(self, service: Service) -> None:
-        self.service, self.is_local = service, True
-
-
 @contextmanager
 def local_server(models: LocalModels, limits: Limits) -> Iterator[Addresses]:
     """A server while the context lasts, its event loop in a thread."""
@@ -105,27 +94,18 @@ def local_server(models: LocalModels, limits: Limits) -> Iterator[Addresses]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     service = Service(models, limits)
-    rest = uvicorn.Server(uvicorn.Config(rest_app(service), port=0, log_level="critical"))
-    listening = asyncio.run_coroutine_threadsafe(_start_grpc(service), loop)
-    server, grpc_port = listening.result()
-    serving = asyncio.run_coroutine_threadsafe(rest.serve(), loop)
+
+    async def start() -> Listeners:
+        listeners = Listeners(service, Address(port=0, grpc_port=0))
+        await listeners.start()
+        return listeners
+
+    listeners = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
     try:
-        while not rest.started:
-            threading.Event().wait(0.01)
-        rest_port = rest.servers[0].sockets[0].getsockname()[1]
-        yield Addresses(f"127.0.0.1:{rest_port}", f"127.0.0.1:{grpc_port}", service)
+        assert listeners.are_open
+        rest, grpc = (f"127.0.0.1:{port}" for port in listeners.ports)
+        yield Addresses(rest, grpc, service)
     finally:
-        rest.should_exit = True
-        serving.result(30)
-        asyncio.run_coroutine_threadsafe(server.stop(None), loop).result(30)
+        asyncio.run_coroutine_threadsafe(listeners.close(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-
-
-async def _start_grpc(service: Service) -> tuple[grpc.aio.Server, int]:
-    limit = service.limits.max_body + MESSAGES
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", limit)])
-    add_service(_Methods(service), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    return server, port

@@ -7,9 +7,11 @@ import math
 import select
 import socket
 import struct
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -182,13 +184,6 @@ def test_models_that_are_not_ready(client: Any, known: LocalModels) -> None:
         known.known[0].is_ready, known.loading = True, ""
 
 
-def test_other_machines_are_refused(server: Addresses) -> None:
-    from clinfer.serve.grpc_service import _is_this_machine
-
-    assert _is_this_machine("ipv4:127.0.0.1:5") and _is_this_machine("ipv6:%5B::1%5D:5")
-    assert not _is_this_machine("ipv4:192.0.2.7:5") and not _is_this_machine("ipv6:[2001:db8::1]:5")
-
-
 def test_a_stream_of_requests(server: Addresses) -> None:
     answers: list[Any] = []
     with tritonclient.grpc.InferenceServerClient(server.grpc) as client:
@@ -210,6 +205,14 @@ def post(server: Addresses, path: str, content: bytes, **headers: str) -> tuple[
             return response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()
+
+
+def until(is_so: Callable[[], bool]) -> bool:
+    """Whether something becomes so before an inference's time would be up."""
+    end = time.monotonic() + LIMITS.timeout_s / 2
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.01)
+    return is_so()
 
 
 def body(**changes: Any) -> bytes:
@@ -255,10 +258,10 @@ def test_wrong_bodies(server: Addresses, content: bytes, headers: dict[str, str]
     assert told in json.loads(answer)["error"]
 
 
-def begun(server: Addresses, head: str) -> socket.socket:
+def begun(server: Addresses, head: str, model: str = "scores") -> socket.socket:
     """A connection on which the head of an inference was sent."""
     client = socket.create_connection(tuple(server.rest.split(":")), 30)
-    client.sendall(f"POST /v2/models/scores/infer HTTP/1.1\r\nHost: here\r\n{head}\r\n\r\n".encode())
+    client.sendall(f"POST /v2/models/{model}/infer HTTP/1.1\r\nHost: here\r\n{head}\r\n\r\n".encode())
     return client
 
 
@@ -289,6 +292,22 @@ def test_clients_that_are_slow_or_vanish_keep_nobody_waiting(server: Addresses) 
         for at in range(len(content)):
             late.sendall(content[at:at + 1])
         assert late.recv(1 << 16).split()[1] == b"200"
+    server.service.limits = replace(LIMITS, upload_s=0.05)
+    try:
+        with begun(server, "Content-Length: 100") as never:
+            answer = b"".join(iter(lambda: never.recv(1 << 16), b""))
+    finally:
+        server.service.limits = LIMITS
+    assert answer.split()[1] == b"408" and b"did not arrive in time" in answer
+
+
+def test_the_inference_of_a_client_that_vanishes_ends(server: Addresses) -> None:
+    content = json.dumps({"inputs": [{"name": "x", "shape": [4], "datatype": "FP32", "data": [0, 0, 0, 0]},
+                                     {"name": "n", "shape": [], "datatype": "INT64", "data": [10**9]}]}).encode()
+    with begun(server, f"Content-Length: {len(content)}", "counts") as vanished:
+        vanished.sendall(content)
+        assert until(lambda: server.service.ongoing == 1)
+    assert until(lambda: server.service.ongoing == 0)
 
 
 def test_numbers_in_json(server: Addresses) -> None:
