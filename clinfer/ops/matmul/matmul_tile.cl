@@ -17,12 +17,29 @@
 #include "shared/bias.h"
 #include "weights.h"
 #include "tile.h"
+#include "shared/fetching.h"
 
 #define ONE_ROW_COMPRESSED (COMPRESSED && TILE_ROWS == 1)
+
+#define BYTES_OF(elements) ((elements) * sizeof(INPUT1_TYPE) / (SHARED_BYTES ? 2 : 1))
+// Asks for `count` k of a panel that are multiplied some steps after those at index `place`; a single row waits for
+// memory, so that it asks twice.
+#define NEAR_BYTES 3072
+#define FAR_BYTES (COMPRESSED ? 8192 : 32768)
+#define FETCH_PANEL(place, count) \
+    do { \
+        const global uchar* here = (const global uchar*)right + BYTES_OF(place); \
+        _Pragma("unroll") \
+        for (int b = 0; b < (int)BYTES_OF((count) * PANEL_COLUMNS); b += LINE_BYTES) { \
+            FETCH_LINE(here + NEAR_BYTES + b); \
+            if (TILE_ROWS == 1) FETCH_FAR_LINE(here + FAR_BYTES + b); \
+        } \
+    } while (0)
 
 #define MULTIPLY(k, sums) \
     do { \
         float16 column[VECTORS]; \
+        FETCH_PANEL(from + (k) * PANEL_COLUMNS, 1); \
         LOAD_COLUMNS(column, from + (k) * PANEL_COLUMNS); \
         _Pragma("unroll") \
         for (int i = 0; i < TILE_ROWS; ++i) { \
@@ -41,6 +58,7 @@ INLINED void FUNC(add_group)(float16* totals, const float* row, const global INP
     #pragma unroll
     for (int s = 0; s < SPLIT; ++s) sums[s][0] = sums[s][1] = values[s] = 0;
     for (; k + SPLIT <= end; k += SPLIT) {
+        FETCH_PANEL(from + k * PANEL_COLUMNS, SPLIT);
         #pragma unroll
         for (int s = 0; s < SPLIT; ++s) {
             values[s] += row[k + s];
