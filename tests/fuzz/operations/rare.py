@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clinfer.frontend.openvino_import import openvino as ov
 from tests.fuzz.draft import Draft, Refused
 from tests.fuzz.graph import dtype_of
 from tests.fuzz.operations.elementwise import tame
@@ -145,4 +146,6 @@ def remembered(draft: Draft) -> None:
     x = draft.pick(lambda t: t.rank > 0)
     if draft.depth:
         raise Refused("variables of bodies")
+    if any(not x.port.get_partial_shape().compatible(ov.PartialShape(list(shape))) for shape in x.shapes):
+        raise Refused("a variable of a declared shape that is not that of its first value")
     draft.step("Remember", x, axis=draft.integer(0, x.rank - 1))
