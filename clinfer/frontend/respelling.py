@@ -27,6 +27,8 @@ def respell(model: ov.Model) -> None:
       the former is taken for none if it has the same rank.
     - Where a StridedSlice drops an axis whose begin is masked, the begin becomes the 0 that it stands for: folding and
       the rest of OpenVINO read it differently.
+    - A 0 in the constant sizes of a Reshape, which stands for that of its axis, becomes that size where it is known:
+      the shape of a Reshape is taken for its constant sizes.
 
     Also what follows from sizes that are open and would have to be known for the graph: see `_place_slopes`.
     """
@@ -36,6 +38,7 @@ def respell(model: ov.Model) -> None:
         _count_axes_from_the_front(node)
         _write_out_order(node)
         _write_out_begin(node)
+        _write_out_kept_sizes(node)
         _keep_dims(node)
         _place_slopes(node)
     model.validate_nodes_and_infer_types()
@@ -103,6 +106,19 @@ def _write_out_order(node: ov.Node) -> None:
     source, rank = node.input_value(1).get_node(), node.get_input_partial_shape(0).rank.get_length()
     if is_constant(source) and not source.data.size:
         _give_constant(node, 1, np.arange(rank)[::-1])
+
+
+def _write_out_kept_sizes(node: ov.Node) -> None:
+    if node.get_type_name() != "Reshape" or not node.get_attributes()["special_zero"]:
+        return
+    source, shape = node.input_value(1).get_node(), node.get_input_partial_shape(0)
+    if not is_constant(source) or shape.rank.is_dynamic:
+        return
+    wanted = source.data.reshape(-1)
+    kept = [axis for axis in np.flatnonzero(wanted == 0) if axis < len(shape) and shape[int(axis)].is_static]
+    if kept and not (wanted < 0).any():
+        _give_constant(node, 1, np.array([shape[axis].get_length() if axis in kept else size
+                                          for axis, size in enumerate(wanted)]))
 
 
 def _write_out_begin(node: ov.Node) -> None:

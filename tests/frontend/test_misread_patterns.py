@@ -122,6 +122,13 @@ def made_positive_for_all(x: ov.Node) -> ov.Node:
     return op.add(op.abs(both), both)
 
 
+def sized_as_written(x: ov.Node) -> ov.Node:
+    """They take the constant sizes of a Reshape for its shape, the zeros among them, too."""
+    zero, one = np.array([0]), np.array([1])
+    last = op.slice(op.slice(x, one, np.array([9]), one, zero), np.array([-1]), np.array([2]), np.array([3]), zero)
+    return op.add(x, op.convert(op.shape_of(op.reshape(last, zero, True)), "f32"))
+
+
 Wanted = Callable[[np.ndarray], np.ndarray]
 MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered, (2,), lambda x: np.stack([x, x, x])),
@@ -139,6 +146,7 @@ MISREAD: list[tuple[Callable[[ov.Node], ov.Node], tuple[int, ...], Wanted]] = [
     (gathered_in_each_batch, (12,), lambda x: x.reshape(2, 2, 3)[[0, 1], [1, 0]][:, None] * [[3], [2]]),
     (behind_a_new_axis, (2, 3), lambda x: x.reshape(3, 2, 1).max(0, keepdims=True)),
     (taken_from_the_start, (3,), lambda x: x + 3),
+    (sized_as_written, (2,), lambda x: x + 1),
     (made_positive_for_all, (2,), lambda x: 2 * np.maximum(np.concatenate([x, -x]), 0)),
 ]
 
@@ -219,6 +227,12 @@ def test_alone_the_transformations_misread_it(
     with pytest.raises((RuntimeError, AssertionError)):
         apply_moc_transformations(model, False)
         assert_close(NodeByNode(model)([array])[0], wanted(array), 1e-4)
+
+
+def test_sizes_are_not_taken_as_written_where_they_are_known() -> None:
+    x = parameter("x", [2])
+    (shape,) = NodeByNode(prepare(ov.Model([sized_as_written(x)], [x])))([np.zeros(2, np.float32)])
+    assert shape.tolist() == [1, 1]
 
 
 def test_no_indices_behind_parts_of_one_element_do_not_end_the_process(told: list[str]) -> None:
