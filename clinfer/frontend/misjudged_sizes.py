@@ -66,8 +66,8 @@ def is_taken_for_rest(node: ov.Node) -> bool:
     wanted, shape = _sizes(node.input_value(1)), node.get_input_partial_shape(0)
     if wanted is None:
         return False
-    if node.get_attributes()["special_zero"] and len([*_axes_that_may_be_kept(node)]) > 1:
-        return True
+    if any(size.is_dynamic and not size.has_symbol() for size in wanted) and node.get_attributes()["special_zero"]:
+        return bool(_axes_that_may_be_kept(node))
     given = [shape[axis] for axis in range(len(shape))]
     own = [axis < len(given) and _is_same(size, given[axis]) for axis, size in enumerate(wanted)]
     moved = [size for size, is_own in zip(wanted, own, strict=True) if size.is_dynamic and not is_own]
@@ -145,7 +145,7 @@ def _stretched_axes_of_attention(node: ov.Node, rank: int) -> list[int]:
     return [*batch, *rows]
 
 
-def _axes_that_may_be_kept(node: ov.Node) -> Iterable[int]:
+def _axes_that_may_be_kept(node: ov.Node) -> Sequence[int]:
     """The axes of a Reshape whose sizes are those of other axes, and may be 0; then that of the rest, too."""
     wanted, given = _sizes(node.input_value(1)), node.get_input_partial_shape(0)
     if wanted is None or given.rank.is_dynamic or is_constant(_source(node.input_value(1))):

@@ -300,7 +300,7 @@ def test_every_property_of_openvino_is_taken_or_told(core: Core, one: CompiledMo
 
 
 @pytest.mark.parametrize(("settings", "name", "kept"), [
-    (props.hint.kv_cache_precision(ov.Type.u8), "KV_CACHE_PRECISION", ov.Type.u8),
+    (props.hint.kv_cache_precision(ov.Type.i8), "KV_CACHE_PRECISION", ov.Type.i8),
     ({"KEY_CACHE_PRECISION": "f16"}, "KEY_CACHE_PRECISION", ov.Type.f16),
     (props.hint.dynamic_quantization_group_size(64), "DYNAMIC_QUANTIZATION_GROUP_SIZE", 64),
     (props.intel_cpu.denormals_optimization(True), "CPU_DENORMALS_OPTIMIZATION", True),

@@ -22,10 +22,11 @@ def test_the_page_is_current() -> None:
         "write docs/operations.md anew: clinfer operations --markdown > docs/operations.md"
 
 
-def test_every_converter_is_for_an_operation_of_an_opset() -> None:
+def test_every_converter_is_for_an_operation_of_an_opset_or_of_a_cache() -> None:
     operations = {each.name: each for each in list_operations()}
-    assert set(CONVERTERS) <= set(operations)
-    assert all(operations[name].runs == "native" for name in CONVERTERS)
+    converted = set(CONVERTERS) - {"QuantiseRows", "DequantiseRows"}
+    assert converted <= set(operations)
+    assert all(operations[name].runs == "native" for name in converted)
 
 
 def test_every_kernel_is_on_the_page() -> None:
