@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, Work, present_formats
+from clinfer.kernels.contract import Constant, Formats, present_formats
 from clinfer.ops.batch_norm.op import BatchNormInference
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 
 
 @dataclass(frozen=True)
-class BatchNormProblem(OnlyKernelProblem):
-    """Data with four numbers per channel; on CPUs a work-item takes a run of the last axis."""
+class BatchNormProblem(SpanProblem):
+    """Data with four numbers per channel."""
 
     primitive: BatchNormInference
 
@@ -21,11 +20,7 @@ class BatchNormProblem(OnlyKernelProblem):
 
     @property
     def constants(self) -> dict[str, Constant]:
-        return {"EPSILON": float(self.primitive.epsilon), **span_constants(self)}
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape)
+        return {"EPSILON": float(self.primitive.epsilon), **super().constants}
 
 
 KERNELS = only_kernel("batch_norm_ref", BatchNormProblem)

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, Work, present_formats
+from clinfer.kernels.contract import Constant, Formats, present_formats
 from clinfer.ops.batch_space.op import BatchToSpace, SpaceToBatch
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 
 
 @dataclass(frozen=True)
-class BatchSpaceProblem(OnlyKernelProblem):
+class BatchSpaceProblem(SpanProblem):
     """A batch that becomes places, or places that become a batch."""
 
     primitive: BatchToSpace | SpaceToBatch
@@ -22,7 +21,7 @@ class BatchSpaceProblem(OnlyKernelProblem):
     @property
     def constants(self) -> dict[str, Constant]:
         axes = range(self.inputs[0].rank)
-        return {"TO_SPACE": isinstance(self.primitive, BatchToSpace), **span_constants(self),
+        return {"TO_SPACE": isinstance(self.primitive, BatchToSpace), **super().constants,
                 "INPUT_SIZES": "{" + ", ".join(f"INPUT0_SIZE_{a}" for a in axes) + "}",
                 "BLOCKS": "{" + ", ".join(f"ARG_BLOCK_{a}" for a in axes) + "}",
                 "BEGINS": "{" + ", ".join(f"ARG_BEGIN_{a}" for a in axes) + "}"}
@@ -31,10 +30,6 @@ class BatchSpaceProblem(OnlyKernelProblem):
     def arguments(self) -> dict[str, int]:
         return {f"{name}_{axis}": self.values[index].reshape(-1).tolist()[axis] if index in self.values else 1
                 for index, name in ((1, "block"), (2, "begin")) for axis in range(self.inputs[0].rank)}
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape)
 
 
 KERNELS = only_kernel("batch_space_ref", BatchSpaceProblem)

@@ -6,8 +6,8 @@ from math import prod
 
 from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
 from clinfer.ops.byte_rows.op import DequantiseRows, QuantiseRows
-from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, SpanProblem, only_kernel
 from clinfer.ops.shared.parts import PartsProblem, seen_input, seen_result
 from clinfer.ops.shared.views import static
 
@@ -36,18 +36,10 @@ class QuantiseProblem(OnlyKernelProblem, PartsProblem):
 
 
 @dataclass(frozen=True)
-class DequantiseProblem(OnlyKernelProblem):
+class DequantiseProblem(SpanProblem):
     """A work-item makes a run of elements of a row."""
 
     primitive: DequantiseRows
-
-    @property
-    def constants(self) -> dict[str, Constant]:
-        return span_constants(self)
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape)
 
 
 QUANTISING = only_kernel("quantise_rows_ref", QuantiseProblem)

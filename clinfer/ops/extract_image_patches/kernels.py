@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, Work, present_formats
+from clinfer.kernels.contract import Constant, Formats, present_formats
 from clinfer.ops.extract_image_patches.op import ExtractImagePatches
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 from clinfer.ops.shared.spatial import pad_arguments, side_constants
 
 
 @dataclass(frozen=True)
-class PatchesProblem(OnlyKernelProblem):
+class PatchesProblem(SpanProblem):
     """Pictures, and the windows in them."""
 
     primitive: ExtractImagePatches
@@ -23,16 +22,12 @@ class PatchesProblem(OnlyKernelProblem):
     @property
     def constants(self) -> dict[str, Constant]:
         primitive = self.primitive
-        return {"PADS": primitive.auto_pad.startswith("same"), **span_constants(self),
+        return {"PADS": primitive.auto_pad.startswith("same"), **super().constants,
                 **side_constants(WINDOW=primitive.sizes, STRIDE=primitive.strides, RATE=primitive.rates)}
 
     @property
     def arguments(self) -> dict[str, int]:
         return pad_arguments(self, self.primitive.pad)
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape)
 
 
 KERNELS = only_kernel("extract_image_patches_ref", PatchesProblem)

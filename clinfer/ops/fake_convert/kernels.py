@@ -4,17 +4,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
+from clinfer.kernels.contract import Constant, Operand, input_operand, output_operand
 from clinfer.ops.fake_convert.op import FakeConvert
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 from clinfer.ops.shared.views import at_least_one_axis
 
 _LARGEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
 
 
 @dataclass(frozen=True)
-class FakeConvertProblem(OnlyKernelProblem):
+class FakeConvertProblem(SpanProblem):
     """Numbers that are rounded."""
 
     primitive: FakeConvert
@@ -30,11 +29,7 @@ class FakeConvertProblem(OnlyKernelProblem):
     def constants(self) -> dict[str, Constant]:
         kind = self.primitive.destination_type
         return {"HAS_SHIFT": len(self.inputs) > 2, "LARGEST": _LARGEST[kind], "TO_FLOAT8": f"clinfer_to_{kind}",
-                "OF_FLOAT8": f"clinfer_of_{kind}", **span_constants(self)}
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape or (1,))
+                "OF_FLOAT8": f"clinfer_of_{kind}", **super().constants}
 
 
 KERNELS = only_kernel("fake_convert_ref", FakeConvertProblem)

@@ -9,19 +9,17 @@ from clinfer.kernels.contract import (
     Formats,
     Move,
     Operand,
-    Work,
     input_operand,
     output_operand,
     present_formats,
 )
 from clinfer.ops.pad.op import MODES, Pad
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 from clinfer.ops.shared.views import at_least_one_axis
 
 
 @dataclass(frozen=True)
-class PadProblem(OnlyKernelProblem):
+class PadProblem(SpanProblem):
     """Data with more elements around it, or fewer."""
 
     primitive: Pad
@@ -40,16 +38,12 @@ class PadProblem(OnlyKernelProblem):
     def constants(self) -> dict[str, Constant]:
         return {"MODE": MODES.index(self.primitive.pad_mode), "WITH_VALUE": len(self.inputs) > 3,
                 "SIZES": "{" + ", ".join(f"INPUT0_SIZE_{a}" for a in self._axes) + "}",
-                "BEGINS": "{" + ", ".join(f"ARG_BEGIN_{a}" for a in self._axes) + "}", **span_constants(self)}
+                "BEGINS": "{" + ", ".join(f"ARG_BEGIN_{a}" for a in self._axes) + "}", **super().constants}
 
     @property
     def arguments(self) -> dict[str, int]:
         begins = self._begins or []
         return {f"begin_{a}": begins[a] if a < len(begins) else 0 for a in self._axes}
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape or (1,))
 
     @property
     def move(self) -> Move:

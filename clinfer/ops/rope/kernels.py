@@ -5,17 +5,16 @@ from dataclasses import dataclass
 
 from clinfer.base.shape import StaticShape
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
+from clinfer.kernels.contract import Constant, Operand, input_operand, output_operand
 from clinfer.ops.rope.op import RoPE
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 from clinfer.ops.shared.parts import PartsProblem, seen_input, seen_result
 from clinfer.ops.shared.views import static
 
 
 @dataclass(frozen=True)
-class RoPEProblem(OnlyKernelProblem, PartsProblem):
-    """Data, and factors that stretch to it; on CPUs a work-item takes a run of pairs of the last axis."""
+class RoPEProblem(SpanProblem, PartsProblem):
+    """Data, and factors that stretch to it; what is shared out are the pairs of the last axis."""
 
     primitive: RoPE
 
@@ -35,13 +34,13 @@ class RoPEProblem(OnlyKernelProblem, PartsProblem):
         primitive = self.primitive
         is_wide = self.runs_on_cpu and not primitive.interleaved and all(
             layout.element_type.cl_compute == "float" for layout in (*self.inputs, *self.outputs))
-        return {**span_constants(self), "INTERLEAVED": primitive.interleaved, "PAIRED": primitive.paired,
+        return {**super().constants, "INTERLEAVED": primitive.interleaved, "PAIRED": primitive.paired,
                 "ROTATED": primitive.rotated or "OUTPUT0_SIZE_LAST", "WIDE": is_wide}
 
     @property
-    def work(self) -> Work:
+    def spanned(self) -> StaticShape:
         *rows, size = self._sizes
-        return span_dispatch(self, (*rows, size - (self.primitive.rotated or size) // 2))
+        return (*rows, size - (self.primitive.rotated or size) // 2)
 
 
 KERNELS = only_kernel("rope_ref", RoPEProblem)

@@ -1,9 +1,10 @@
 """Operations that have one kernel of one launch: all that it is launched with, their problem says."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from clinfer.base.shape import Size
 from clinfer.kernels.contract import (
     Constant,
     Formats,
@@ -18,7 +19,7 @@ from clinfer.kernels.contract import (
     all_operands,
     planar_formats,
 )
-from clinfer.ops.shared.copying import local_items
+from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,25 @@ class OnlyKernelProblem(Problem):
     @property
     def move(self) -> Move | None:
         return None
+
+
+@dataclass(frozen=True)
+class SpanProblem(OnlyKernelProblem):
+    """A problem for a kernel of which a work-item computes SPAN neighbours along the last axis: one on GPUs, many on
+    CPUs."""
+
+    @property
+    def constants(self) -> Mapping[str, Constant]:
+        return span_constants(self)
+
+    @property
+    def spanned(self) -> Sequence[Size]:
+        """The sizes of what is shared out, at least one: output 0's, where it says nothing else."""
+        return self.outputs[0].shape or (1,)
+
+    @property
+    def work(self) -> Work:
+        return span_dispatch(self, self.spanned)
 
 
 class OnlyKernel(Kernel[OnlyKernelProblem, None]):

@@ -4,9 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Operand, Work, input_operand, output_operand
-from clinfer.ops.shared.copying import span_constants, span_dispatch
-from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
+from clinfer.kernels.contract import Constant, Operand, input_operand, output_operand
+from clinfer.ops.shared.only_kernel import OnlyKernelProblem, SpanProblem, only_kernel
 from clinfer.ops.shared.views import static
 from clinfer.ops.stft.op import OverlapFrames, TakeFrames
 
@@ -34,18 +33,10 @@ class FramesProblem(OnlyKernelProblem):
 
 
 @dataclass(frozen=True)
-class TakeProblem(FramesProblem):
+class TakeProblem(FramesProblem, SpanProblem):
     """Frames that are taken."""
 
     primitive: TakeFrames
-
-    @property
-    def constants(self) -> dict[str, Constant]:
-        return span_constants(self)
-
-    @property
-    def work(self) -> Work:
-        return span_dispatch(self, self.outputs[0].shape)
 
 
 @dataclass(frozen=True)
