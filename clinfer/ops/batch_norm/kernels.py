@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.kernels.contract import Constant, present_formats
 from clinfer.ops.batch_norm.op import BatchNormInference
 from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 
@@ -15,12 +15,8 @@ class BatchNormProblem(SpanProblem):
     primitive: BatchNormInference
 
     @property
-    def formats(self) -> Formats:
-        return present_formats(self)
-
-    @property
     def constants(self) -> dict[str, Constant]:
         return {"EPSILON": float(self.primitive.epsilon), **super().constants}
 
 
-KERNELS = only_kernel("batch_norm_ref", BatchNormProblem)
+KERNELS = only_kernel("batch_norm_ref", BatchNormProblem, present_formats)

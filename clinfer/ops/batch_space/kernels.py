@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.kernels.contract import Constant, present_formats
 from clinfer.ops.batch_space.op import BatchToSpace, SpaceToBatch
 from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 
@@ -13,10 +13,6 @@ class BatchSpaceProblem(SpanProblem):
     """A batch that becomes places, or places that become a batch."""
 
     primitive: BatchToSpace | SpaceToBatch
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def constants(self) -> dict[str, Constant]:
@@ -32,4 +28,4 @@ class BatchSpaceProblem(SpanProblem):
                 for index, name in ((1, "block"), (2, "begin")) for axis in range(self.inputs[0].rank)}
 
 
-KERNELS = only_kernel("batch_space_ref", BatchSpaceProblem)
+KERNELS = only_kernel("batch_space_ref", BatchSpaceProblem, present_formats)

@@ -9,7 +9,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.shape import ANY
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Formats, Operand, Work, input_operand, output_operand
+from clinfer.kernels.contract import Constant, Formats, Operand, Problem, Work, input_operand, output_operand
 from clinfer.ops.cum_sum.op import CumSum
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.data_formats import data_formats
@@ -36,13 +36,6 @@ class CumSumProblem(OnlyKernelProblem):
         return prod(size for a, size in enumerate(static(self.inputs[0].shape)) if a != self.axis)
 
     @property
-    def formats(self) -> Formats:
-        """The data as it comes unless it is blocked, the output alike."""
-        data = self.inputs[0]
-        kept = Format.planar(data.rank) if data.format.blocks else data.format
-        return data_formats(self, kept, kept)
-
-    @property
     def operands(self) -> tuple[Operand, ...]:
         return (input_operand(self, 0, self._axis_last(self.inputs[0])),
                 output_operand(self, 0, self._axis_last(self.outputs[0])))
@@ -65,4 +58,11 @@ class CumSumProblem(OnlyKernelProblem):
         return local_items(self.rows)
 
 
-KERNELS = only_kernel("cum_sum_ref", CumSumProblem)
+def _formats(problem: Problem) -> Formats:
+    """The data as it comes unless it is blocked, the output alike."""
+    data = problem.inputs[0]
+    kept = Format.planar(data.rank) if data.format.blocks else data.format
+    return data_formats(problem, kept, kept)
+
+
+KERNELS = only_kernel("cum_sum_ref", CumSumProblem, _formats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from clinfer.kernels.contract import Constant, Formats, Work, present_formats
+from clinfer.kernels.contract import Constant, Work, present_formats
 from clinfer.ops.deformable_convolution.op import SampleTaps
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
@@ -17,10 +17,6 @@ class TapsProblem(OnlyKernelProblem):
     """Pictures, and the places at which the taps of filters see them."""
 
     primitive: SampleTaps
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def constants(self) -> dict[str, Constant]:
@@ -39,4 +35,4 @@ class TapsProblem(OnlyKernelProblem):
         return local_items(batch * self.primitive.deformable_group * prod(self.primitive.window) * rows * columns)
 
 
-KERNELS = only_kernel("sample_taps_ref", TapsProblem, supports_large=False)
+KERNELS = only_kernel("sample_taps_ref", TapsProblem, present_formats, supports_large=False)

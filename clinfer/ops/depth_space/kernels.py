@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.kernels.contract import Constant, present_formats
 from clinfer.ops.depth_space.op import DepthToSpace, SpaceToDepth
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
@@ -15,13 +15,9 @@ class DepthSpaceProblem(OnlyKernelProblem):
     primitive: DepthToSpace | SpaceToDepth
 
     @property
-    def formats(self) -> Formats:
-        return present_formats(self)
-
-    @property
     def constants(self) -> dict[str, Constant]:
         return {"TO_SPACE": isinstance(self.primitive, DepthToSpace),
                 "DEPTH_FIRST": self.primitive.mode == "depth_first", "BLOCK": self.primitive.block_size}
 
 
-KERNELS = only_kernel("depth_space_ref", DepthSpaceProblem)
+KERNELS = only_kernel("depth_space_ref", DepthSpaceProblem, present_formats)

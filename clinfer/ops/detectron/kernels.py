@@ -35,10 +35,6 @@ class GridProblem(OnlyKernelProblem):
     primitive: ExperimentalDetectronPriorGridGenerator
 
     @property
-    def formats(self) -> Formats:
-        return present_formats(self)
-
-    @property
     def constants(self) -> dict[str, Constant]:
         primitive = self.primitive
         return {"STEP_Y": float(primitive.stride_y), "STEP_X": float(primitive.stride_x)}
@@ -111,7 +107,7 @@ class Extractor(Kernel[ExtractorProblem, None]):
             for level in range(maps)))
 
 
-GRID_KERNELS = only_kernel("prior_grid_ref", GridProblem)
+GRID_KERNELS = only_kernel("prior_grid_ref", GridProblem, present_formats)
 REGION_KERNELS = only_kernel("best_regions_ref", supports_large=False)
 BOX_KERNELS = only_kernel("class_boxes_ref", ClassBoxesProblem, supports_large=False)
 DETECTION_KERNELS = only_kernel("detections_ref", DetectionsProblem, supports_large=False)

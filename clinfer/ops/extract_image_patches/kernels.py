@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.kernels.contract import Constant, present_formats
 from clinfer.ops.extract_image_patches.op import ExtractImagePatches
 from clinfer.ops.shared.only_kernel import SpanProblem, only_kernel
 from clinfer.ops.shared.spatial import pad_arguments, side_constants
@@ -16,10 +16,6 @@ class PatchesProblem(SpanProblem):
     primitive: ExtractImagePatches
 
     @property
-    def formats(self) -> Formats:
-        return present_formats(self)
-
-    @property
     def constants(self) -> dict[str, Constant]:
         primitive = self.primitive
         return {"PADS": primitive.auto_pad.startswith("same"), **super().constants,
@@ -30,4 +26,4 @@ class PatchesProblem(SpanProblem):
         return pad_arguments(self, self.primitive.pad)
 
 
-KERNELS = only_kernel("extract_image_patches_ref", PatchesProblem)
+KERNELS = only_kernel("extract_image_patches_ref", PatchesProblem, present_formats)

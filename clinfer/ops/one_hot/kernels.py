@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Formats, Operand, input_operand, output_operand
+from clinfer.kernels.contract import Constant, Operand, input_operand, output_operand
 from clinfer.ops.one_hot.op import OneHot
 from clinfer.ops.shared.data_formats import unblocked_data_formats
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
@@ -16,10 +16,6 @@ class OneHotProblem(OnlyKernelProblem):
     """One of two values, by what stands in the indices."""
 
     primitive: OneHot
-
-    @property
-    def formats(self) -> Formats:
-        return unblocked_data_formats(self)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -37,4 +33,4 @@ class OneHotProblem(OnlyKernelProblem):
         return {"WRAPS_NEGATIVE": self.primitive.wraps_negative, "INDICES_AT(c)": f"INPUT0_GET_INDEX({coordinates})"}
 
 
-KERNELS = only_kernel("one_hot_ref", OneHotProblem)
+KERNELS = only_kernel("one_hot_ref", OneHotProblem, unblocked_data_formats)

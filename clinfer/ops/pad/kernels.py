@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     Constant,
-    Formats,
     Move,
     Operand,
     input_operand,
@@ -23,10 +22,6 @@ class PadProblem(SpanProblem):
     """Data with more elements around it, or fewer."""
 
     primitive: Pad
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -61,4 +56,4 @@ class PadProblem(SpanProblem):
         return self.values[1].reshape(-1).tolist() if 1 in self.values else None
 
 
-KERNELS = only_kernel("pad_ref", PadProblem)
+KERNELS = only_kernel("pad_ref", PadProblem, present_formats)

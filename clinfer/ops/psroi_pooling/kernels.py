@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clinfer.kernels.contract import Constant, Formats, present_formats
+from clinfer.kernels.contract import Constant, present_formats
 from clinfer.ops.psroi_pooling.op import DeformablePSROIPooling, PSROIPooling
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
@@ -13,10 +13,6 @@ class PoolingProblem(OnlyKernelProblem):
     """Pictures, and the rectangles in them."""
 
     primitive: PSROIPooling
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def constants(self) -> dict[str, Constant]:
@@ -37,5 +33,5 @@ class DeformableProblem(PoolingProblem):
                 "PARTS": self.primitive.part_size}
 
 
-KERNELS = only_kernel("psroi_pooling_ref", PoolingProblem)
-DEFORMABLE_KERNELS = only_kernel("deformable_psroi_pooling_ref", DeformableProblem)
+KERNELS = only_kernel("psroi_pooling_ref", PoolingProblem, present_formats)
+DEFORMABLE_KERNELS = only_kernel("deformable_psroi_pooling_ref", DeformableProblem, present_formats)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Formats, Operand, input_operand, output_operand, present_formats
+from clinfer.kernels.contract import Operand, input_operand, output_operand, present_formats
 from clinfer.ops.reverse_sequence.op import ReverseSequence
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 from clinfer.ops.shared.view_copy import raw_view
@@ -16,10 +16,6 @@ class ReverseSequenceProblem(OnlyKernelProblem):
     """Sequences turned round as far as they go."""
 
     primitive: ReverseSequence
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -33,4 +29,4 @@ class ReverseSequenceProblem(OnlyKernelProblem):
         return raw_view(TensorView.of(layout).permute((batch, *others, sequence)))
 
 
-KERNELS = only_kernel("reverse_sequence_ref", ReverseSequenceProblem)
+KERNELS = only_kernel("reverse_sequence_ref", ReverseSequenceProblem, present_formats)

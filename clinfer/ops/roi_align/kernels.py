@@ -50,10 +50,6 @@ class RotatedProblem(OnlyKernelProblem):
     primitive: ROIAlignRotated
 
     @property
-    def formats(self) -> Formats:
-        return present_formats(self)
-
-    @property
     def constants(self) -> dict[str, Constant]:
         primitive = self.primitive
         return {"SAMPLES": primitive.sampling_ratio, "SCALE": float(primitive.spatial_scale),
@@ -75,4 +71,4 @@ class Reference(Kernel[ROIAlignProblem, None]):
 
 
 KERNELS = KernelTable((Reference(),), ROIAlignProblem)
-ROTATED_KERNELS = only_kernel("roi_align_rotated_ref", RotatedProblem)
+ROTATED_KERNELS = only_kernel("roi_align_rotated_ref", RotatedProblem, present_formats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from clinfer.kernels.contract import Constant, Formats, Work, present_formats
+from clinfer.kernels.contract import Constant, Work, present_formats
 from clinfer.ops.roi_pooling.op import ROIPooling
 from clinfer.ops.shared.copying import LOCAL_SIZE
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
@@ -18,10 +18,6 @@ class ROIPoolingProblem(OnlyKernelProblem):
     """Pictures, and the rectangles in them."""
 
     primitive: ROIPooling
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def constants(self) -> dict[str, Constant]:
@@ -41,4 +37,4 @@ class ROIPoolingProblem(OnlyKernelProblem):
         return _CHANNELS_ON_CPU if self.runs_on_cpu else _CHANNELS
 
 
-KERNELS = only_kernel("roi_pooling_ref", ROIPoolingProblem)
+KERNELS = only_kernel("roi_pooling_ref", ROIPoolingProblem, present_formats)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Formats, Operand, input_operand, output_operand, present_formats
+from clinfer.kernels.contract import Constant, Operand, input_operand, output_operand, present_formats
 from clinfer.ops.search_sorted.op import Bucketize, SearchSorted
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 from clinfer.ops.shared.views import at_least_one_axis
@@ -16,10 +16,6 @@ class SearchProblem(OnlyKernelProblem):
     """Values, and rows of numbers among which their places are wanted."""
 
     primitive: Bucketize | SearchSorted
-
-    @property
-    def formats(self) -> Formats:
-        return present_formats(self)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -47,4 +43,4 @@ class SearchProblem(OnlyKernelProblem):
         return at_least_one_axis(TensorView.of(layout))
 
 
-KERNELS = only_kernel("search_sorted_ref", SearchProblem)
+KERNELS = only_kernel("search_sorted_ref", SearchProblem, present_formats)

@@ -1,7 +1,7 @@
 """Operations that have one kernel of one launch: all that it is launched with, their problem says."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clinfer.base.shape import Size
@@ -21,14 +21,12 @@ from clinfer.kernels.contract import (
 )
 from clinfer.ops.shared.copying import local_items, span_constants, span_dispatch
 
+FormatsOf = Callable[[Problem], Formats]
+
 
 @dataclass(frozen=True)
 class OnlyKernelProblem(Problem):
     """A problem for a kernel that computes one element of output 0 per work-item, where it says nothing else."""
-
-    @property
-    def formats(self) -> Formats:
-        return planar_formats(self)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -73,19 +71,20 @@ class SpanProblem(OnlyKernelProblem):
 class OnlyKernel(Kernel[OnlyKernelProblem, None]):
     """`<name>.cl`."""
 
-    def __init__(self, name: str, supports_large: bool) -> None:
+    def __init__(self, name: str, formats: FormatsOf, supports_large: bool) -> None:
         self.name = name
         self.supports_large = supports_large
+        self._formats = formats
 
     def formats(self, problem: OnlyKernelProblem) -> Formats:
-        return problem.formats
+        return self._formats(problem)
 
     def lower(self, problem: OnlyKernelProblem, config: None) -> Lowered:
         return Lowered((Stage(f"{self.name}.cl", problem.operands, problem.work, problem.constants, problem.arguments,
                               move=problem.move),))
 
 
-def only_kernel(name: str, problem: type[OnlyKernelProblem] = OnlyKernelProblem,
+def only_kernel(name: str, problem: type[OnlyKernelProblem] = OnlyKernelProblem, formats: FormatsOf = planar_formats,
                 supports_large: bool = True) -> KernelTable:
-    """The table of an operation that has one kernel of that name."""
-    return KernelTable((OnlyKernel(name, supports_large),), problem)
+    """The table of an operation that has one kernel of that name, which wants its tensors in these formats."""
+    return KernelTable((OnlyKernel(name, formats, supports_large),), problem)
