@@ -10,7 +10,7 @@ from clinfer.api.core import Core
 from clinfer.cli.operations import page
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.opsets import list_operations
-from clinfer.ops import CONVERTERS, OPERATIONS
+from clinfer.ops import CONVERTERS, OPERATIONS, byte_rows
 from tests.cli.test_cli import call
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ def test_the_page_is_current() -> None:
 
 def test_every_converter_is_for_an_operation_of_an_opset_or_of_a_cache() -> None:
     operations = {each.name: each for each in list_operations()}
-    converted = set(CONVERTERS) - {"QuantiseRows", "DequantiseRows"}
+    converted = set(CONVERTERS) - set(byte_rows.OPERATION.converters)
     assert converted <= set(operations)
     assert all(operations[name].runs == "native" for name in converted)
 

@@ -96,12 +96,12 @@ class MemoryPool:
         if self.is_loose:
             self._needed = np.maximum(self._needed, sizes_of(needs, len(self._needed)))
         is_enough, mends = self.holds(needs), self.is_split and not held
-        had = self._capacity.copy()
-        if self.is_loose and is_enough and tightens and not held:
-            return {slot: max(had[slot], 0) for slot in self._tighten()}
-        if is_enough and not mends:
+        tighter = self.is_loose and is_enough and tightens and not held
+        if is_enough and not mends and not tighter:
             return {}
-        return {slot: max(had[slot], 0) for slot in self._plan_again(needs, held, mends, is_enough)}
+        had = self._capacity.copy()
+        moved = self._tighten() if tighter else self._plan_again(needs, held, mends, is_enough)
+        return {slot: max(had[slot], 0) for slot in moved}
 
     def make_room(self, needs: Needs) -> list[int]:
         """Be as after an execution that needed that, while there are no slots; which there are now."""

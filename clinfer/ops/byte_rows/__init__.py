@@ -9,4 +9,4 @@ OPERATION = Operation(
     converters={"QuantiseRows": by_attributes(QuantiseRows), "DequantiseRows": by_attributes(DequantiseRows)},
     kernels={QuantiseRows: QUANTISING, DequantiseRows: DEQUANTISING})
 
-__all__ = ["CONVERTERS", "OPERATION", "DequantiseRows", "QuantiseRows"]
+__all__ = ["OPERATION", "DequantiseRows", "QuantiseRows"]
