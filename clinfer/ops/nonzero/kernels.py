@@ -17,7 +17,7 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.nonzero.op import CHUNK
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.formats import data_as_it_comes
+from clinfer.ops.shared.data_formats import data_as_it_comes
 
 SCAN_GROUP = 64
 

@@ -11,6 +11,11 @@ def data_formats(problem: Problem, data: Format, output: Format | None = None) -
                    tuple(output or Format.planar(x.rank) for x in problem.outputs))
 
 
+def data_as_it_comes(problem: Problem) -> Formats:
+    """Input 0 in the format that it has, everything else planar."""
+    return data_formats(problem, problem.inputs[0].format)
+
+
 def unblocked_data_formats(problem: Problem) -> Formats:
     """Input 0 as it comes unless it is blocked, everything else planar."""
     data = problem.inputs[0]

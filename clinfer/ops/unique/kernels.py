@@ -20,7 +20,7 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.formats import data_as_it_comes
+from clinfer.ops.shared.data_formats import data_as_it_comes
 from clinfer.ops.shared.ordering import key_constants
 from clinfer.ops.shared.reduction import row_lanes
 from clinfer.ops.shared.view_copy import raw_view
