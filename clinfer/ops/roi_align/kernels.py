@@ -4,19 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.contract import (
-    Constant,
-    Formats,
-    Kernel,
-    KernelTable,
-    Lowered,
-    Problem,
-    Stage,
-    all_operands,
-    present_formats,
-)
+from clinfer.kernels.contract import Constant, present_formats
 from clinfer.ops.roi_align.op import ROIAlign, ROIAlignRotated
-from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.only_kernel import OnlyKernelProblem, only_kernel
 
 # Shifts of the corners before and behind the scale.
@@ -24,7 +13,7 @@ _SHIFTS = {"asymmetric": (0.0, 0.0), "half_pixel_for_nn": (0.0, -0.5), "half_pix
 
 
 @dataclass(frozen=True)
-class ROIAlignProblem(Problem):
+class ROIAlignProblem(OnlyKernelProblem):
     """Pictures, and the rectangles in them."""
 
     primitive: ROIAlign
@@ -56,19 +45,5 @@ class RotatedProblem(OnlyKernelProblem):
                 "TURN": -1 if primitive.clockwise_mode else 1}
 
 
-class Reference(Kernel[ROIAlignProblem, None]):
-    """One bin per work-item."""
-
-    name = "roi_align_ref"
-    supports_large = True
-
-    def formats(self, problem: ROIAlignProblem) -> Formats:
-        return present_formats(problem)
-
-    def lower(self, problem: ROIAlignProblem, config: None) -> Lowered:
-        return Lowered((Stage("roi_align_ref.cl", all_operands(problem), local_items(problem.outputs[0].count),
-                              problem.constants),))
-
-
-KERNELS = KernelTable((Reference(),), ROIAlignProblem)
+KERNELS = only_kernel("roi_align_ref", ROIAlignProblem, present_formats)
 ROTATED_KERNELS = only_kernel("roi_align_rotated_ref", RotatedProblem, present_formats)
