@@ -103,14 +103,14 @@ def build(graph: Graph) -> ov.Model:
     for step in graph.steps:
         node = node_of(step, ports)
         ports.update({Ref(step.name, port): node.output(port) for port in range(node.get_output_size())})
-    results = [ov.op.Result(ports[ref]) for ref in graph.outputs]
+    results = [ov.op.Result(_port(ports, ref)) for ref in graph.outputs]
     written = [_assign(step, ports[Ref(step.name)]) for step in graph.steps if step.op == "Remember"]
     return ov.Model(results, written, parameters, "random")
 
 
 def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
     """The operation on these ports. Errors: RuntimeError where OpenVINO refuses it."""
-    operands = [ports[o] if isinstance(o, Ref) else ov.op.Constant(o).output(0) for o in step.operands]
+    operands = [_port(ports, o) if isinstance(o, Ref) else ov.op.Constant(o).output(0) for o in step.operands]
     if step.op == "Constant":
         values = np.asarray(step.attributes["values"])
         node = ov.op.Constant(ov_type(step.attributes["type"]), ov.Shape(list(values.shape)), values.ravel().tolist())
@@ -126,6 +126,14 @@ def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
         node = _FACTORY.create(step.op, operands, dict(step.attributes))
     node.set_friendly_name(step.name)
     return node
+
+
+def _port(ports: Mapping[Ref, ov.Output], ref: Ref) -> ov.Output:
+    """An input, or an output of a step. Errors: RuntimeError where OpenVINO gives the step fewer outputs, as a
+    VariadicSplit whose lengths have no known shape."""
+    if ref not in ports:
+        raise RuntimeError(f"OpenVINO gives {ref.name} no output {ref.port}")
+    return ports[ref]
 
 
 def _assign(step: Step, read: ov.Output) -> ov.Node:

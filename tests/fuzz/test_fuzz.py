@@ -13,7 +13,7 @@ import pytest
 
 from tests.fuzz.case import Case, Record
 from tests.fuzz.children import Answer, Child, CutOff
-from tests.fuzz.generate import generate
+from tests.fuzz.generate import _without_ranks, generate
 from tests.fuzz.graph import Graph, Input, Ref, Step, build
 from tests.fuzz.running import Outcome, check
 from tests.fuzz.session import Session
@@ -66,6 +66,12 @@ def test_a_wrong_number_is_found_and_cut_down() -> None:
     assert found.kind == "wrong", found
     small = shrink(case, lambda c: check(c, "CPU", ("dynamic",)).kind == "wrong")
     assert len(small.graph.steps) == 1 and len(small.graph.outputs) == 1 and small.settings == 1
+
+
+def test_ranks_stay_where_openvino_needs_them_to_count_outputs() -> None:
+    split = Step("t", "VariadicSplit", (Ref("x"), np.array(0), Ref("n")))
+    graph = Graph((Input("x", "f32", (-1,)), Input("n", "i64", (2,))), (split,), (Ref("t", 0), Ref("t", 1)))
+    assert _without_ranks(graph) == graph
 
 
 def case_of_steps(x: np.ndarray, *steps: Step) -> Case:
