@@ -255,6 +255,10 @@ def _matmul(inputs: Arrays, attributes: Attributes) -> np.ndarray:
     return _as(a @ b, inputs[0].dtype)
 
 
+def _einsum(inputs: Arrays, attributes: Attributes) -> np.ndarray:
+    return _as(np.asarray(np.einsum(attributes["equation"], *map(_wide, inputs))), inputs[0].dtype)
+
+
 def _softmax(inputs: Arrays, attributes: Attributes) -> np.ndarray:
     data, axis = _wide(inputs[0]), attributes["axis"]
     if not data.size:
@@ -279,6 +283,7 @@ OPERATIONS: dict[str, Operation] = {
     "Gather": _gather, "GatherElements": _gather_elements, "Slice": _slice, "StridedSlice": _strided_slice,
     "Concat": _concat, "Split": _split, "VariadicSplit": _variadic_split, "Tile": _tile, "Pad": _pad,
     "Broadcast": _broadcast, "Select": _select, "MatMul": _matmul, "Softmax": _softmax, "Divide": _divide,
+    "Einsum": _einsum,
     "ReduceSum": _reduction(np.sum), "ReduceProd": _reduction(np.prod), "ReduceMean": _reduction(_mean),
     "ReduceMax": _reduction(_extreme(np.max, "min")), "ReduceMin": _reduction(_extreme(np.min, "max")),
     "ReduceL1": _reduction(lambda data, **axes: np.sum(np.abs(data), **axes)),

@@ -100,6 +100,13 @@ def test_what_transformations_of_whole_models_break_stays_right(
     assert_close(actual, expected(array), 1e-6)
 
 
+def test_an_einsum_of_nothing_has_the_shape_that_its_equation_says() -> None:
+    x, y = op.parameter([1, 0, 2], np.float32), op.parameter([2], np.float32)
+    (actual,) = NodeByNode(ov.Model([op.einsum([x, y], "bij,j->ib")], [x, y]))([np.ones((1, 0, 2), np.float32),
+                                                                             np.ones(2, np.float32)])
+    assert actual.shape == (0, 1) and actual.dtype == np.float32
+
+
 def test_the_model_stays_as_it_is(rng: Rng) -> None:
     model = convolution_model(rng)
     before = [(str(node), node.get_output_partial_shape(0)) for node in model.get_ordered_ops()]
