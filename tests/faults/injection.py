@@ -1,8 +1,11 @@
 """Raises at the n-th point of what is run: a line, a bytecode, a call of the driver, or some moment.
 
 Lines and bytecodes are those of clinfer and of contextlib, whose frames stand between a `with` and clinfer's code.
-Left out are the instructions that leave a `with`, which no interrupt divides: the interpreter hands one over behind
-calls, at the begin of functions and where loops go back, and between the last of these and `__exit__` there is none.
+Left out is what no interrupt divides, as the interpreter hands one over behind calls, at the begin of functions and
+where loops go back: the instructions that leave a `with`, between the last of these and `__exit__`, and those that note
+an exception as the one that is handled or end that. What a trace function raises at the latter has no entry in the
+table of handlers, so that CPython goes on to hold the exception, with its frames and all that they hold, for as long as
+the thread handles others: at the first and last instructions of each `except StopIteration` of contextlib too.
 """
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -68,7 +71,7 @@ class Faults:
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
-        if event in ("line", "opcode") and frame.f_lasti not in _leaving(frame.f_code):
+        if event in ("line", "opcode") and frame.f_lasti not in _undivided(frame.f_code):
             self._pass(lambda: f"{Path(frame.f_code.co_filename).stem}:{frame.f_lineno} {frame.f_code.co_name}"
                                f"+{frame.f_lasti}", KeyboardInterrupt)
         return self._step
@@ -162,22 +165,34 @@ def signal_after(seconds: float) -> Iterator[None]:
 
 
 @cache
-def _leaving(code: CodeType) -> frozenset[int]:
-    """The offsets of the instructions that leave a `with`."""
-    found: set[int] = set()
+def _undivided(code: CodeType) -> frozenset[int]:
+    """The offsets of the instructions that no interrupt comes to."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG")]
+    return frozenset(step.offset for step in [*_leaving(steps), *_noting(steps)])
+
+
+def _leaving(steps: Sequence[dis.Instruction]) -> Iterator[dis.Instruction]:
+    """The instructions that leave a `with`."""
     for number, step in enumerate(steps):
         if step.opname == "WITH_EXCEPT_START":
-            found.update(each.offset for each in steps[max(number - 1, 0):number + 1])
+            yield from steps[max(number - 1, 0):number + 1]
         call = next((n for n in range(number + 3, min(number + 5, len(steps)))
                      if steps[n].opname in ("CALL", "CALL_FUNCTION")), None)
         if call is not None and _gives_nothing(steps[number:number + 3]):
             begin = number - 1 if number and steps[number - 1].opname in ("SWAP", "ROT_TWO") else number
-            found.update(each.offset for each in steps[begin:call + 1])
-    return frozenset(found)
+            yield from steps[begin:call + 1]
 
 
-def _gives_nothing(steps: list[dis.Instruction]) -> bool:
+def _noting(steps: Sequence[dis.Instruction]) -> Iterator[dis.Instruction]:
+    """The instructions that begin and end the handling of an exception."""
+    for number, step in enumerate(steps):
+        if step.opname == "PUSH_EXC_INFO":
+            yield step
+        if step.opname == "POP_EXCEPT":
+            yield from steps[number - 1:number + 1] if number and steps[number - 1].opname == "COPY" else [step]
+
+
+def _gives_nothing(steps: Sequence[dis.Instruction]) -> bool:
     """Whether these are the three None that `__exit__` is called with."""
     names = [step.opname for step in steps]
     return steps[0].argval is None and names in (["LOAD_CONST"] * 3, ["LOAD_CONST", "DUP_TOP", "DUP_TOP"]) and (
