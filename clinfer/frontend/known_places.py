@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.known_values import known_value
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -13,10 +14,18 @@ def fold_known_places(model: ov.Model) -> None:
     for node in model.get_ordered_ops():
         for body in bodies_of(node):
             fold_known_places(body)
-        if node.get_type_name() == "NonZero" and _is_known(node):
-            found |= _fold(model, node)
+        data = _known_data(model, node) if node.get_type_name() == "NonZero" else None
+        if data is not None:
+            _fold(node, data)
+            found = True
     if found:
         model.validate_nodes_and_infer_types()
+
+
+def _known_data(model: ov.Model, node: ov.Node) -> np.ndarray | None:
+    """The input, or where it is not 0, if that is known."""
+    data = node.input_value(0)
+    return _folded(model, data) if _is_known(node) else known_value(data)
 
 
 def _is_known(node: ov.Node) -> bool:
@@ -38,24 +47,25 @@ def _is_known(node: ov.Node) -> bool:
     return True
 
 
-def _fold(model: ov.Model, node: ov.Node) -> bool:
-    """Whether OpenVINO computes the data, of which constants take the place of the result.
-
-    What OpenVINO itself makes of a single element is wrong: of all rows but the first nothing is set.
-    """
+def _folded(model: ov.Model, port: ov.Output) -> np.ndarray | None:
+    """Where a tensor is not 0, if OpenVINO's folding of constants tells."""
     from openvino.passes import ConstantFolding, Manager
-    data = node.input_value(0)
-    is_counted = ov.opset1.not_equal(data, ov.op.Constant(data.get_element_type(), ov.Shape([]), [0]))
+    is_counted = ov.opset1.not_equal(port, ov.op.Constant(port.get_element_type(), ov.Shape([]), [0]))
     alone = ov.Model([ov.op.Result(is_counted.output(0))], model.get_parameters()).clone()
     folding = Manager()
     folding.register_pass(ConstantFolding())
     folding.run_passes(alone)
     found = alone.get_results()[0].input_value(0).get_node()
-    if not is_constant(found):
-        return False
-    places = np.array(np.nonzero(np.atleast_1d(found.data)), node.get_output_element_type(0).to_dtype())
+    return found.data if is_constant(found) else None
+
+
+def _fold(node: ov.Node, data: np.ndarray) -> None:
+    """Put a constant in the place of the result.
+
+    What OpenVINO itself makes of a single element is wrong: of all rows but the first nothing is set.
+    """
+    places = np.array(np.nonzero(np.atleast_1d(data)), node.get_output_element_type(0).to_dtype())
     value = ov.op.Constant(places)
     value.set_friendly_name(node.get_friendly_name())
     for reader in node.output(0).get_target_inputs():
         reader.replace_source_output(value.output(0))
-    return True

@@ -130,6 +130,17 @@ def test_what_depends_on_data_is_an_error_at_once(core: Core, device: DeviceInfo
         core.compile_model(model, device.name, F32)
 
 
+def test_a_rank_depends_on_places_that_sizes_decide(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    x = op.parameter(OPEN, np.float32)
+    coordinates = op.transpose(op.non_zero(x, "i64"), op.constant(np.array([1, 0])))
+    depth = op.gather(op.shape_of(coordinates), op.constant(np.array([-1])), op.constant(np.array(0)))
+    is_any = op.greater(depth, op.constant(np.array([0])))
+    places = op.transpose(op.non_zero(is_any, "i64"), op.constant(np.array([1, 0])))
+    compiled = core.compile_model(ov.Model([op.result(op.gather_nd(depth, places))], [x], "depths"), device.name, F32)
+    for shape in ((2, 3, 4), (5, 3), (2, 3, 4)):
+        assert np.array_equal(compiled([*_random(rng, shape)])[0], [len(shape)])
+
+
 def test_ranks_that_the_model_refuses(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
     x = op.parameter(OPEN, np.float32)
     model = ov.Model([op.result(op.transpose(x, op.constant(np.array([1, 0]))))], [x], "turning")

@@ -124,6 +124,16 @@ def test_places_of_constants_are_folded_whole(shape: tuple[int, ...], kind: type
         assert np.array_equal(folded.data, np.nonzero(np.atleast_1d(data)))
 
 
+def test_places_of_what_open_sizes_decide_are_folded() -> None:
+    """Of 3 in [-1,3] is known that it is more than 0, although the other size is not."""
+    x = parameter("x", [-1, 3])
+    size = op.gather(op.shape_of(x), op.constant(np.array([-1])), op.constant(np.array(0)))
+    is_any = op.greater(size, op.constant(np.array([0])))
+    places = op.transpose(op.non_zero(is_any, "i64"), op.constant(np.array([1, 0])))
+    prepared = prepare(ov.Model([result(op.gather_nd(size, places), "y"), result(op.relu(x), "z")], [x]))
+    assert types_of(prepared, "NonZero") == set()
+
+
 def test_small_constants_are_folded(rng: Rng) -> None:
     x = parameter("x", [-1, 4])
     y = op.multiply(x, compressed(np.float16([1, 2, 3, 4]), "f16"))
