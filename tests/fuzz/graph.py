@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from openvino import opset15 as ops
+from openvino import opset16 as ops
 from openvino.utils.node_factory import NodeFactory
 
 from tests.oracle import ov, ov_type
 
-OPSET = "opset15"
+OPSET = "opset16"
 _FACTORY = NodeFactory(OPSET)
 Dims = tuple["int | tuple[int, int]", ...]
 

@@ -46,6 +46,7 @@ def test_every_part_of_a_graph_is_a_case(seed: int) -> None:
             continue
         model = NodeByNode(build(part.graph))
         for setting in range(part.settings):
+            model.reset()
             for found, wanted in zip(model(part.feed(setting)), part.expected(setting), strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.fuzz.draft import Draft
-from tests.fuzz.operations import bodies, deciding, elementwise, heavy, moving, rare, reducing, special, values
+from tests.fuzz.operations import (
+    bodies,
+    deciding,
+    elementwise,
+    heavy,
+    moving,
+    rare,
+    reducing,
+    seldom,
+    special,
+    values,
+)
 from tests.fuzz.operations.table import GROUPS
 
 __all__ = ["GROUPS", "MODULES", "STYLES"]
 
-MODULES = (bodies, deciding, elementwise, heavy, moving, rare, reducing, special, values)
+MODULES = (bodies, deciding, elementwise, heavy, moving, rare, reducing, seldom, special, values)
 Operation = Callable[[Draft], None]
 STYLES: Mapping[str, Mapping[str, float]] = {
     "moving": {"moving": 6, "reducing": 2, "elementwise": 1, "values": 1},
@@ -21,6 +32,7 @@ STYLES: Mapping[str, Mapping[str, float]] = {
     "bodies": {"bodies": 3, "moving": 2, "reducing": 1, "elementwise": 1, "values": 1},
     "special": {"special": 4, "moving": 2, "elementwise": 1, "heavy": 1},
     "rare": {"rare": 4, "moving": 2, "elementwise": 1, "values": 1, "heavy": 1},
+    "seldom": {"seldom": 5, "moving": 2, "elementwise": 1, "values": 1},
     "mixed": {"elementwise": 2, "moving": 2, "reducing": 2, "heavy": 2, "values": 2, "deciding": 1, "bodies": 1,
               "rare": 1},
 }
