@@ -105,23 +105,29 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
         `host_waits` name. An interrupt may come when the run has begun: `wait()` for it then.
         """
         start, token, before = time.perf_counter(), _RunToken(), self._run
-        run: Future[None] = Future()
+        run: Future[None] | None = None
         try:
             self._begin(token)
             self._give(inputs, share_inputs, keep=True)
             if userdata is not None:
                 self._userdata = userdata
             self._was_started = True
-            if self._compiled.shares_queue:
-                self._start_in_queue(token, run, start)
-            else:
+            if not self._compiled.shares_queue:
                 for slot in self._inputs:
                     slot.prepare()
-                self._run, self._queued = run, (token, run)
+                run = self._run = Future()
+                self._queued = token, run
                 self._submit(token, run, partial(self._execute, start))
+                return
+            self._start_in_queue(start)
+            if self._callback is None and self._on_finish is None:
+                token.is_over = True
+            else:
+                run = self._run = Future()
+                self._submit(token, run, partial(self._flights.end, self._land))
         except BaseException:
             if token.decide("given up"):
-                if self._run is run:
+                if run is not None and self._run is run:
                     self._run = before
                 token.is_over = True
             raise
@@ -227,25 +233,18 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
 
     # -- in the user's queue --------------------------------------------------------------------
 
-    def _start_in_queue(self, token: Token, run: Future[None], start: float) -> None:
-        """Enqueue an inference in the user's queue; if somebody has to be told, its end is waited for in the
-        background."""
+    def _start_in_queue(self, start: float) -> None:
+        """Enqueue an inference in the user's queue."""
         self._run = None
         if self._compiled.profiles:
             self._execute(start)
         else:
             self._enqueue(partial(self._fly, start))
-        if self._callback is None and self._on_finish is None:
-            token.is_over = True
-            return
-        self._run = run
-        self._submit(token, run, partial(self._flights.end, self._land))
 
     def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
         """Note that what lies in the queue now is an inference of this request."""
-        read, written = self._remote_tensors()
-        is_remote = all(slot.remotes for slot in self._inputs) and len(written) == len(self._outputs)
-        self._flights.add(Flight(network.stream.marker(), start, (*read, *written), is_remote))
+        remotes = self._remotes()
+        self._flights.add(Flight(network.stream.marker(), start, (*remotes.read, *remotes.written), remotes.is_all))
         network.stream.flush()
 
     def _land(self, start: float, error: BaseException | None) -> None:

@@ -133,11 +133,11 @@ class RequestExecution(RequestTensors):
     def _claim(self, use: Use) -> None:
         """Keep other inferences that run at the same time from memory that this one writes to."""
         if self._had_remote:
-            read, written = self._remote_tensors()
-            check_apart(read, written)
+            remotes = self._remotes()
+            check_apart(remotes.read, remotes.written)
             # In one queue they run one behind the other.
             if not self._compiled.shares_queue:
-                claim(use, read, written)
+                claim(use, remotes.read, remotes.written)
 
     def _proceed(self) -> None:
         if self._stop.is_set:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from clinfer.api.arguments import only
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
@@ -16,7 +16,7 @@ from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.memory.buffers import OfferedMemory
 from clinfer.remote.host_memories import HostPlace, Span
-from clinfer.remote.lent import taken_over
+from clinfer.remote.lent import Lent, taken_over
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -45,6 +45,15 @@ def _batch(tensors: Any) -> list[AnyTensor]:
 _NOTHING_LENT = nullcontext()
 
 
+class Remotes(NamedTuple):
+    """The remote tensors that a request reads, and those that it writes to. `is_all`: whether each of its inputs and
+    outputs is one, so that the host neither gives nor gets anything."""
+
+    read: list[RemoteTensor]
+    written: list[RemoteTensor]
+    is_all: bool
+
+
 class RequestTensors:
     """One slot per input and output of a model."""
 
@@ -68,6 +77,7 @@ class RequestTensors:
         self._inputs = [input_slot(Declared.of(port, "input", index in surfaces))
                         for index, port in enumerate(self._ports.inputs)]
         self._outputs = [output_slot(Declared.of(port, "output")) for port in self._ports.outputs]
+        self._found_remotes: Remotes | None = None
         self._had_remote = False
         self._had_tensor = False
         """Whether a remote tensor, or any tensor, was ever set, got or shared; sparing a look at each slot."""
@@ -82,6 +92,8 @@ class RequestTensors:
         """Check everything, then take everything."""
         given = self._convert(inputs)
         self._had_tensor |= share
+        if given:
+            self._found_remotes = None
         for index, value in given.items():
             if isinstance(value, HostData):
                 self._inputs[index].give(value, share, keep)
@@ -93,11 +105,13 @@ class RequestTensors:
         return (self._inputs if is_input else self._outputs)[index]
 
     def _set(self, slot: AnyInputSlot | AnyOutputSlot, tensor: AnyTensor | None) -> None:
+        self._found_remotes = None
         slot.set_tensor(tensor)
         self._had_tensor = True
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
 
     def _set_batch(self, index: int, tensors: list[AnyTensor]) -> None:
+        self._found_remotes = None
         self._inputs[index].set_tensors(tensors)
         self._had_remote = self._had_remote or any(isinstance(tensor, RemoteTensor) for tensor in tensors)
 
@@ -124,25 +138,33 @@ class RequestTensors:
         return {name: memory for name, output in zip(names, self._outputs, strict=True)
                 if (memory := output.memory(read)) is not None}
 
-    def _remote_tensors(self) -> tuple[list[RemoteTensor], list[RemoteTensor]]:
-        """The remote tensors that are read, and those that are written to."""
-        return ([tensor for slot in self._inputs for tensor in slot.remotes],
-                [slot.remote for slot in self._outputs if slot.remote is not None])
+    def _remotes(self) -> Remotes:
+        """The remote tensors that are set at present."""
+        found = self._found_remotes
+        if found is None:
+            read = [slot.remotes for slot in self._inputs]
+            written = [slot.remote for slot in self._outputs]
+            found = self._found_remotes = Remotes(
+                [tensor for tensors in read for tensor in tensors],
+                [tensor for tensor in written if tensor is not None], () not in read and None not in written)
+        return found
 
     def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
         """Takes over what other APIs lend, while commands are enqueued that use it."""
         if not self._had_remote:
             return _NOTHING_LENT
-        read, written = self._remote_tensors()
-        return taken_over(stream, (*read, *written))
+        remotes = self._remotes()
+        lent = [tensor for tensor in (*remotes.read, *remotes.written) if isinstance(tensor.given, Lent)]
+        return taken_over(stream, lent) if lent else _NOTHING_LENT
 
     def _host_spans(self) -> tuple[list[Span], list[Span]]:
         """Where on the host the device reads remote inputs, and may write outputs: an input or output of the host's
         that lies there is transferred, so that nothing is read after it was overwritten."""
-        if not self._had_tensor or not (any(slot.has_host_tensor for slot in self._inputs)
-                                        or any(slot.has_host_tensor for slot in self._outputs)):
+        if not self._had_tensor or self._remotes().is_all or not (
+                any(slot.has_host_tensor for slot in self._inputs)
+                or any(slot.has_host_tensor for slot in self._outputs)):
             return [], []
-        read = [tensor.host_span for slot in self._inputs for tensor in slot.remotes]
+        read = [tensor.host_span for tensor in self._remotes().read]
         written = [slot.host_span for slot in self._outputs]
         return [span for span in read if span], [span for span in written if span]
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.remote.context import ClContext
 from clinfer.remote.tensors import RemoteTensor
 from tests.remote.pipelines import F32, User, assert_softmax, non_zero_model, softmax_model
+
+MOST_CALLS = 130
+"""Of functions of Python before the first launch."""
 
 
 @pytest.fixture
@@ -130,6 +134,30 @@ def test_what_is_begun_next_runs_behind(compiled: CompiledModel, shared: ClConte
     other.wait()
     for array, result in zip(arrays, results, strict=True):
         assert_softmax(user.contents(result, array), array)
+
+
+def test_what_is_seen_again_costs_few_calls(compiled: CompiledModel, shared: ClContext, queue: cl.CommandQueue,
+                                            user: User, rng: np.random.Generator) -> None:
+    """Functions of Python that stand between the user's call and the launches of a seen shape: at one picture or
+    sentence they are a twentieth of the time of a large GPU."""
+    if queue.properties:
+        pytest.skip("the fast way is that of a queue in order")
+    array = _array(rng)
+    request = compiled.create_infer_request()
+    request.set_tensor("x", _over(shared, user.buffer(array), array))
+    request.set_tensor("y", _over(shared, user.buffer(array.nbytes), array))
+    for _ in range(3):
+        request.start_async()
+        queue.finish()
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        request.start_async()
+    finally:
+        sys.setprofile(None)
+    queue.finish()
+    before = called[:called.index("enqueue_all")]
+    assert len(before) <= MOST_CALLS, before
 
 
 def test_shared_virtual_memory_lasts_while_it_is_used(compiled: CompiledModel, shared: ClContext, user: User,
