@@ -4,15 +4,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.turns import Token
-from clinfer.remote.tensors import RemoteTensor
+from clinfer.remote.tensors import RemoteTensor, Span
 from clinfer.runtime.event import Event
-
-Span: TypeAlias = tuple[int, int, int]
-"""See `RemoteTensor.span`."""
 
 
 class Use(Token):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import pyopencl as cl
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from clinfer.remote.context import RemoteContext
 
 Tensor = TypeVar("Tensor", bound="RemoteTensor")
+Span: TypeAlias = tuple[int, int, int]
+"""Of memory: (handle, first byte, byte behind the last)."""
 
 WHERE = "remote tensor"
 
@@ -61,6 +63,7 @@ class RemoteTensor(ArrayProtocols, OneOfAKind):
         self._native: type[RemoteTensor] = type(self)
         self._part_of: RemoteTensor | None = None
         self._memory: Memory | None = None
+        self._found_span: tuple[Region, Span] | None = None
 
     def _become_part(self, tensor: RemoteTensor, region: Region) -> None:
         self._set_up(tensor.context, tensor.whole, region, tensor.given)
@@ -119,8 +122,14 @@ class RemoteTensor(ArrayProtocols, OneOfAKind):
         return not memory.flags & cl.mem_flags.READ_ONLY
 
     @property
-    def span(self) -> tuple[int, int, int]:
-        """(handle, first byte, byte behind the last) of the memory that it may touch."""
+    def span(self) -> Span:
+        """The memory that it may touch."""
+        found = self._found_span
+        if found is None or found[0] is not self.region or self.whole.is_released:
+            found = self._found_span = self.region, self._span()
+        return found[1]
+
+    def _span(self) -> Span:
         origin, begin = self.whole.origin
         native = origin.native
         if native is None or isinstance(native, NativeImage):

@@ -22,7 +22,7 @@ from clinfer.remote.context import ClContext
 from clinfer.remote.tensors import RemoteTensor
 from tests.remote.pipelines import F32, User, assert_softmax, non_zero_model, softmax_model
 
-MOST_CALLS = 130
+MOST_CALLS = 120
 """Of functions of Python before the first launch."""
 
 
