@@ -13,8 +13,10 @@ import pytest
 
 from tests.fuzz.case import Case, Record
 from tests.fuzz.children import Answer, Child, CutOff
+from tests.fuzz.draft import Draft
 from tests.fuzz.generate import _without_ranks, generate
-from tests.fuzz.graph import Graph, Input, Ref, Step, build
+from tests.fuzz.graph import Graph, Input, Ref, Step, build, dtype_of
+from tests.fuzz.operations.reducing import fits_in_any_order
 from tests.fuzz.running import Outcome, check
 from tests.fuzz.session import Session
 from tests.fuzz.shrinking import shrink
@@ -96,6 +98,15 @@ def test_rounding_of_what_cancels_is_no_finding() -> None:
     wanted = Record("f32", None, (np.array(4e-3, np.float32),))
     assert check(replace(case, tensors={**case.tensors, case.graph.outputs[0]: wanted}), "CPU",
                  ("dynamic",)).kind == "wrong"
+
+
+@pytest.mark.parametrize(("kind", "factor", "fits"), [("f32", 4, False), ("f32", 1.25, True), ("f16", 1.25, False)])
+def test_a_product_is_drawn_where_no_part_of_it_overflows(kind: str, factor: float, fits: bool) -> None:
+    """With a 0 among its factors it is finite, but only in some orders."""
+    values = np.full((2, 100), factor, dtype_of(kind))
+    values[:, 0] = 0
+    x = Draft(np.random.default_rng(0), 1).input(kind, (2, 100), [values])
+    assert fits_in_any_order(x, (-1,)) == fits
 
 
 def test_a_rank_that_depends_on_data_is_a_refusal() -> None:

@@ -28,7 +28,17 @@ def reduced(draft: Draft) -> None:
         name = "ReduceSum"
     if axes.size == 1 and draft.chance(0.2):
         axes = scalar(int(axes[0]))
+    if name == "ReduceProd" and not fits_in_any_order(x, tuple(axes.ravel().tolist())):
+        raise Refused("a product whose value depends on the order of its factors")
     draft.step(name, x, axes.astype(draft.one([np.int64, np.int32])), keep_dims=draft.chance(0.5))
+
+
+def fits_in_any_order(x: Tensor, axes: tuple[int, ...]) -> bool:
+    """Whether no part of a product overflows: kernels multiply in orders of their own, and infinity times 0 is not a
+    number."""
+    most = np.finfo(dtype_of(x.type)).maxexp
+    return all(np.log2(np.fmax(np.abs(value.astype(np.float64)), 1)).sum(axis=axes).max(initial=0) < most
+               for value in x.values)
 
 
 def pick_axis(draft: Draft, x: Tensor) -> int:
