@@ -12,7 +12,6 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
@@ -20,6 +19,7 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Port, Topology
+from tests.deferring import Selection
 from tests.ops.case_runner import execute
 from tests.oracle import TOLERANCE, assert_close
 
@@ -69,26 +69,43 @@ class Weights:
                 for name, array in self.arrays.items()]
 
 
-def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose: bool, rows: tuple[int, ...],
-          kernel: str = "", with_epilogue: bool = False, kind: str = "f32", large: bool = False) -> Program:
-    """Run the product for these numbers of rows in turn, of a network that leaves them open; its program."""
-    unpacked = weights.unpacked(transpose)
+def select(selection: Selection, weights: Weights, transpose: bool, kernel: str = "", with_epilogue: bool = False,
+           kind: str = "f32", large: bool = False) -> Program:
+    """The program of a product that leaves the number of rows open; its kernels are built later."""
+    depth, columns = weights.unpacked(transpose).shape
     left = ElementType.of(kind)
     product = MatMul("product", ("x", *weights.arrays), transpose_b=transpose,
                      quantisation=Quantisation(2, 3 if "zero_point" in weights.arrays else None))
-    primitives = [Input("x", shape=(2, ANY, len(unpacked)), element_type=left), *weights.constants(), product]
+    primitives = [Input("x", shape=(2, ANY, depth), element_type=left), *weights.constants(), product]
     if with_epilogue:
-        primitives += [Input("other", shape=(2, ANY, unpacked.shape[1]), element_type=left),
+        primitives += [Input("other", shape=(2, ANY, columns), element_type=left),
                        Eltwise("sum", (Port("product"), Port("other")), mode="Add")]
     options = BuildOptions({"product": ("", kernel)} if kernel else {}, large_indices=large)
-    program = compile_topology(engine, Topology(*primitives), OpenVinoShapeInference(), options)
-    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    return selection.program(Topology(*primitives), options)
+
+
+def check_program(program: Program, rng: np.random.Generator, weights: Weights, transpose: bool,
+                  rows: tuple[int, ...]) -> None:
+    """Run what `select` made for these numbers of rows in turn."""
+    unpacked = weights.unpacked(transpose)
+    network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
+    left = program.inputs["x"].element_type
+    kernels = [each.name for node in program.nodes for each in node.implementations]
     for count in rows:
         arrays = [rng.standard_normal((2, count, len(unpacked))).astype(left.numpy)]
         wanted = arrays[0].astype(np.float64) @ unpacked + weights.arrays.get("bias", np.zeros(1)).astype(np.float64)
-        if with_epilogue:
+        if "other" in program.inputs:
             arrays.append(rng.standard_normal(wanted.shape).astype(left.numpy))
             wanted += arrays[1]
         actual, = execute(network, arrays)
-        assert_close(actual.astype(np.float32), wanted.astype(np.float32), TOLERANCE[kind], f"{kernel} {count} rows")
-    return program
+        assert_close(actual.astype(np.float32), wanted.astype(np.float32), TOLERANCE[left.name],
+                     f"{kernels} {count} rows")
+
+
+def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose: bool, rows: tuple[int, ...],
+          kernel: str = "", with_epilogue: bool = False, kind: str = "f32") -> None:
+    """Run one product for these numbers of rows in turn."""
+    selection = Selection(engine)
+    program = select(selection, weights, transpose, kernel, with_epilogue, kind)
+    selection.build()
+    check_program(program, rng, weights, transpose, rows)

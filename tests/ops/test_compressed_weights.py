@@ -1,6 +1,8 @@
 """Products of compressed weights: every kernel, type and grouping."""
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,9 @@ from clinfer.base.errors import ClinferError
 from clinfer.ops.matmul.kernels.cpu import tiles_per_item
 from clinfer.runtime.engine import Engine
 from tests.candidates import candidates_of
+from tests.deferring import Selection
 from tests.ops.case_runner import is_unsupported
-from tests.ops.compressed import Weights, check
+from tests.ops.compressed import Weights, check, check_program, select
 
 
 @pytest.mark.parametrize("kind, zero_point, depth, transpose, data, large", [
@@ -21,17 +24,20 @@ def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_
                       transpose: bool, data: str, large: bool) -> None:
     """`large`: with indices of 64 bits, those of them that can."""
     weights = Weights.random(rng, kind, (depth, 41), 3, transpose, zero_point=zero_point, bias=True)
-    tried = 0
-    chosen = check(engine, rng, weights, transpose, (1, 7, 30, 21), with_epilogue=True, kind=data, large=large)
+    selection = Selection(engine)
+    select_kernel = partial(select, selection, weights, transpose, with_epilogue=True, kind=data, large=large)
+    chosen = select_kernel()
+    programs = [chosen]
     for kernel in candidates_of(chosen, "product"):
         try:
-            check(engine, rng, weights, transpose, (1, 7, 30, 21), kernel, with_epilogue=True, kind=data, large=large)
+            programs.append(select_kernel(kernel))
         except ClinferError as error:
             if not is_unsupported(error):
                 raise
-            continue
-        tried += 1
-    assert tried > 1
+    selection.build()
+    for program in programs:
+        check_program(program, rng, weights, transpose, (1, 7, 30, 21))
+    assert len(programs) > 2
 
 
 @pytest.mark.parametrize("shape, groups", [((150, 41), 1), ((450, 64), 2), ((300, 7), 150), ((33, 5), 33)], ids=str)
