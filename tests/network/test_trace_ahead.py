@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
-from bench.models import llama
+from bench.models import llama, t5
 from clinfer.api.core import Core
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
@@ -129,6 +129,18 @@ def test_a_decoder_finds_its_steps(engine: Engine, rng: Rng, planned: list[str])
     planned.clear()
     for past in (70, 71, 90):
         check(network, oracle, llama.decoder_inputs((1, 1, past), rng, size))
+        network.record_traces()
+    by_values = {node.primitive.id for node in network.program.nodes if node.kind == "host"}
+    assert {*planned} <= by_values, "only long values on the host are computed by themselves"
+
+
+def test_a_decoder_finds_its_first_step_beside_all_that_an_encoder_read(
+        engine: Engine, rng: Rng, planned: list[str]) -> None:
+    model = t5.build(size=t5.Size(layers=1, vocabulary=300))
+    network, oracle = _ready(engine, model), CpuPlugin(model)
+    planned.clear()
+    for shape in ((4, 86, 1), (1, 44, 1), (4, 61, 1)):
+        check(network, oracle, t5.random_tokens(shape, rng))
         network.record_traces()
     by_values = {node.primitive.id for node in network.program.nodes if node.kind == "host"}
     assert {*planned} <= by_values, "only long values on the host are computed by themselves"

@@ -9,7 +9,7 @@ the model, or data decides, what follows is planned for sizes estimated in the s
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,8 @@ SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (3, LARGE), (1, LARGE), (2, SMALL), (1, SMALL), (2, MIDDLE), (1, MIDDLE)))
 STEPS = tuple(Sizes(first, words, MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1)))
 """Of words, one or two at a time, as decoders have them beside the keys and values of many."""
+FIRST_WORDS = tuple((Sizes(first, *MIDDLE), Sizes(first, 1, MIDDLE[1])) for first in (4, 1))
+"""Of many words beside one in the last input of words, as a decoder begins with it beside what an encoder reads."""
 
 
 def estimated_shape(program: Program, tensor: int, sizes: Sizes) -> StaticShape:
@@ -64,24 +66,31 @@ def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
         trace_ahead(program.initial, shape_inference)
     steps = open_nodes(program, shape_inference)
     if steps:
-        for sizes in _samples_of(program):
-            _Walk(program, sizes).through(steps)
+        for walk in _walks(program):
+            walk.through(steps)
 
 
-def _samples_of(program: Program) -> tuple[Sizes, ...]:
-    """The samples that may well come: few words only where an input is one of words."""
-    layouts = [program.tensors[tensor].layout for tensor in program.input_tensors.values()]
-    has_words = any(SAMPLES[0].is_of_words(layout.shape) for layout in layouts if not layout.is_static)
-    return (*SAMPLES, *STEPS) if has_words else SAMPLES
+def _walks(program: Program) -> Iterator[_Walk]:
+    """Walks with the samples that may well come: few words only where inputs are of words."""
+    layouts = {tensor: program.tensors[tensor].layout for tensor in program.input_tensors.values()}
+    words = [tensor for tensor, layout in layouts.items()
+             if not layout.is_static and SAMPLES[0].is_of_words(layout.shape)]
+    for sizes in (*SAMPLES, *STEPS) if words else SAMPLES:
+        yield _Walk(program, sizes, {})
+    if len(words) > 1:
+        for many, one in FIRST_WORDS:
+            yield _Walk(program, many, {words[-1]: one})
 
 
 class _Walk:
     """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`; `_found`: what
     nodes that share their traces gave for the same numbers."""
 
-    def __init__(self, program: Program, sizes: Sizes) -> None:
+    def __init__(self, program: Program, sizes: Sizes, apart: Mapping[int, Sizes]) -> None:
+        """`apart`: tensors that have the sizes of another sample."""
         self._program = program
         self._sizes = sizes
+        self._apart = apart
         self._known: dict[str, Any] = {}
         self._found: dict[tuple[int, tuple[Any, ...]], tuple[Any, ...]] = {}
 
@@ -118,7 +127,7 @@ class _Walk:
     def _estimate(self, tensor: int) -> None:
         """Give sizes of a tensor that are not known yet those of the sample."""
         shape = self._program.tensors[tensor].layout.shape
-        sizes = estimated_shape(self._program, tensor, self._sizes)
+        sizes = estimated_shape(self._program, tensor, self._apart.get(tensor, self._sizes))
         for axis, (declared, size) in enumerate(zip(shape, sizes, strict=True)):
             if not isinstance(declared, int):
                 self._known.setdefault(size_name(tensor, axis), size)
