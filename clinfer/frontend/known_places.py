@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from clinfer.frontend.conversions import bodies_of, is_constant
-from clinfer.frontend.known_values import known_value
+from clinfer.frontend.known_values import depends_on_misjudged_size, known_value
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -30,7 +30,7 @@ def _known_data(model: ov.Model, node: ov.Node) -> np.ndarray | None:
 
 def _is_known(node: ov.Node) -> bool:
     """Whether the result, whose shape is static, follows from constants and static sizes alone."""
-    if node.get_output_partial_shape(0).is_dynamic:
+    if node.get_output_partial_shape(0).is_dynamic or depends_on_misjudged_size(node):
         return False
     waiting, seen = [node], set()
     while waiting:

@@ -1,6 +1,8 @@
 """Values that follow from constants and from what is known of sizes."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from clinfer.frontend.conversions import is_constant
@@ -28,16 +30,41 @@ def _bounds(port: ov.Output) -> tuple[np.ndarray, np.ndarray] | None:
         return None
 
 
+def depends_on_misjudged_size(node: ov.Node) -> bool:
+    """Whether a value or shape may follow from the size of a slice that OpenVINO misjudges."""
+    return any(map(_has_misjudged_size, _sources(node, _is_rank)))
+
+
 def _may_be_misjudged(node: ov.Node) -> bool:
     """Whether bounds on the way from constants and sizes may be others than those that are noted."""
-    sources, seen = [node], set()
-    while sources:
-        source = sources.pop()
-        if source.get_instance_id() in seen or source.get_type_name() == "ShapeOf":
-            continue
-        seen.add(source.get_instance_id())
-        if bounds_are_misjudged(source) and any(
-                bounds is None or not np.array_equal(*bounds) for bounds in map(_bounds, source.input_values())):
-            return True
-        sources += [port.get_node() for port in source.input_values()]
-    return False
+    return depends_on_misjudged_size(node) or any(
+        bounds_are_misjudged(source) and any(
+            bounds is None or not np.array_equal(*bounds) for bounds in map(_bounds, source.input_values()))
+        for source in _sources(node, lambda source: source.get_type_name() == "ShapeOf"))
+
+
+def _sources(node: ov.Node, is_end: Callable[[ov.Node], bool]) -> Iterator[ov.Node]:
+    """A node and all that it is computed from, but for what ends a way and what lies behind it."""
+    waiting, seen = [node], set()
+    while waiting:
+        source = waiting.pop()
+        if source.get_instance_id() not in seen and not is_end(source):
+            seen.add(source.get_instance_id())
+            yield source
+            waiting += [port.get_node() for port in source.input_values()]
+
+
+def _is_rank(node: ov.Node) -> bool:
+    return node.get_type_name() == "ShapeOf" and node.input_value(0).get_node().get_type_name() == "ShapeOf"
+
+
+def _has_misjudged_size(node: ov.Node) -> bool:
+    """Whether a slice starts or stops at a place counted from the end of an axis whose size has a limit: OpenVINO
+    takes the sizes at the least and at the largest one for the bounds of its own, which may lie between them."""
+    if node.get_type_name() not in ("Slice", "StridedSlice"):
+        return False
+    shape = node.get_input_partial_shape(0)
+    if shape.rank.is_static and not any(size.is_dynamic and size.max_length >= 0 for size in shape):
+        return False
+    places = [node.input_value(index).get_node() for index in (1, 2)]
+    return not all(is_constant(place) and (place.get_data() >= 0).all() for place in places)

@@ -84,3 +84,16 @@ def test_values_within_bounds(kind: str) -> None:
                     apply_moc_transformations(alone, False)
                     misjudged |= bool(wrong_sizes(model, alone, low, high))
     assert misjudged == (kind in MISJUDGED)
+
+
+@pytest.mark.parametrize("stop", [-2, 0, 3, 100])
+@pytest.mark.parametrize("start", [-3, -1, 0, 2])
+def test_sizes_of_slices_within_bounds(start: int, stop: int) -> None:
+    """Places that the size of a slice decides, along an axis whose size has a limit."""
+    x = parameter("x", [(0, 257)])
+    cut = op.strided_slice(x, np.int64([start]), np.int64([stop]), np.int64([1]), [0], [0])
+    is_one = op.equal(op.shape_of(cut), np.int64([1]))
+    prepared = prepare(ov.Model([op.result(op.non_zero(is_one, "i64"))], [x]))
+    for size in (0, 1, 2, 3, 4, 5, 101, 102):
+        places, = NodeByNode(prepared)([np.zeros(size, np.float32)])
+        assert places.shape[1] == (len(range(size)[start:stop]) == 1)
