@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from clinfer.api.arguments import only
@@ -16,7 +16,7 @@ from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.memory.buffers import OfferedMemory
 from clinfer.remote.host_memories import HostPlace, Span
-from clinfer.remote.lent import Lent, taken_over
+from clinfer.remote.lent import NOTHING_LENT, taken_over
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -40,9 +40,6 @@ def _batch(tensors: Any) -> list[AnyTensor]:
         raise WrongTypeError("a batch is given as a list of tensors", where="infer request",
                              values={"given": type(tensors).__name__})
     return list(tensors)
-
-
-_NOTHING_LENT = nullcontext()
 
 
 class Remotes(NamedTuple):
@@ -152,10 +149,9 @@ class RequestTensors:
     def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
         """Takes over what other APIs lend, while commands are enqueued that use it."""
         if not self._had_remote:
-            return _NOTHING_LENT
+            return NOTHING_LENT
         remotes = self._remotes()
-        lent = [tensor for tensor in (*remotes.read, *remotes.written) if isinstance(tensor.given, Lent)]
-        return taken_over(stream, lent) if lent else _NOTHING_LENT
+        return taken_over(stream, (*remotes.read, *remotes.written))
 
     def _host_spans(self) -> tuple[list[Span], list[Span]]:
         """Where on the host the device reads remote inputs, and may write outputs: an input or output of the host's

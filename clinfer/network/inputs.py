@@ -27,10 +27,11 @@ class Inputs:
     def give(self, name: str, memory: Memory, shape: StaticShape, host_value: np.ndarray | None) -> None:
         """See `Network.set_input`."""
         before = self.given.get(name)
-        if before is not None and before.memory is memory and before.shape == shape:
-            # It was found to fit.
-            self.given[name] = Given(memory, before.shape, host_value)
-            return
+        if before is None or before.memory is not memory or before.shape != shape:
+            self._check(name, memory, shape)
+        self.given[name] = Given(memory, tuple(shape), host_value)
+
+    def _check(self, name: str, memory: Memory, shape: StaticShape) -> None:
         declared = self._declared(name)
         if not admits(declared.shape, shape):
             raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
@@ -40,7 +41,6 @@ class Inputs:
         if memory.capacity < needed:
             raise ClinferError(f"the memory of input {name!r} is too small", where="network",
                                values={"needed bytes": needed, "given bytes": memory.capacity})
-        self.given[name] = Given(memory, tuple(shape), host_value)
 
     def give_on_host(self, name: str, value: np.ndarray) -> None:
         """See `Network.set_host_input`."""

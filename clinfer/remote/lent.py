@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from clinfer.remote.tensors import RemoteTensor
+
+NOTHING_LENT = nullcontext()
 
 
 @dataclass(frozen=True)
@@ -23,18 +25,18 @@ class Lent:
     cl_mem: int
 
 
-@contextmanager
-def taken_over(stream: Stream, tensors: Sequence[RemoteTensor]) -> Iterator[None]:
+def taken_over(stream: Stream, tensors: Sequence[RemoteTensor]) -> AbstractContextManager[None]:
     """While commands are enqueued that use tensors: take over in the queue what is lent, and give it back behind them,
     also after an error."""
     lent = {tensor.given.cl_mem: tensor.given.calls for tensor in tensors if isinstance(tensor.given, Lent)}
-    if not lent:
-        yield
-        return
-    calls = next(iter(lent.values()))
-    calls.acquire(stream, list(lent))
+    return _taking_over(stream, next(iter(lent.values())), list(lent)) if lent else NOTHING_LENT
+
+
+@contextmanager
+def _taking_over(stream: Stream, calls: MediaCalls, lent: list[int]) -> Iterator[None]:
+    calls.acquire(stream, lent)
     try:
         yield
     finally:
-        calls.release(stream, list(lent))
+        calls.release(stream, lent)
         stream.flush()

@@ -138,8 +138,7 @@ def test_what_is_begun_next_runs_behind(compiled: CompiledModel, shared: ClConte
 
 def test_what_is_seen_again_costs_few_calls(compiled: CompiledModel, shared: ClContext, queue: cl.CommandQueue,
                                             user: User, rng: np.random.Generator) -> None:
-    """Functions of Python that stand between the user's call and the launches of a seen shape: at one picture or
-    sentence they are a twentieth of the time of a large GPU."""
+    """Functions of Python that stand between the user's call and the launches of a seen shape."""
     if queue.properties:
         pytest.skip("the fast way is that of a queue in order")
     array = _array(rng)
