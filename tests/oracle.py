@@ -60,7 +60,8 @@ def random_inputs(case: Case, shapes: Sequence[tuple[int, ...]], rng: np.random.
         if kind == "boolean":
             arrays.append(rng.integers(0, 2, shape).astype(np.bool_))
         elif np.issubdtype(dtype, np.floating):
-            values = rng.uniform(case.low, case.high, shape).astype(dtype)
+            values = rng.uniform(case.low, case.high, shape)
+            values = (np.round(values / case.step) * case.step if case.step else values).astype(dtype)
             arrays.append(to_bf16(values) if kind == "bf16" else values)
         else:
             low = max(int(case.low), np.iinfo(dtype).min)

@@ -40,8 +40,8 @@ class Case:
     `inputs` gives, per input, (shape, type name), an array (a constant), or None (absent).
     `sequence` holds further shapes of the non-constant inputs, run in order through one network
     whose dynamic dimensions are those that differ. `attributes` are OpenVINO's. `low`/`high` bound
-    the random values. `id` replaces the name that these give. Rows that are `ordered` by values have another
-    result where rounding to f16 makes values equal.
+    the random values, and floats are multiples of `step` unless that is 0. `id` replaces the name that these give.
+    Rows that are `ordered` by values have another result where rounding to f16 makes values equal.
     """
 
     op: str
@@ -53,6 +53,7 @@ class Case:
     high: float = 2.0
     id: str = ""
     ordered: bool = False
+    step: float = 0.0
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.probe_bench import INPUT, Bench
 from clinfer.runtime.probes import NEEDS, PROBES
+from clinfer.runtime.remeasuring import SINGLE_RATES
 
 RATES = {"f32": 100.0, "memory": 10.0, "cache": 80.0, "launch": 2000.0, "wait": 5000.0}
 TYPES = ("CPU", "GPU", "ACC")
@@ -151,9 +152,9 @@ def answer(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> None:
 
 @pytest.fixture
 def known(engine: Engine, measured: None) -> dict[str, Any]:
-    """The device's own answers."""
+    """The device's own answers but for how fast it multiplies other types: rates too far apart would mend each other."""
     probe_capabilities(engine.device)
-    return dict(capabilities._known[engine.device.identity])
+    return {**capabilities._known[engine.device.identity], **dict.fromkeys(SINGLE_RATES)}
 
 
 def test_they_are_kept_and_a_damaged_file_is_measured_again(known: dict[str, Any], store: Path, engine: Engine,

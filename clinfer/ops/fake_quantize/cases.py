@@ -1,10 +1,12 @@
-"""Cases of fake_quantize. The bounds lie off the grid, so that few values stand between two levels."""
+"""Cases of fake_quantize. Inputs are drawn from a grid that the bounds lie off: none of its values stands between two
+levels, where rounding errors would choose."""
 from __future__ import annotations
 
 import numpy as np
 
 from clinfer.ops.operation import Case
 
+_STEP = 1 / 16
 _Sequence = tuple[tuple[tuple[int, ...], ...], ...]
 
 
@@ -15,7 +17,7 @@ def _row(shape: tuple[int, ...], bounds: tuple[int, ...], levels: int, kind: str
     target = np.arange(np.prod(to or bounds), dtype=np.float64).reshape(to or bounds) / 5
     constants = (-1.0311 - spread, 1.2477 + spread, -3.3 + target, 4.1 - 2 * target)
     return Case("FakeQuantize", "opset1", ((shape, kind), *(c.astype(dtype) for c in constants)), {"levels": levels},
-                sequence=sequence, id=f"FakeQuantize-{shape}{kind}-{bounds}-{to}-{levels}".replace(" ", ""))
+                sequence=sequence, step=_STEP, id=f"FakeQuantize-{shape}{kind}-{bounds}-{to}-{levels}".replace(" ", ""))
 
 
 CASES = (
