@@ -83,7 +83,7 @@ def _runs(engine: Engine, case: Case, variant: Variant, build: ModelOf) -> bool:
     try:
         program = run_case(engine, case, variant, build)
     except ClinferError as error:
-        if not is_unsupported(error) or "applies no fused operations" in str(error):
+        if not is_unsupported(error) or "applies no fused operations" in str(error.values.get(variant.kernel)):
             raise
         return False
     host = next(node.primitive for node in program.nodes if node.primitive.id == "node")
