@@ -152,7 +152,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> None:
 
 @pytest.fixture
 def known(engine: Engine, measured: None) -> dict[str, Any]:
-    """The device's own answers but for how fast it multiplies other types: rates too far apart would mend each other."""
+    """The device's own answers but for how fast it multiplies other types: rates far apart would mend each other."""
     probe_capabilities(engine.device)
     return {**capabilities._known[engine.device.identity], **dict.fromkeys(SINGLE_RATES)}
 
