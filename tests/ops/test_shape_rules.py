@@ -4,12 +4,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import UNBOUNDED, Dim, Shape
 from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.ops.convolution import Convolution, GroupConvolution
+from clinfer.ops.interpolate.op import Interpolate, Interpolate4
 from clinfer.ops.matmul import MatMul
+from clinfer.ops.reshape.op import Squeeze
+from clinfer.symbolic.trace import Trace
+from clinfer.topology import Primitive
+from clinfer.topology.shape_rules import signature_of
 from tests.seeds import SEED
+from tests.traced import function_of
 
 from openvino.utils.node_factory import NodeFactory  # isort: skip
 
@@ -94,4 +102,72 @@ def test_matmul_rule() -> None:
         left, right = ((k,) if rng.integers(0, 8) == 0 else s for s in (left, right))
         shapes = tuple(tuple(_opened(rng, d) for d in s) for s in (left, right))
         accepted += _compare(MatMul("node", ("a", "b"), **flags), flags, shapes)
+    assert accepted > ROUNDS // 2
+
+
+def _agrees(primitive: Primitive, shape: Shape, *values: np.ndarray) -> bool:
+    """Whether both accept a shape, and values as the inputs behind it; they must agree on that and what both know."""
+    shapes, known = (shape, *(value.shape for value in values)), dict(enumerate(values, 1))
+    types = (ElementType.of("f32"), *(ElementType.of_numpy(value.dtype) for value in values))
+    told, what = primitive.infer_shapes(shapes, known), f"{primitive} {shapes} {values} seed {SEED}"
+    try:
+        expected, = OpenVinoShapeInference().rule(signature_of(primitive), types)(shapes, known)
+    except ClinferError:
+        assert told is None, what
+        return False
+    if told is None:
+        return False
+    (mine,) = told
+    assert mine is not None and expected is not None and len(mine) == len(expected), f"{what}: {mine}, not {expected}"
+    for size, wanted in zip(mine, expected, strict=True):
+        low, high = (wanted.low, wanted.high) if isinstance(wanted, Dim) else (wanted, wanted)
+        lower, upper = (size.low, size.high) if isinstance(size, Dim) else (size, size)
+        assert low <= lower and upper <= high, f"{what}: {mine}, not {expected}"
+    return True
+
+
+@pytest.mark.parametrize("cls", [Interpolate, Interpolate4])
+def test_interpolate_rule(cls: type[Interpolate]) -> None:
+    """Sizes by scales that are not whole are those of single precision."""
+    rng = np.random.default_rng(SEED)
+    accepted = 0
+    for _ in range(ROUNDS):
+        sizes = tuple(int(n) for n in (1, *rng.integers(0, 300, 2)))
+        axes = np.array([(1,), (2,), (1, 2), (2, 1)][rng.integers(0, 4)], np.int64)
+        scales = np.array([rng.choice([rng.uniform(0, 4), rng.integers(1, 99) / 10, rng.integers(0, 99) / max(sizes)])
+                           for _ in axes], rng.choice([np.float16, np.float32]))
+        pads = tuple(int(n) for n in rng.integers(0, 4, 3)) if rng.random() < 0.4 else ()
+        inputs = (axes[::-1].copy(), scales, axes) if cls is Interpolate4 else (scales, axes)
+        primitive = cls("node", ("data", *(f"input{i}" for i in range(len(inputs)))), shape_calculation_mode="scales",
+                        pads_begin=pads, pads_end=pads[::-1])
+        opened = tuple(_opened(rng, size) if size else size for size in sizes)
+        accepted += _agrees(primitive, sizes, *inputs) + _agrees(primitive, opened, *inputs)
+        _follows(primitive, sizes, inputs)
+    assert accepted > ROUNDS
+
+
+def _follows(primitive: Primitive, sizes: tuple[int, ...], inputs: tuple[np.ndarray, ...]) -> None:
+    """What the rule tells of symbols, as a function, gives what it tells of other sizes."""
+    trace, known, rest = Trace(), dict(enumerate(inputs, 1)), tuple(value.shape for value in inputs)
+    told = primitive.infer_shapes((tuple(map(trace.free, sizes)), *rest), known)
+    function = function_of(trace, told, None)
+    for other in (sizes, tuple(size + 1 for size in sizes), tuple(2 * size + 7 for size in sizes)):
+        found = function(*other)
+        assert found is None or found == primitive.infer_shapes((other, *rest), known), f"{primitive} {other} {SEED}"
+    assert function(*sizes) is not None
+
+
+def test_squeeze_rule() -> None:
+    """Axes of other sizes stay where that is allowed; no axes are all of size 1."""
+    rng = np.random.default_rng(SEED)
+    accepted = 0
+    for _ in range(ROUNDS):
+        sizes = tuple(int(n) for n in rng.integers(0, 4, int(rng.integers(1, 5))))
+        axes = rng.permutation(len(sizes))[:int(rng.integers(0, len(sizes) + 1))]
+        axes = np.array(axes - len(sizes) * (rng.random(axes.shape) < 0.3), np.int64)
+        primitive = Squeeze("node", ("data", "axes"), allow_axis_skip=bool(rng.integers(0, 2)))
+        opened = tuple(_opened(rng, size) if size else size for size in sizes)
+        agrees = _agrees(primitive, sizes, axes)
+        assert agrees or not primitive.allow_axis_skip, f"{primitive} {sizes} {axes} seed {SEED}"
+        accepted += agrees + _agrees(primitive, opened, axes)
     assert accepted > ROUNDS // 2

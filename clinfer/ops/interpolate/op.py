@@ -3,15 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, StaticShape, empty, show
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, StaticShape, empty, show
 from clinfer.ops.operation import by_attributes
 from clinfer.symbolic.shape_inference import Values
+from clinfer.symbolic.symbols import computed, pure
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 MODES = ("nearest", "linear_onnx", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
@@ -94,15 +96,17 @@ class Interpolate(Primitive):
         data, by_scales = shapes[0], self.shape_calculation_mode == "scales"
         axes = None if data is None else self.axes_of(values, len(data))
         numbers = values.get(self.scales_input if by_scales else 1)
-        if data is None or axes is None or numbers is None or any(self.pads_begin) or any(self.pads_end):
+        if data is None or axes is None or numbers is None or min((*self.pads_begin, *self.pads_end), default=0) < 0:
             return None
         given = numbers.reshape(-1).tolist()
-        if len(given) != len(axes) or len(set(axes)) != len(axes) or any(number < 1 or number % 1 for number in given):
+        if len(given) != len(axes) or len(set(axes)) != len(axes) or any(number < 0 for number in given):
             return None
-        sizes = dict(zip(axes, given, strict=True))
-        if by_scales:
-            sizes = {axis: data[axis] * int(scale) for axis, scale in sizes.items()}
-        return (tuple(sizes.get(axis, size) for axis, size in enumerate(data)),)
+        if by_scales and not all(map(isfinite, given)):
+            return None
+        sizes = [size + sum(self.pads(axis)) for axis, size in enumerate(data)]
+        for axis, number in zip(axes, given, strict=True):
+            sizes[axis] = _scaled(sizes[axis], number) if by_scales else number
+        return (tuple(sizes),)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
@@ -119,6 +123,21 @@ class Interpolate(Primitive):
         """Zeros before and after an axis of the data."""
         return (self.pads_begin[axis] if axis < len(self.pads_begin) else 0,
                 self.pads_end[axis] if axis < len(self.pads_end) else 0)
+
+
+def _scaled(size: Size, scale: float) -> Size:
+    if scale % 1 == 0:
+        return size * int(scale)
+    if isinstance(size, Dim):
+        return Dim(_scaled_number(size.low, scale),
+                   UNBOUNDED if size.high >= UNBOUNDED else min(_scaled_number(size.high, scale), UNBOUNDED))
+    return computed(_scaled_number, size, scale)
+
+
+@pure
+def _scaled_number(size: int, scale: float) -> int:
+    """A size by a scale as OpenVINO has it: in single precision, by a little more."""
+    return int(np.float32(size) * (np.float32(scale) + np.float32(1e-6)))
 
 
 @dataclass(frozen=True)

@@ -113,12 +113,15 @@ class Squeeze(_Reshaping):
         if len(shapes) > 1 and 1 not in values and not self.allow_axis_skip:
             # Each axis is named once.
             return (without_axes(shapes),)
-        if len(shapes) == 1 and data is not None and not is_open(data):
-            return (tuple(size for size in data if size != 1),)
-        axes = distinct_axes(values[1], len(data)) if data is not None and 1 in values else None
-        if data is None or not axes or any(differ(data[axis], 1) for axis in axes):
+        if data is None or (len(shapes) > 1 and 1 not in values):
             return None
-        if self.allow_axis_skip and is_open(tuple(data[axis] for axis in axes)):
+        axes = distinct_axes(values[1], len(data)) if len(shapes) > 1 else ()
+        if axes is None:
+            return None
+        skips = self.allow_axis_skip or not axes
+        if skips:
+            axes = tuple(axis for axis in axes or range(len(data)) if not differ(data[axis], 1))
+        if any(is_open((data[axis],)) if skips else differ(data[axis], 1) for axis in axes):
             return None
         return (tuple(size for axis, size in enumerate(data) if axis not in axes),)
 

@@ -84,9 +84,11 @@ class ScaledDotProductAttention(ReadsParts):
 
     @staticmethod
     def _plain(query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
-        """Where keys with their values and the mask are stretched, and nothing else."""
+        """Where keys with their values, the mask and the sink are stretched, and nothing else."""
         *batch, length, depth = query
-        if len(others) > 2 or any(scale not in ((), (1,)) for scale in others[1:]):
+        if any(scale not in ((), (1,)) for scale in others[1:2]):
+            return None
+        if any(not stretches_to(sink, (*batch, length, 1)) for sink in others[2:]):
             return None
         if key[:-2] != value[:-2] or not stretches_to(key[:-2], tuple(batch)):
             return None
