@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.ops.detection.boxes import best_first, overlaps
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.dimensions import differ, is_open, same_size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
@@ -55,18 +57,42 @@ class DetectionOutput(Primitive):
     def computed_on_host(self) -> bool:
         return True
 
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        known = [shape for shape in shapes if shape is not None]
+        if len(known) < len(shapes) or [*map(len, known)] != [2, 2, 3, 2, 2][:len(known)]:
+            return None
+        if is_open(*(shape[1:] for shape in known)) or not self._fit(*known):
+            return None
+        pictures, count = same_size((known[0][0], known[1][0])), self._count(known[2])
+        assert pictures is not None
+        return ((1, 1, pictures * self._most(count, known[1][1] // count), 7),) if count else None
+
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
-        offsets, scores, priors = shapes[:3]
-        count, rest = divmod(priors[2], 4 if self.normalized else 5)
+        if not self._fit(*shapes):
+            raise ClinferError("offsets, scores and priors do not belong together", where=self.where, values={
+                "offsets": show(shapes[0]), "scores": show(shapes[1]), "priors": show(shapes[2])})
+
+    def _fit(self, offsets: Shape, scores: Shape, priors: Shape, *refined: Shape) -> bool:
+        """Whether these belong together; the number of pictures may be open."""
+        count, pictures = self._count(priors), scores[0]
         classes = scores[1] // max(count, 1)
         numbers = count * 4 * (1 if self.share_location else classes)
         parts = 1 if self.variance_encoded_in_target else 2
-        wanted = ((scores[0], numbers), (scores[0], count * classes), (priors[0], parts, priors[2]),
-                  (scores[0], count * 2), (scores[0], numbers))
-        if rest or priors[0] not in (1, scores[0]) or shapes != wanted[:len(shapes)]:
-            raise ClinferError("offsets, scores and priors do not belong together", where=self.where, values={
-                "offsets": show(offsets), "scores": show(scores), "priors": show(priors)})
+        wanted = ((pictures, numbers), (pictures, count * classes),
+                  (priors[0], parts, count * (4 if self.normalized else 5)), (pictures, count * 2), (pictures, numbers))
+        given = (offsets, scores, priors, *refined)
+        return (priors[0] == 1 or not differ(priors[0], pictures)) and not any(
+            map(differ, chain(*given), chain(*wanted[:len(given)])))
+
+    def _count(self, priors: Shape) -> int:
+        """How many priors there are."""
+        return priors[2] // (4 if self.normalized else 5)
+
+    def _most(self, priors: int, classes: int) -> int:
+        """The rows of one picture."""
+        most = self.keep_top_k[0]
+        return most if most > 0 else (self.top_k if most < 0 < self.top_k else priors) * classes
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         offsets, scores, priors, *refined = (np.asarray(value, np.float32) for value in values)
@@ -156,9 +182,7 @@ class DetectionOutput(Primitive):
                          *(corners.clip(0, 1) if self.clip_after_nms else corners)], np.float32)
 
     def _filled(self, rows: Sequence[np.ndarray], pictures: int, priors: int, classes: int) -> np.ndarray:
-        most = self.keep_top_k[0]
-        if most <= 0:
-            most = (self.top_k if self.top_k > 0 else priors) * classes
+        most = self._most(priors, classes)
         result = np.zeros((1, 1, pictures * most, 7), np.float32)
         if rows:
             result[0, 0, :len(rows)] = rows

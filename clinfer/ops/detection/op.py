@@ -10,9 +10,10 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, StaticShape, show
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, StaticShape, show
 from clinfer.ops.detection.boxes import Kept, best_first, overlaps
 from clinfer.ops.operation import by_attributes
+from clinfer.symbolic.dimensions import differ, same_size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive, SourceNode
 
@@ -49,6 +50,27 @@ class Selection(Primitive):
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         places = ElementType.of(self.output_type)
         return input_types[0], places, places
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """How many boxes there are at most."""
+        counted = None if None in shapes else self._counted(*shapes)  # type: ignore[arg-type]
+        if counted is None:
+            return None
+        pictures, classes, most = (size.high if isinstance(size, Dim) else size for size in counted)
+        if self.nms_top_k >= 0:
+            most = min(most, self.nms_top_k)
+        most *= classes
+        if self.keep_top_k >= 0:
+            most = min(most, self.keep_top_k)
+        kept = Dim(0, min(pictures * most, UNBOUNDED))
+        return (kept, 6), (kept, 1), (counted[0],)
+
+    def _counted(self, boxes: Shape, scores: Shape) -> tuple[Size, Size, Size] | None:
+        """How many pictures, classes, and boxes of each there are; None where the shapes do not fit."""
+        if len(boxes) != 3 or len(scores) != 3 or differ(boxes[2], 4):
+            return None
+        pictures, places = same_size((boxes[0], scores[0])), same_size((boxes[1], scores[2]))
+        return None if pictures is None or places is None else (pictures, scores[1], places)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
@@ -145,6 +167,14 @@ class MulticlassNms(Selection):
     nms_eta: float = 1.0
     op_type: ClassVar[str] = "MulticlassNms"
     opset: ClassVar[str] = "opset9"
+
+    def _counted(self, boxes: Shape, scores: Shape, counts: Shape | None = None) -> tuple[Size, Size, Size] | None:
+        if counts is None:
+            return super()._counted(boxes, scores)
+        if len(boxes) != 3 or len(scores) != 2 or len(counts) != 1 or differ(boxes[2], 4):
+            return None
+        classes, places = same_size((boxes[0], scores[0])), same_size((boxes[1], scores[1]))
+        return None if classes is None or places is None else (counts[0], classes, places)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:

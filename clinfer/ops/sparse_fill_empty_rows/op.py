@@ -8,7 +8,8 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, StaticShape, show
+from clinfer.base.shape import ANY, Dim, Shape, StaticShape, show
+from clinfer.symbolic.dimensions import differ, same_size
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
 
@@ -34,6 +35,18 @@ class SparseFillEmptyRows(Primitive):
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         return input_types[2], input_types[0], ElementType.of("boolean")
+
+    def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        """There are no fewer elements than before."""
+        elements, size, places, default = shapes
+        if elements is None or size is None or places is None or default is None or [
+                *map(len, shapes)] != [1, 1, 2, 0]:  # type: ignore[arg-type]
+            return None
+        count = same_size((elements[0], places[0]))
+        if count is None or differ(places[1], 2) or differ(size[0], 2):
+            return None
+        filled = Dim(count.low if isinstance(count, Dim) else count)
+        return (filled, 2), (filled,), (ANY,)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
