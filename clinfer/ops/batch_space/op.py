@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from clinfer.base.shape import Shape, Size
+from clinfer.base.errors import ClinferError
+from clinfer.base.shape import Shape, Size, StaticShape
 from clinfer.symbolic.dimensions import differ
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Primitive
@@ -32,6 +33,14 @@ class BlockMove(Primitive, ABC):
             return None
         sizes = self.sizes_of(data, blocks, [a + b for a, b in zip(begins, ends, strict=True)])
         return None if sizes is None or any(isinstance(size, int) and size < 0 for size in sizes) else (sizes,)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        """OpenVINO's rule takes fewer than no elements around."""
+        begins, ends = (values[i].reshape(-1).tolist() for i in (2, 3))
+        if any(number < 0 for number in begins + ends):
+            raise ClinferError("a negative number of elements cannot stand before or behind the data",
+                               where=self.where, values={"before": begins, "behind": ends})
 
     @abstractmethod
     def sizes_of(self, data: Shape, blocks: list[int], around: list[int]) -> Shape | None:

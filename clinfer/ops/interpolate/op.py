@@ -111,10 +111,11 @@ class Interpolate(Primitive):
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
         """OpenVINO's rule makes something out of nothing, and nothing out of negative sizes."""
-        given = values[1 if self.shape_calculation_mode == "sizes" else self.scales_input].reshape(-1).tolist()
-        if any(number < 0 for number in given):
-            raise ClinferError("nothing can be resized to or by a negative number", where=self.where,
-                               values={"given": given})
+        by_scales = self.shape_calculation_mode == "scales"
+        given = values[self.scales_input if by_scales else 1].reshape(-1).tolist()
+        if any(number < 0 for number in given) or (by_scales and not all(map(isfinite, given))):
+            raise ClinferError("nothing can be resized to or by a negative number, or one that is not finite",
+                               where=self.where, values={"given": given})
         if 0 in shapes[0] and not empty(outputs):
             raise ClinferError("data without elements cannot be interpolated", where=self.where,
                                values={"data": show(shapes[0]), "output": show(outputs[0])})
