@@ -3,11 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from clinfer.base.schema import Natural
 
 UNBOUNDED = 2**62
+_MOST_ELEMENTS = 2**59
+"""Of which the bytes can be counted, whatever their type."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,11 @@ def admits(declared: Shape | None, actual: StaticShape) -> bool:
 def empty(shapes: tuple[StaticShape, ...]) -> bool:
     """Whether there are shapes, none of which has elements."""
     return bool(shapes) and all(0 in shape for shape in shapes)
+
+
+def is_too_large(shape: StaticShape) -> bool:
+    """Whether no array has a shape although there are no elements in it: its other sizes cannot be multiplied."""
+    return prod(shape) == 0 and prod(size for size in shape if size != 0) >= _MOST_ELEMENTS
 
 
 def show(shape: Shape | None) -> str:

@@ -12,6 +12,7 @@ import pytest
 from openvino import opset13 as ops
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.shape import ANY, UNBOUNDED, Shape
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import network as network_module
 from clinfer.network.network import Network
@@ -19,6 +20,8 @@ from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.trace_ahead import trace_ahead
+from clinfer.network.plans.tracer import NodeCall
+from clinfer.ops.eltwise.op import Eltwise
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
@@ -172,3 +175,13 @@ def test_sizes_that_the_device_decides(engine: Engine, rng: np.random.Generator,
     print(planned)
     assert sum(planned[4:]) <= planned[0], "eight shapes decide about as the others before them"
     check(network, oracle, [np.full(5, -1, np.float32)])
+
+
+@pytest.mark.parametrize("told", [(None,), ((ANY,),), ((UNBOUNDED,),), ((2**40, 0, 2**40),)])
+def test_what_a_trace_calls_gives_sizes(told: tuple[Shape | None, ...]) -> None:
+    """A rule that a trace calls may answer other numbers with no sizes at all."""
+    relu = Eltwise("node", ("x",), mode="Relu")
+    call = NodeCall(False, {}, ())
+    assert call.of(relu, lambda shapes, values: ((2, 3),))(((2, 3),)) == ((2, 3),)
+    with pytest.raises(ClinferError, match="negative, or too large to be represented"):
+        call.of(relu, lambda shapes, values: told)(((2, 3),))

@@ -41,9 +41,10 @@ class Row:
         return ov.Model(made if isinstance(made, list) else [made], parameters, "row")
 
     def inputs(self, values: tuple[Any, ...], rng: np.random.Generator) -> list[np.ndarray]:
-        """Random data of the shapes that are given as tuples, values as they are."""
-        return [rng.uniform(-1, 1, v).astype(np.float32) if isinstance(v, tuple) else np.array(v, np.int64)
-                for v in values]
+        """Random data of the shapes that are given as tuples, values (lists and integers; floats as arrays) as they
+        are."""
+        return [rng.uniform(-1, 1, v).astype(np.float32) if isinstance(v, tuple) else v if isinstance(v, np.ndarray)
+                else np.array(v, np.int64) for v in values]
 
 
 def _paired(shape: list[Any]) -> dict[str, list[Any]]:
@@ -63,8 +64,30 @@ def _tiled_by_sum(x: Any, n: Any) -> Any:
     return ops.relu(ops.tile(x, ops.reduce_sum(numbers, np.array([0]), True)))
 
 
+def _scales(*numbers: float) -> np.ndarray:
+    return np.array(numbers, np.float32)
+
+
+def _resized(x: Any, scales: Any) -> Any:
+    return ops.relu(ops.interpolate(x, scales, "nearest", "scales", axes=np.array([2, 3])))
+
+
+def _to_batch(x: Any, begin: Any) -> Any:
+    return ops.relu(ops.space_to_batch(x, np.array([1, 1, 2, 2]), begin, np.zeros(4, np.int64)))
+
+
+def _in_groups(x: Any) -> Any:
+    return ops.group_convolution(x, np.ones((2, 2, 3, 3), np.float32), [1], [0], [0], [1])
+
+
+def _cell(x: Any, hidden: Any, cell: Any) -> list[Any]:
+    weights = (np.ones(shape, np.float32) for shape in ((12, 4), (12, 3), (12,)))
+    return list(ops.lstm_cell(x, hidden, cell, *weights, 3).outputs())
+
+
 _BOTH = r"(?s)inputs: 'x1' f32.*, 'x2' f32"
 _LARGE = "too large to be indexed with 32 bits"
+_WRONG = "negative, or too large to be represented"
 _MUCH = "larger than the device's whole memory|larger than one allocation may be"
 ROWS = {
     "sum": Row(_paired([-1, 3]), lambda a, b: ops.relu(ops.add(ops.relu(a), ops.exp(b))), ((2, 3), (2, 3)), (
@@ -107,6 +130,48 @@ ROWS = {
         (((6,), 7), "more elements than there are"), (((6,), -1), "greater or equal to zero"))),
     "sums": Row({"x": [-1, 3], "axis": []}, lambda x, axis: ops.relu(ops.cum_sum(x, axis)), ((2, 3), -1), (
         (((2, 3), 2), "outside the data.*\n.*CumSum"), (((2, 3), -3), "outside the data"))),
+    "stretched": Row({"x1": [-1, 1], "x2": [1, -1]}, lambda a, b: ops.relu(ops.add(a, b)), ((2, 1), (1, 3)), (
+        (((2**20, 1), (1, 2**20)), _MUCH),)),
+    "outer product": Row({"x1": [-1, 1], "x2": [1, -1]}, lambda a, b: ops.matmul(ops.relu(a), b, False, False),
+                         ((2, 1), (1, 3)), ((((2**20, 1), (1, 2**20)), _MUCH),)),
+    "to nothing": Row({"x": [-1, 4], "n": [3]}, lambda x, n: ops.relu(ops.reshape(x, n, False)), ((3, 4), [2, -1, 1]), (
+        (((0, 4), [2**61, 2**61, 0]), _WRONG), (((0, 4), [2**40, 0, 2**40]), _WRONG),
+        (((0, 4), [2**62, 0, 1]), _WRONG), (((0, 4), [-1, 0, 2**61]), _WRONG), (((1, 4), [2, 0, 5]), "as many"))),
+    "tiles of nothing": Row({"x": [-1, 4], "n": [2]}, lambda x, n: ops.relu(ops.tile(x, n)), ((2, 4), [3, 2]), (
+        (((0, 4), [2**62, 2**62]), _WRONG), (((2, 4), [0, 2**58]), _WRONG))),
+    "one hot": Row({"i": [-1], "n": []}, lambda i, n: ops.relu(ops.one_hot(
+        i, n, np.float32(1), np.float32(0), -1)), ([0, 1, 2], 4), (
+        (([0, 1], 2**40), _MUCH), (([0, 1], -1), "inputs: 'i'"), (([0, 1], 2**63 - 1), _WRONG))),
+    "eye": Row({"n": [], "m": []}, lambda n, m: ops.relu(ops.eye(n, m, ops.constant(np.int64(0)), "f32")), (3, 4), (
+        ((2**31, 2**31), _MUCH), ((-1, 3), "inputs: 'n'"), ((2**63 - 1, 1), _WRONG))),
+    "scales": Row({"x": [-1, 2, -1, -1], "xs": [2]}, _resized, ((1, 2, 3, 4), _scales(2, 1.5)), (
+        (((1, 2, 3, 4), _scales(1e30, 1)), _WRONG), (((1, 2, 3, 4), _scales(2**20, 1.5e7)), _MUCH),
+        (((1, 2, 3, 4), _scales(-1, 1)), "negative number"), (((1, 2, 3, 4), _scales(np.nan, 1)), "not finite"),
+        (((1, 2, 3, 4), _scales(1, np.inf)), "not finite"))),
+    "squeeze": Row({"x": [-1, 4]}, lambda x: ops.relu(ops.squeeze(x, np.array([0]))), ((1, 4),), (
+        (((2, 4),), "outside what the model declares"), (((0, 4),), "outside what the model declares"))),
+    "parts": Row({"x": [-1, 4]}, lambda x: [ops.relu(part) for part in ops.split(x, np.int64(0), 3).outputs()],
+                 ((6, 4),), ((((4, 4),), "inputs: 'x'"),)),
+    "depth": Row({"x": [-1, -1, 2, 2]}, lambda x: ops.relu(ops.depth_to_space(x, "blocks_first", 2)),
+                 ((1, 4, 2, 2),), ((((1, 6, 2, 2),), "inputs: 'x'"),)),
+    "to batch": Row({"x": [-1, 2, -1, -1], "n": [4]}, _to_batch, ((1, 2, 4, 4), [0, 0, 0, 2]), (
+        (((1, 2, 3, 4), [0, 0, 0, 0]), "inputs: 'x'"), (((1, 2, 4, 4), [0, 0, 0, 2**40]), _MUCH),
+        (((1, 2, 4, 4), [0, 0, 0, -6]), "negative number"))),
+    "attention": Row({name: [-1, -1, 8] for name in ("x1", "x2", "x3")},
+                     lambda q, k, v: ops.scaled_dot_product_attention(ops.relu(q), k, v),
+                     ((1, 3, 8), (1, 5, 8), (1, 5, 8)), (
+        (((1, 3, 8), (1, 5, 8), (1, 4, 8)), _BOTH), (((2, 3, 8), (3, 5, 8), (3, 5, 8)), _BOTH),
+        (((2, 3, 8), (2, 5, 8), (3, 5, 8)), _BOTH))),
+    "einsum": Row(_paired([-1, -1]), lambda a, b: ops.einsum([a, b], "ab,bc->ac"), ((2, 3), (3, 4)), (
+        (((2, 3), (4, 4)), _BOTH), (((2, 3), (1, 4)), _BOTH))),
+    "batches": Row({"x1": [-1, 2, 3], "x2": [-1, 3, 2]}, lambda a, b: ops.matmul(ops.relu(a), b, False, False),
+                   ((2, 2, 3), (2, 3, 2)), ((((2, 2, 3), (3, 3, 2)), _BOTH),)),
+    "channels": Row({"x": [-1, -1, -1]}, _in_groups, ((1, 6, 9),), (
+        (((1, 5, 9),), "number of input channels"), (((1, 4, 9),), "number of input channels"))),
+    "cell": Row({"x1": [-1, 4], "x2": [-1, 3], "x3": [-1, 3]}, _cell, ((2, 4), (2, 3), (2, 3)), (
+        (((2, 4), (3, 3), (2, 3)), "another batch"), (((2, 4), (2, 3), (1, 3)), "another batch"))),
+    "mirrored": Row({"x": [-1, 4], "n": [2]}, lambda x, n: ops.relu(ops.pad(x, n, np.array([0, 0]), "reflect")),
+                    ((3, 4), [2, 1]), ((((3, 4), [3, 1]), "inputs: 'x'"), (((0, 4), [1, 1]), "inputs: 'x'"))),
     "groups": Row({"x": [-1, -1, 2]}, lambda x: ops.shuffle_channels(x, 1, 3), ((2, 6, 2),), (
         (((2, 4, 2),), "multiple of the groups"),)),
 }
@@ -143,6 +208,18 @@ def test_bad_inputs(core: clinfer.Core, device: DeviceInfo, rng: np.random.Gener
         request.start_async(row.inputs(row.good, rng))
         request.wait()
     _check(request, oracle, row.inputs(row.good, rng))
+
+
+def test_sizes_of_nothing_behind_others(core: clinfer.Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    """What was traced for a tensor without elements is not used where its sizes are those of no array."""
+    row = ROWS["to nothing"]
+    request = core.compile_model(row.model(), device.name, CONFIG).create_infer_request()
+    for sizes in ([2, 0, 5], [3, 0, 7], [4, 0, 9], [2**40, 0, 9]):
+        assert request.infer(row.inputs(((0, 4), sizes), rng))[0].shape == tuple(sizes)
+    for values, words in row.bad:
+        with pytest.raises(ClinferError, match=words):
+            request.infer(row.inputs(values, rng))
+        assert request.infer(row.inputs(((0, 4), [5, 0, 6]), rng))[0].shape == (5, 0, 6)
 
 
 def _check(request: clinfer.InferRequest, oracle: CpuPlugin, inputs: list[np.ndarray]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import UNBOUNDED, StaticShape, admits, is_static, show
+from clinfer.base.shape import UNBOUNDED, Shape, StaticShape, admits, is_static, is_too_large, show
 from clinfer.kernels.aliasing import offset_within
 from clinfer.kernels.contract import Lowered, Problem
 from clinfer.kernels.epilogue import check_epilogue
@@ -76,7 +76,7 @@ class NodePlanner:
             if node.kind == "host":
                 return self._plan_host(node, shapes, values, evaluate or _evaluate)
             own = shapes[:node.primitive.shape_input_count]
-            found = (infer or _infer)(node.primitive, self.rule(index), own, values)
+            found = (infer or infer_sizes)(node.primitive, self.rule(index), own, values)
             node.primitive.check_inputs(own, values, found)
             outputs = self._layouts(node, found)
             if node.kind == "view":
@@ -178,14 +178,20 @@ class NodePlanner:
         return implementation, kernels, problem
 
 
-def _infer(primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
-           values: Values) -> tuple[StaticShape, ...]:
+def infer_sizes(primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
+                values: Values) -> tuple[StaticShape, ...]:
+    """What the shape rule gives, which has to be sizes that tensors can have."""
     found = rule(shapes, values)
     for shape in found:
-        if not is_static(shape) or max(shape, default=0) >= UNBOUNDED:  # type: ignore[arg-type, type-var, operator]
-            raise ClinferError("a size is negative, or too large to be represented", values={
-                "shapes": ", ".join(map(show, shapes)), "output": show(shape), **_shown(values)})
+        if not is_static(shape) or max(shape, default=0) >= UNBOUNDED or is_too_large(shape):  # type: ignore
+            raise no_sizes(shapes, shape, values)
     return found  # type: ignore[return-value]
+
+
+def no_sizes(shapes: Sequence[Shape | None], found: Shape | None, values: Values) -> ClinferError:
+    """The error for what no tensor can have as its shape."""
+    return ClinferError("a size is negative, or too large to be represented", values={
+        "shapes": ", ".join(map(show, shapes)), "output": show(found), **_shown(values)})
 
 
 def _shown(values: Values) -> dict[str, str]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Shape, StaticShape
-from clinfer.network.plans.node_planner import NodePlan
+from clinfer.base.shape import Shape, StaticShape, is_too_large
+from clinfer.network.plans.node_planner import NodePlan, infer_sizes, no_sizes
 from clinfer.program.program import ProgramNode
 from clinfer.symbolic.shape_inference import ShapeRule, Values
 from clinfer.symbolic.symbols import Symbol, array_of, plain
@@ -37,7 +37,7 @@ class NodeCall:
             values = {**self.fixed, **known}
             try:
                 if not self.evaluates:
-                    return rule(shapes, values)  # type: ignore[return-value]
+                    return infer_sizes(primitive, rule, shapes, values)
                 found = primitive.evaluate(tuple(values[i] for i in range(len(values))), shapes)
                 return tuple(tuple(value.reshape(-1).tolist()) for value in found)
             except ClinferError as error:
@@ -57,8 +57,14 @@ class Tracer:
     def infer(self, primitive: Primitive, rule: ShapeRule, shapes: tuple[StaticShape, ...],
               values: Values) -> tuple[StaticShape, ...]:
         """By the primitive's own arithmetic, or else by a call of the rule."""
-        own = primitive.infer_shapes(shapes, values)
-        return self._called(False, rule, shapes, values) if own is None else own  # type: ignore[return-value]
+        own: tuple[Any, ...] | None = primitive.infer_shapes(shapes, values)
+        if own is None:
+            return self._called(False, rule, shapes, values)
+        # What has elements and is too large finds no memory.
+        wrong = next(filter(is_too_large, own), None)
+        if wrong is not None:
+            raise no_sizes(shapes, wrong, {})
+        return own
 
     def evaluate(self, primitive: Primitive, inputs: tuple[np.ndarray, ...],
                  shapes: tuple[StaticShape, ...]) -> tuple[np.ndarray, ...]:
