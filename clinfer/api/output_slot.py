@@ -178,7 +178,11 @@ class OutputSlot:
             return self._tensor.data
         kind = self.declared.element_type
         if self._units is None or not self._is_shared or shape != self._shape:
-            self._units = np.empty((kind.byte_size(math.prod(shape)),) if kind.is_packed else shape, self._dtype)
+            try:
+                self._units = np.empty((kind.byte_size(math.prod(shape)),) if kind.is_packed else shape, self._dtype)
+            except (MemoryError, OverflowError, ValueError) as error:
+                raise ClinferError(f"the host has no room for {self.declared.label}",
+                                   values={"shape": show(shape), "because": error}) from None
             self._shape, self._is_shared = shape, False
         return self._units
 
@@ -193,7 +197,7 @@ class OutputSlot:
             return
         try:
             tensor.shape = list(shape)
-        except RuntimeError:
+        except (RuntimeError, TypeError):
             raise self._does_not_fit(shape, tuple(tensor.shape)) from None
 
     def _does_not_fit(self, shape: StaticShape, tensor: StaticShape) -> ClinferError:

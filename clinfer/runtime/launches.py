@@ -16,6 +16,8 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.kernel import Kernel
 
+_LARGEST_SIZE = 2**63 - 1
+
 
 class WorkSize:
     """Global and local size of a launch, in the form that the driver takes; make it once, launch it often.
@@ -31,7 +33,8 @@ class WorkSize:
         self.local_size = local = tuple(local_size) if local_size is not None else None
         self.dims = len(total)
         self.is_empty = 0 in total
-        if not (1 <= self.dims <= 3 and min(total) >= 0 and (local is None or _divides(local, total))):
+        if not (1 <= self.dims <= 3 and 0 <= min(total) <= max(total) <= _LARGEST_SIZE and (
+                local is None or _divides(local, total))):
             raise ClinferError("a launch needs one to three dimensions, and a local size that divides them",
                                values={"global size": total, "local size": local})
         sizes = _SIZES[self.dims]

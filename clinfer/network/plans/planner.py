@@ -12,7 +12,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.node_function import WantedTrace
-from clinfer.network.plans.node_planner import FindLarge, NodePlan, NodePlanner
+from clinfer.network.plans.node_planner import UNPLANNABLE, FindLarge, NodePlan, NodePlanner
 from clinfer.network.plans.plan import CallHost, Plan, Step, TensorAlias, Upload, fetches, launch_of, run_body
 from clinfer.network.plans.segment_planner import SegmentPlanner
 from clinfer.program.program import Program, ProgramNode
@@ -99,7 +99,7 @@ class Planner:
         start = time.perf_counter_ns()
         try:
             plan = planner.plan(shapes, values)
-        except (AttributeError, LookupError, NameError, TypeError) as error:
+        except (*UNPLANNABLE, MemoryError, NameError) as error:
             raise ClinferError("a trace gives no plan", where=f"segment {segment}",
                                values={"because": f"{type(error).__name__}: {error}"},
                                hint="compile the model instead of importing it; without a blob, this is a defect of "
