@@ -1,6 +1,7 @@
 """Traces in blobs: they come back as they were, and none is used that is more than arithmetic or fits no node."""
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -122,6 +123,25 @@ def _with_line(*line: str) -> Callable[[NodeTrace], NodeTrace]:
     return lambda trace: replace(trace, steps=(*trace.steps, line))  # type: ignore[arg-type]
 
 
+def _with_number(text: str) -> Callable[[NodeTrace], NodeTrace]:
+    """The first number spelled so."""
+    return _replaced(lambda tree: tree.elts[0], text)
+
+
+def _with_launch(part: int, text: str) -> Callable[[NodeTrace], NodeTrace]:
+    """A part of the first launch spelled so: 0 is the kernel, 1 the argument block, 2 the work size."""
+    return _replaced(lambda tree: tree.elts[-1].elts[0].args[1].elts[part], text)  # type: ignore[attr-defined]
+
+
+def _replaced(part: Callable[[ast.Tuple], ast.expr], text: str) -> Callable[[NodeTrace], NodeTrace]:
+    def spoil(trace: NodeTrace) -> NodeTrace:
+        tree = ast.parse(trace.results, mode="eval").body
+        assert isinstance(tree, ast.Tuple)
+        old = part(tree)
+        return replace(trace, results=trace.results[:old.col_offset] + text + trace.results[old.end_col_offset:])
+    return spoil
+
+
 def _with_helper(name: str, helper: Any) -> Callable[[NodeTrace], NodeTrace]:
     return lambda trace: replace(trace, helpers={**trace.helpers, name: helper})
 
@@ -133,6 +153,25 @@ def _with_helper(name: str, helper: Any) -> Callable[[NodeTrace], NodeTrace]:
     _with_line("v9001", "[x for x in a0]"), _with_line("v9001", "'text'"), _with_line("v9001", "v9002"),
     _with_line("otherwise", "1"), _with_line("v9001 = v9002", "1"), _with_line("", "exec(a0)"),
     _with_line("v9001", "1; import os"), _with_line("v9001", "(a0 := 1)"), _with_line("v9001", "failures"),
+    _with_line("v9001", "new"), _with_line("v9001", "None"), _with_line("v9001", "(1, 2)"), _with_line("v9001", ""),
+    _with_line("v9001", "1if 1else 2"), _with_line("v9001", "1j"), _with_line("v9001", "0x10"),
+    _with_line("v9001", "a0(1)"), _with_line("v9001", "a0[0]"), _with_line("v9001", "len(a0)"),
+    _with_line("v9001", "abs(1, 2)"), _with_line("v9001", "not 1"), _with_line("v9001", "1 == 1"),
+    _with_line("v9001", "new(Launch, (1, 2, 3))"), _with_line("v9001", "work_size((1, ), None)"),
+    _with_line("v9001", "1 << 40000000000"), _with_line("v9001", "(0, ) * 3000000000"), _with_line("v9001", "9" * 99),
+    _with_line("v9001", " * ".join(["a0"] * 2000)), _with_line("v9001", "9" * 5000), _with_line("v9001", "2 @ a0"),
+    lambda trace: replace(trace, steps=(*trace.steps, ("v9000", "a0"), *(
+        (f"v{n}", f"v{n - 1} * v{n - 1}") for n in range(9001, 9050)))),
+    lambda trace: replace(trace, steps=(("v9001", "len(a0, "), ("v9002", "a0)"), *trace.steps)),
+    _with_line("", ""), _with_line("", "1"), _with_line("", "a0) and (a0"), _with_line("", "1 < 2 < 3"),
+    _with_line("", "a0 and 1"), _with_line("", "a0 == (1, )"), _with_line("", "a0 > 0 or a0 < 1"),
+    _with_line("", "(" * 5000 + "a0 > 0" + ")" * 5000), _with_line("", "not " * 100_000 + "a0 > 0"),
+    _with_line("", "-" * 30_000 + "a0 > 0"), _with_line("", "1 + " * 100_000 + "a0 > 0"),
+    _with_line("", "a0" + "[0]" * 100_000 + " > 0"), _with_line("", "(" + "1, " * 1_000_000 + ")"),
+    _with_number("1if 1else 2"), _with_number("None"), _with_number("Launch"), _with_number("(1, )"),
+    _with_number("otherwise"), _with_launch(2, "work_size(1, 2)"), _with_launch(2, "work_size()"),
+    _with_launch(2, "(1, )"), _with_launch(1, "1"), _with_launch(1, "work_size"), _with_launch(0, "0"),
+    _with_helper("ne\uff57", b""), _with_helper("l\uff45n", b""), _with_helper("__debug__", b""),
     _with_helper("new", b""), _with_helper("a0): import os #", b""),
     _with_helper("kernel77", KernelOffset(77)), _with_helper("apply9", PureFunction("os.system")),
     _with_helper("pack9", Packing("=P")), _with_helper("work9", FixedWork((), None)), _with_helper("v1", b""),

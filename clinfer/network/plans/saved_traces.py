@@ -1,11 +1,10 @@
 """Traces as part of a blob: taken from a program, and given to it again when it is imported.
 
-Sound digests do not prove who wrote a blob. So the text of each trace is looked at before it is used: it is straight
-arithmetic on what it names, calls nothing but what clinfer marks as pure, and fits its node.
+Sound digests do not prove who wrote a blob. So each trace is looked at before it is used: it is straight arithmetic on
+what it names (`trace_syntax.py`), calls nothing but what clinfer marks as pure, and fits its node.
 """
 from __future__ import annotations
 
-import ast
 import re
 import struct
 from collections.abc import Mapping
@@ -14,18 +13,18 @@ from itertools import chain
 from keyword import iskeyword
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.plans.node_trace import ALWAYS, FixedWork, KernelOffset, NodeTrace, Packing, PureFunction, code_of
+from clinfer.network.plans.node_trace import ALWAYS, FixedWork, KernelOffset, NodeTrace, Packing, PureFunction
 from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep
+from clinfer.network.plans.trace_syntax import refusal_of
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.symbolic.symbols import PURE
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|//|>>|[<>=!]=|[-+*/%&|^~<>(),\[\] ]")
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)|[<>=!]=|[-+*/%&|^~<>(),\[\] ]", re.ASCII)
 """Names, numbers and signs: nothing else makes up a trace."""
-_NUMBER = re.compile(r"\b\d[\w.]*")
-_LINE_NAME = re.compile(r"[rv]\d+")
+_LINE_NAME = re.compile(r"[rv]\d+", re.ASCII)
 _MOST_ARGUMENT_BYTES = 1 << 16
 _WORDS = {"not", "and", "len", "abs", "ceil", "floor", "work_size", "new", "Launch"}
 
@@ -102,7 +101,7 @@ def _refusal(trace: NodeTrace, step: NodeStep) -> str:
         why = _refused_helper(name, helper, stages)
         if why:
             return f"{name!r:.40} {why}"
-    return _refused_text(trace) or _refused_results(trace, len(step.results))
+    return _refused_spelling(trace) or refusal_of(trace, len(step.results))
 
 
 def _refused_helper(name: str, helper: object, stages: int) -> str:
@@ -129,54 +128,11 @@ def _refused_layout(layout: str) -> str:
     return f"packs {nbytes} bytes, more than a kernel takes" if nbytes > _MOST_ARGUMENT_BYTES else ""
 
 
-def _refused_text(trace: NodeTrace) -> str:
-    """Why the lines of a trace are not straight arithmetic on what it names; empty: they are."""
-    known = {*_WORDS, *trace.helpers, "None", *(f"a{number}" for number in range(trace.arguments))}
+def _refused_spelling(trace: NodeTrace) -> str:
+    """Why the lines of a trace are not made up of names, numbers and signs alone; empty: they are."""
     for name, text in (*trace.steps, ("", trace.results)):
-        if "".join(_TOKEN.findall(text)) != text or "**" in text:
+        if "".join(_TOKEN.findall(text)) != text:
             return f"{text!r:.60} is no arithmetic"
-        unknown = {*_NAME.findall(_NUMBER.sub("", text))} - known
-        if unknown:
-            return f"{min(unknown)!r:.40} is not known"
-        if name:
-            if not _LINE_NAME.fullmatch(name):
-                return f"{name!r:.40} is no name of a line"
-            known.add(name)
+        if name and not _LINE_NAME.fullmatch(name):
+            return f"{name!r:.40} is no name of a line"
     return ""
-
-
-def _refused_results(trace: NodeTrace, count: int) -> str:
-    """Why a trace is no function that gives so many numbers and the launches; empty: it is."""
-    try:
-        results = ast.parse(trace.results, mode="eval").body
-        code_of(trace.code[0])
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return f"its text makes no sense: {error}"
-    if not isinstance(results, ast.Tuple) or len(results.elts) != count + 1:
-        return f"it does not give {count} numbers and the launches"
-    launches = results.elts[-1]
-    if not isinstance(launches, ast.Tuple) or not all(_is_launch(each, trace) for each in launches.elts):
-        return "its last result is no row of launches"
-    return ""
-
-
-def _is_launch(item: ast.expr, trace: NodeTrace) -> bool:
-    """Whether an expression is `new(Launch, (kernel, block, work))`."""
-    if not (_called(item) == "new" and isinstance(item, ast.Call) and len(item.args) == 2):
-        return False
-    kind, parts = item.args
-    if not (isinstance(kind, ast.Name) and kind.id == "Launch" and isinstance(parts, ast.Tuple)
-            and len(parts.elts) == 3):
-        return False
-    kernel, block, work = parts.elts
-    return (isinstance(_helper(kernel, trace), KernelOffset)
-            and (isinstance(_helper(block, trace), bytes) or isinstance(trace.helpers.get(_called(block)), Packing))
-            and (isinstance(_helper(work, trace), FixedWork) or _called(work) == "work_size"))
-
-
-def _called(item: ast.expr) -> str:
-    return item.func.id if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) else ""
-
-
-def _helper(item: ast.expr, trace: NodeTrace) -> object:
-    return trace.helpers.get(item.id) if isinstance(item, ast.Name) else None
