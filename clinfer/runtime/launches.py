@@ -35,7 +35,7 @@ class WorkSize:
         self.is_empty = 0 in total
         if not (1 <= self.dims <= 3 and 0 <= min(total) <= max(total) <= _LARGEST_SIZE and (
                 local is None or _divides(local, total))):
-            raise ClinferError("a launch needs one to three dimensions, and a local size that divides them",
+            raise ClinferError("a launch needs one to three dimensions below 2^63, and a local size that divides them",
                                values={"global size": total, "local size": local})
         sizes = _SIZES[self.dims]
         self.global_array = sizes(*total)

@@ -99,3 +99,11 @@ def test_a_refused_launch_is_named_and_ends_the_loop(engine: Engine) -> None:
 
 def test_a_function_of_python_is_called_by_python() -> None:
     assert LaunchLoop.around(lambda *arguments: 0, driver.HANDLE(1)) is None
+
+
+@pytest.mark.parametrize(("total", "local"), [
+    ((), None), ((1,) * 4, None), ((-1,), None), ((2**63,), None), ((10**30, 1), None), ((4,), (3,)), ((4,), (0,)),
+    ((4,), (2, 2))])
+def test_a_work_size_that_is_none(total: tuple[int, ...], local: tuple[int, ...] | None) -> None:
+    with pytest.raises(ClinferError, match="one to three dimensions"):
+        WorkSize(total, local)
