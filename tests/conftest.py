@@ -25,7 +25,7 @@ from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
 from tests.crashes import SurvivingScheduling
 from tests.devices import engine_of
-from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, PeakReport, drop_unless_small
+from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, Dropping, PeakReport
 from tests.kept_kernels import trim_kernels
 from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
@@ -132,6 +132,7 @@ class Sorting:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Sorting())
     config.pluginmanager.register(PeakReport())
+    config.pluginmanager.register(SmallProcesses())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -146,11 +147,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+class SmallProcesses:
     """Between files, and between the models of one, nothing is kept that makes the process large."""
-    if nextitem is not None and stays_with(item) != stays_with(nextitem):
-        drop_unless_small(MOST_BEFORE_MODELS if is_of_a_model(nextitem) else MOST_BYTES)
+
+    def __init__(self) -> None:
+        self._dropping = Dropping()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        if nextitem is not None and stays_with(item) != stays_with(nextitem):
+            self._dropping.drop_unless_small(MOST_BEFORE_MODELS if is_of_a_model(nextitem) else MOST_BYTES)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -16,18 +16,27 @@ MOST_BYTES = 800 << 20
 """The size of a process above which it drops what its tests have cached."""
 MOST_BEFORE_MODELS = 500 << 20
 """The same ahead of a real model, which takes half a gigabyte itself."""
+LEAST_GROWTH = 100 << 20
+"""A process that grew by less since it dropped what it could has little to drop, and to look for it takes a second."""
 _CACHED = type(lru_cache(print))
 
 
-def drop_unless_small(most_bytes: int = MOST_BYTES) -> None:
-    """Drop what tests keep for each other, where the process became large."""
-    if resident_bytes() < most_bytes:
-        return
-    for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
-        _clear_caches(module)
-    gc.collect()
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).malloc_trim(0)
+class Dropping:
+    """Drops what tests keep for each other."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def drop_unless_small(self, most_bytes: int = MOST_BYTES) -> None:
+        """Do so where the process is larger than that, and grew since it did so last."""
+        if resident_bytes() < max(most_bytes, self._left + LEAST_GROWTH):
+            return
+        for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
+            _clear_caches(module)
+        gc.collect()
+        if platform.libc_ver()[0] == "glibc":
+            ctypes.CDLL(None).malloc_trim(0)
+        self._left = resident_bytes()
 
 
 def resident_bytes() -> int:
