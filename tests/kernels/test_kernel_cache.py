@@ -173,6 +173,13 @@ def test_other_capabilities_have_another_cache(engine: Engine, codes: list[Stage
         KernelCache(other).prepare(codes)
 
 
+def test_what_the_environment_tells_a_compiler_has_another_cache(engine: Engine, codes: list[StageCode],
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    KernelCache(engine).prepare(codes)
+    monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "-DSOMETHING_ELSE")
+    assert not KernelCache(engine).find(codes)
+
+
 def test_programs_stay_with_those_that_use_them(engine: Engine, codes: list[StageCode],
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_cache, "MOST_IDLE", 0)
