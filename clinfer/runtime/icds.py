@@ -18,7 +18,7 @@ from clinfer.runtime.gpu_vendors import GpuVendor
 from clinfer.runtime.libraries import find_library
 
 _INTEL_DISTRIBUTION = "intel-opencl-rt"
-_INTEL_LIBRARY = "libintelocl.so"
+INTEL_LIBRARY = "libintelocl.so"
 _VENDORS_FOLDER = "/etc/OpenCL/vendors"
 _LARGEST_REGISTRATION = 4096
 
@@ -48,15 +48,15 @@ def pip_icds() -> list[Icd]:
 
 def intel_library_candidates() -> list[Path]:
     """Where pip may have put Intel's OpenCL CPU runtime, most likely first, each path once."""
-    paths = [Path(sys.prefix) / "lib" / _INTEL_LIBRARY]
+    paths = [Path(sys.prefix) / "lib" / INTEL_LIBRARY]
     try:
         distribution = metadata.distribution(_INTEL_DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return paths
     files = distribution.files or []
-    paths += [Path(str(f.locate())).resolve() for f in files if f.name == _INTEL_LIBRARY]
+    paths += [Path(str(f.locate())).resolve() for f in files if f.name == INTEL_LIBRARY]
     # `pip install --target DIR` puts data files below DIR but records them relative to another folder.
-    paths.append(Path(str(distribution.locate_file("lib"))) / _INTEL_LIBRARY)
+    paths.append(Path(str(distribution.locate_file("lib"))) / INTEL_LIBRARY)
     return list(dict.fromkeys(paths))
 
 

@@ -15,8 +15,9 @@ import pyopencl as cl
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.device import DeviceInfo
+from clinfer.runtime.settings_folder import settings_folder
 from clinfer.runtime.status import status_name
-from clinfer.runtime.waiting import answering
+from clinfer.runtime.waiting import answering, in_folder
 
 _LOG_LINES = 40
 _DIGEST_BYTES = 32
@@ -112,7 +113,8 @@ def _digest(binary: bytes, device: DeviceInfo) -> bytes:
 
 
 def _build(program: cl._cl._Program, device: cl.Device, options: str) -> cl._cl._Program:
-    status = answering(partial(driver.build_program, program, device, options))
+    folder, build = settings_folder(device), partial(driver.build_program, program, device, options)
+    status = in_folder(folder, build) if folder else answering(build)
     if status:
         log = _build_log(program, device)
         raise BuildFailure(f"clBuildProgram failed: {status_name(status)}\n{log}".strip())
