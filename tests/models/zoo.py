@@ -17,6 +17,7 @@ from bench.models import (
     llama,
     mamba,
     mobilenet_v3,
+    resnet50,
     segformer,
     t5,
     unet,
@@ -75,7 +76,7 @@ def _lines(*sizes: tuple[int, int]) -> tuple[Shape, ...]:
 
 # Cheap enough for every device in every run.
 EVERYWHERE = {
-    "resnet50": _whole("resnet50", *((b, 3, 224, 224) for b in (1, 3, 2))),
+    "resnet50_small": _small(partial(resnet50.build, size=-1), (1, 3, 96, 96), (3, 3, 64, 96), (2, 3, 96, 64)),
     "ppocr_rec": _whole("ppocr_rec", *_lines((1, 48), (1, 320), (2, 96), (1, 517), (3, 161), (1, 1000), (1, 7))),
     "ppocr_cls": _whole("ppocr_cls", *_lines((1, 192), (6, 192), (2, 100), (1, 333), (3, 48), (1, 50), (2, 191))),
     "ppocr_det": Row(MODELS["ppocr_det"].build, ((1, 3, 64, 96), (2, 3, 32, 64), (1, 3, 160, 64), (1, 3, 96, 320)),
@@ -111,6 +112,7 @@ EVERYWHERE = {
 # As wide as people run them. What takes more than a gigabyte to compile has some of its layers, in full all of them.
 _BERT = bert.Size() if FULL else bert.Size(layers=3, vocabulary=4000)
 LARGE = {
+    "resnet50": _whole("resnet50", *((b, 3, 224, 224) for b in (1, 3, 2))),
     "mobilenet_v3": _whole("mobilenet_v3", (1, 3, 224, 224), (3, 3, 224, 224)),
     "bert_base": Row(partial(bert.build, size=_BERT), ((1, 128), (2, 33), (1, 7)),
                      partial(bert.random_tokens, vocabulary=_BERT.vocabulary)),
