@@ -72,7 +72,7 @@ class _Walk:
         self._altered = altered
         self._parameters = [identity_of(node.output(0)) for node in model.get_parameters()]
         self._results = [identity_of(node.input_value(0)) for node in model.get_results()]
-        self._constants = {identity_of(node.output(0)): altered(constant_values(node, layer_of(node)))
+        self._constants = {identity_of(node.output(0)): altered(_values_of(node))
                            for node in model.get_ordered_ops() if is_constant(node)}
         self._steps = [_Step(node, states, altered) for node in model.get_ordered_ops()
                        if node.get_type_name() not in ("Parameter", "Constant", "Result")]
@@ -83,6 +83,14 @@ class _Walk:
             outputs = step.run([values[source] for source in step.sources])
             values.update(zip(step.outputs, map(self._altered, outputs), strict=True))
         return [values[source] for source in self._results]
+
+
+def _values_of(node: ov.op.Constant) -> np.ndarray:
+    """The values of a Constant; bits, for which clinfer has no type, as u8."""
+    if node.get_element_type() != ov.Type.u1:
+        return constant_values(node, layer_of(node))
+    shape = tuple(node.get_output_shape(0))
+    return np.unpackbits(np.ravel(node.data), count=int(np.prod(shape))).reshape(shape)
 
 
 class _Step:

@@ -22,16 +22,18 @@ COMPARING = {
     "Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual", "Floor", "Ceiling", "Round", "Sign", "Mod",
     "FloorMod", "TopK", "NonZero", "Unique", "NonMaxSuppression", "IsFinite", "FakeQuantize", "DetectionOutput",
     "MatrixNms", "MulticlassNms", "Bucketize", "SearchSorted", "FakeConvert", "CTCGreedyDecoder",
-    "CTCGreedyDecoderSeqLen", "NMSRotated"}
+    "CTCGreedyDecoderSeqLen", "NMSRotated", "BinaryConvolution", "Multinomial", "Proposal", "GenerateProposals",
+    "ExperimentalDetectronGenerateProposalsSingleImage", "ExperimentalDetectronTopKROIs",
+    "ExperimentalDetectronDetectionOutput"}
 """Operations that make much of the smallest difference: they read only what is computed without rounding."""
 PRECISE = {
-    "Abs", "Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Broadcast", "Ceiling", "Clamp", "Col2Im",
-    "Concat", "Convert", "Convolution", "CumSum", "DepthToSpace", "Floor", "FloorMod", "Gather", "GatherElements",
-    "GatherND", "GroupConvolution", "Identity", "If", "Loop", "MatMul", "MaxPool", "Maximum", "Minimum", "Mod",
-    "Multiply", "Negative", "OneHot", "Pad", "ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum", "Relu", "Reshape",
-    "Reverse", "ReverseSequence", "Round", "ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate", "Select",
-    "Sign", "Slice", "SpaceToDepth", "Split", "SquaredDifference", "Squeeze", "StridedSlice", "Subtract",
-    "TensorIterator", "Tile", "TopK", "Transpose", "Unique", "Unsqueeze", "VariadicSplit"}
+    "Abs", "Add", "BinaryConvolution", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Broadcast", "Ceiling",
+    "Clamp", "Col2Im", "Concat", "Convert", "Convolution", "CumSum", "DepthToSpace", "Floor", "FloorMod", "Gather",
+    "GatherElements", "GatherND", "GroupConvolution", "Identity", "If", "Loop", "MatMul", "MaxPool", "Maximum",
+    "Minimum", "Mod", "Multiply", "Negative", "OneHot", "Pad", "ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum",
+    "Relu", "Reshape", "Reverse", "ReverseSequence", "Round", "ScatterElementsUpdate", "ScatterNDUpdate",
+    "ScatterUpdate", "Select", "Sign", "Slice", "SpaceToDepth", "Split", "SquaredDifference", "Squeeze",
+    "StridedSlice", "Subtract", "TensorIterator", "Tile", "TopK", "Transpose", "Unique", "Unsqueeze", "VariadicSplit"}
 """Operations without rounding, as long as all values are multiples of a step and not too large (`_on_grid`)."""
 
 

@@ -13,6 +13,8 @@ from tests.fuzz.operations import GROUPS, STYLES
 
 KINDS = ("f32",) * 9 + ("i64", "i64", "i32", "f16", "boolean", "u8")
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 9, 16, 0)
+PICTURED = ("convolutions", "special", "rare", "seldom", "detecting")
+"""Styles that begin with an image."""
 LONG = (17, 31, 33, 64, 65, 130, 257)
 """Sizes around those of vectors and tiles."""
 
@@ -68,7 +70,7 @@ def _start(draft: Draft, style: str) -> None:
     sizes = {name: [draft.one(SIZES) for _ in range(draft.settings)] for name in "BTW"} | {"O": [1] * draft.settings}
     if draft.chance(0.1):
         sizes["W"] = [draft.one(LONG) for _ in range(draft.settings)]
-    image = style in ("convolutions", "special", "rare") or (style == "mixed" and draft.chance(0.4))
+    image = style in PICTURED or (style == "mixed" and draft.chance(0.4))
     for number in range(draft.one([1, 1, 2, 2, 3])):
         rank = draft.one([3, 4, 4, 5]) if image and not number else 3 if style == "sequences" else draft.one(
             [0, 1, 2, 2, 3, 3, 4, 4, 5])

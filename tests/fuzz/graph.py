@@ -16,7 +16,9 @@ from openvino.utils.node_factory import NodeFactory
 from tests.oracle import ov, ov_type
 
 OPSET = "opset16"
-_FACTORY = NodeFactory(OPSET)
+ELSEWHERE = {"ErfInv": "opset17", "Reverse": "opset1", "Xor": "opset1"}
+"""Operations that `OPSET` lacks, and one that has them."""
+_FACTORIES = {name: NodeFactory(name) for name in (OPSET, *ELSEWHERE.values())}
 Dims = tuple["int | tuple[int, int]", ...]
 
 
@@ -110,7 +112,7 @@ def build(graph: Graph) -> ov.Model:
 
 def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
     """The operation on these ports. Errors: RuntimeError where OpenVINO refuses it."""
-    operands = [_port(ports, o) if isinstance(o, Ref) else ov.op.Constant(o).output(0) for o in step.operands]
+    operands = [_port(ports, o) if isinstance(o, Ref) else _constant(o, step.op).output(0) for o in step.operands]
     if step.op == "Constant":
         values = np.asarray(step.attributes["values"])
         node = ov.op.Constant(ov_type(step.attributes["type"]), ov.Shape(list(values.shape)), values.ravel().tolist())
@@ -123,9 +125,16 @@ def node_of(step: Step, ports: Mapping[Ref, ov.Output]) -> ov.Node:
     elif step.bodies:
         node = _wire(step, operands)
     else:
-        node = _FACTORY.create(step.op, operands, dict(step.attributes))
+        node = _FACTORIES[ELSEWHERE.get(step.op, OPSET)].create(step.op, operands, dict(step.attributes))
     node.set_friendly_name(step.name)
     return node
+
+
+def _constant(values: np.ndarray, op: str) -> ov.op.Constant:
+    """What an operation reads: of numbers of its own type, or of bits."""
+    if op != "BinaryConvolution":
+        return ov.op.Constant(values)
+    return ov.op.Constant(ov.Type.u1, ov.Shape(list(values.shape)), values.ravel().tolist())
 
 
 def _port(ports: Mapping[Ref, ov.Output], ref: Ref) -> ov.Output:

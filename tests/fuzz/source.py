@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.case import Case
-from tests.fuzz.graph import OPSET, Graph, Input, Ref, Step
+from tests.fuzz.graph import ELSEWHERE, OPSET, Graph, Input, Ref, Step
 
 _HEAD = f'''"""{{title}}"""
 import numpy as np
@@ -92,7 +92,11 @@ def _step(step: Step) -> list[str]:
         return _branches(step, given)
     if step.bodies:
         return _loop(step, given)
-    return [f"{step.name} = create({step.op!r}, [{', '.join(given)}], {dict(step.attributes)!r})"]
+    if step.op == "BinaryConvolution":
+        bits = np.asarray(step.operands[1])
+        given[1] = f"ov.op.Constant(ov.Type.u1, ov.Shape({list(bits.shape)}), {bits.ravel().tolist()}).output(0)"
+    create = f"NodeFactory({ELSEWHERE[step.op]!r}).create" if step.op in ELSEWHERE else "create"
+    return [f"{step.name} = {create}({step.op!r}, [{', '.join(given)}], {dict(step.attributes)!r})"]
 
 
 def _branches(step: Step, given: list[str]) -> list[str]:

@@ -1,6 +1,8 @@
 """The tester of random graphs itself: what it draws, finds, cuts down and prints."""
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import signal
 import subprocess
@@ -11,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clinfer.frontend.opsets import list_operations
 from tests.fuzz.case import Case, Record
 from tests.fuzz.children import Answer, Child, CutOff
 from tests.fuzz.draft import Draft
 from tests.fuzz.generate import _without_ranks, generate
 from tests.fuzz.graph import Graph, Input, Ref, Step, build, dtype_of
+from tests.fuzz.operations import MODULES, NOT_DRAWN
 from tests.fuzz.operations.reducing import fits_in_any_order
 from tests.fuzz.running import Outcome, check
 from tests.fuzz.session import Session
@@ -35,6 +39,12 @@ def drawn(seed: int) -> Case:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seed_gives_the_same_case_again(seed: int) -> None:
     assert source(drawn(seed), "", "CPU") == source(drawn(seed), "", "CPU")
+
+
+def test_every_operation_is_drawn_or_has_a_reason_why_not() -> None:
+    named = {node.value for module in MODULES for node in ast.walk(ast.parse(inspect.getsource(module)))
+             if isinstance(node, ast.Constant)}
+    assert {each.name for each in list_operations()} - named == set(NOT_DRAWN)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

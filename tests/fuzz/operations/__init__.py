@@ -7,6 +7,7 @@ from tests.fuzz.draft import Draft
 from tests.fuzz.operations import (
     bodies,
     deciding,
+    detecting,
     elementwise,
     heavy,
     moving,
@@ -18,9 +19,9 @@ from tests.fuzz.operations import (
 )
 from tests.fuzz.operations.table import GROUPS
 
-__all__ = ["GROUPS", "MODULES", "STYLES"]
+__all__ = ["GROUPS", "MODULES", "NOT_DRAWN", "STYLES"]
 
-MODULES = (bodies, deciding, elementwise, heavy, moving, rare, reducing, seldom, special, values)
+MODULES = (bodies, deciding, detecting, elementwise, heavy, moving, rare, reducing, seldom, special, values)
 Operation = Callable[[Draft], None]
 STYLES: Mapping[str, Mapping[str, float]] = {
     "moving": {"moving": 6, "reducing": 2, "elementwise": 1, "values": 1},
@@ -33,6 +34,14 @@ STYLES: Mapping[str, Mapping[str, float]] = {
     "special": {"special": 4, "moving": 2, "elementwise": 1, "heavy": 1},
     "rare": {"rare": 4, "moving": 2, "elementwise": 1, "values": 1, "heavy": 1},
     "seldom": {"seldom": 5, "moving": 2, "elementwise": 1, "values": 1},
+    "detecting": {"detecting": 5, "moving": 2, "elementwise": 1, "values": 1},
     "mixed": {"elementwise": 2, "moving": 2, "reducing": 2, "heavy": 2, "values": 2, "deciding": 1, "bodies": 1,
               "rare": 1},
 }
+NOT_DRAWN = {
+    "Assign": "drawn as Remember", "ReadValue": "drawn as Remember", "Result": "every graph has it",
+    "BGRtoNV12": "OpenVINO's CPU plugin refuses it", "RGBtoNV12": "OpenVINO's CPU plugin refuses it",
+    "GroupedMatMul": "OpenVINO's CPU plugin refuses it",
+    "StringTensorPack": "OpenVINO computes it for both", "StringTensorUnpack": "OpenVINO computes it for both",
+}
+"""Operations that no group has, and why."""

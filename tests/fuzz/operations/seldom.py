@@ -40,7 +40,8 @@ def either(draft: Draft) -> None:
     x = draft.pick(lambda t: t.type == "f32" and t.exact)
     one, other = (draft.op(name, x, np.array(0.25, np.float32), auto_broadcast="numpy")
                   for name in ("Greater", "LessEqual"))
-    draft.step("LogicalXor", one, draft.one((other, np.array(True), np.array([False]))), auto_broadcast="numpy")
+    second = draft.one((other, np.array(True), np.array([False])))
+    draft.step(draft.one(("LogicalXor", "Xor")), one, second, auto_broadcast="numpy")
 
 
 @operation("seldom", 2)
@@ -225,3 +226,74 @@ def kept_rotated(draft: Draft) -> None:
     boxes = draft.rng.uniform(0.3, 3, (batch, count, 5)).astype(np.float32)
     draft.step("NMSRotated", boxes, scores, scalar(12), np.array(0.2, np.float32), np.array(0.1, np.float32),
                sort_result_descending=True, output_type="i64", clockwise=draft.chance(0.5))
+
+
+@operation("seldom", 2)
+def convolved_by_bits(draft: Draft) -> None:
+    """Signs of the data by signs that bits stand for; what lies outside is 0 or a sign. (Of channels that fill no bytes
+    OpenVINO's plugin takes other bits.)"""
+    x = along(draft, picture(draft), 1, draft.one((8, 16, 32)))
+    sides = [draft.integer(1, min(3, x.least(axis))) for axis in (2, 3)]
+    shape = (draft.integer(1, 5), x.size(1) or 1, *sides)
+    bits = draft.rng.integers(0, 2, shape, np.uint8)
+    before, after = ([draft.integer(0, side // 2) for side in sides] for _ in range(2))
+    draft.step("BinaryConvolution", x, bits, strides=[draft.integer(1, 2) for _ in sides], pads_begin=before,
+               pads_end=after, dilations=[1, 1], mode="xnor-popcount", pad_value=draft.one((0.0, 1.0, -1.0)),
+               auto_pad=draft.one(("explicit", "explicit", "valid")))
+
+
+@operation("seldom", 2)
+def pooled_where_moved(draft: Draft) -> None:
+    """DeformablePSROIPooling, with or without offsets."""
+    x = picture(draft)
+    size, out, count, moves = draft.integer(1, 3), draft.integer(1, 2), draft.integer(1, 4), draft.chance(0.7)
+    corners = np.sort(draft.rng.integers(0, 9, (count, 2, 2)), 1).reshape(count, 4).astype(np.float32)
+    regions = np.concatenate([np.zeros((count, 1), np.float32), corners], 1)
+    offsets = [draft.op("Clamp", shaped(draft, "f32", count, 2, size, size), min=-0.75, max=0.75)] if moves else []
+    draft.step("DeformablePSROIPooling", along(draft, x, 1, out * size * size), regions, *offsets, output_dim=out,
+               group_size=size, spatial_scale=0.73, mode="bilinear_deformable", spatial_bins_x=draft.integer(1, 3),
+               spatial_bins_y=draft.integer(1, 3), trans_std=0.1, part_size=size)
+
+
+@operation("seldom")
+def drawn_of_one(draft: Draft) -> None:
+    """Random integers of a range that has one: each inference draws others."""
+    x, kind = draft.pick(), draft.one((np.int32, np.int64))
+    low = draft.integer(-3, 5)
+    draft.step("RandomUniform", draft.op("ShapeOf", x, output_type="i64"), np.array(low, kind),
+               np.array(low + 1, kind), output_type=np.dtype(kind).name.replace("nt", ""), global_seed=7, op_seed=9)
+
+
+@operation("seldom", 2)
+def drawn_by_chance(draft: Draft) -> None:
+    """Multinomial, which draws the same in each inference."""
+    batch, classes, replaces = draft.integer(1, 3), draft.integer(2, 9), draft.chance(0.5)
+    near = draft.op("Clamp", shaped(draft, "f32", batch, classes, exact=True), min=-2, max=2)
+    is_log = draft.chance(0.5)
+    odds = near if is_log else draft.op("Add", near, np.array(2.25, np.float32), auto_broadcast="numpy")
+    draft.step("Multinomial", odds, i64(draft.integer(1, 9 if replaces else classes)),
+               convert_type=draft.one(("i32", "i64")), with_replacement=replaces, log_probs=is_log,
+               global_seed=draft.integer(1, 99), op_seed=draft.integer(0, 99))
+
+
+@operation("seldom")
+def added_up_from_columns(draft: Draft) -> None:
+    """Col2Im, the sum of patches where they belong."""
+    batch, channels = draft.integer(1, 2), draft.integer(1, 3)
+    kernel, strides, pads = ([draft.integer(low, most) for _ in range(2)] for low, most in ((1, 3), (1, 2), (0, 1)))
+    sizes = [draft.integer(side, 6) for side in kernel]
+    patches = [(size + 2 * pad - side) // stride + 1
+               for size, pad, side, stride in zip(sizes, pads, kernel, strides, strict=True)]
+    draft.step("Col2Im", shaped(draft, "f32", batch, channels * int(np.prod(kernel)), int(np.prod(patches))),
+               i64(*sizes), i64(*kernel), strides=strides, dilations=[1, 1], pads_begin=pads, pads_end=pads)
+
+
+@operation("seldom")
+def turned_round(draft: Draft) -> None:
+    """Some axes, from their ends to their beginnings."""
+    x = draft.pick(lambda t: t.rank > 0 and t.type != "boolean")
+    flags = draft.rng.integers(0, 2, x.rank).astype(np.bool_)
+    if draft.chance(0.5):
+        draft.step("Reverse", x, flags, mode="mask")
+    else:
+        draft.step("Reverse", x, np.flatnonzero(flags), mode="index")
