@@ -30,8 +30,8 @@ PRECISE = {
     "Abs", "Add", "BinaryConvolution", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Broadcast", "Ceiling",
     "Clamp", "Col2Im", "Concat", "Convert", "Convolution", "CumSum", "DepthToSpace", "Floor", "FloorMod", "Gather",
     "GatherElements", "GatherND", "GroupConvolution", "Identity", "If", "Loop", "MatMul", "MaxPool", "Maximum",
-    "Minimum", "Mod", "Multiply", "Negative", "OneHot", "Pad", "ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum",
-    "Relu", "Reshape", "Reverse", "ReverseSequence", "Round", "ScatterElementsUpdate", "ScatterNDUpdate",
+    "Minimum", "Mod", "Multiply", "Negative", "OneHot", "Pad", "Range", "ReduceL1", "ReduceMax", "ReduceMin",
+    "ReduceSum", "Relu", "Reshape", "Reverse", "ReverseSequence", "Round", "ScatterElementsUpdate", "ScatterNDUpdate",
     "ScatterUpdate", "Select", "Sign", "Slice", "SpaceToDepth", "Split", "SquaredDifference", "Squeeze",
     "StridedSlice", "Subtract", "TensorIterator", "Tile", "TopK", "Transpose", "Unique", "Unsqueeze", "VariadicSplit"}
 """Operations without rounding, as long as all values are multiples of a step and not too large (`_on_grid`)."""
@@ -180,6 +180,8 @@ class Draft:
             if made.op == "If" and ((rank.is_static and rank.get_length() != values[0].ndim)
                                     or (any(v.ndim == 0 for v in values) and _ranks(node, number) - {0})):
                 raise Refused("a scalar beside a vector, which OpenVINO makes a vector")
+            if made.op == "Loop" and not all(v.size for v in values) and port.get_partial_shape()[1:].is_dynamic:
+                raise Refused("results of no run, whose sizes nobody knows")
             is_real = kind.startswith("f")
             if not is_real and made.op != "ShapeOf" and not all(t.exact for t in read):
                 raise Refused("integers made of rounded values")

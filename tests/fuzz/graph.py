@@ -190,4 +190,5 @@ def _wire(step: Step, operands: Sequence[ov.Output]) -> ov.Node:
             node.get_iter_value(results[n[0]], -1)
         else:
             node.get_concatenated_slices(results[n[0]], n[1], n[2], 1, n[3], n[4])
+    node.validate_and_infer_types()
     return node

@@ -126,4 +126,4 @@ def _loop(step: Step, given: list[str]) -> list[str]:
     for kind, *numbers in step.wiring:
         port = given[numbers[0]] if kind in ("merged", "kept", "sliced") else ""
         lines.append(f"{name}." + calls[kind].format(*numbers, name=name, given=port))
-    return lines
+    return [*lines, f"{name}.validate_and_infer_types()"]

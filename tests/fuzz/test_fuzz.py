@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ from clinfer.frontend.opsets import list_operations
 from tests.fuzz.case import Case, Record
 from tests.fuzz.children import Answer, Child, CutOff
 from tests.fuzz.draft import Draft
-from tests.fuzz.generate import _without_ranks, generate
+from tests.fuzz.generate import _without_ranks, finished, generate, random_values
 from tests.fuzz.graph import Graph, Input, Ref, Step, build, dtype_of
-from tests.fuzz.operations import MODULES, NOT_DRAWN
+from tests.fuzz.operations import GROUPS, MODULES, NOT_DRAWN
 from tests.fuzz.operations.reducing import fits_in_any_order
 from tests.fuzz.running import Outcome, check
 from tests.fuzz.session import Session
@@ -45,6 +46,22 @@ def test_every_operation_is_drawn_or_has_a_reason_why_not() -> None:
     named = {node.value for module in MODULES for node in ast.walk(ast.parse(inspect.getsource(module)))
              if isinstance(node, ast.Constant)}
     assert {each.name for each in list_operations()} - named == set(NOT_DRAWN)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_all_of_a_group_can_be_drawn_and_printed(group: str) -> None:
+    """In a few attempts, from tensors of several types and shapes; what is printed builds a model."""
+    for make in dict.fromkeys(GROUPS[group]):
+        draft = Draft(np.random.default_rng(3), 1)
+        for kind, shape in (("boolean", (4,)), ("u8", (1, 2)), ("i64", ()), ("i64", (3,)), ("i64", (2, 3)),
+                            ("f32", (3, 4)), ("f32", (2, 3, 4)), ("f32", (2, 4, 6, 6))):
+            draft.input(kind, shape, [random_values(draft.rng, kind, shape)])
+        assert any(draft.attempt(make) for _ in range(30)), make.__name__
+        case = finished(draft, group)
+        assert case is not None
+        printed: dict[str, Any] = {"__name__": "printed"}
+        exec(source(case, make.__name__, "CPU"), printed)
+        assert len(printed["main"]().outputs) == len(case.graph.outputs)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

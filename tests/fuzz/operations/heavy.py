@@ -218,10 +218,10 @@ def recurrent(draft: Draft) -> None:
     direction = draft.one(("forward", "reverse"))
     if draft.chance(0.5):
         made = draft.op("GRUSequence", x, state, lengths, *_cell(draft, 3, hidden, depth), hidden_size=hidden,
-                        direction=direction, linear_before_reset=False)
+                        direction=direction, linear_before_reset=False, activations=["sigmoid", "tanh"])
     else:
         made = draft.op("LSTMSequence", x, state, state, lengths, *_cell(draft, 4, hidden, depth),
-                        hidden_size=hidden, direction=direction)
+                        hidden_size=hidden, direction=direction, activations=["sigmoid", "tanh", "tanh"])
     draft.step("Squeeze", made, i64(1))
 
 
