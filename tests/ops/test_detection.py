@@ -65,6 +65,15 @@ def test_multiclass_nms(engine: Engine, rng: np.random.Generator, attributes: di
     _compare(engine, model, rng, 1.0 if attributes.get("normalized", True) else 100.0)
 
 
+@pytest.mark.parametrize("scale", [1.0, 3.0, 8.0])
+@pytest.mark.parametrize("op", ["MatrixNms", "MulticlassNms"])
+def test_boxes_of_few_pixels(engine: Engine, rng: np.random.Generator, op: str, scale: float) -> None:
+    """Many are less than a pixel apart."""
+    more = {"iou_threshold": 0.43} if op == "MulticlassNms" else {}
+    model = _model(op, "opset8", sort_result_type="score", score_threshold=0.2, normalized=False, **more)
+    _compare(engine, model, rng, scale)
+
+
 def test_multiclass_nms_of_pictures_behind_each_other(engine: Engine, rng: np.random.Generator) -> None:
     inputs = [ov.op.Parameter(kind, ov.PartialShape(shape)) for kind, shape in (
         (ov.Type.f32, [3, -1, 4]), (ov.Type.f32, [3, -1]), (ov.Type.i64, [-1]))]

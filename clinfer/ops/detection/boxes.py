@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 
-def areas(boxes: np.ndarray, extent: float) -> np.ndarray:
-    """Areas of boxes [..., 4] whose sides are `extent` longer than their corners are apart; 0 for inverted ones."""
+def areas(boxes: np.ndarray, extent: float, reach: float = 0.0) -> np.ndarray:
+    """Areas of boxes [..., 4] whose sides are `extent` longer than their corners are apart; 0 for those inverted by
+    more than `reach`."""
     sides = boxes[..., 2:] - boxes[..., :2]
-    return np.where((sides < 0).any(-1), np.float32(0), (sides + np.float32(extent)).prod(-1)).astype(np.float32)
+    return np.where((sides < -reach).any(-1), np.float32(0), (sides + np.float32(extent)).prod(-1)).astype(np.float32)
 
 
-def overlaps(box: np.ndarray, others: np.ndarray, extent: float) -> np.ndarray:
-    """Intersection over union of a box [4] with others [n, 4], f32 [n]."""
+def overlaps(box: np.ndarray, others: np.ndarray, extent: float, reach: float = 0.0) -> np.ndarray:
+    """Intersection over union of a box [4] with others [n, 4], f32 [n]; of corners that are further apart than `reach`
+    it is 0."""
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
-    shared = np.where((high < low).any(-1), np.float32(0), (high - low + np.float32(extent)).prod(-1))
-    together = areas(box, extent) + areas(others, extent) - shared
+    shared = np.where((high - low < -reach).any(-1), np.float32(0), (high - low + np.float32(extent)).prod(-1))
+    together = areas(box, extent, reach) + areas(others, extent, reach) - shared
     return np.divide(shared, together, out=np.zeros_like(shared), where=together > 0)
 
 

@@ -156,7 +156,8 @@ class MatrixNms(Selection):
 
 @dataclass(frozen=True)
 class MulticlassNms(Selection):
-    """A box is kept unless it overlaps a better one of its class, that is kept, by `iou_threshold` or more.
+    """A box is kept unless it overlaps a better one of its class, that is kept, by `iou_threshold` or more. Boxes of
+    pixels overlap where they are less than a pixel apart, unlike those of MatrixNms.
 
     With `nms_eta` below 1 the threshold is multiplied by it after each box that is kept, while it is above 0.5.
     With input 2, how many boxes each picture has [n], the boxes are [c, b, 4] and the scores [c, b], of all pictures
@@ -199,7 +200,8 @@ class MulticlassNms(Selection):
         kept: list[int] = []
         threshold = self.iou_threshold
         for place in order:
-            if kept and (overlaps(boxes[place], boxes[kept], self.extent) >= np.float32(threshold)).any():
+            shares = overlaps(boxes[place], boxes[kept], self.extent, reach=self.extent)
+            if (shares >= np.float32(threshold)).any():
                 continue
             kept.append(int(place))
             if self.nms_eta < 1 and threshold > 0.5:
