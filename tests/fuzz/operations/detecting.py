@@ -40,10 +40,11 @@ def boxes(draft: Draft, *shape: int, size: int = 1) -> Tensor:
 
 
 def anchors(draft: Draft, height: int, width: int, count: int) -> np.ndarray:
-    """Boxes [height, width, count, 4] around places that are 8 pixels apart."""
-    y, x = np.mgrid[:height, :width] * 8.0 + 4
+    """Boxes [height, width, count, 4] around places that are 8 pixels apart, or 2."""
+    apart = draft.one((2, 8, 8))
+    y, x = np.mgrid[:height, :width] * apart + apart / 2
     middles = np.stack([x, y], -1)[:, :, None]
-    sides = draft.rng.uniform(4, 30, (count, 2))
+    sides = draft.rng.uniform(0.5, 3.7, (count, 2)) * apart
     return np.concatenate([middles - sides / 2, middles + sides / 2], -1).astype(np.float32)
 
 
@@ -147,7 +148,8 @@ def best_regions(draft: Draft) -> None:
 @operation("detecting", 2)
 def detected_in_regions(draft: Draft) -> None:
     count, classes = draft.integer(1, 9), draft.integer(2, 4)
-    draft.step("ExperimentalDetectronDetectionOutput", boxes(draft, count, size=32), moves(draft, count, classes * 4),
+    regions = boxes(draft, count, size=draft.one((1, 4, 32)))
+    draft.step("ExperimentalDetectronDetectionOutput", regions, moves(draft, count, classes * 4),
                ranked(draft, count, classes), np.array([[80, 90, 1]], np.float32),
                score_threshold=draft.one((0.05, 3.441)), nms_threshold=OVERLAP, num_classes=classes,
                post_nms_count=draft.one((-1, 3)), max_detections_per_image=draft.integer(1, 12),
