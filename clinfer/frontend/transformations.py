@@ -10,6 +10,7 @@ from clinfer.frontend.bodies import give_types
 from clinfer.frontend.conversions import OPENVINO_ERRORS, bodies_of, is_constant, reason_of
 from clinfer.frontend.decided_branches import follow_decided_branches
 from clinfer.frontend.declared_results import contradictions, declared_results
+from clinfer.frontend.idle_loops import keep_idle_states
 from clinfer.frontend.idle_tiles import spell_idle_tiles
 from clinfer.frontend.known_places import fold_known_places
 from clinfer.frontend.layers import name_after_layers
@@ -91,6 +92,7 @@ def _clone(model: ov.Model) -> ov.Model:
     cut_rounded_quotients(clone)
     spell_idle_tiles(clone)
     renew_operations(clone)
+    keep_idle_states(clone)
     follow_decided_branches(clone)
     fold_known_places(clone)
     return clone

@@ -217,6 +217,23 @@ def test_a_condition_may_forbid_every_run_of_a_known_number(engine: Engine, rng:
                      .astype(np.float32), 0)
 
 
+@pytest.mark.parametrize("trips", [None, 0, 2])
+def test_a_state_that_no_run_reads(engine: Engine, rng: Rng, trips: int | None) -> None:
+    """OpenVINO's CPU plugin gives zeros, or another input, where there is no run."""
+    limit, x, other = ops.parameter([], np.int64), *(ops.parameter([2], np.float32) for _ in range(2))
+    state, kept = (ops.parameter([2], np.float32) for _ in range(2))
+    new = ops.sqrt(kept)
+    loop = loop_of(limit if trips is None else ops.constant(trips), always(), ov.Model([always(), new], [state, kept]))
+    loop.set_merged_input(state, x.output(0), new.output(0))
+    loop.set_invariant_input(kept, other.output(0))
+    last = ops.relu(loop.get_iter_value(new.output(0), -1))
+    network = network_of(engine, prepare(ov.Model([last], [limit, x, other])))
+    for given in (2, 0, 1):
+        first, root = np.abs(floats(rng, 2)), np.abs(floats(rng, 2))
+        runs = given if trips is None else trips
+        assert_close(execute(network, [scalar(given), first, root])[0], np.sqrt(root) if runs else first, 1e-6)
+
+
 @pytest.mark.parametrize(("trips", "count", "known"), [
     (2, 2, "[2]"), (-1, 2, "[2]"), (0, 0, "[?]"), (None, None, "[?]")])
 def test_states_of_loops_that_run_have_the_shape_of_results(engine: Engine, rng: Rng, trips: int | None,

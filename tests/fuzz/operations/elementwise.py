@@ -21,6 +21,8 @@ def activation(draft: Draft) -> None:
     x = draft.pick(lambda t: t.is_real)
     tame(draft, x)
     name = draft.one(SMOOTH)
+    if name == "Gelu" and any(value.size and value.max() < -2 for value in x.values):
+        raise Refused("of 1 + erf little is left but what rounding made")
     more = [np.array(value, dtype_of(x.type)) for value in (1.6732632, 1.0507009)] if name == "Selu" else []
     draft.step(name, x, *more, **_ATTRIBUTES.get(name, {}))
 
