@@ -92,7 +92,8 @@ def compile_binary(context: cl.Context, device: DeviceInfo, sealed: bytes, optio
         program = cl._cl._Program(context, [unit], [unseal(sealed, device)])
     except cl.Error as error:
         raise BuildFailure(str(error)) from None
-    return _build(program, unit, options)
+    # A source may include files by their way from the working folder; a binary has all that it needs.
+    return _build(program, unit, options, settings_folder(unit))
 
 
 def seal(binary: bytes, device: DeviceInfo) -> bytes:
@@ -112,8 +113,8 @@ def _digest(binary: bytes, device: DeviceInfo) -> bytes:
     return hashlib.sha256("\0".join((*device.driver_key, "")).encode() + binary).digest()
 
 
-def _build(program: cl._cl._Program, device: cl.Device, options: str) -> cl._cl._Program:
-    folder, build = settings_folder(device), partial(driver.build_program, program, device, options)
+def _build(program: cl._cl._Program, device: cl.Device, options: str, folder: str = "") -> cl._cl._Program:
+    build = partial(driver.build_program, program, device, options)
     status = in_folder(folder, build) if folder else answering(build)
     if status:
         log = _build_log(program, device)

@@ -18,8 +18,8 @@ _MAPPINGS = "/proc/self/maps"
 
 
 def settings_folder(device: cl.Device) -> str:
-    """The folder in which the driver of a device is to be called; empty: it does not matter, or the user has settings
-    in the working folder."""
+    """The folder in which a driver loads binaries best; empty: it does not matter, or the user has settings in the
+    working folder."""
     if not device.platform.name.startswith("Intel") or os.path.exists(_SETTINGS):
         return ""
     return _intel_folder()

@@ -1,4 +1,4 @@
-"""Intel's CPU runtime is called from the folder of its settings: it looks for them with every kernel."""
+"""Intel's CPU runtime loads binaries in the folder of its settings: it looks for them with every kernel."""
 from __future__ import annotations
 
 import ctypes
@@ -12,7 +12,7 @@ import pytest
 
 from clinfer.runtime import driver
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.program import compile_source
+from clinfer.runtime.program import binary_of, compile_source
 from clinfer.runtime.settings_folder import settings_folder
 from clinfer.runtime.waiting import answering, in_folder
 
@@ -46,7 +46,7 @@ def test_a_call_has_a_working_folder_of_its_own(tmp_path: Path, is_main: bool) -
     assert found == [own, before, before, own, before]
 
 
-def test_programs_are_built_where_the_settings_are(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binaries_are_loaded_where_the_settings_are(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     device, folders = engine.device.cl_device, list[str]()
     build = driver.build_program
 
@@ -54,9 +54,10 @@ def test_programs_are_built_where_the_settings_are(engine: Engine, monkeypatch: 
         folders.append(os.getcwd())
         return build(*given)
     monkeypatch.setattr(driver, "build_program", note)
-    compile_source(engine.cl_context, device, SOURCE, "")
+    binary = binary_of(compile_source(engine.cl_context, device, SOURCE, ""), engine.device)
+    engine.load_binary(binary, "")
     wanted = settings_folder(device) if _is_allowed() else ""
-    assert folders == [wanted or os.getcwd()]
+    assert folders == [os.getcwd(), wanted or os.getcwd()], "sources include files from the working folder"
     assert not wanted or Path(wanted, "cl.cfg").is_file()
     assert not wanted or engine.device.platform_name.startswith("Intel")
 
