@@ -26,6 +26,7 @@ from tests.api.state_models import memory_model
 from tests.decoders import Decoder, Reference, Shape
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+ORACLE = {**F32, "CPU_RUNTIME_CACHE_CAPACITY": "0"}
 
 
 def error(found: np.ndarray, wanted: np.ndarray) -> float:
@@ -74,7 +75,7 @@ def test_tokens_follow_a_prompt(compiled: Any, decoder: Decoder, batch: int, rng
 def test_three_hundred_tokens(compiled: Any, decoder: Decoder, rng: np.random.Generator) -> None:
     tokens = rng.integers(decoder.shape.vocabulary, size=(1, 300))
     reference, request, found = Reference(decoder, 1), compiled.create_infer_request(), []
-    oracle = ov.Core().compile_model(decoder.model(), "CPU", F32).create_infer_request()
+    oracle = ov.Core().compile_model(decoder.model(), "CPU", ORACLE).create_infer_request()
     for token in tokens.T:
         given = reference.feed(token[None])
         found.append(request.infer(given)["logits"])
@@ -126,7 +127,7 @@ def test_states_move_between_requests(compiled: Any, decoder: Decoder, rng: np.r
 
 
 def test_openvino_has_the_same_states(compiled: Any, decoder: Decoder, rng: np.random.Generator) -> None:
-    oracle = ov.Core().compile_model(decoder.model(), "CPU", F32).create_infer_request()
+    oracle = ov.Core().compile_model(decoder.model(), "CPU", ORACLE).create_infer_request()
     request, reference = compiled.create_infer_request(), Reference(decoder, 2)
     for count, beams in ((4, None), (1, None), (1, [1, 0]), (1, [1, 1])):
         given = reference.feed(rng.integers(decoder.shape.vocabulary, size=(2, count)),
