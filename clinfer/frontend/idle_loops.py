@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.conversions import bodies_of
+from clinfer.frontend.known_values import known_value
 from clinfer.frontend.openvino_import import openvino as ov
 
 
@@ -14,8 +15,8 @@ def keep_idle_states(model: ov.Model) -> None:
         for body in bodies_of(node):
             keep_idle_states(body)
         if node.get_type_name() == "Loop":
-            limits = [node.input_value(index).get_node() for index in (0, 1)]
-            known = [bool(np.all(limit.data)) for limit in limits if is_constant(limit)]
+            limits = [known_value(node.input_value(index)) for index in (0, 1)]
+            known = [bool(limit.all()) for limit in limits if limit is not None]
             if not all(known):
                 _pass_by(node)
             elif len(known) < 2:
