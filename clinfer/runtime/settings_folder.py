@@ -1,8 +1,9 @@
 """Where Intel's CPU runtime finds its settings.
 
 For each kernel that it makes or loads it looks for `cl.cfg` in the working folder, then beside its own library. To find
-out where that is it reads the list of the process's mappings, each part from the start: 0.3 ms of a process with 500 of
-them, 10 ms with 2,000. Called from its own folder it finds the same file at once.
+out where that is it reads the list of the process's mappings, each part from the start: a program of four kernels took
+8 ms to load where there were 520 of them, and 32 where there were 2,100. Called from its own folder it finds the same
+file at once.
 """
 from __future__ import annotations
 
