@@ -15,6 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout
 from clinfer.base.tensor_view import TensorView
@@ -26,6 +27,9 @@ from clinfer.topology.primitive import Primitive
 from clinfer.tuning.entry import Subject
 
 Constant = int | float | str | bool
+COUNTERS = 2048
+"""The numbers by which work-groups of a stage may count."""
+COUNTERS_BYTES = 4 * COUNTERS
 OCL, HOST = "ocl", "host"
 """Implementation types: kernels of the operations, and NumPy on the host."""
 
@@ -143,9 +147,10 @@ def fused_layout(layout: Layout, output: Layout) -> Layout:
 @dataclass(frozen=True)
 class BufferRef:
     """A buffer of the primitive: its n-th input, output or scratch buffer; of an input that is images, the one of
-    this picture of the batch."""
+    this picture of the batch. Its `counters` (index 0) are `COUNTERS` zeros of u32 when a stage begins, and the stage
+    must leave them as zeros."""
 
-    kind: Literal["input", "output", "scratch"]
+    kind: Literal["input", "output", "scratch", "counters"]
     index: int
     picture: int | None = None
 
@@ -354,6 +359,11 @@ def output_operand(problem: Problem, index: int = 0, view: TensorView | None = N
 def scratch_operand(index: int, view: TensorView) -> Operand:
     """SCRATCH<index>: a scratch buffer of the kernel."""
     return Operand(f"SCRATCH{index}", BufferRef("scratch", index), view)
+
+
+def counters_operand() -> Operand:
+    """COUNTERS: zeros by which the work-groups of a stage tell one another how far they are."""
+    return Operand("COUNTERS", BufferRef("counters", 0), TensorView.dense(ElementType.of("u32"), (COUNTERS,)))
 
 
 def all_operands(problem: Problem) -> tuple[Operand, ...]:

@@ -10,7 +10,7 @@ from statistics import median
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import warn_once
-from clinfer.kernels.contract import BufferRef, Candidate, KernelTable, Problem
+from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.selector import is_able
@@ -102,7 +102,8 @@ def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: 
     if sum(sizes.values()) > LARGEST_TRIAL:
         raise ClinferError("its buffers are too large for a trial", values={
             "bytes": sum(sizes.values()), "most": LARGEST_TRIAL})
-    buffers = tuple(TrialBuffer(nbytes, layout, ref.index, ref.index if ref.kind == "output" else None)
+    buffers = tuple(TrialBuffer(nbytes, layout, ref.index, ref.index if ref.kind == "output" else None,
+                                ref.kind == "counters")
                     for (ref, layout), nbytes in sizes.items())
     return Trial(tuple(parts[:-1]), buffers, parts[-1], problem.capabilities.ceilings.wait)
 
@@ -128,9 +129,11 @@ def _part(implementation: Implementation, problem: Problem, kernels: KernelCache
 
 
 def _buffer(buffer: BufferRef, problem: Problem, scratch: Sequence[int]) -> tuple[Layout | None, int]:
-    """The layout (of scratch: none) and the bytes of a buffer."""
+    """The layout (of scratch and counters: none) and the bytes of a buffer."""
     if buffer.kind == "scratch":
         return None, scratch[buffer.index]
+    if buffer.kind == "counters":
+        return None, COUNTERS_BYTES
     layout = (problem.all_inputs if buffer.kind == "input" else problem.outputs)[buffer.index]
     return layout, layout.byte_size
 

@@ -41,12 +41,13 @@ _PERIOD = 65521
 @dataclass(frozen=True)
 class TrialBuffer:
     """A buffer of `nbytes`. An input holds random numbers of a `seed` in a `layout`, an output has a number under
-    which results are compared; one without a layout holds nothing."""
+    which results are compared; one without a layout holds nothing, or zeros."""
 
     nbytes: int
     layout: Layout | None = None
     seed: int = 0
     output: int | None = None
+    zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ class TrialBench:
         if wanted.nbytes and wanted.layout is not None and wanted.output is None:
             units = wanted.layout.pack(random_values(wanted.layout, wanted.seed))
             cl.enqueue_copy(self._queue, buffer, np.ascontiguousarray(units))
+        if wanted.zero:
+            cl._cl._enqueue_fill_buffer(self._queue, buffer, np.zeros(1, np.uint8), 0, wanted.nbytes)
         return buffer
 
     def _ready(self, candidate: TrialCandidate, buffers: Sequence[cl.Buffer]) -> _Ready:

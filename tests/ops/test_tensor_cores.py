@@ -11,7 +11,7 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.convolution import kernels as convolving
 from clinfer.ops.matmul import kernels as multiplying
-from clinfer.ops.shared.tensor_cores import GROUP_TILES, TILES, BulkTile, GroupTile, Tile
+from clinfer.ops.shared.tensor_cores import GROUP_TILES, SHARED_TILE, TILES, BulkTile, GroupTile, Tile
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -85,6 +85,37 @@ def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng:
         expected = np.maximum(given[0].astype(np.float64) @ right + bias, 0) + given[1]
         assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
                      f"{batches}x{rows}x{depth} by {right.shape}")
+
+
+def _has_shares(engine: Engine) -> None:
+    _skip_unless_able(engine, SHARED_TILE)
+
+
+@pytest.mark.parametrize("along_k", [False, True])
+def test_products_whose_steps_are_shared(engine: Engine, along_k: bool, rng: np.random.Generator) -> None:
+    """Any number of tiles, of which a long sum is shared by two groups to many; the same bits again each time."""
+    from openvino import opset13 as op
+    _has_shares(engine)
+    depth, columns = 8 * int(rng.integers(144, 800)), 8 * int(rng.integers(1, 100))
+    weights = _random(rng, (columns, depth) if along_k else (depth, columns))
+    x = op.parameter([-1, depth], ov.Type.f16)
+    model = ov.Model([op.matmul(x, op.constant(weights), False, along_k, name="tiled")], [x], "product")
+    network = _network(engine, model, "matmul_tma_64x64_shared")
+    right = (weights.T if along_k else weights).astype(np.float64)
+    for rows in (1, 64, 65, int(rng.integers(1, 700)), int(rng.integers(1, 700)), 1500):
+        given = _random(rng, (rows, depth))
+        found = [execute(network, [given])[0] for _ in range(3)]
+        assert_close(found[0].astype(np.float64), given.astype(np.float64) @ right, TOLERANCE, f"{rows}x{right.shape}")
+        assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+@pytest.mark.parametrize("filter_size, stride", [(3, 1), (3, 2), (1, 1)])
+def test_convolutions_whose_steps_are_shared(engine: Engine, filter_size: int, stride: int,
+                                             rng: np.random.Generator) -> None:
+    """Few pixels of many channels."""
+    _has_shares(engine)
+    channels = 8 * int(rng.integers(40, 100)) if filter_size > 1 else 8 * int(rng.integers(150, 300))
+    _check_convolution(engine, "convolution_tma_64x64_shared", channels, (filter_size, filter_size), stride, (1, 1), rng)
 
 
 @pytest.mark.parametrize("along_k", [False, True])

@@ -32,12 +32,13 @@ INLINED void FUNC(write_maps)(global ulong* maps, const global half* input, cons
     MAPS_SHOWN(maps);
 }
 
-// Where the filters' corners of a tile's first pixel are, and its first channel.
+// Where the filters' corners of a tile's first pixel are, its first channel, and the tap and the part of the channels
+// that are copied next.
 typedef struct {
-    int x, y, picture, column;
+    int x, y, picture, column, tap_x, tap_y, part;
 } FUNC(sides);
 
-INLINED FUNC(sides) FUNC(sides_of)(const int tile ARGS) {
+INLINED FUNC(sides) FUNC(sides_of)(const int tile, const int step, const int parts ARGS) {
     const int2 corner = FUNC(corner_of)(tile PASS_ARGS);
     const int row = corner.y / OUTPUT0_SIZE_X, picture = row / OUTPUT0_SIZE_Y;
     FUNC(sides) sides;
@@ -45,12 +46,25 @@ INLINED FUNC(sides) FUNC(sides_of)(const int tile ARGS) {
     sides.y = (row - picture * OUTPUT0_SIZE_Y) * ARG_STRIDE_Y - ARG_PAD_Y;
     sides.picture = picture;
     sides.column = corner.x;
+    const int tap = step / parts;
+    sides.part = step - tap * parts;
+    sides.tap_y = tap / FILTER_X;
+    sides.tap_x = tap - sides.tap_y * FILTER_X;
     return sides;
+}
+
+INLINED void FUNC(next_step)(FUNC(sides)* sides, const int parts) {
+    if (++sides->part < parts) return;
+    sides->part = 0;
+    if (++sides->tap_x < FILTER_X) return;
+    sides->tap_x = 0;
+    ++sides->tap_y;
 }
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(convolution_tma)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global SCRATCH0_TYPE* all_maps ARGS) {
+                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global SCRATCH0_TYPE* all_maps
+                        SHARING_PARAMETERS ARGS) {
     local uchar memory[LOCAL_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     global ulong* maps = (global ulong*)all_maps + get_group_id(0) * 2 * MAP_WORDS;
     const int parts = (INPUT1_SIZE_2 + DEPTH - 1) / DEPTH;
@@ -58,12 +72,13 @@ KERNEL(convolution_tma)(const global INPUT0_TYPE* restrict input, const global I
         FUNC(write_maps)(maps, (const global half*)input + INPUT0_OFFSET, (const global half*)weights + INPUT1_OFFSET
                          PASS_ARGS);
     FUNC(sides) sides;
-#define FIND_SIDES(tile) sides = FUNC(sides_of)(tile PASS_ARGS)
+#define FIND_SIDES(tile, s) sides = FUNC(sides_of)(tile, s, parts PASS_ARGS)
 #define COPY_STEP(to, s, barrier) do { \
-        const int tap_ = (s) / parts, part_ = (s) - tap_ * parts; \
-        BULK_COPY_PIXELS(to, maps, part_ * DEPTH, sides.x, sides.y, sides.picture, tap_ % FILTER_X * ARG_DILATION_X, \
-                         tap_ / FILTER_X * ARG_DILATION_Y, barrier); \
-        BULK_COPY_3((to) + LEFT_BYTES, maps + MAP_WORDS, part_ * DEPTH, tap_, sides.column, barrier); \
+        BULK_COPY_PIXELS(to, maps, sides.part * DEPTH, sides.x, sides.y, sides.picture, sides.tap_x * ARG_DILATION_X, \
+                         sides.tap_y * ARG_DILATION_Y, barrier); \
+        BULK_COPY_3((to) + LEFT_BYTES, maps + MAP_WORDS, sides.part * DEPTH, sides.tap_y * FILTER_X + sides.tap_x, \
+                    sides.column, barrier); \
+        FUNC(next_step)(&sides, parts); \
     } while (0)
     COMPUTE_TILES(memory, FUNC(tiles_of)(PIXELS, OUTPUT0_SIZE_1), FILTER_Y * FILTER_X * parts);
 }

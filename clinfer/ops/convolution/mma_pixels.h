@@ -27,6 +27,9 @@
 #include "shared/warp_groups.h"
 #endif
 #include "shared/mma_tiles.h"
+#if SHARED_STEPS
+#include "shared/shared_steps.h"
+#endif
 #include "shared/store_tiles.h"
 
 // Declares `first` of a tile.

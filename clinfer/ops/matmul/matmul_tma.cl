@@ -36,7 +36,8 @@ INLINED void FUNC(write_maps)(global ulong* maps, const global half* left, const
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(matmul_tma)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global SCRATCH0_TYPE* all_maps ARGS) {
+                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global SCRATCH0_TYPE* all_maps
+                   SHARING_PARAMETERS ARGS) {
     local uchar memory[LOCAL_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     global ulong* maps = (global ulong*)all_maps + get_group_id(0) * 2 * MAP_WORDS;
     if (get_local_id(0) == 0)
@@ -44,7 +45,7 @@ KERNEL(matmul_tma)(const global INPUT0_TYPE* restrict left, const global INPUT1_
                          PASS_ARGS);
     const int tiles = FUNC(tiles_of)(OUTPUT0_SIZE_Y, OUTPUT0_SIZE_X);
     FUNC(corner) corner;
-#define FIND_SIDES(tile) corner = FUNC(corner_of)(tile, tiles PASS_ARGS)
+#define FIND_SIDES(tile, s) corner = FUNC(corner_of)(tile, tiles PASS_ARGS)
 #if RIGHT_ALONG_K
 #define COPY_RIGHT(to, s, barrier) BULK_COPY_2(to, maps + MAP_WORDS, (s) * DEPTH, corner.column, barrier)
 #else

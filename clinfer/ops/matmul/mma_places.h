@@ -17,6 +17,9 @@
 #include "shared/warp_groups.h"
 #endif
 #include "shared/mma_tiles.h"
+#if SHARED_STEPS
+#include "shared/shared_steps.h"
+#endif
 #include "shared/store_tiles.h"
 
 // Where a tile lies: its first row and column, and the coordinates of its batch's first result.

@@ -9,15 +9,21 @@
 // work-item has boxes of both sides copied (bulk_copies.h): it is steps ahead, those of the group's next tile included,
 // while the results of a tile are stored; a group then computes every n-th tile. Of two TEAMS of
 // WARPS_DOWN x WARPS_ACROSS warps each computes every second of these tiles: it multiplies while the other one stores.
+// With SHARED_STEPS (split-K) the steps of a tile are the work of ARG_SHARES groups, ARG_SHARE_STEPS steps each or what
+// is left (shared_steps.h); a group then does every n-th work.
 //   COMPUTE_TILES(memory, tiles, steps)   computes those of all numbers below `tiles` that are this group's: `steps`
 //                                         steps each; `memory`: LOCAL_BYTES of local memory, aligned to STEP_ALIGNMENT
 // The kernel defines FIND_SIDES(tile), which finds what is copied for a tile; COPY_STEP(to, s), which then starts the
 // copies of step s to local memory at `to`, the right side LEFT_BYTES behind the left, for s = 0, 1, 2, ... in this
 // order; and STORE_TILE(tile, sum, strip), which finds where its results belong and calls STORE_RESULTS
-// (store_tiles.h). With COPYING_WARPS it is COPY_STEP(to, s, barrier), whose bytes `barrier` counts, and
-// PREFETCH_TILE(tile) asks for what the fused operations of a tile will read.
+// (store_tiles.h). With COPYING_WARPS it is FIND_SIDES(tile, s), of which step s is copied first, and
+// COPY_STEP(to, s, barrier), whose bytes `barrier` counts; PREFETCH_TILE(tile) asks for what the fused operations of a
+// tile will read.
 #ifndef TEAMS
 #define TEAMS 1
+#endif
+#ifndef SHARED_STEPS
+#define SHARED_STEPS 0
 #endif
 #define TEAM_WARPS (WARPS_DOWN * WARPS_ACROSS)
 #define ADDING_WARPS (TEAMS * TEAM_WARPS)
@@ -180,16 +186,24 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
 #define EMPTY(n) (FULL(n) + 8)
 #define TURN(team) (barriers_ + STAGES * 16 + (team) * 8)
 #define PHASE(n) ((n) / STAGES % 2)
+#if !SHARED_STEPS
+#define WORKS(tiles) (tiles)
+#define TILE_OF(work, tiles) (work)
+#define FIRST_STEP(work, tiles) 0
+#define END_STEP(work, tiles, steps) (steps)
+#define ADD_SHARES(sum, work, tiles) true
+#define SHARING_PARAMETERS
+#endif
 #define COPY_TILES(tiles, steps) do { \
         if (get_local_id(0) >= 32) break; \
-        for (int tile_ = get_group_id(0); tile_ < (tiles); tile_ += get_num_groups(0)) { \
+        for (int work_ = get_group_id(0); work_ < WORKS(tiles); work_ += get_num_groups(0)) { \
             WARP_BARRIER(); \
             if (get_local_id(0)) { \
-                PREFETCH_TILE(tile_); \
+                PREFETCH_TILE(TILE_OF(work_, tiles)); \
                 continue; \
             } \
-            FIND_SIDES(tile_); \
-            for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
+            FIND_SIDES(TILE_OF(work_, tiles), FIRST_STEP(work_, tiles)); \
+            for (int s_ = FIRST_STEP(work_, tiles); s_ < END_STEP(work_, tiles, steps); ++s_, ++n_) { \
                 PHASE_WAIT(EMPTY(n_), PHASE(n_) ^ 1); \
                 EXPECT_BYTES(FULL(n_), STEP_BYTES); \
                 COPY_STEP(STEP_AT(n_), s_, FULL(n_)); \
@@ -213,13 +227,14 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
         } else { \
             MORE_REGISTERS(); \
             const int team_ = TEAMS == 1 ? 0 : ADDING_WARP / TEAM_WARPS, is_first_ = get_local_id(0) % 32 == 0; \
-            int tile_ = get_group_id(0) + team_ * get_num_groups(0); \
+            int work_ = get_group_id(0) + team_ * get_num_groups(0); \
             n_ = team_ * (steps); \
-            for (uint turn_ = team_ == 0; tile_ < (tiles); tile_ += TEAMS * get_num_groups(0), ++turn_) { \
+            for (uint turn_ = team_ == 0; work_ < WORKS(tiles); work_ += TEAMS * get_num_groups(0), ++turn_) { \
                 float sum_[PART_ROWS / 16][PART_COLUMNS / 8][4]; \
+                const int steps_ = END_STEP(work_, tiles, steps) - FIRST_STEP(work_, tiles); \
                 FUNC(clear)(sum_); \
                 if (TEAMS > 1) PHASE_WAIT(TURN(team_), turn_ % 2); \
-                for (int s_ = 0; s_ < (steps); ++s_, ++n_) { \
+                for (int s_ = 0; s_ < steps_; ++s_, ++n_) { \
                     PHASE_WAIT(FULL(n_), PHASE(n_)); \
                     MULTIPLY_BLOCKS(sum_, STEP_AT(n_)); \
                     PRODUCTS_BUT_ONE_WAIT(); \
@@ -227,9 +242,9 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
                 } \
                 if (TEAMS > 1 && is_first_) ARRIVE(TURN(1 - team_)); \
                 BLOCKS_WAIT(sum_); \
-                if ((steps) && is_first_) ARRIVE(EMPTY(n_ - 1)); \
+                if (steps_ && is_first_) ARRIVE(EMPTY(n_ - 1)); \
                 n_ += (TEAMS - 1) * (steps); \
-                STORE_TILE(tile_, sum_, strips_); \
+                if (ADD_SHARES(sum_, work_, tiles)) STORE_TILE(TILE_OF(work_, tiles), sum_, strips_); \
             } \
         } \
     } while (0)

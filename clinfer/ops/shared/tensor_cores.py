@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Constant, Operand, Problem, Work, scratch_operand
+from clinfer.kernels.contract import Constant, Operand, Problem, Work, counters_operand, scratch_operand
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
@@ -27,7 +27,7 @@ BOX = 64
 _COPYING_WARPS = 4
 _LAST_TILE_NS = 1500.0
 _MAP_WORDS = 2 * 16
-_F16, _U64 = ElementType.of("f16"), ElementType.of("u64")
+_F16, _F32, _U64 = ElementType.of("f16"), ElementType.of("f32"), ElementType.of("u64")
 
 
 def needs_tensor_cores(device: Capabilities) -> str | None:
@@ -96,9 +96,13 @@ class Tile:
         """How many there are in a batch of results."""
         return ceil(rows / self.rows) * ceil(columns / self.columns) * batch
 
-    def work(self, device: Capabilities, rows: int, columns: int, batch: int = 1) -> Work:
+    def work(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> Work:
         """One group per tile."""
         return Work((self.tiles(rows, columns, batch) * self.threads,), (self.threads,))
+
+    def arguments(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> dict[str, int]:
+        """What the code is told of a product's sizes besides."""
+        return {}
 
     def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
         """Nanoseconds of a product: that of the compute unit with the most tiles; `nbytes` are moved at least."""
@@ -122,6 +126,19 @@ def _tile_times(tiles: int, side_by_side: int, speed: float, speed_of_several: f
     rest = tiles % side_by_side
     return (tiles - rest) / (speed_of_several if side_by_side > 1 else speed) + (
         max(rest / speed_of_several, 1 / speed) if rest else 0.0)
+
+
+@pure
+def _steps_of_share(tiles: int, steps: int, units: int, least: int) -> int:
+    """Of a tile's steps those that one group goes through, so that there is a share for each compute unit."""
+    shares = max(min(units // max(tiles, 1), steps // least), 1)
+    return max(ceil(steps / shares), 1)
+
+
+@pure
+def _addition_ns(shares: int) -> float:
+    """To add the sums of so many shares (measured on an H200)."""
+    return 700.0 + 400.0 * shares if shares > 1 else 0.0
 
 
 @pure
@@ -180,7 +197,7 @@ class BulkTile(GroupTile):
         last = _LAST_TILE_NS if self.teams > 1 else 0
         return super().time(device, rows, columns, depth, batch, nbytes) + last
 
-    def work(self, device: Capabilities, rows: int, columns: int, batch: int = 1) -> Work:
+    def work(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> Work:
         """One group per compute unit, where there are as many tiles."""
         tiles = self.tiles(rows, columns, batch)
         groups = tiles if isinstance(tiles, Dim) else computed(min, tiles, device.compute_units)
@@ -188,13 +205,62 @@ class BulkTile(GroupTile):
 
     def constants(self) -> dict[str, Constant]:
         return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS, "TEAMS": self.teams, "FEWER": self.fewer,
-                "MORE": self.more, "STRIP_COLUMNS": self.strip}
+                "MORE": self.more, "STRIP_COLUMNS": self.strip, "SHARED_STEPS": False}
+
+    def scratch(self, device: Capabilities) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
+        """Two maps for each group, in scratch buffer 0, and its bytes."""
+        view = TensorView.dense(_U64, (device.compute_units * _MAP_WORDS,))
+        return (scratch_operand(0, view),), (device.compute_units * _MAP_WORDS * 8,)
 
 
-def maps_operand(device: Capabilities) -> tuple[Operand, int]:
-    """Two maps for each group of bulk tiles, in scratch buffer 0, and their bytes."""
-    view = TensorView.dense(_U64, (device.compute_units * _MAP_WORDS,))
-    return scratch_operand(0, view), device.compute_units * _MAP_WORDS * 8
+@dataclass(frozen=True)
+class SharedTile(BulkTile):
+    """A tile whose steps several groups share where there are too few tiles for all compute units (shared_steps.h)."""
+
+    per_unit: ClassVar[int] = 2
+    """Groups that fit on a compute unit."""
+    least_steps: ClassVar[int] = 9
+    """Of a share: with fewer, what is gained is lost when the shares are added."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}_shared"
+
+    def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
+        shares, steps = self._shares(device, rows, columns, depth)
+        tiles = self.tiles(rows, columns, 1) * shares
+        return (super().time(device, tiles * self.rows, self.columns, steps * self.depth, 1, nbytes)
+                + computed(_addition_ns, shares))
+
+    def work(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> Work:
+        """As many groups as fit, one for each share of a tile."""
+        shares, _ = self._shares(device, rows, columns, depth)
+        tiles = self.tiles(rows, columns, 1)
+        most = self.per_unit * device.compute_units
+        groups = tiles if isinstance(tiles, Dim) else computed(min, tiles * shares, most)
+        return Work((groups * self.threads,), (self.threads,))
+
+    def arguments(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> dict[str, int]:
+        shares, steps = self._shares(device, rows, columns, depth)
+        return {"SHARES": shares, "SHARE_STEPS": steps}
+
+    def constants(self) -> dict[str, Constant]:
+        return {**super().constants(), "SHARED_STEPS": True}
+
+    def scratch(self, device: Capabilities) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
+        """Maps as before; the sums of all shares, of which there are as many as groups; counters."""
+        groups = self.per_unit * device.compute_units
+        maps, sums = groups * _MAP_WORDS, groups * self.rows * self.columns
+        operands = (scratch_operand(0, TensorView.dense(_U64, (maps,))),
+                    scratch_operand(1, TensorView.dense(_F32, (sums,))), counters_operand())
+        return operands, (maps * 8, sums * 4)
+
+    def _shares(self, device: Capabilities, rows: int, columns: int, depth: int) -> tuple[int, int]:
+        """The groups that share a tile, and the steps of each but the last, which may have fewer."""
+        tiles, steps = self.tiles(rows, columns, 1), ceil(depth / self.depth)
+        if isinstance(tiles, Dim) or isinstance(steps, Dim):
+            return 1, 1
+        share = computed(_steps_of_share, tiles, steps, device.compute_units, self.least_steps)
+        return ceil(steps / share), share
 
 
 UNALIGNED_TILE = Tile(64, 64, 64, 3, 2, 2, 1.4, 2.1, 500, aligned=False)
@@ -208,6 +274,8 @@ TURNS_TILES = {columns: replace(BulkTile.of(128, columns, stages, 168, 5.8, 5.8,
                for columns, stages, overhead in ((128, 6, 1500), (192, 4, 1300))}
 """By their columns, those of one team and of two; `overhead` of two is what is not hidden of storing a tile. What is
 left out gains nothing over these."""
+SHARED_TILE = replace(SharedTile.of(64, 64, 5, 128, 4.0, 5.0, 1700), fewer=24)
+"""Of one group of four warps; five steps, so that two such groups fit on a compute unit."""
 THREE_GROUPS_TILE = replace(BulkTile.of(192, 192, 4, 128, 5.7, 5.7, 4000), fewer=32, more=160, strip=32)
 """Of three groups of four warps. Its tiles fill 132 compute units where those of 128 rows leave the last ones idle."""
 

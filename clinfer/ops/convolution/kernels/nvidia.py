@@ -14,9 +14,11 @@ from clinfer.ops.shared.tensor_cores import (
     BULK_TILES,
     CHUNK,
     GROUP_TILES,
+    SHARED_TILE,
     TILES,
     TURNS_TILES,
     UNALIGNED_TILE,
+    BulkTile,
     Tile,
 )
 from clinfer.runtime.capabilities import Capabilities
@@ -80,8 +82,9 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         _, y, x = problem.filter_sizes
         constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x,
                      "ALL_HALVES": tensor_cores.stores_halves(problem)}
-        work = tile.work(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs)
-        return Stage(self.source, (*problem.operands(), *scratch), work, constants, problem.steps,
+        sizes = (problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs, self.depth(problem))
+        arguments = {**problem.steps, **tile.arguments(*sizes)}
+        return Stage(self.source, (*problem.operands(), *scratch), tile.work(*sizes), constants, arguments,
                      problem.epilogue_views(), recipe=tile.recipe)
 
 
@@ -100,7 +103,7 @@ class BulkKernel(MmaKernel):
 
     name = "convolution_tma"
     source = "convolution_tma.cl"
-    tiles = (BULK_TILES[64], BULK_TILES[128], TURNS_TILES[128])
+    tiles = (BULK_TILES[64], BULK_TILES[128], TURNS_TILES[128], SHARED_TILE)
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)
@@ -119,8 +122,9 @@ class BulkKernel(MmaKernel):
         return y * x * ceil(problem.groups.inputs / BOX) * BOX
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
-        maps, nbytes = tensor_cores.maps_operand(problem.capabilities)
-        return Lowered((self.stage(problem, tile, maps),), (nbytes,))
+        assert isinstance(tile, BulkTile)
+        operands, nbytes = tile.scratch(problem.capabilities)
+        return Lowered((self.stage(problem, tile, *operands),), nbytes)
 
 
 class PlanarMmaKernel(MmaKernel):

@@ -4,7 +4,16 @@ from __future__ import annotations
 from clinfer.kernels.contract import Kernel, Lowered, Operand, Stage
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
-from clinfer.ops.shared.tensor_cores import BULK_TILES, GROUP_TILES, THREE_GROUPS_TILE, TILES, TURNS_TILES, Tile
+from clinfer.ops.shared.tensor_cores import (
+    BULK_TILES,
+    GROUP_TILES,
+    SHARED_TILE,
+    THREE_GROUPS_TILE,
+    TILES,
+    TURNS_TILES,
+    BulkTile,
+    Tile,
+)
 from clinfer.runtime.capabilities import Capabilities
 
 
@@ -42,9 +51,9 @@ class MmaKernel(Kernel[MatMulProblem, Tile]):
         """What computes a product, with scratch buffers behind its operands."""
         constants = {**problem.constants, **tile.constants(), "RIGHT_ALONG_K": problem.right_along_k,
                      "ALL_HALVES": tensor_cores.stores_halves(problem)}
-        work = tile.work(problem.capabilities, problem.rows, problem.columns, problem.batch)
-        return Stage(self.source, (*problem.in_place_operands(), *scratch), work, constants,
-                     epilogue_views=problem.epilogue_views(), recipe=tile.recipe)
+        sizes = problem.capabilities, problem.rows, problem.columns, problem.depth, problem.batch
+        return Stage(self.source, (*problem.in_place_operands(), *scratch), tile.work(*sizes), constants,
+                     tile.arguments(*sizes), problem.epilogue_views(), recipe=tile.recipe)
 
 
 class WarpGroupKernel(MmaKernel):
@@ -62,7 +71,7 @@ class BulkKernel(MmaKernel):
 
     name = "matmul_tma"
     source = "matmul_tma.cl"
-    tiles = (*(BULK_TILES[columns] for columns in (64, 192, 256)), TURNS_TILES[192], THREE_GROUPS_TILE)
+    tiles = (*(BULK_TILES[columns] for columns in (64, 192, 256)), TURNS_TILES[192], THREE_GROUPS_TILE, SHARED_TILE)
 
     def targets(self, device: Capabilities) -> str | None:
         return tensor_cores.needs_bulk_copies(device)
@@ -73,5 +82,6 @@ class BulkKernel(MmaKernel):
         return super().accepts(problem, tile)
 
     def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
-        maps, nbytes = tensor_cores.maps_operand(problem.capabilities)
-        return Lowered((self.stage(problem, tile, maps),), (nbytes,))
+        assert isinstance(tile, BulkTile)
+        operands, nbytes = tile.scratch(problem.capabilities)
+        return Lowered((self.stage(problem, tile, *operands),), nbytes)
