@@ -87,20 +87,16 @@ def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng:
                      f"{batches}x{rows}x{depth} by {right.shape}")
 
 
-def _has_shares(engine: Engine) -> None:
-    _skip_unless_able(engine, SHARED_TILE)
-
-
 @pytest.mark.parametrize("along_k", [False, True])
 def test_products_whose_steps_are_shared(engine: Engine, along_k: bool, rng: np.random.Generator) -> None:
     """Any number of tiles, of which a long sum is shared by two groups to many; the same bits again each time."""
     from openvino import opset13 as op
-    _has_shares(engine)
+    _skip_unless_able(engine, SHARED_TILE)
     depth, columns = 8 * int(rng.integers(144, 800)), 8 * int(rng.integers(1, 100))
     weights = _random(rng, (columns, depth) if along_k else (depth, columns))
     x = op.parameter([-1, depth], ov.Type.f16)
     model = ov.Model([op.matmul(x, op.constant(weights), False, along_k, name="tiled")], [x], "product")
-    network = _network(engine, model, "matmul_tma_64x64_shared")
+    network = _network(engine, model, f"matmul_{_tile_name(SHARED_TILE)}")
     right = (weights.T if along_k else weights).astype(np.float64)
     for rows in (1, 64, 65, int(rng.integers(1, 700)), int(rng.integers(1, 700)), 1500):
         given = _random(rng, (rows, depth))
@@ -113,9 +109,10 @@ def test_products_whose_steps_are_shared(engine: Engine, along_k: bool, rng: np.
 def test_convolutions_whose_steps_are_shared(engine: Engine, filter_size: int, stride: int,
                                              rng: np.random.Generator) -> None:
     """Few pixels of many channels."""
-    _has_shares(engine)
+    _skip_unless_able(engine, SHARED_TILE)
     channels = 8 * int(rng.integers(40, 100)) if filter_size > 1 else 8 * int(rng.integers(150, 300))
-    _check_convolution(engine, "convolution_tma_64x64_shared", channels, (filter_size, filter_size), stride, (1, 1), rng)
+    kernel = f"convolution_{_tile_name(SHARED_TILE)}"
+    _check_convolution(engine, kernel, channels, (filter_size, filter_size), stride, (1, 1), rng)
 
 
 @pytest.mark.parametrize("along_k", [False, True])

@@ -207,7 +207,8 @@ class BulkTile(GroupTile):
         return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS, "TEAMS": self.teams, "FEWER": self.fewer,
                 "MORE": self.more, "STRIP_COLUMNS": self.strip, "SHARED_STEPS": False}
 
-    def scratch(self, device: Capabilities) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
+    def scratch(self, device: Capabilities, rows: int, columns: int, depth: int,
+                ) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
         """Two maps for each group, in scratch buffer 0, and its bytes."""
         view = TensorView.dense(_U64, (device.compute_units * _MAP_WORDS,))
         return (scratch_operand(0, view),), (device.compute_units * _MAP_WORDS * 8,)
@@ -246,13 +247,15 @@ class SharedTile(BulkTile):
     def constants(self) -> dict[str, Constant]:
         return {**super().constants(), "SHARED_STEPS": True}
 
-    def scratch(self, device: Capabilities) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
-        """Maps as before; the sums of all shares, of which there are as many as groups; counters."""
+    def scratch(self, device: Capabilities, rows: int, columns: int, depth: int,
+                ) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
+        """Maps as before; the sums of all shares, where there are several; counters."""
         groups = self.per_unit * device.compute_units
+        shares, _ = self._shares(device, rows, columns, depth)
         maps, sums = groups * _MAP_WORDS, groups * self.rows * self.columns
         operands = (scratch_operand(0, TensorView.dense(_U64, (maps,))),
                     scratch_operand(1, TensorView.dense(_F32, (sums,))), counters_operand())
-        return operands, (maps * 8, sums * 4)
+        return operands, (maps * 8, computed(min, shares - 1, 1) * sums * 4)
 
     def _shares(self, device: Capabilities, rows: int, columns: int, depth: int) -> tuple[int, int]:
         """The groups that share a tile, and the steps of each but the last, which may have fewer."""
@@ -275,7 +278,8 @@ TURNS_TILES = {columns: replace(BulkTile.of(128, columns, stages, 168, 5.8, 5.8,
 """By their columns, those of one team and of two; `overhead` of two is what is not hidden of storing a tile. What is
 left out gains nothing over these."""
 SHARED_TILE = replace(SharedTile.of(64, 64, 5, 128, 4.0, 5.0, 1700), fewer=24)
-"""Of one group of four warps; five steps, so that two such groups fit on a compute unit."""
+"""Of one group of four warps; five steps, so that two such groups fit on a compute unit. One of 128x128, of which one
+fits, gains nothing over what there is."""
 THREE_GROUPS_TILE = replace(BulkTile.of(192, 192, 4, 128, 5.7, 5.7, 4000), fewer=32, more=160, strip=32)
 """Of three groups of four warps. Its tiles fill 132 compute units where those of 128 rows leave the last ones idle."""
 

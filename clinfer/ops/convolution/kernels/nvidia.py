@@ -70,9 +70,12 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         """The products of which a result is the sum, those with zeros that are filled up included."""
         return problem.depth
 
+    def sizes(self, problem: ConvolutionProblem) -> tuple[Capabilities, int, int, int]:
+        """The device, and rows, columns and depth of the product that it comes to."""
+        return (problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs, self.depth(problem))
+
     def cost(self, problem: ConvolutionProblem, tile: Tile) -> float:
-        return tile.time(problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs,
-                         self.depth(problem), 1, problem.moved_bytes)
+        return tile.time(*self.sizes(problem), 1, problem.moved_bytes)
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
         return Lowered((self.stage(problem, tile),))
@@ -82,7 +85,7 @@ class MmaKernel(Kernel[ConvolutionProblem, Tile]):
         _, y, x = problem.filter_sizes
         constants = {**problem.constants, **tile.constants(), "FILTER_Y": y, "FILTER_X": x,
                      "ALL_HALVES": tensor_cores.stores_halves(problem)}
-        sizes = (problem.capabilities, problem.batch * problem.pixels, problem.groups.outputs, self.depth(problem))
+        sizes = self.sizes(problem)
         arguments = {**problem.steps, **tile.arguments(*sizes)}
         return Stage(self.source, (*problem.operands(), *scratch), tile.work(*sizes), constants, arguments,
                      problem.epilogue_views(), recipe=tile.recipe)
@@ -123,7 +126,7 @@ class BulkKernel(MmaKernel):
 
     def lower(self, problem: ConvolutionProblem, tile: Tile) -> Lowered:
         assert isinstance(tile, BulkTile)
-        operands, nbytes = tile.scratch(problem.capabilities)
+        operands, nbytes = tile.scratch(*self.sizes(problem))
         return Lowered((self.stage(problem, tile, *operands),), nbytes)
 
 

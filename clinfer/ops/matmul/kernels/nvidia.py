@@ -83,5 +83,5 @@ class BulkKernel(MmaKernel):
 
     def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
         assert isinstance(tile, BulkTile)
-        operands, nbytes = tile.scratch(problem.capabilities)
+        operands, nbytes = tile.scratch(problem.capabilities, problem.rows, problem.columns, problem.depth)
         return Lowered((self.stage(problem, tile, *operands),), nbytes)
