@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.program.program import Program
 from clinfer.runtime.capabilities import Capabilities
 
 
 def candidates_of_op(name: str, capabilities: Capabilities | None = None) -> list[str]:
     """The names of the kernels in an operation's tables: all, or those that are made for a device."""
-    op = next(op for op in OPERATIONS if op.name == name)
+    op = next(op for op in all_operations() if op.name == name)
     return sorted({kernel.name for table in op.kernels.values() for kernel in table.kernels
                    if capabilities is None or kernel.targets(capabilities) is None})
 

@@ -15,7 +15,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.ops.operation import Case
 from clinfer.ops.sdpa import KERNELS as ATTENTION
 from clinfer.ops.sdpa import ScaledDotProductAttention
@@ -57,7 +57,7 @@ def main(part: int, parts: int) -> int:
     """Run one of so many parts; the number of its rows that gave a wrong result or an error."""
     device = next(d for d in available_devices() if "oclgrind" in d.platform_name.lower())
     engine, failures, ran = Engine(device), 0, 0
-    for op in OPERATIONS[part::parts]:
+    for op in all_operations()[part::parts]:
         kernels = candidates_of_op(op.name)
         references = [kernel for kernel in kernels if kernel.endswith("_ref")]
         cases = sorted(import_module(f"clinfer.ops.{op.name}.cases").CASES, key=_work)

@@ -10,7 +10,7 @@ from typing import Any
 from clinfer.cli.table import print_json, print_line, print_table
 from clinfer.frontend.opsets import Operation, list_element_types, list_operations
 from clinfer.kernels.contract import Kernel
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.ops.operation import Case
 from clinfer.ops.operation import Operation as Family
 from clinfer.runtime.capabilities import Capabilities
@@ -60,8 +60,9 @@ def print_operations(as_markdown: bool, as_json: bool) -> None:
 def page(operations: tuple[Operation, ...]) -> str:
     """The text of `docs/operations.md`."""
     types = list_element_types()
-    folders = {kind: family for family in OPERATIONS for kind in family.converters}
-    tested = {family.name: _tested_types(family) for family in OPERATIONS}
+    families = all_operations()
+    folders = {kind: family for family in families for kind in family.converters}
+    tested = {family.name: _tested_types(family) for family in families}
     rows = (_row(each, folders.get(each.name), tested) for each in operations)
     return "\n".join([
         _INTRODUCTION, f"{_count(operations)}.", "",
@@ -69,7 +70,7 @@ def page(operations: tuple[Operation, ...]) -> str:
         "## Kernels by folder", "",
         "Those of a folder's own operations. Where none stands, they are made of those of other folders, are views of",
         "memory, or are computed by NumPy.", "",
-        "| folder | any device | CPUs | tensor cores |", "| --- | --- | --- | --- |", *map(_kernel_row, OPERATIONS), "",
+        "| folder | any device | CPUs | tensor cores |", "| --- | --- | --- | --- |", *map(_kernel_row, families), "",
         "## Types of elements", "", f"On the device: {_list(types.there)}.", "",
         f"Only on the host, see [host fallback](host_fallback.md): {_list(types.on_host)}.", "",
         f"Only as constants of operations that OpenVINO computes: {_list(types.missing)}.", ""])

@@ -29,7 +29,7 @@ from clinfer.kernels.kernel_cache import kernel_cache_of
 from clinfer.kernels.tuned import subject_of
 from clinfer.kernels.tuner import Tuned, is_tuned, tune
 from clinfer.network.compile import problems_to_tune
-from clinfer.ops import OPERATIONS, kernels_of
+from clinfer.ops import all_operations, kernels_of
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
@@ -143,7 +143,7 @@ def _of_model(model: ov.Model, shapes: dict[int, StaticShape], engine: Engine,
 
 
 def _of_operation(order: TuneOrder, engine: Engine) -> Iterator[tuple[str, Problem]]:
-    ops = {op.name: op for op in OPERATIONS if op.sample is not None}
+    ops = {op.name: op for op in all_operations() if op.sample is not None}
     op = ops.get(order.kernel)
     if op is None or op.sample is None:
         raise UsageError("this operation cannot be tuned without a model", values={"--kernel": order.kernel},

@@ -23,7 +23,7 @@ import clinfer
 from clinfer.frontend.misjudged_sizes import misjudged_axes
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.transformations import prepare
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.ops.operation import Case
 from clinfer.runtime.device import DeviceInfo
 from tests.frontend.models import Rng, parameter
@@ -177,7 +177,7 @@ def test_sizes_of_parts_on_the_device(producer: str, device: DeviceInfo, rng: Rn
 # -- every operation --------------------------------------------------------------------------------
 
 ROWS: dict[str, list[Case]] = {}
-for _operation in OPERATIONS:
+for _operation in all_operations():
     for _row in import_module(f"clinfer.ops.{_operation.name}.cases").CASES:
         if sum(math.prod(shape) for shape, _ in parameter_specs(_row)) < MOST_ELEMENTS:
             ROWS.setdefault(_row.op, []).append(_row)

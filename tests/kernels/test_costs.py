@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from clinfer.ops import OPERATIONS, kernels_of
+from clinfer.ops import all_operations, kernels_of
 from clinfer.runtime.engine import Engine
 from tests.deferring import Selection
 from tests.ops.case_runner import Variant, needs, topology_of
@@ -15,7 +15,7 @@ _LAUNCH_NS = 1e15
 _FEW = 3
 
 
-@pytest.mark.parametrize("op", [op.name for op in OPERATIONS if op.kernels])
+@pytest.mark.parametrize("op", [op.name for op in all_operations() if op.kernels])
 def test_costs_count_the_launches_that_there_are(engine: Engine, op: str) -> None:
     """Nothing but launches counts where one takes eleven days."""
     capabilities = replace(engine.capabilities, ceilings=replace(engine.capabilities.ceilings, launch=_LAUNCH_NS))

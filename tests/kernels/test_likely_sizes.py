@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
-from clinfer.ops import OPERATIONS, kernels_of
+from clinfer.ops import all_operations, kernels_of
 from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.engine import Engine
 from tests.deferring import Selection
@@ -15,7 +15,7 @@ from tests.ops.test_cases import ROWS
 from tests.oracle import ov
 
 NONE = "accepts none of the sizes that are likely"
-WITH_SEQUENCES = sorted({op for op, case in ROWS if case.sequence} & {op.name for op in OPERATIONS if op.kernels})
+WITH_SEQUENCES = sorted({op for op, case in ROWS if case.sequence} & {op.name for op in all_operations() if op.kernels})
 
 
 @pytest.mark.parametrize("op", WITH_SEQUENCES)

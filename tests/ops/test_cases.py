@@ -12,7 +12,7 @@ from importlib import import_module
 
 import pytest
 
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.ops.operation import Case
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
@@ -21,7 +21,7 @@ from tests.devices import engine_of
 from tests.ops.case_runner import Variant, check_program, is_refusal, needs
 from tests.ops.shards import Row, Shard, in_formats, variants_of
 
-ROWS: list[Row] = [(op.name, case) for op in OPERATIONS
+ROWS: list[Row] = [(op.name, case) for op in all_operations()
                    for case in import_module(f"clinfer.ops.{op.name}.cases").CASES]
 # Kernels of what no row asks for: changed types, padding (see tests/kernels/), outputs of 4 bits, what passes make,
 # fused operations that read tensors (tests/program/test_fuse_eltwise.py), images (tests/network/test_surfaces.py),
@@ -50,7 +50,7 @@ def test_row(shard: Shard, op: str, case: Case) -> None:
     assert ran
 
 
-@pytest.mark.parametrize("op", [op.name for op in OPERATIONS if op.kernels])
+@pytest.mark.parametrize("op", [op.name for op in all_operations() if op.kernels])
 def test_some_row_reaches_every_kernel(op: str) -> None:
     """Every kernel that is made for one of the devices, on one of them."""
     reached: set[str] = set()

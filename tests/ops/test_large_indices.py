@@ -9,7 +9,7 @@ import pytest
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.ops.convert import Convert
 from clinfer.ops.operation import Case
 from clinfer.program.options import BuildOptions
@@ -28,7 +28,7 @@ _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "rope_ref", "quantise_rows
               "reorder_nibbles", "convert_nibbles", "quantised_convolution_ref"}
 """Those that no row asks for (`test_cases.py`); matmul_blocks, matmul_blocks_bf16, reorder_nibbles:
 `test_compressed_weights.py`; quantised_convolution_ref: `test_byte_products.py`."""
-KERNELS = [(op.name, kernel) for op in OPERATIONS for table in op.kernels.values() for kernel in table.kernels
+KERNELS = [(op.name, kernel) for op in all_operations() for table in op.kernels.values() for kernel in table.kernels
            if kernel.supports_large and kernel.name not in _ELSEWHERE]
 
 

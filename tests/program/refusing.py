@@ -4,14 +4,14 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from clinfer import ops
 from clinfer.kernels.contract import Formats, Kernel, KernelTable, Lowered, Problem
 from clinfer.kernels.jitter import kernel_source, read_source
 from clinfer.kernels.recipe import USUAL, Recipe
+from clinfer.ops import operation_within
 from clinfer.topology import Primitive
 
 PACKAGE = "clinfer_test_kernels"
@@ -53,9 +53,10 @@ class Twin(Kernel[Problem, Any]):
 def add_twin(monkeypatch: pytest.MonkeyPatch, kind: type[Primitive], name: str, recipe: Recipe = USUAL,
              source: str = "", alone: bool = False) -> None:
     """Put a twin before the kernels of an operation, or in their place."""
-    table = ops._KERNELS[kind]
+    tables = cast(dict[type[Primitive], KernelTable], operation_within(kind.__module__).kernels)
+    table = tables[kind]
     twin = Twin(table.kernels[-1], name, recipe, source)
-    monkeypatch.setitem(ops._KERNELS, kind, KernelTable((twin,) if alone else (twin, *table.kernels), table.problem))
+    monkeypatch.setitem(tables, kind, KernelTable((twin,) if alone else (twin, *table.kernels), table.problem))
 
 
 def add_source(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, text: str) -> None:

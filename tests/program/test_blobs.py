@@ -16,14 +16,14 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.layout import Layout, Padding
 from clinfer.base.shape import Dim
-from clinfer.ops import OPERATIONS
+from clinfer.ops import all_operations
 from clinfer.ops.operation import Case
 from clinfer.program.blobs.container import ALIGNMENT, Opened, seal
 from clinfer.program.blobs.records import Reader, Special, Writer
 from clinfer.topology import Constant, Port, Topology
 from tests.ops.case_runner import Variant, topology_of
 
-CASES = [case for op in OPERATIONS for case in import_module(f"clinfer.ops.{op.name}.cases").CASES]
+CASES = [case for op in all_operations() for case in import_module(f"clinfer.ops.{op.name}.cases").CASES]
 SPECIALS = (
     Special(ElementType, lambda kind: (kind.name,), ElementType.of),
     Special(Format, lambda fmt: (fmt.name,), Format.of),

@@ -9,7 +9,7 @@ import pytest
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
-from clinfer.ops import OPERATIONS, kernels_of
+from clinfer.ops import all_operations, kernels_of
 from clinfer.ops.broadcast.op import Broadcast
 from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution
@@ -211,7 +211,7 @@ def test_what_may_need_no_launch_is_not_chosen(engine: Engine, mover: tuple[Prim
 
 def test_fusing_keeps_no_kernel_away() -> None:
     """Where some kernels of a host apply fused operations all do, but for those of types that have none."""
-    without = {kernel.name for op in OPERATIONS for table in op.kernels.values()
+    without = {kernel.name for op in all_operations() for table in op.kernels.values()
                if any(each.has_epilogue for each in table.kernels)
                for kernel in table.kernels if not kernel.has_epilogue}
     assert without == {"convert_nibbles"}

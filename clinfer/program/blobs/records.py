@@ -4,9 +4,9 @@ A record is an atom (a JSON scalar) or `[tag, i, j, ...]` with the indices of ea
 are written once, and the last one is the whole. Tags: tuple, list, dict (keys and values in turn), frozenset,
 array, number, bytes and memoryview (these four in the data section), dtype, enum, the name of a `Special`, or
 `module:class` for a frozen dataclass of clinfer with its fields in order. Classes are looked up among the modules
-that are loaded already. Sound digests do not prove who wrote the records, so the reader checks all of them: that
-references lead to earlier records, that each byte of the data section is used once, how deep and large the whole is,
-and that every field of a dataclass holds what its annotation says.
+that are loaded already, the folder of an operation being loaded first. Sound digests do not prove who wrote the
+records, so the reader checks all of them: that references lead to earlier records, that each byte of the data section
+is used once, how deep and large the whole is, and that every field of a dataclass holds what its annotation says.
 """
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import check_fields
+from clinfer.ops import operation_within
 from clinfer.program.blobs.container import Chunk, making_sense, padding
 
 _ATOMS = (bool, int, float, str)
@@ -224,6 +225,7 @@ def _name_of(kind: type) -> str:
 def _class_of(name: str) -> Any:
     """The frozen dataclass or enumeration of a name; LookupError if there is none of ours."""
     module_name, _, qualname = name.partition(":")
+    operation_within(module_name)
     found: Any = sys.modules.get(module_name) if module_name.startswith(_PACKAGE) else None
     for part in qualname.split("."):
         found = vars(found).get(part) if found is not None else None
