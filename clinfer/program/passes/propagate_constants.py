@@ -35,7 +35,7 @@ def _groups(graph: Graph, wanted: list[Node]) -> list[list[Node]]:
     groups: list[list[Node]] = []
     read: set[str] = set()
     for node in wanted:
-        needed = {other.id for other in _closure(graph, [node]) if other.id in graph.constants}
+        needed = _needed(graph, [node]) & graph.constants.keys()
         if not groups or sum(graph.constants[id].layout.byte_size for id in read | needed) > GROUP_BYTES:
             groups.append([])
             read = set()
@@ -94,6 +94,12 @@ def _is_read_outside(graph: Graph, node: Node, foldable: dict[str, Node]) -> boo
 
 def _closure(graph: Graph, wanted: list[Node]) -> list[Node]:
     """The nodes that the wanted ones depend on, and these, in graph order."""
+    needed = _needed(graph, wanted)
+    return [node for node in graph if node.id in needed]
+
+
+def _needed(graph: Graph, wanted: list[Node]) -> set[str]:
+    """The ids of the nodes that the wanted ones depend on, and of these."""
     needed: set[str] = set()
     waiting = [node.id for node in wanted]
     while waiting:
@@ -101,7 +107,7 @@ def _closure(graph: Graph, wanted: list[Node]) -> list[Node]:
         if id not in needed:
             needed.add(id)
             waiting += [port.primitive for port in graph[id].inputs]
-    return [node for node in graph if node.id in needed]
+    return needed
 
 
 def _as_constant(node: Node, data: ConstantData) -> Constant:
