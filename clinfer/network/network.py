@@ -309,8 +309,8 @@ class Network:
         own, grown = self._bindings.bind_given(plan.output_bytes, wanted)
         number = key[0]
         before, has_outputs = self._current[number], self._pool.holds(own)
-        # A shape that comes again counts more than room for others; bodies run again for other reasons.
-        tightens = self._pool.is_loose and not is_new and number == 0 and self._within is None
+        # Bodies run again for other reasons than that shapes come again.
+        tightens = number == 0 and self._within is None and self._pool.settles(is_new)
         if before is not plan or grown or not has_outputs or self._pool.is_split or tightens:
             self._current[number] = None
             if plan not in self._fitted or not has_outputs or tightens:

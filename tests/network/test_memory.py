@@ -10,10 +10,12 @@ from openvino import opset13 as ops
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.memory.memory_pool import SETTLED_AFTER
+from clinfer.network.memory.preallocation import Preallocation
 from clinfer.network.network import Network
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.ledger import Share
-from tests.network.running import check, network_of
+from tests.network.running import check, network_of, run_once
 from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
 
@@ -49,6 +51,22 @@ def test_memory_is_bounded_by_the_largest_shape(own_engine: Engine, rng: np.rand
     for shape in shapes:
         check(network, oracle, [_floats(rng, *shape)])
         assert own_engine.ledger.current <= 1.25 * largest
+
+
+def test_room_for_likely_sizes_stays_until_no_shape_is_new(own_engine: Engine, rng: np.random.Generator) -> None:
+    program = network_of(own_engine, _branching_model()).program
+    network = Network(program, own_engine.create_stream(), OpenVinoShapeInference(),
+                      preallocation=Preallocation(room=1 << 24))
+    network.prepare()
+    oracle, pool = CpuPlugin(_branching_model()), network._pool
+    for columns in (9, 30, 31, 60):
+        for _ in range(SETTLED_AFTER):
+            run_once(network, [_floats(rng, 4, columns, 8)])
+            assert pool.is_loose
+    run_once(network, [_floats(rng, 4, 9, 8)])
+    assert not pool.is_loose
+    for columns in (9, 64, 60):
+        check(network, oracle, [_floats(rng, 4, columns, 8)])
 
 
 def test_a_network_gives_back_what_it_held(own_engine: Engine) -> None:

@@ -21,6 +21,9 @@ from clinfer.runtime.memory import Memory
 _SPARE = 1.2
 """Slots keep sizes that they once needed as long as the pool has at most that many times what one execution needs."""
 
+SETTLED_AFTER = 8
+"""Executions in a row of known shapes, after which these count more than room for others."""
+
 Needs = Sequence[tuple[int, int]]
 """(slot, bytes)."""
 
@@ -66,6 +69,7 @@ class MemoryPool:
         self.is_loose = False
         """Whether slots have room for likely sizes, and lie farther apart than executions needed."""
         self._needed = np.full(len(self._capacity), -1, np.int64)
+        self._settled = 0
 
     @property
     def nbytes(self) -> int:
@@ -102,6 +106,11 @@ class MemoryPool:
         had = self._capacity.copy()
         moved = self._tighten() if tighter else self._plan_again(needs, held, mends, is_enough)
         return {slot: max(had[slot], 0) for slot in moved}
+
+    def settles(self, is_new: bool) -> bool:
+        """Told of each execution whether its shapes are new: whether slots that are loose may `fit` tighter now."""
+        self._settled = 0 if is_new else self._settled + 1
+        return self.is_loose and self._settled >= SETTLED_AFTER
 
     def make_room(self, needs: Needs) -> list[int]:
         """Be as after an execution that needed that, while there are no slots; which there are now."""
