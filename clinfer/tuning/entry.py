@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,13 +93,13 @@ def entry_of(data: Any) -> Entry:
     if not isinstance(data, dict) or not isinstance(data.get("sizes"), dict):
         raise TypeError("it is no entry with sizes")
     values = {**data, "sizes": tuple(data["sizes"].items())}
-    if set(values) != set(Entry.__dataclass_fields__):
+    if values.keys() != Entry.__dataclass_fields__.keys():
         odd = set(values) ^ set(Entry.__dataclass_fields__)
         raise ValueError(f"its fields are not those of an entry: {', '.join(sorted(map(str, odd)))}")
     check_fields(Entry, values)
-    entry = Entry(**values)
+    entry = Entry(**{**values, "measured": float(values["measured"]), "estimated": float(values["estimated"])})
     _check(entry)
-    return replace(entry, measured=float(entry.measured), estimated=float(entry.estimated))
+    return entry
 
 
 def _check(entry: Entry) -> None:
