@@ -222,16 +222,20 @@ class Graph:
     def check(self) -> None:
         """Raise if a node reads what is not there or stands before it, or users are wrong."""
         seen: set[str] = set()
-        for node in self:
-            for port in node.inputs:
-                if port.primitive not in seen:
-                    raise ClinferError(f"{node.primitive.where} stands before {port.primitive!r}, which it reads")
-                if node.id not in self._users[port.primitive]:
-                    raise ClinferError(f"{port.primitive!r} does not know its user {node.id!r}")
-            seen.add(node.id)
+        reads: set[tuple[str, str]] = set()
+        for id in self._order:
+            primitive = self._nodes[id].primitive
+            for port in primitive.inputs:
+                source = port.primitive
+                if source not in seen:
+                    raise ClinferError(f"{primitive.where} stands before {source!r}, which it reads")
+                if id not in self._users[source]:
+                    raise ClinferError(f"{source!r} does not know its user {id!r}")
+                reads.add((id, source))
+            seen.add(id)
         for id, users in self._users.items():
             for user in users:
-                if user not in seen or all(p.primitive != id for p in self._nodes[user].inputs):
+                if (user, id) not in reads:
                     raise ClinferError(f"{id!r} lists {user!r}, which does not read it")
         for name, port in self.outputs.items():
             if port.primitive not in seen:
