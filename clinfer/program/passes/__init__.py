@@ -23,6 +23,7 @@ from clinfer.program.passes.fuse_rms import fuse_rms
 from clinfer.program.passes.fuse_rope import fuse_rope
 from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
 from clinfer.program.passes.gather_narrow_rows import gather_narrow_rows
+from clinfer.program.passes.gather_unconverted_indices import gather_unconverted_indices
 from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
 from clinfer.program.passes.join_projections import join_projections
@@ -53,6 +54,7 @@ PIPELINE: tuple[Pass, ...] = (
     gather_compressed_rows,
     keep_weights_narrow,
     gather_narrow_rows,
+    gather_unconverted_indices,
     propagate_constants,
     remove_needless_nodes,
     name_state_lengths,
@@ -89,6 +91,7 @@ OPTIONAL: tuple[Pass, ...] = (
     gather_compressed_rows,
     keep_weights_narrow,
     gather_narrow_rows,
+    gather_unconverted_indices,
     fuse_attention,
     fuse_rms,
     fuse_rope,
