@@ -196,6 +196,8 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
     - A Reduce with `keep_dims` that moves ahead of a Reshape of a static shape puts its new axes in wrong places.
     - Abs of a vector moves ahead of a Concat, and what else reads the Concat gets absolute values, too. Operations
       between the two that only move elements may be left out before.
+    - Abs of real numbers that follow from constants and sizes is left out where all are above -1: their bounds are
+      looked at without the fraction.
     - The constant indices of a Gather in batches are taken for an order of channels, in which a convolution behind it
       gets its weights.
     - Convolutions of the parts of a Split become one in groups, in whatever order a Concat takes them.
@@ -208,7 +210,7 @@ def inputs_joined_wrongly(node: ov.Node) -> Iterable[int]:
         yield from (i for i in range(node.get_input_size()) if not is_constant(node.input_value(i).get_node()))
     if kind == "Gather" and node.get_attributes().get("batch_dims"):
         yield 1
-    if kind == "Abs" and _may_move_ahead_of_a_concat(node):
+    if kind == "Abs" and (_may_move_ahead_of_a_concat(node) or _is_of_known_numbers(node)):
         yield 0
     is_reduction = kind.startswith("Reduce")
     for index in range(node.get_input_size() if kind == "Concat" else 1) if is_reduction or kind in MOVERS else ():
@@ -281,6 +283,23 @@ def _may_move_ahead_of_a_concat(node: ov.Node) -> bool:
     while source.get_type_name() in MOVERS - {"Concat"}:
         source = source.input_value(0).get_node()
     return bool(source.get_type_name() == "Concat")
+
+
+def _is_of_known_numbers(node: ov.Node) -> bool:
+    """Whether a node computes real numbers from what is known or bounded ahead: constants that are not folded, and
+    sizes."""
+    if node.get_output_element_type(0).is_integral():
+        return False
+    waiting, seen = [node], set()
+    while waiting:
+        for port in waiting.pop().input_values():
+            source = port.get_node()
+            if source.get_type_name() == "Parameter":
+                return False
+            if source.get_type_name() != "ShapeOf" and source.get_instance_id() not in seen:
+                seen.add(source.get_instance_id())
+                waiting.append(source)
+    return True
 
 
 def _takes_parts_in_another_order(node: ov.Node) -> bool:

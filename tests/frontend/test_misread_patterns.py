@@ -409,3 +409,17 @@ def test_what_is_added_to_a_size_by_a_scatter() -> None:
     counted = op.non_zero(op.not_equal(added, np.int64(1)), "i64")
     model = ov.Model([op.result(counted), result(op.gather(added, places, np.array(0)), "y")], [x, places])
     assert NodeByNode(prepare(model))([np.zeros(5, np.float32), np.array([0])])[1].tolist() == [7]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_distance_of_known_numbers_from_zero_stays(moved: bool) -> None:
+    """The transformations leave Abs of a vector out where numbers that follow from constants are above -1."""
+    stored = op.constant(np.array([6, 8, 10, 7], np.uint8).reshape((2, 2) if moved else 4))
+    numbers = op.multiply(op.subtract(op.convert(stored, "f32"), np.float32(8)), np.float32(0.25))
+    distance = op.abs(op.reshape(numbers, np.array([-1]), False) if moved else numbers)
+    model = ov.Model([distance], [], "known")
+    wanted = np.array([0.5, 0, 0.5, 0.25], np.float32)
+    assert np.array_equal(NodeByNode(prepare(model))([])[0].reshape(-1), wanted)
+    alone = model.clone()
+    apply_moc_transformations(alone, False)
+    assert not np.array_equal(NodeByNode(alone)([])[0].reshape(-1), wanted)
