@@ -63,6 +63,7 @@ def wrong_results(model: ov.Model, transformed: ov.Model, feeds: list[list[np.nd
     return found
 
 
+@pytest.mark.sampled(1 / 2)
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("producer", PRODUCERS)
 def test_sizes_of_parts(producer: str, number: str, rng: Rng) -> None:
