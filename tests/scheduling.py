@@ -20,7 +20,7 @@ WHOLE = ("runtime/",)
 """Tests of drivers, which all devices run in full."""
 PART = 1 / 4
 """How many of the other tests run on the second device of a type and further ones too, chosen by the seed; those marked
-`each_device` all do."""
+`each_device` all do, those marked `first_device` none."""
 
 
 def split_part(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
@@ -90,6 +90,8 @@ def _place(item: pytest.Item) -> int:
 
 def _is_left_out(item: pytest.Item) -> bool:
     name, path = device_of(item), item.path.as_posix()
+    if name and not name.endswith(".0") and item.get_closest_marker("first_device"):
+        return True
     if not name or name.endswith(".0") or item.get_closest_marker("each_device") or any(part in path for part in WHOLE):
         return False
     return random.Random(f"{seed_of(item.nodeid)}{item.nodeid}").random() > PART

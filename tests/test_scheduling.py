@@ -65,6 +65,11 @@ def test_a_part_of_what_is_alike_is_left_out(pytester: pytest.Pytester) -> None:
             @pytest.mark.parametrize("device", ["CPU.0", "CPU.1"])
             def test_here_too(device, row): ...
 
+            @pytest.mark.first_device
+            @pytest.mark.parametrize("row", range(40))
+            @pytest.mark.parametrize("device", ["CPU.0", "CPU.1"])
+            def test_first(device, row): ...
+
             @pytest.mark.sampled(1 / 4)
             @pytest.mark.parametrize("row", range(40))
             def test_alike(row): ...
@@ -72,12 +77,13 @@ def test_a_part_of_what_is_alike_is_left_out(pytester: pytest.Pytester) -> None:
             @pytest.mark.sampled(1 / 4)
             def test_alone(): ...
             """))
-    markers = ["-o", "markers=each_device", "-o", "markers=sampled(share)"]
+    markers = ["-o", "markers=each_device", "-o", "markers=first_device", "-o", "markers=sampled(share)"]
     found, _ = pytester.inline_genitems("--import-mode=importlib", "-p", "no:cacheprovider", *markers, pytester.path)
     chosen, left_out = split_part(found)
     assert len(chosen) + len(left_out) == len(found)
     counts = Counter((item.path.parent.name, item.originalname, device_of(item)) for item in chosen)
     for folder in ("network", "runtime"):
+        assert (counts[folder, "test_first", "CPU.0"], counts[folder, "test_first", "CPU.1"]) == (40, 0)
         assert counts[folder, "test_it", "CPU.0"] == counts[folder, "test_here_too", "CPU.1"] == 40
         assert counts[folder, "test_alike", ""] == 10 and counts[folder, "test_alone", ""] == 1
     assert 0 < counts["network", "test_it", "CPU.1"] < 30 and counts["runtime", "test_it", "CPU.1"] == 40

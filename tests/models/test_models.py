@@ -98,6 +98,7 @@ def test_f16_stays_near_f32(device: DeviceInfo, name: str, rng: np.random.Genera
         _compare(request, name, index, rng, 2e-2)
 
 
+@pytest.mark.first_device
 def test_f16_reads_the_same_text(device: DeviceInfo) -> None:
     picture = read_text.open_picture(read_text.PICTURE)
     alphabet = make_alphabet(model_of("ppocr_rec").get_rt_info(["framework", "character"]).astype(str))

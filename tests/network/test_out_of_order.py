@@ -149,7 +149,8 @@ def test_memory_shared_as_for_an_in_order_queue_is_found(engine: Engine, rng: np
 
 
 @pytest.mark.sampled(1 / 2)
-@pytest.mark.parametrize("name", ["yolo_small", "unet_small", "bert_small", "ppocr_rec"])
+@pytest.mark.parametrize("name", ["yolo_small", "unet_small", "bert_small",
+                                  pytest.param("ppocr_rec", marks=pytest.mark.first_device)])
 def test_random_orders_of_models(engine: Engine, rng: np.random.Generator, name: str) -> None:
     row = EVERYWHERE[name]
     topology = to_topology(prepare(row.build())).topology
