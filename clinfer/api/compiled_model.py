@@ -1,7 +1,6 @@
 """The compiled model: a program, the streams that run it, and the ports users see."""
 from __future__ import annotations
 
-import gc
 import io
 import weakref
 from collections.abc import Callable, Sequence
@@ -52,8 +51,6 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
         self._loaded_from_cache = loaded_from_cache
         self._pool = StreamPool(partial(_make_network, parts, context.queue_stream), parts.config.num_streams)
         self._pool.prepare()
-        # Else the garbage collector looks at what compiling left in one of the first inferences, for a millisecond.
-        gc.collect(1)
 
     def _set_up(self, name: str, context: RemoteContext, ports: Ports, config: CompileConfig) -> None:
         """Take what is known of a model before its program is."""
