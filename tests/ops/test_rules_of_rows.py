@@ -20,6 +20,7 @@ from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, StaticShape, is_stat
 from clinfer.frontend.reader import to_topology
 from clinfer.ops import all_operations
 from clinfer.ops.convolution.op import GroupConvolution
+from clinfer.ops.cum_sum import CumSum
 from clinfer.ops.dft.op import FourierTransform
 from clinfer.ops.eltwise.op import Eltwise
 from clinfer.ops.mvn.op import MVN
@@ -36,7 +37,8 @@ from tests.traced import function_of
 
 ROUNDS = 6
 STRICTER: dict[type[Primitive], Callable[[Any], bool]] = {
-    MVN: lambda _: True, Reshape: lambda _: True, Eltwise: lambda primitive: primitive.mode == "PRelu",
+    MVN: lambda _: True, CumSum: lambda _: True, Reshape: lambda _: True,
+    Eltwise: lambda primitive: primitive.mode == "PRelu",
     FourierTransform: lambda primitive: primitive.writes_real, GroupConvolution: lambda _: True}
 """Primitives that refuse what OpenVINO's rules let pass although there is no result: axes that do not exist, other
 numbers of elements, slopes that do not stretch to the data, real signals of -2 elements, no groups of some channels."""
