@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -108,6 +108,17 @@ def is_output_of(port: ov.Output, node: ov.Node) -> bool:
 def layer_of(node: ov.Node) -> str:
     """How errors name a node of the model."""
     return f"layer {node.get_friendly_name()!r} ({node.get_type_name()})"
+
+
+def sources_of(node: ov.Node, is_end: Callable[[ov.Node], bool]) -> Iterator[ov.Node]:
+    """A node and all that it is computed from, but for what ends a way and what lies behind it."""
+    waiting, seen = [node], set()
+    while waiting:
+        source = waiting.pop()
+        if source.get_instance_id() not in seen and not is_end(source):
+            seen.add(source.get_instance_id())
+            yield source
+            waiting += [port.get_node() for port in source.input_values()]
 
 
 def bodies_of(node: ov.Node) -> tuple[ov.Model, ...]:

@@ -1,11 +1,9 @@
 """Values that follow from constants and from what is known of sizes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
-from clinfer.frontend.conversions import is_constant
+from clinfer.frontend.conversions import is_constant, sources_of
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.partitions import bounds_are_misjudged
 
@@ -32,7 +30,7 @@ def _bounds(port: ov.Output) -> tuple[np.ndarray, np.ndarray] | None:
 
 def depends_on_misjudged_size(node: ov.Node) -> bool:
     """Whether a value or shape may follow from the size of a slice that OpenVINO misjudges."""
-    return any(map(_has_misjudged_size, _sources(node, _is_rank)))
+    return any(map(_has_misjudged_size, sources_of(node, _is_rank)))
 
 
 def _may_be_misjudged(node: ov.Node) -> bool:
@@ -40,18 +38,7 @@ def _may_be_misjudged(node: ov.Node) -> bool:
     return depends_on_misjudged_size(node) or any(
         bounds_are_misjudged(source) and any(
             bounds is None or not np.array_equal(*bounds) for bounds in map(_bounds, source.input_values()))
-        for source in _sources(node, lambda source: source.get_type_name() == "ShapeOf"))
-
-
-def _sources(node: ov.Node, is_end: Callable[[ov.Node], bool]) -> Iterator[ov.Node]:
-    """A node and all that it is computed from, but for what ends a way and what lies behind it."""
-    waiting, seen = [node], set()
-    while waiting:
-        source = waiting.pop()
-        if source.get_instance_id() not in seen and not is_end(source):
-            seen.add(source.get_instance_id())
-            yield source
-            waiting += [port.get_node() for port in source.input_values()]
+        for source in sources_of(node, lambda source: source.get_type_name() == "ShapeOf"))
 
 
 def _is_rank(node: ov.Node) -> bool:

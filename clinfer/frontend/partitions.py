@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from clinfer.frontend.conversions import bodies_of, is_constant
+from clinfer.frontend.conversions import bodies_of, is_constant, sources_of
 from clinfer.frontend.misjudged_sizes import is_suspect, is_taken_for_rest, misjudged_axes, name_sizes
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -288,18 +288,9 @@ def _may_move_ahead_of_a_concat(node: ov.Node) -> bool:
 def _is_of_known_numbers(node: ov.Node) -> bool:
     """Whether a node computes real numbers from what is known or bounded ahead: constants that are not folded, and
     sizes."""
-    if node.get_output_element_type(0).is_integral():
-        return False
-    waiting, seen = [node], set()
-    while waiting:
-        for port in waiting.pop().input_values():
-            source = port.get_node()
-            if source.get_type_name() == "Parameter":
-                return False
-            if source.get_type_name() != "ShapeOf" and source.get_instance_id() not in seen:
-                seen.add(source.get_instance_id())
-                waiting.append(source)
-    return True
+    is_known = not any(source.get_type_name() == "Parameter"
+                       for source in sources_of(node, lambda source: source.get_type_name() == "ShapeOf"))
+    return is_known and not node.get_output_element_type(0).is_integral()
 
 
 def _takes_parts_in_another_order(node: ov.Node) -> bool:
