@@ -169,11 +169,12 @@ class GroupTile(Tile):
 
 @dataclass(frozen=True)
 class BulkTile(GroupTile):
-    """A tile of a group that computes one after the other, on a compute unit of its own, while the tensor memory
-    accelerator copies what comes next at the request of further warps (bulk_copies.h). Of two `teams` of warps one
-    stores its tile while the other one multiplies the next. `fewer`, `more`: the registers that work-items which copy
-    have left, and that those which add take; `strip`: the columns of a warp's strip."""
+    """A tile of a group that computes one after the other, `per_unit` of which share a compute unit, while the tensor
+    memory accelerator copies what comes next at the request of further warps (bulk_copies.h). Of two `teams` of warps
+    one stores its tile while the other one multiplies the next. `fewer`, `more`: the registers that work-items which
+    copy have left, and that those which add take; `strip`: the columns of a warp's strip."""
 
+    per_unit: ClassVar[int] = 1
     teams: int = 1
     fewer: int = 40
     more: int = 232
@@ -198,10 +199,14 @@ class BulkTile(GroupTile):
         return super().time(device, rows, columns, depth, batch, nbytes) + last
 
     def work(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> Work:
-        """One group per compute unit, where there are as many tiles."""
-        tiles = self.tiles(rows, columns, batch)
-        groups = tiles if isinstance(tiles, Dim) else computed(min, tiles, device.compute_units)
+        """As many groups as fit, where there is work for as many."""
+        works = self.works(device, rows, columns, depth, batch)
+        groups = works if isinstance(works, Dim) else computed(min, works, self._groups(device))
         return Work((groups * self.threads,), (self.threads,))
+
+    def works(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> int:
+        """What groups go through one after the other: the tiles."""
+        return self.tiles(rows, columns, batch)
 
     def constants(self) -> dict[str, Constant]:
         return {**super().constants(), "COPYING_WARPS": _COPYING_WARPS, "TEAMS": self.teams, "FEWER": self.fewer,
@@ -210,8 +215,12 @@ class BulkTile(GroupTile):
     def scratch(self, device: Capabilities, rows: int, columns: int, depth: int,
                 ) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
         """Two maps for each group, in scratch buffer 0, and its bytes."""
-        view = TensorView.dense(_U64, (device.compute_units * _MAP_WORDS,))
-        return (scratch_operand(0, view),), (device.compute_units * _MAP_WORDS * 8,)
+        words = self._groups(device) * _MAP_WORDS
+        return (scratch_operand(0, TensorView.dense(_U64, (words,))),), (words * 8,)
+
+    def _groups(self, device: Capabilities) -> int:
+        """The most that run at once."""
+        return self.per_unit * device.compute_units
 
 
 @dataclass(frozen=True)
@@ -219,7 +228,6 @@ class SharedTile(BulkTile):
     """A tile whose steps several groups share where there are too few tiles for all compute units (shared_steps.h)."""
 
     per_unit: ClassVar[int] = 2
-    """Groups that fit on a compute unit."""
     least_steps: ClassVar[int] = 9
     """Of a share: with fewer, what is gained is lost when the shares are added."""
 
@@ -228,17 +236,14 @@ class SharedTile(BulkTile):
 
     def time(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int, nbytes: int) -> float:
         shares, steps = self._shares(device, rows, columns, depth)
-        tiles = self.tiles(rows, columns, 1) * shares
-        return (super().time(device, tiles * self.rows, self.columns, steps * self.depth, 1, nbytes)
+        works = self.tiles(rows, columns, 1) * shares
+        return (super().time(device, works * self.rows, self.columns, steps * self.depth, 1, nbytes)
                 + computed(_addition_ns, shares))
 
-    def work(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> Work:
-        """As many groups as fit, one for each share of a tile."""
+    def works(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> int:
+        """The shares of all tiles."""
         shares, _ = self._shares(device, rows, columns, depth)
-        tiles = self.tiles(rows, columns, 1)
-        most = self.per_unit * device.compute_units
-        groups = tiles if isinstance(tiles, Dim) else computed(min, tiles * shares, most)
-        return Work((groups * self.threads,), (self.threads,))
+        return self.tiles(rows, columns, 1) * shares
 
     def arguments(self, device: Capabilities, rows: int, columns: int, depth: int, batch: int = 1) -> dict[str, int]:
         shares, steps = self._shares(device, rows, columns, depth)
@@ -250,12 +255,11 @@ class SharedTile(BulkTile):
     def scratch(self, device: Capabilities, rows: int, columns: int, depth: int,
                 ) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
         """Maps as before; the sums of all shares, where there are several; counters."""
-        groups = self.per_unit * device.compute_units
+        maps, nbytes = super().scratch(device, rows, columns, depth)
         shares, _ = self._shares(device, rows, columns, depth)
-        maps, sums = groups * _MAP_WORDS, groups * self.rows * self.columns
-        operands = (scratch_operand(0, TensorView.dense(_U64, (maps,))),
-                    scratch_operand(1, TensorView.dense(_F32, (sums,))), counters_operand())
-        return operands, (maps * 8, computed(min, shares - 1, 1) * sums * 4)
+        sums = self._groups(device) * self.rows * self.columns
+        operands = (*maps, scratch_operand(1, TensorView.dense(_F32, (sums,))), counters_operand())
+        return operands, (*nbytes, computed(min, shares - 1, 1) * sums * 4)
 
     def _shares(self, device: Capabilities, rows: int, columns: int, depth: int) -> tuple[int, int]:
         """The groups that share a tile, and the steps of each but the last, which may have fewer."""
