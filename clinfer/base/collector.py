@@ -9,8 +9,6 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
 _MOST_OLD = 8
 """The objects that were there before for each new one, up to which all are looked at."""
 

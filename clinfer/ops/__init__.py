@@ -3,7 +3,7 @@ sees; a folder is imported when a model has one of its operations, or a pass wor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 
 from clinfer.kernels.contract import KernelTable
@@ -122,7 +122,7 @@ def all_operations() -> tuple[Operation, ...]:
     return tuple(map(operation_of, _TYPES))
 
 
-@cache
+@lru_cache(maxsize=256)
 def operation_within(module: str) -> Operation | None:
     """The operation in whose folder a module lies, if it lies in one."""
     package, _, rest = module.partition(f"{__name__}.")
