@@ -101,6 +101,9 @@ class _Chain:
         return op.clamp(value, -0.75, 1.25)
 
     def _gelu(self, value: Value) -> ov.Node:
+        """GELU; in f16 of nothing below -2, where it is right to the digits of what it takes, and that is larger."""
+        if self._kind == ov.Type.f16:
+            value = op.clamp(value, -2.0, 60000.0).output(0)
         return op.gelu(value, self._chance.choice(["tanh", "erf"]))
 
     def _add_other(self, value: Value) -> ov.Node:
