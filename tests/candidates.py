@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from clinfer.kernels.selector import ACCEPTS_NONE_OF_THEM
 from clinfer.ops import all_operations
 from clinfer.program.program import Program
 from clinfer.runtime.capabilities import Capabilities
@@ -23,6 +24,14 @@ def candidates_of(program: Program | Exception, node: str = "node", kernel: str 
     found = dict.fromkeys(name for each in program.nodes if each.primitive.id == node
                           for name in (*(x.name for x in each.implementations), *dict(each.rejected)))
     return of_kernel(found, kernel)
+
+
+def refusals_of(program: Program | Exception, node: str = "node") -> dict[str, str]:
+    """Why candidates do not support a node, whichever is demanded, by their names."""
+    if isinstance(program, Exception):
+        return {}
+    return {name: reason for each in program.nodes if each.primitive.id == node for name, reason in each.rejected
+            if name not in dict(each.costs) and reason != ACCEPTS_NONE_OF_THEM}
 
 
 def of_kernel(candidates: Iterable[str], kernel: str) -> list[str]:

@@ -38,6 +38,7 @@ ALIKE = 2.0
 around it decide."""
 CLEAR_MARGIN = 1.15
 """How many times faster than what is built already a kernel must be for some sizes to be built as well."""
+ACCEPTS_NONE_OF_THEM = "accepts none of the sizes that are likely"
 NONE_REFUSED: Mapping[str, str] = MappingProxyType({})
 STANDS_IN = -1
 USUAL_SIZE = 64
@@ -273,7 +274,7 @@ def _passed_over(other: Judgement, best: Judgement, members: Sequence[Judgement]
     if all(other is not member for member in members):
         return f"works on other formats than {best.candidate.name}"
     if other.usual == float("inf"):
-        return "accepts none of the sizes that are likely"
+        return ACCEPTS_NONE_OF_THEM
     return f"{show_time(other.usual)} against {show_time(best.usual)} of {best.candidate.name}"
 
 

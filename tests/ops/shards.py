@@ -14,7 +14,7 @@ from dataclasses import replace
 from clinfer.ops.operation import Case
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
-from tests.candidates import candidates_of, candidates_of_op, reaches
+from tests.candidates import candidates_of, candidates_of_op, reaches, refusals_of
 from tests.deferring import Selection
 from tests.ops.case_runner import PADDED, Variant, needs, topology_of
 from tests.oracle import parameter_specs
@@ -25,6 +25,8 @@ LAYOUTS = {4: ("byxf", "yxfb", "b_fs_yx_fsv16"), 5: ("b_fs_zyx_fsv16",)}
 FORCED = 1 / 2
 """How many of the rows that a kernel may compute run with it forced on the first device of a type, chosen by the seed.
 """
+REFUSED = 1 / 16
+"""How many of the rows that a kernel does not support ask for it all the same."""
 LEAST = 2
 """On how many rows each is forced at least, where so many take it: all that further devices do."""
 WEIGHT = 1200
@@ -83,7 +85,7 @@ class Shard:
         able = [(op, case) for op, case in rows if needs(case, engine)]
         self._programs = {id(case): self._all_ways(engine, case) for _, case in able}
         for op in dict(able):
-            self._add_formats(op, [case for name, case in able if name == op])
+            self._add_formats(candidates_of_op(op, engine.capabilities), [case for name, case in able if name == op])
         self._selection.build()
 
     def programs(self, case: Case) -> Mapping[Variant, Program | Exception]:
@@ -101,22 +103,25 @@ class Shard:
         programs = {variant: self.select(case, variant) for variant in variants_of(engine, case)}
         for variant, program in tuple(programs.items()):
             names = candidates_of(program) if forces_kernels(case, variant) else []
+            refused = refusals_of(program)
             for name in names if len(names) > 1 else ():
-                if self._is_chosen(case, name):
+                if self._is_chosen(case, name, name in refused):
                     forced = replace(variant, kernel=name)
                     programs[forced] = found = self.select(case, forced)
                     self._forced[name] += not isinstance(found, Exception)
         return programs
 
-    def _is_chosen(self, case: Case, name: str) -> bool:
-        """Whether a row runs with a kernel forced."""
+    def _is_chosen(self, case: Case, name: str, is_refused: bool) -> bool:
+        """Whether a row runs with a kernel forced, or is refused with it."""
         chance = random.Random(f"{seed_of(case.name)}{case.name}{name}")
+        if is_refused and not FULL:
+            return chance.random() < REFUSED
         return FULL or self._forced[name] < LEAST or chance.random() < self._share
 
-    def _add_formats(self, op: str, cases: Sequence[Case]) -> None:
-        """Have kernels that no row of an operation reached run on inputs in a format that they want."""
+    def _add_formats(self, kernels: Iterable[str], cases: Sequence[Case]) -> None:
+        """Have those kernels of an operation that none of its rows reached run on inputs in a format that they want."""
         reached = set().union(*(reaches(p) for case in cases for p in self._programs[id(case)].values()))
-        for kernel in set(candidates_of_op(op)) - reached:
+        for kernel in set(kernels) - reached:
             for case, variant in in_formats(cases, kernel):
                 program = self.select(case, variant)
                 if kernel in reaches(program):
