@@ -150,7 +150,7 @@ def _run_compressed(engine: Engine) -> tuple[int, int]:
     for kind, zero_point in (("u4", "u4"), ("i8", None)):
         for kernel in ("matmul_ref", "matmul_tile_14", "matmul_blocks_8", "matmul_rows_4", "matmul_local_32"):
             print(f"compressed {kind} {kernel}", flush=True)
-            weights = Weights.random(rng, kind, (96, 35), 3, True, zero_point=zero_point, bias=True)
+            weights = Weights.random(rng, kind, (48, 35), 3, True, zero_point=zero_point, bias=True)
             try:
                 check_compressed(engine, rng, weights, True, (1, 3, 15), kernel, with_epilogue=True)
                 done += 1

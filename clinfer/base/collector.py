@@ -11,6 +11,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _MOST_OLD = 8
 """The objects that were there before for each new one, up to which all are looked at."""
+_FEWEST_NEW = 5_000
+"""New objects at least for that: of fewer the libraries alone are more than so many times as many, and counting what
+was there takes 10 ms in a large process."""
 
 
 class _Pauses:
@@ -39,7 +42,8 @@ class _Pauses:
                 return
             new = gc.get_count()[0]
             gc.enable()
-        gc.collect(2 if new * _MOST_OLD > len(gc.get_objects(2)) else 1)
+        is_much = new >= _FEWEST_NEW and new * _MOST_OLD > len(gc.get_objects(2))
+        gc.collect(2 if is_much else 1)
 
 
 _PAUSES = _Pauses()
