@@ -21,8 +21,10 @@ from clinfer.network.memory.buffers import Given, GrowingBuffer
 from clinfer.network.memory.preallocation import Preallocation
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
-from clinfer.runtime.stream import Stream
+from clinfer.runtime.stream import Event, Stream
 from clinfer.topology import Joining, LoopPorts, Slicing, SourceBody
+
+_LAUNCHES_AHEAD = 2048
 
 if TYPE_CHECKING:
     from clinfer.network.network import Network
@@ -62,6 +64,7 @@ class Loop:
         for name in given.keys() - states.keys() - self._slices.keys():
             self._set_input(name, given[name])
         last: dict[str, Given] = {}
+        ahead = _RunAhead(self._network.stream, self._network.program)
         number, goes_on = 0, True
         while goes_on and number != count:
             self._give(number, given, states)
@@ -71,6 +74,7 @@ class Loop:
                 joined.add(last[self._source.outputs[index]])
             states = {name: last[output] for name, output in self._ports.carried.items()}
             number += 1
+            ahead.hold(number)
             if always is None and number != count:
                 goes_on = self._condition.after(results)
         return [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
@@ -271,6 +275,25 @@ def _is_read_on_device(program: Program, tensor: int) -> bool:
     return tensor in outputs or any(
         read == tensor and node.kind != "host" and index not in node.primitive.value_inputs
         for node in program.nodes for index, read in enumerate(node.inputs))
+
+
+class _RunAhead:
+    """Keeps the host from running ahead of the device by more than twice `_LAUNCHES_AHEAD`: drivers keep kilobytes of
+    each launch, and what was given is computed to its end, though the loop be interrupted."""
+
+    def __init__(self, stream: Stream, program: Program) -> None:
+        launches = sum(node.kind == "kernel" for node in program.nodes)
+        self._stream = stream
+        self._runs = math.ceil(_LAUNCHES_AHEAD / max(launches, 1))
+        self._before: list[Event] = []
+
+    def hold(self, number: int) -> None:
+        """Behind the run of this number, wait until those are done that lie so far back."""
+        if number % self._runs == 0:
+            mark = self._stream.marker()
+            self._stream.flush()
+            self._stream.wait_for(self._before)
+            self._before = [mark]
 
 
 class _Condition:

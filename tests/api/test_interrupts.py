@@ -56,7 +56,7 @@ if work == "infer":
     loop.set_merged_input(state, x.output(0), node.output(0))
     request = core.compile_model(ov.Model([loop.get_iter_value(node.output(0), -1)], [trips, x], "loop"),
                                  device).create_infer_request()
-    rows = np.ones((2000, size), np.float32)
+    rows = np.ones((200, size), np.float32)
     request.infer([np.int64(2), rows])
     told("begins")
     try:

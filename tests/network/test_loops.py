@@ -10,9 +10,11 @@ from openvino import opset13 as ops
 from clinfer.base.shape import show
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
+from clinfer.network import loops
 from clinfer.network.network import Network
 from clinfer.program.blobs.programs import load_program, save_program
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.stream import Event, Stream
 from tests.network.loop_models import (
     TRUE,
     Condition,
@@ -301,6 +303,30 @@ def test_memory_does_not_grow_over_runs(engine: Engine, rng: Rng) -> None:
         network.stream.finish()
         used.add(engine.ledger.current)
     assert len(used) <= 2
+
+
+def test_the_host_does_not_run_far_ahead(engine: Engine, rng: Rng, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drivers keep what they were given until it is computed, be it a million runs."""
+    monkeypatch.setattr(loops, "_LAUNCHES_AHEAD", 4)
+    network, rows = network_of(engine, doubling()), floats(rng, 3, 2)
+    marks: list[Event] = []
+    mark, wait_for = Stream.marker, Stream.wait_for
+
+    def marking(stream: Stream) -> Event:
+        marks.append(mark(stream))
+        return marks[-1]
+
+    def waiting(stream: Stream, events: list[Event]) -> None:
+        wait_for(stream, events)
+        assert all(event.is_complete for event in marks[:-1])
+
+    monkeypatch.setattr(Stream, "marker", marking)
+    monkeypatch.setattr(Stream, "wait_for", waiting)
+    result = execute(network, [scalar(40), np.array([True]), rows])[0]
+    assert_close(result, rows * np.float32(2) ** 40, 1e-6)
+    kernels = sum(node.kind == "kernel" for node in _body_network(network).program.nodes)
+    executions = 2
+    assert len(marks) == executions * (40 // -(-4 // kernels))
 
 
 def test_a_compiled_blob_keeps_its_loops(engine: Engine, rng: Rng) -> None:
