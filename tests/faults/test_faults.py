@@ -53,7 +53,8 @@ def is_held_after(mode: Mode, chosen: int, is_left_by_an_error: bool) -> bool:
     with contextlib.suppress(KeyboardInterrupt, LookupError), FAULTS.at(mode, chosen):
         leave(held, is_left_by_an_error)
     del held
-    gc.collect()
+    if reference() is not None:
+        gc.collect()
     return reference() is not None
 
 
