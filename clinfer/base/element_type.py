@@ -1,12 +1,15 @@
 """Element types: their size, their NumPy storage and their spelling in OpenCL C."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from clinfer.base import float8
 from clinfer.base.errors import ClinferError
+from clinfer.base.grid import Grid
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,8 @@ class ElementType:
     `bits` per element in device memory; `storage` is the NumPy type of one unit of that memory
     (bf16 and f8 are held as their raw bits, u4/i4 as bytes of two elements, low nibble first);
     `cl_storage` is the OpenCL C type of the same unit and `cl_compute` the type that arithmetic
-    uses after a load (narrower floats compute in float).
+    uses after a load (narrower floats compute in float). `grid`: elements are floats that are held
+    as whole numbers of 8 bits of that grid; the name tells it.
     """
 
     name: str
@@ -25,6 +29,17 @@ class ElementType:
     cl_storage: str
     cl_compute: str
     is_float: bool = False
+    grid: Grid | None = None
+
+    @property
+    def macro(self) -> str:
+        """By which name the macros of kernels know how elements are loaded and stored."""
+        return self.name if self.grid is None else _ON_GRID
+
+    @property
+    def computed(self) -> ElementType:
+        """The type of what is computed of such elements, where that is not said otherwise."""
+        return self if self.grid is None else f32
 
     @property
     def is_packed(self) -> bool:
@@ -43,13 +58,13 @@ class ElementType:
 
     @property
     def numpy(self) -> np.dtype:
-        """The NumPy type of unpacked values (bf16 and f8 unpack to float32, u4/i4 to u8/i8)."""
-        return _UNPACKED.get(self.name, self.storage)
+        """The NumPy type of unpacked values (bf16, f8 and grids unpack to float32, u4/i4 to u8/i8)."""
+        return _UNPACKED.get(self.macro, self.storage)
 
     @property
     def is_encoded(self) -> bool:
         """Whether memory holds other numbers than arrays of the values."""
-        return self.name in _UNPACKED
+        return self.macro in _UNPACKED
 
     def byte_size(self, count: int) -> int:
         """Bytes that `count` consecutive elements take."""
@@ -63,6 +78,8 @@ class ElementType:
             return _float_to_bf16(values)
         if self in FLOAT8_TYPES:
             return float8.encode(self.name, values)
+        if self.grid is not None:
+            return self.grid.whole(values)
         return np.ascontiguousarray(values, dtype=self.storage)
 
     def decode(self, units: np.ndarray, count: int) -> np.ndarray:
@@ -73,6 +90,8 @@ class ElementType:
             return np.left_shift(units[:count], 16, dtype=np.uint32).view(np.float32)
         if self in FLOAT8_TYPES:
             return float8.decode(self.name, units[:count])
+        if self.grid is not None:
+            return self.grid.floats(units[:count])
         return units[:count]
 
     def __hash__(self) -> int:
@@ -83,11 +102,16 @@ class ElementType:
 
     @staticmethod
     def of(name: str) -> ElementType:
-        """The type of that OpenVINO name ("f32", "boolean", ...)."""
-        found = _BY_NAME.get(name)
+        """The type of that OpenVINO name ("f32", "boolean", ...), or of the name that `on` gives."""
+        found = _BY_NAME.get(name) or _of_grid(name)
         if found is None:
             raise ClinferError(f"unknown element type {name!r}", values={"known": ", ".join(_BY_NAME)})
         return found
+
+    @staticmethod
+    def on(grid: Grid) -> ElementType:
+        """The type of floats that are held as whole numbers of a grid."""
+        return _on_grid(grid)
 
     @staticmethod
     def of_numpy(dtype: np.dtype | type) -> ElementType:
@@ -97,6 +121,23 @@ class ElementType:
             raise ClinferError(f"no element type holds NumPy {np.dtype(dtype)}",
                                values={"known": ", ".join(str(d) for d in _BY_NUMPY)})
         return found
+
+
+@cache
+def _on_grid(grid: Grid) -> ElementType:
+    name = f"{_ON_GRID}({grid.step!r}, {grid.zero_point})"
+    return ElementType(name, 8, np.dtype("u1"), "uchar", "float", True, grid)
+
+
+def _of_grid(name: str) -> ElementType | None:
+    """The type of a name that tells a grid."""
+    told = _GRID_NAME.fullmatch(name)
+    if told is None:
+        return None
+    try:
+        return _on_grid(Grid(float(told[1]), int(told[2])))
+    except (ClinferError, ValueError):
+        return None
 
 
 def _float_to_bf16(values: np.ndarray) -> np.ndarray:
@@ -173,8 +214,10 @@ HOST_TYPES = (_type("string", 0, "S", "", ""), _type("f4e2m1", 4, "u1", "", "", 
 """Types of tensors that stay on the host: bytes of texts in UTF-8 as arrays of NumPy's kind S, and codes of numbers."""
 _PIECE = 1 << 15
 """Elements that are converted at a time: as many as stay in a core's own cache."""
+_ON_GRID = "q8"
+_GRID_NAME = re.compile(_ON_GRID + r"\(([-+.\de]{1,32}), (\d{1,3})\)")
 _BY_NAME = {t.name: t for t in (*ALL_TYPES, *HOST_TYPES)}
 _UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "f8e4m3": np.dtype("f4"), "f8e5m2": np.dtype("f4"),
-                                   "u4": np.dtype("u1"), "i4": np.dtype("i1"), "f4e2m1": np.dtype("u1"),
-                                   "nf4": np.dtype("u1"), "u2": np.dtype("u1")}
+                                   _ON_GRID: np.dtype("f4"), "u4": np.dtype("u1"), "i4": np.dtype("i1"),
+                                   "f4e2m1": np.dtype("u1"), "nf4": np.dtype("u1"), "u2": np.dtype("u1")}
 _BY_NUMPY = {t.storage: t for t in ALL_TYPES if t.name not in _UNPACKED}

@@ -9,8 +9,9 @@ For each operand T it defines
   T_GET_INDEX(c0, c1, ...)    element index of logical coordinates
   T_INDEX_OF(c)               the same from an array of coordinates
   T_UNRAVEL(i, c)             coordinates (into array c) of the i-th element in row-major order
-Sizes, pitches and offsets that are known are numbers; the others are fields of the argument block. `index_t` is the
-type of these numbers and fields: int, or long where the problem is large.
+Sizes, pitches and offsets that are known are numbers; the others are fields of the argument block, as are the numbers
+of a grid (T_PER_STEP, T_ZERO_POINT, T_STEP), so that layers of other grids share a build. `index_t` is the type of
+these numbers and fields: int, or long where the problem is large.
 """
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+
+import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
@@ -40,8 +43,9 @@ class StageCode:
     """The generated OpenCL C of one stage and the layout of its argument block.
 
     `kernel_id` is the name of the kernel function, unique by content. `fields` are the integers of the argument block
-    in order: (operand index, "size" | "pitch" | "offset", axis), or (-1, argument name, 0). `recipe`: how the source
-    is built. `is_large`: the integers have 64 bits, not 32.
+    in order: (operand index, "size" | "pitch" | "offset", axis), (operand index, "grid", which of `Grid.numbers`, by
+    its bits), or (-1, argument name, 0). `recipe`: how the source is built. `is_large`: the integers have 64 bits, not
+    32.
     """
 
     kernel_id: str
@@ -55,9 +59,12 @@ class StageCode:
         for operand, kind, axis in self.fields:
             if operand == -1:
                 known = kind in arguments
+            elif not 0 <= operand < len(operands):
+                known = False
+            elif kind == "grid":
+                known = operands[operand].view.element_type.grid is not None and 0 <= axis < 3
             else:
-                known = 0 <= operand < len(operands) and kind in ("size", "pitch", "offset") and (
-                    0 <= axis < max(operands[operand].view.rank, 1))
+                known = kind in ("size", "pitch", "offset") and 0 <= axis < max(operands[operand].view.rank, 1)
             if not known:
                 raise ClinferError("a field of the argument block is unknown", where=self.kernel_id,
                                    values={"operand": operand, "field": kind, "axis": axis})
@@ -91,6 +98,10 @@ def _field_value(operands: tuple[Operand, ...], arguments: Mapping[str, int],
         return view.sizes[axis]  # type: ignore[return-value]
     if kind == "pitch":
         return view.pitches[axis]  # type: ignore[return-value]
+    if kind == "grid":
+        grid = view.element_type.grid
+        assert grid is not None
+        return int(grid.numbers().view(np.int32)[0, axis])
     return view.offset  # type: ignore[return-value]
 
 
@@ -208,13 +219,18 @@ def _write_operand(writer: _Writer, index: int, operand: Operand, bake: bool) ->
     writer.define(f"{t}_TYPE", kind.cl_storage)
     writer.define(f"{t}_COMPUTE", kind.cl_compute)
     writer.define(f"{t}_IS_FLOAT", int(kind.is_float))
-    writer.define(f"{t}_IS_{kind.name.upper()}", 1)
-    writer.define(f"{t}_LOAD(p, i)", f"LOAD_{kind.name}(p, i)")
-    writer.define(f"{t}_STORE(p, i, v)", f"STORE_{kind.name}(p, i, v)")
+    writer.define(f"{t}_IS_{kind.macro.upper()}", 1)
+    for number, name in enumerate(("PER_STEP", "ZERO_POINT", "STEP") if kind.grid is not None else ()):
+        writer.number(f"{t}_{name}_BITS", None, (index, "grid", number), bake=False)
+        writer.define(f"{t}_{name}", f"as_float((int){t}_{name}_BITS)")
+    load = "" if kind.grid is None else f", {t}_STEP, {t}_ZERO_POINT"
+    store = "" if kind.grid is None else f", {t}_PER_STEP, {t}_ZERO_POINT"
+    writer.define(f"{t}_LOAD(p, i)", f"LOAD_{kind.macro}(p, i{load})")
+    writer.define(f"{t}_STORE(p, i, v)", f"STORE_{kind.macro}(p, i, v{store})")
     for n in (4, 8, 16):
         writer.define(f"{t}_COMPUTE{n}", f"{kind.cl_compute}{n}")
-        writer.define(f"{t}_LOAD{n}(p, i)", f"LOAD{n}_{kind.name}(p, i)")
-        writer.define(f"{t}_STORE{n}(p, i, v)", f"STORE{n}_{kind.name}(p, i, v)")
+        writer.define(f"{t}_LOAD{n}(p, i)", f"LOAD{n}_{kind.macro}(p, i{load})")
+        writer.define(f"{t}_STORE{n}(p, i, v)", f"STORE{n}_{kind.macro}(p, i, v{store})")
     writer.define(f"{t}_RANK", view.rank)
     for axis in range(view.rank):
         writer.number(f"{t}_SIZE_{axis}", view.sizes[axis], (index, "size", axis), bake)

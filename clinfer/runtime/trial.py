@@ -34,6 +34,8 @@ LEAST_BATCH_NS = 200_000
 TOLERANCE = {"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 5e-2}
 """By the type of the results, how far they may be apart, relative to the largest of them; whole numbers, which are
 rounded at the end, by one."""
+_ROUNDED = 1.01
+"""Steps of its grid by which rounding may move a number that is stored on it."""
 _PERIOD = 65521
 """Random numbers come again after so many: a prime, so that they meet other axes elsewhere."""
 
@@ -275,7 +277,8 @@ def _apart(found: _Result, wanted: _Result) -> str:
         got, right = found.values.astype(np.float64), wanted.values.astype(np.float64)
         finite = np.isfinite(right)
         scale = float(np.abs(right[finite]).max(initial=0.0)) or 1.0
-        allowed = TOLERANCE[kind.name] * scale if kind.is_float else float(kind.name != "boolean")
+        allowed = _ROUNDED * kind.grid.step if kind.grid is not None else \
+            TOLERANCE[kind.name] * scale if kind.is_float else float(kind.name != "boolean")
         same = (got == right) | (np.isnan(got) & np.isnan(right)) | (finite & (np.abs(got - right) <= allowed))
         if same.all():
             return ""

@@ -253,7 +253,7 @@ class Primitive:
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
         """The element type of each output."""
-        return (input_types[0],) * self.output_count
+        return (input_types[0] if self.only_moves else input_types[0].computed,) * self.output_count
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         """The shape rule: output shapes for the shapes of the inputs and those values of `value_inputs` that are known;

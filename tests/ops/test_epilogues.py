@@ -15,19 +15,23 @@ from math import erf, sqrt
 import numpy as np
 import pytest
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.grid import Grid
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.operation import Case
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
+from clinfer.topology import Port, Topology
 from tests.candidates import candidates_of, candidates_of_op, of_kernel, refusals_of
 from tests.deferring import Selection
 from tests.ops.case_runner import PADDED, ModelOf, Variant, execute, is_unsupported, needs, run_case, topology_of
 from tests.ops.epilogues import HOSTS, float_rows, fused_model
-from tests.oracle import build_model, parameter_specs
+from tests.oracle import build_model, parameter_specs, random_inputs
 from tests.seeds import FULL, seed_of
 
 ROWS_PER_KERNEL = 8 if FULL else 1
@@ -52,6 +56,38 @@ def test_a_kernel_applies_fused_operations(engine: Engine, op: str, kernel: str)
                 done[name] += _runs(engine, case, replace(variant, kernel=name), _models(op))
     if not done.total():
         pytest.skip("the device cannot run this kernel")
+
+
+@pytest.mark.parametrize("op, kernel", [(op, kernel) for op in HOSTS for kernel in _kernels(op)])
+def test_a_kernel_stores_whole_numbers_of_a_grid(engine: Engine, op: str, kernel: str) -> None:
+    """What it stores as floats, rounded to the grid."""
+    chance, done = random.Random(f"{seed_of(kernel)}{kernel}"), 0
+    for case, variant, candidates in chance.sample(_rows(engine, op), len(_rows(engine, op))):
+        names = of_kernel(candidates, kernel)
+        if names and not (variant.layout == PADDED or "f64" in str(case)):
+            _stores_on_grid(engine, case, replace(variant, kernel=chance.choice(names)), _models(op))
+            done += 1
+        if done == ROWS_PER_KERNEL:
+            return
+    if not done:
+        pytest.skip("the device cannot run this kernel")
+
+
+def _stores_on_grid(engine: Engine, case: Case, variant: Variant, build: ModelOf) -> None:
+    topology, grid = topology_of(case, variant, build), Grid(1 / 32, 100)
+    (port,) = topology.outputs.values()
+    # A kernel is forced on what reads the whole numbers, so that it is not fused as well.
+    stored = Topology(*topology, Convert("stored", (port,), destination_type=ElementType.on(grid).name),
+                      Convert("floats", ("stored",)), outputs={"floats": Port("floats")})
+    options = replace(variant.options(), force_implementations={
+        **variant.options().force_implementations, "floats": ("", "convert_ref")})
+    inputs = random_inputs(case, tuple(shape for shape, _ in parameter_specs(case)), np.random.default_rng(1))
+    programs = [compile_topology(engine, each, OpenVinoShapeInference(), chosen)
+                for each, chosen in ((topology, variant.options()), (stored, options))]
+    assert all(node.primitive.id != "stored" for node in programs[1].nodes), f"{case.name} {variant}: not fused"
+    plain, rounded = (execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), inputs)[0]
+                      for program in programs)
+    assert np.abs(rounded - grid.floats(grid.whole(plain))).max(initial=0) <= 1.01 * grid.step, f"{case.name} {variant}"
 
 
 @lru_cache(maxsize=2)

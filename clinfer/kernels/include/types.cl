@@ -117,6 +117,20 @@ CLINFER_ROUNDED(float8, _8, 8, ushort8, convert_uint8, as_float8)
 CLINFER_ROUNDED(float16, _16, 16, ushort16, convert_uint16, as_float16)
 #undef CLINFER_ROUNDED
 
+// Floats held as whole numbers of 8 bits: (number - zero point) * step. What lies outside takes the nearest number, NaN
+// takes 0.
+#define LOAD_q8(p, i, step, zero) (((float)(p)[i] - (zero)) * (step))
+#define STORE_q8(p, i, v, per_step, zero) ((p)[i] = convert_uchar_sat_rte(fma((v), (per_step), (zero))))
+#define LOAD4_q8(p, i, step, zero) ((convert_float4(READ4((p) + (i))) - (zero)) * (step))
+#define STORE4_q8(p, i, v, per_step, zero) \
+    WRITE4(convert_uchar4_sat_rte(fma((v), (float4)(per_step), (float4)(zero))), (p) + (i))
+#define LOAD8_q8(p, i, step, zero) ((convert_float8(READ8((p) + (i))) - (zero)) * (step))
+#define STORE8_q8(p, i, v, per_step, zero) \
+    WRITE8(convert_uchar8_sat_rte(fma((v), (float8)(per_step), (float8)(zero))), (p) + (i))
+#define LOAD16_q8(p, i, step, zero) ((convert_float16(READ16((p) + (i))) - (zero)) * (step))
+#define STORE16_q8(p, i, v, per_step, zero) \
+    WRITE16(convert_uchar16_sat_rte(fma((v), (float16)(per_step), (float16)(zero))), (p) + (i))
+
 #define LOAD4_f32(p, i) READ4((p) + (i))
 #define STORE4_f32(p, i, v) WRITE4((v), (p) + (i))
 #define LOAD4_i32(p, i) READ4((p) + (i))

@@ -25,6 +25,13 @@
 #include "shared/byte_products.h"
 
 #define DEPTH 1024
+#ifdef INPUT0_IS_Q8
+#define BYTE(p, i) ((p)[i])
+#define BYTES16(p, i) vload16(0, (p) + (i))
+#else
+#define BYTE(p, i) convert_uchar_sat_rte(fma(INPUT0_LOAD(p, i), factor, zero))
+#define BYTES16(p, i) convert_uchar16_sat_rte(fma(INPUT0_LOAD16(p, i), factor, zero))
+#endif
 #define GRID(n) INPUT3_LOAD(grid, INPUT3_OFFSET + (n))
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as bytes; zeros fill up the
@@ -37,10 +44,8 @@ void FUNC(fill_bytes)(uchar* rows, const global INPUT0_TYPE* left, const index_t
         vstore4((uchar4)0, 0, to + count / 4 * 4);
         int k = 0;
         if (INPUT0_PITCH_X == 1)
-            for (; k + 16 <= count; k += 16)
-                vstore16(convert_uchar16_sat_rte(fma(INPUT0_LOAD16(left, row + k), factor, zero)), 0, to + k);
-        for (; k < count; ++k)
-            to[k] = convert_uchar_sat_rte(fma(INPUT0_LOAD(left, row + k * INPUT0_PITCH_X), factor, zero));
+            for (; k + 16 <= count; k += 16) vstore16(BYTES16(left, row + k), 0, to + k);
+        for (; k < count; ++k) to[k] = BYTE(left, row + k * INPUT0_PITCH_X);
     }
 }
 

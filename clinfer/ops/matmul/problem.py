@@ -117,14 +117,16 @@ class MatMulProblem(Problem):
         return tuple(fused_view_of(layout, left, right, self.outputs[0], self.primitive, seen, collapse)
                      for layout in self.fused_inputs)
 
-    def types_refusal(self) -> str | None:
-        """What keeps kernels from these types that compute in f32 on both sides."""
+    def types_refusal(self, takes_grids: bool = False) -> str | None:
+        """What keeps kernels from these types that compute in f32 on both sides; those that take grids take a left side
+        that is stored on one."""
         found = self.primitive.quantisation
         grid = self.primitive.data_grid
         whole = (1, found.zero_point, None if grid is None else grid + 1) if found else ()
-        floats = [x for i, x in enumerate(self.inputs + self.outputs) if i not in whole
-                  and not (i == 1 and x.element_type in FLOAT8_TYPES)]
-        return None if all(x.element_type in FLOAT_TYPES for x in floats) else "element types other than f32, f16, bf16"
+        kinds = [x.element_type for i, x in enumerate(self.inputs + self.outputs) if i not in whole
+                 and not (i == 1 and x.element_type in FLOAT8_TYPES)]
+        floats = [kinds[0].computed if takes_grids else kinds[0], *kinds[1:-1], kinds[-1].computed]
+        return None if all(kind in FLOAT_TYPES for kind in floats) else "element types other than f32, f16, bf16"
 
 
 SAMPLE_SIZES = {"batch": 1, "rows": 64, "columns": 768, "depth": 768, "transpose_b": 0}

@@ -60,7 +60,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
             return "three spatial axes"
         if any(x.padding for x in (problem.inputs[0], problem.outputs[0])):
             return "padded tensors"
-        if any(x.element_type.name not in _FLOATS for x in (problem.inputs[0], problem.outputs[0])):
+        if any(x.element_type.computed.name not in _FLOATS for x in (problem.inputs[0], problem.outputs[0])):
             return "element types other than f32, f16, bf16"
         return rows_refusal(problem.capabilities, tile)
 
@@ -69,8 +69,10 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         products = pixels * panels * PANEL_COLUMNS * _steps(problem) * BLOCK
         gathered = pixels * _steps(problem) * BLOCK * ceil(panels / _shared_panels(problem, tile))
         flops = (flops_of(products, tile, problem.capabilities.byte_products) + gathered * _GATHERING
-                 + pixels * panels * PANEL_COLUMNS * _STORING + problem.inputs[0].count * _MAKING)
-        return time_of(problem.capabilities.ceilings, flops=flops, launches=2,
+                 + pixels * panels * PANEL_COLUMNS * _STORING)
+        if _are_bytes(problem):
+            return time_of(problem.capabilities.ceilings, flops=flops, nbytes=problem.moved_bytes)
+        return time_of(problem.capabilities.ceilings, flops=flops + problem.inputs[0].count * _MAKING, launches=2,
                        nbytes=problem.moved_bytes + 2 * problem.inputs[0].count)
 
     def lower(self, problem: ConvolutionProblem, tile: int) -> Lowered:
@@ -78,6 +80,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         batch, channels, _, height, width = static(data.sizes)
         blocks = ceil(channels / BLOCK)
         held = TensorView.dense(ElementType.of("u8"), (batch, blocks, height, width, BLOCK))
+        read = BufferRef("input", 0) if _are_bytes(problem) else BufferRef("scratch", 0)
         making = Stage("convolution_to_bytes.cl",
                        (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
                        Work((height, blocks, batch), (1, 1, 1)))
@@ -88,11 +91,13 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
                      "panels": shared}
         work = Work((ceil(problem.pixels / tile), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
-        operands = (Operand("INPUT0", BufferRef("scratch", 0), held), _named("INPUT1", problem, _WHOLE),
+        operands = (Operand("INPUT0", read, held), _named("INPUT1", problem, _WHOLE),
                     _named("INPUT2", problem, _SCALE), _named("START", problem, _START),
                     _named("INPUT3", problem, _GRID), *_bias(problem),
                     output_operand(problem, 0, data_view(problem.outputs[0])))
         adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, problem.epilogue_views())
+        if _are_bytes(problem):
+            return Lowered((adding,))
         return Lowered((making, adding), (prod((batch, blocks, height, width, BLOCK)),))
 
 
@@ -111,6 +116,11 @@ class QuantisedReference(Reference):
 
 
 KERNELS = KernelTable((BytesKernel(), QuantisedReference()), ConvolutionProblem)
+
+
+def _are_bytes(problem: ConvolutionProblem) -> bool:
+    """Whether the data are stored as whole numbers."""
+    return problem.inputs[0].element_type.grid is not None
 
 
 def _named(macro: str, problem: ConvolutionProblem, index: int) -> Operand:

@@ -47,7 +47,7 @@ def time_on_peak(problem: Problem, flops: float) -> float:
 def refusal(problem: Problem) -> str | None:
     """What no kernel on blocks of channels does."""
     data, weights, output = *problem.inputs[:2], problem.outputs[0]
-    if any(x.element_type.name not in _FLOATS for x in (data, output)):
+    if data.element_type.name not in _FLOATS or output.element_type.computed.name not in _FLOATS:
         return "element types other than f32, f16, bf16"
     if weights.element_type.name not in (*_FLOATS, "i8"):
         return "weights other than f32, f16, bf16, i8"

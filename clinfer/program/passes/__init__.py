@@ -43,6 +43,7 @@ from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.passes.remove_redundant_reorders import remove_redundant_reorders
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.split_products import split_products
+from clinfer.program.passes.store_on_grids import store_on_grids
 
 _COUNT = itertools.count()
 Pass = Callable[[Graph, BuildContext], None]
@@ -74,6 +75,7 @@ PIPELINE: tuple[Pass, ...] = (
     move_eltwise_ahead,
     float_integer_products,
     note_data_grids,
+    store_on_grids,
     fuse_eltwise,
     fuse_factor,
     select_kernels,
@@ -107,6 +109,7 @@ OPTIONAL: tuple[Pass, ...] = (
     move_eltwise_ahead,
     float_integer_products,
     note_data_grids,
+    store_on_grids,
     fuse_eltwise,
     fuse_factor,
     remove_redundant_reorders,

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
+from clinfer.base.grid import Grid
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import StaticShape
 from clinfer.ops.convert import Convert
@@ -19,45 +20,14 @@ from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import Bytes, constant_before, floats_of_bytes, inserted
+from clinfer.program.passes.store_on_grids import grid_of_levels
 from clinfer.program.passes.whole_numbers import whole_numbers_of
 from clinfer.topology import Port
 
-MOST_LEVELS = 256
 MOST_DEPTH = 1 << 16
 """Products of bytes of which every sum fits 32 bits."""
 LEAST_CHANNELS = 16
 """Input channels of convolutions that multiply bytes; with fewer most of a block of 16 is wasted."""
-_OFF_GRID = 1e-3
-"""By what part of a step 0 may be off the grid."""
-_LEAST_STEP = 1e-30
-"""Of steps that are as well multiplied with as divided by in f32."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Elements are (whole number of 0 to 255 - zero point) * step."""
-
-    step: float
-    zero_point: int
-
-    @staticmethod
-    def of(low: float, high: float, levels: int) -> Grid | None:
-        """The grid of so many levels from `low` to `high`; None where 0 is none of them, or there is no step."""
-        step = (high - low) / max(levels - 1, 1)
-        if not (1 < levels <= MOST_LEVELS and _LEAST_STEP <= step <= 1 / _LEAST_STEP):
-            return None
-        zero_point = round(-low / step)
-        if not 0 <= zero_point < levels or abs(-low / step - zero_point) > _OFF_GRID:
-            return None
-        return Grid(step, zero_point)
-
-    def numbers(self) -> np.ndarray:
-        """What kernels read of it, f32 [1, 3]."""
-        return np.array([[1 / self.step, self.zero_point, self.step]], np.float32)
-
-    def start(self, sums: np.ndarray) -> np.ndarray:
-        """What sums of products with the bytes start with, i32, given the sums of the weights alone."""
-        return (-self.zero_point * sums).astype(np.int32)
 
 
 def note_data_grids(graph: Graph, context: BuildContext) -> None:
@@ -160,8 +130,7 @@ def _grid_of(graph: Graph, context: BuildContext, port: Port) -> Grid | Bytes | 
     primitive = node.primitive
     if not isinstance(primitive, FakeQuantize) or primitive.fused_ops:
         return None
-    low, high = (context.number(graph, bound) for bound in node.inputs[3:5])
-    return None if low is None or high is None else Grid.of(low, high, primitive.levels)
+    return grid_of_levels(graph, context, node)
 
 
 def _has_plain_weights(graph: Graph, node: Node) -> bool:

@@ -42,7 +42,7 @@ class BytesKernel(Kernel[MatMulProblem, int]):
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.primitive.data_grid is None:
             return "made for data of whole numbers times a step"
-        return problem.types_refusal() or rows_refusal(problem.capabilities, tile)
+        return problem.types_refusal(takes_grids=True) or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         rows, panels = ceil(problem.rows / tile) * tile * problem.batch, ceil(problem.columns / PANEL_COLUMNS)
