@@ -125,7 +125,7 @@ class ElementType:
 
 @cache
 def _on_grid(grid: Grid) -> ElementType:
-    name = f"{_ON_GRID}({grid.step!r}, {grid.zero_point})"
+    name = f"{_ON_GRID}({grid.step!r}:{grid.zero_point})"
     return ElementType(name, 8, np.dtype("u1"), "uchar", "float", True, grid)
 
 
@@ -215,7 +215,7 @@ HOST_TYPES = (_type("string", 0, "S", "", ""), _type("f4e2m1", 4, "u1", "", "", 
 _PIECE = 1 << 15
 """Elements that are converted at a time: as many as stay in a core's own cache."""
 _ON_GRID = "q8"
-_GRID_NAME = re.compile(_ON_GRID + r"\(([-+.\de]{1,32}), (\d{1,3})\)")
+_GRID_NAME = re.compile(_ON_GRID + r"\(([-+.\de]{1,32}):(\d{1,3})\)")
 _BY_NAME = {t.name: t for t in (*ALL_TYPES, *HOST_TYPES)}
 _UNPACKED: dict[str, np.dtype] = {"bf16": np.dtype("f4"), "f8e4m3": np.dtype("f4"), "f8e5m2": np.dtype("f4"),
                                    _ON_GRID: np.dtype("f4"), "u4": np.dtype("u1"), "i4": np.dtype("i1"),

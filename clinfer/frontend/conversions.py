@@ -17,8 +17,8 @@ _LOOPS = ("Loop", "TensorIterator")
 
 
 def ov_type(element_type: ElementType) -> ov.Type:
-    """OpenVINO's class of an element type."""
-    return _OV_TYPES[element_type.name]
+    """OpenVINO's class of an element type; that of the whole numbers where floats are stored as such."""
+    return _OV_TYPES[element_type.name if element_type.grid is None else "u8"]
 
 
 def element_type_of(kind: ov.Type, where: str) -> ElementType:

@@ -56,7 +56,8 @@ class OpenVinoShapeRule:
         symbols = Symbols()
         # They own the memory of the constants.
         known = {i: _ValueInput(values[i], kind) for i, kind in enumerate(self._types) if i in values}
-        inputs = [known[i].node if i in known else ov.op.Parameter(ov_type(kind), symbols.partial_shape_of(shape))
+        inputs = [known[i].node if i in known
+                  else ov.op.Parameter(ov_type(kind.computed), symbols.partial_shape_of(shape))
                   for i, (shape, kind) in enumerate(zip(shapes, self._types, strict=True))]
         made = _create(self._signature, [node.output(0) for node in inputs])
         return tuple(symbols.shape_of(made.get_output_partial_shape(i)) for i in range(made.get_output_size()))
@@ -94,7 +95,7 @@ class _ShapeInput:
 
     def __init__(self, shape: Shape | None, kind: ElementType) -> None:
         self._shape = shape
-        self.node = ov.op.Parameter(ov_type(kind), partial_shape_of(shape))
+        self.node = ov.op.Parameter(ov_type(kind.computed), partial_shape_of(shape))
 
     def update(self, shape: Shape | None, value: np.ndarray | None) -> bool:
         """Take another shape; False if that needs another operation."""

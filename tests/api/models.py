@@ -39,3 +39,15 @@ def softmax(values: np.ndarray) -> np.ndarray:
 
 def assert_softmax(actual: np.ndarray, given: np.ndarray, atol: float = 1e-5) -> None:
     np.testing.assert_allclose(actual, softmax(given), rtol=0, atol=atol)
+
+
+def quantised_model() -> ov.Model:
+    """Two convolutions of x [?,16,?,?] with weights of i8, whose data FakeQuantize rounds."""
+    op, rng = ov.opset13, np.random.default_rng(0)
+    x = data = op.parameter([-1, 16, -1, -1], np.float32, name="x")
+    for outputs in (16, 8):
+        rounded = op.fake_quantize(data, np.float32(-1.28), np.float32(1.27), np.float32(-1.28), np.float32(1.27), 256)
+        weights = op.convert(op.constant(rng.integers(-127, 128, (outputs, 16, 3, 3)).astype(np.int8)), "f32")
+        scaled = op.multiply(weights, op.constant(rng.uniform(0.001, 0.002, (outputs, 1, 1, 1)).astype(np.float32)))
+        data = op.relu(op.convolution(rounded, scaled, [1, 1], [1, 1], [1, 1], [1, 1]))
+    return ov.Model([op.result(data)], [x], "quantised")

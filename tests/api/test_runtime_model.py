@@ -14,7 +14,7 @@ from clinfer.api.compiled_model import CompiledModel
 from clinfer.api.core import Core
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.runtime.device import DeviceInfo
-from tests.api.models import F32
+from tests.api.models import F32, quantised_model
 from tests.api.profiled import branching_model
 
 KEYS = {"layerType", "originalLayersNames", "primitiveType", "execOrder", "execTimeMcs", "outputLayouts",
@@ -109,3 +109,18 @@ def test_python_ends_while_a_graph_is_held() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=120, capture_output=True, text=True,
                           check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_floats_that_are_stored_as_bytes(core: Core, device: DeviceInfo, tmp_path: Path) -> None:
+    """Ports have the type of what is stored, and `outputPrecisions` tells what it stands for."""
+    compiled = core.compile_model(quantised_model(), device.name, {**F32, "PERF_COUNT": True})
+    x = np.linspace(-2, 2, 2 * 16 * 5 * 5, dtype=np.float32).reshape(2, 16, 5, 5)
+    expected = compiled(x)[0]
+    model = compiled.get_runtime_model()
+    told, stored = described(model), {node.get_friendly_name(): str(node.get_output_element_type(0).get_type_name())
+                                      for node in model.get_ordered_ops() if node.get_output_size()}
+    on_grids = [name for name, info in told.items() if info["outputPrecisions"].startswith("q8(")]
+    assert bool(on_grids) == compiled.engine.capabilities.byte_products
+    assert all(stored[name] == "u8" for name in on_grids)
+    ov.save_model(model, tmp_path / "graph.xml")
+    assert np.array_equal(core.import_model(compiled.export_model(), device.name)(x)[0], expected)

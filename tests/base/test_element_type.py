@@ -17,8 +17,8 @@ def test_names_tell_grids(grid: Grid) -> None:
     assert (kind.bits, kind.is_float, kind.computed.name, kind.numpy) == (8, True, "f32", np.float32)
 
 
-@pytest.mark.parametrize("name", ["q8", "q8()", "q8(1, 2", "q8(0, 3)", "q8(1e-31, 3)", "q8(1.0, 256)", "q8(1.0, -1)",
-                                  "q8(e, 3)", "q8(1e999, 3)", "q8(--1, 3)", "q8(" + "1" * 40 + ", 3)"])
+@pytest.mark.parametrize("name", ["q8", "q8()", "q8(1:2", "q8(0:3)", "q8(1e-31:3)", "q8(1.0:256)", "q8(1.0:-1)",
+                                  "q8(e:3)", "q8(1e999:3)", "q8(--1:3)", "q8(" + "1" * 40 + ":3)"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(ClinferError, match="unknown element type"):
         ElementType.of(name)
