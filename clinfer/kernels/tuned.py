@@ -115,7 +115,7 @@ def _is_narrow(problem: Problem) -> bool:
 
 
 def _types(layouts: Sequence[Layout]) -> str:
-    return " ".join(f"{x.element_type}[{x.rank}]" for x in layouts)
+    return " ".join(f"{x.element_type.macro}[{x.rank}]" for x in layouts)
 
 
 def _counts(value: object) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from clinfer.base.grid import Grid
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.tuned import subject_of
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
@@ -145,6 +146,15 @@ def test_what_is_no_number_is_the_lowest_level(engine: Engine, rng: np.random.Ge
     odd[0, 3, 2, 1], odd[0, 4, 2, 2], odd[0, 5, 0, 0] = np.nan, np.inf, -np.inf
     x[0, 3, 2, 1], x[0, 4, 2, 2], x[0, 5, 0, 0] = -1.28, 1.27, -1.28
     assert_close(_run(program, odd), _run(program, x), 0)
+
+
+def test_times_of_one_grid_hold_for_others(engine: Engine, rng: np.random.Generator) -> None:
+    subjects = set()
+    for high in (1.27, 2.54):
+        program = _program(engine, _two(rng, _rounded("second", "relu", 0.0, high), "second"))
+        node = next(node for node in program.nodes if node.primitive.id == "b")
+        subjects.add(subject_of(node.implementations[0].problem))
+    assert len(subjects) == 1
 
 
 def test_a_blob_keeps_the_grids(engine: Engine, rng: np.random.Generator) -> None:
