@@ -58,8 +58,10 @@ def _two(rng: np.random.Generator, between: list[Primitive], last: str) -> Topol
                     Eltwise("relu", ("a",), mode="Relu"), *between, *_convolution(rng, "b", last, 33))
 
 
-def _program(engine: Engine, topology: Topology, is_stored: bool = True) -> Program:
-    options = BuildOptions(skipped_passes=frozenset([] if is_stored else [PASS]))
+def _program(engine: Engine, topology: Topology, is_stored: bool = True, **forced: str) -> Program:
+    """`forced`: the kernels of primitives."""
+    options = BuildOptions({name: ("", kernel) for name, kernel in forced.items()},
+                           frozenset([] if is_stored else [PASS]))
     return compile_topology(engine, topology, OpenVinoShapeInference(), options)
 
 
@@ -117,10 +119,20 @@ def test_products_read_bytes(engine: Engine, rng: np.random.Generator, transpose
                         constant("w", weights if transpose else weights.T.copy()),
                         MatMul("y", ("second", "w"), transpose_b=transpose))
     stored, floats = _program(engine, topology), _program(engine, topology, False)
-    assert len(_on_grids(stored)) == 1
+    plainly = _program(engine, topology, y="matmul_ref")
+    assert len(_on_grids(stored)) == len(_on_grids(plainly)) == 1
     for shape in ((2, 7, 40), (1, 1, 40), (3, 33, 40)):
         x = _on_levels(rng, *shape)
-        assert_close(_run(stored, x), _run(floats, x), 1e-5, str(shape))
+        for program in (stored, plainly):
+            assert_close(_run(program, x), _run(floats, x), 1e-5, str(shape))
+
+
+def test_the_reference_of_convolutions_reads_bytes(engine: Engine, rng: np.random.Generator) -> None:
+    topology = Topology(given("x", ANY, CHANNELS, ANY, ANY), *_rounded("first", "x"), *_convolution(rng, "a", "first"))
+    program, plainly = _program(engine, topology), _program(engine, topology, a="quantised_convolution_ref")
+    assert len(_on_grids(program)) == len(_on_grids(plainly)) == 1
+    x = _on_levels(rng, 2, CHANNELS, 5, 9)
+    assert_close(_run(plainly, x), _run(program, x), 1e-5)
 
 
 def test_other_readers_keep_floats(engine: Engine, rng: np.random.Generator) -> None:
