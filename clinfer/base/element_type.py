@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -109,9 +109,11 @@ class ElementType:
         return found
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def on(grid: Grid) -> ElementType:
         """The type of floats that are held as whole numbers of a grid."""
-        return _on_grid(grid)
+        name = f"{_ON_GRID}({grid.step!r}:{grid.zero_point})"
+        return ElementType(name, 8, np.dtype("u1"), "uchar", "float", True, grid)
 
     @staticmethod
     def of_numpy(dtype: np.dtype | type) -> ElementType:
@@ -123,19 +125,13 @@ class ElementType:
         return found
 
 
-@cache
-def _on_grid(grid: Grid) -> ElementType:
-    name = f"{_ON_GRID}({grid.step!r}:{grid.zero_point})"
-    return ElementType(name, 8, np.dtype("u1"), "uchar", "float", True, grid)
-
-
 def _of_grid(name: str) -> ElementType | None:
     """The type of a name that tells a grid."""
     told = _GRID_NAME.fullmatch(name)
     if told is None:
         return None
     try:
-        return _on_grid(Grid(float(told[1]), int(told[2])))
+        return ElementType.on(Grid(float(told[1]), int(told[2])))
     except (ClinferError, ValueError):
         return None
 

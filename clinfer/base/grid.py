@@ -1,8 +1,8 @@
 """Grids: floats that are whole numbers of 8 bits less a zero point, times a step."""
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,8 +23,7 @@ class Grid:
     zero_point: int
 
     def __post_init__(self) -> None:
-        if not (_LEAST_STEP <= self.step <= 1 / _LEAST_STEP and math.isfinite(self.step)
-                and 0 <= self.zero_point < MOST_LEVELS):
+        if not (_is_step(self.step) and 0 <= self.zero_point < MOST_LEVELS):
             raise ClinferError("not a grid of whole numbers of 8 bits",
                                values={"step": self.step, "zero point": self.zero_point})
 
@@ -32,7 +31,7 @@ class Grid:
     def of(low: float, high: float, levels: int) -> Grid | None:
         """The grid of so many levels from `low` to `high`; None where 0 is none of them, or there is no step."""
         step = (high - low) / max(levels - 1, 1)
-        if not (1 < levels <= MOST_LEVELS and _LEAST_STEP <= step <= 1 / _LEAST_STEP):
+        if not (1 < levels <= MOST_LEVELS and _is_step(step)):
             return None
         zero_point = round(-low / step)
         if not 0 <= zero_point < levels or abs(-low / step - zero_point) > _OFF_GRID:
@@ -42,6 +41,11 @@ class Grid:
     def numbers(self) -> np.ndarray:
         """What kernels read of it, f32 [1, 3]: 1 / step, zero point, step."""
         return np.array([[1 / self.step, self.zero_point, self.step]], np.float32)
+
+    @cached_property
+    def bits(self) -> tuple[int, ...]:
+        """The same three numbers by their bits, as integers of 32 bits."""
+        return tuple(self.numbers().view(np.int32)[0].tolist())
 
     def start(self, sums: np.ndarray) -> np.ndarray:
         """What sums of products with the bytes start with, i32, given the sums of the weights alone."""
@@ -57,3 +61,7 @@ class Grid:
         """The floats that whole numbers stand for, f32."""
         _, zero_point, step = self.numbers()[0]
         return (whole.astype(np.float32) - zero_point) * step
+
+
+def _is_step(step: float) -> bool:
+    return _LEAST_STEP <= step <= 1 / _LEAST_STEP

@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-import numpy as np
-
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
@@ -101,7 +99,7 @@ def _field_value(operands: tuple[Operand, ...], arguments: Mapping[str, int],
     if kind == "grid":
         grid = view.element_type.grid
         assert grid is not None
-        return int(grid.numbers().view(np.int32)[0, axis])
+        return grid.bits[axis]
     return view.offset  # type: ignore[return-value]
 
 
@@ -220,11 +218,7 @@ def _write_operand(writer: _Writer, index: int, operand: Operand, bake: bool) ->
     writer.define(f"{t}_COMPUTE", kind.cl_compute)
     writer.define(f"{t}_IS_FLOAT", int(kind.is_float))
     writer.define(f"{t}_IS_{kind.macro.upper()}", 1)
-    for number, name in enumerate(("PER_STEP", "ZERO_POINT", "STEP") if kind.grid is not None else ()):
-        writer.number(f"{t}_{name}_BITS", None, (index, "grid", number), bake=False)
-        writer.define(f"{t}_{name}", f"as_float((int){t}_{name}_BITS)")
-    load = "" if kind.grid is None else f", {t}_STEP, {t}_ZERO_POINT"
-    store = "" if kind.grid is None else f", {t}_PER_STEP, {t}_ZERO_POINT"
+    load, store = ("", "") if kind.grid is None else _write_grid(writer, index, t)
     writer.define(f"{t}_LOAD(p, i)", f"LOAD_{kind.macro}(p, i{load})")
     writer.define(f"{t}_STORE(p, i, v)", f"STORE_{kind.macro}(p, i, v{store})")
     for n in (4, 8, 16):
@@ -239,6 +233,14 @@ def _write_operand(writer: _Writer, index: int, operand: Operand, bake: bool) ->
     writer.number(f"{t}_OFFSET", view.offset, (index, "offset", 0), bake)
     _write_letters(writer, t, view)
     _write_indexing(writer, t, view)
+
+
+def _write_grid(writer: _Writer, index: int, t: str) -> tuple[str, str]:
+    """The numbers of an operand's grid; what its loads and stores are given of them."""
+    for number, name in enumerate(("PER_STEP", "ZERO_POINT", "STEP")):
+        writer.number(f"{t}_{name}_BITS", None, (index, "grid", number), bake=False)
+        writer.define(f"{t}_{name}", f"as_float((int){t}_{name}_BITS)")
+    return f", {t}_STEP, {t}_ZERO_POINT", f", {t}_PER_STEP, {t}_ZERO_POINT"
 
 
 def _write_letters(writer: _Writer, t: str, view: TensorView) -> None:

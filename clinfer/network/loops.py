@@ -24,11 +24,11 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Event, Stream
 from clinfer.topology import Joining, LoopPorts, Slicing, SourceBody
 
-_LAUNCHES_AHEAD = 2048
-
 if TYPE_CHECKING:
     from clinfer.network.network import Network
     from clinfer.network.output import NetworkOutput
+
+_LAUNCHES_AHEAD = 2048
 
 
 class Loop:

@@ -271,14 +271,20 @@ def _difference(found: dict[int, _Result], wanted: dict[int, _Result]) -> str:
     return ""
 
 
+def _allowed(kind: ElementType, scale: float) -> float:
+    """How far right results of a type may be apart, the largest of which is `scale`."""
+    if kind.grid is not None:
+        return _ROUNDED * kind.grid.step
+    return TOLERANCE[kind.name] * scale if kind.is_float else float(kind.name != "boolean")
+
+
 def _apart(found: _Result, wanted: _Result) -> str:
     kind = wanted.element_type
     with np.errstate(all="ignore"):
         got, right = found.values.astype(np.float64), wanted.values.astype(np.float64)
         finite = np.isfinite(right)
         scale = float(np.abs(right[finite]).max(initial=0.0)) or 1.0
-        allowed = _ROUNDED * kind.grid.step if kind.grid is not None else \
-            TOLERANCE[kind.name] * scale if kind.is_float else float(kind.name != "boolean")
+        allowed = _allowed(kind, scale)
         same = (got == right) | (np.isnan(got) & np.isnan(right)) | (finite & (np.abs(got - right) <= allowed))
         if same.all():
             return ""

@@ -68,12 +68,11 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         pixels, panels = ceil(problem.pixels / tile) * tile * problem.batch, _panels(problem)
         products = pixels * panels * PANEL_COLUMNS * _steps(problem) * BLOCK
         gathered = pixels * _steps(problem) * BLOCK * ceil(panels / _shared_panels(problem, tile))
+        made = 0 if _are_bytes(problem) else problem.inputs[0].count
         flops = (flops_of(products, tile, problem.capabilities.byte_products) + gathered * _GATHERING
-                 + pixels * panels * PANEL_COLUMNS * _STORING)
-        if _are_bytes(problem):
-            return time_of(problem.capabilities.ceilings, flops=flops, nbytes=problem.moved_bytes)
-        return time_of(problem.capabilities.ceilings, flops=flops + problem.inputs[0].count * _MAKING, launches=2,
-                       nbytes=problem.moved_bytes + 2 * problem.inputs[0].count)
+                 + pixels * panels * PANEL_COLUMNS * _STORING + made * _MAKING)
+        return time_of(problem.capabilities.ceilings, flops=flops, launches=1 if _are_bytes(problem) else 2,
+                       nbytes=problem.moved_bytes + 2 * made)
 
     def lower(self, problem: ConvolutionProblem, tile: int) -> Lowered:
         data = data_view(problem.inputs[0])
@@ -81,9 +80,6 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         blocks = ceil(channels / BLOCK)
         held = TensorView.dense(ElementType.of("u8"), (batch, blocks, height, width, BLOCK))
         read = BufferRef("input", 0) if _are_bytes(problem) else BufferRef("scratch", 0)
-        making = Stage("convolution_to_bytes.cl",
-                       (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
-                       Work((height, blocks, batch), (1, 1, 1)))
         shared = _shared_panels(problem, tile)
         constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
                      "BYTE_PRODUCTS": problem.capabilities.byte_products}
@@ -98,6 +94,9 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, problem.epilogue_views())
         if _are_bytes(problem):
             return Lowered((adding,))
+        making = Stage("convolution_to_bytes.cl",
+                       (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
+                       Work((height, blocks, batch), (1, 1, 1)))
         return Lowered((making, adding), (prod((batch, blocks, height, width, BLOCK)),))
 
 

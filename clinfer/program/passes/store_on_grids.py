@@ -12,6 +12,7 @@ from clinfer.ops.pooling import MaxPool
 from clinfer.ops.quantised_convolution import QuantisedConvolution
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.byte_values import inserted
 from clinfer.topology import Port
 
 _DATA = 0
@@ -67,12 +68,11 @@ def _store(graph: Graph, context: BuildContext, node: Node, grid: Grid) -> None:
     bounds = [context.number(graph, bound) for bound in node.inputs[1:]]
     only_rounds = bounds[:2] == bounds[2:] and primitive.levels == MOST_LEVELS
     source, reader = (node.inputs[0] if only_rounds else Port(node.id)), graph.readers(Port(node.id))[0][0]
-    stored = graph.insert_before(reader.id, Convert(graph.unique_id(f"{node.id}/stored"), (source,),
-                                                    origin=primitive.origin, destination_type=kind.name))
-    stored.layouts = (replace(node.layouts[0], element_type=kind),)
-    graph.redirect(Port(node.id), Port(stored.id))
+    stored = inserted(graph, context, reader, Convert(graph.unique_id(f"{node.id}/stored"), (source,),
+                                                      origin=primitive.origin, destination_type=kind.name))
+    graph.redirect(Port(node.id), stored)
     graph.remove_unread(node.id)
-    _pass_on(graph, Port(stored.id), kind)
+    _pass_on(graph, stored, kind)
 
 
 def _pass_on(graph: Graph, port: Port, kind: ElementType) -> None:
