@@ -310,6 +310,7 @@ def test_the_host_does_not_run_far_ahead(engine: Engine, rng: Rng, monkeypatch: 
     monkeypatch.setattr(loops, "_LAUNCHES_AHEAD", 4)
     network, rows = network_of(engine, doubling()), floats(rng, 3, 2)
     marks: list[Event] = []
+    waited: list[tuple[int, Event]] = []
     mark, wait_for = Stream.marker, Stream.wait_for
 
     def marking(stream: Stream) -> Event:
@@ -318,15 +319,17 @@ def test_the_host_does_not_run_far_ahead(engine: Engine, rng: Rng, monkeypatch: 
 
     def waiting(stream: Stream, events: list[Event]) -> None:
         wait_for(stream, events)
-        assert all(event.is_complete for event in marks[:-1])
+        waited.extend((len(marks), event) for event in events if event in marks)
 
     monkeypatch.setattr(Stream, "marker", marking)
     monkeypatch.setattr(Stream, "wait_for", waiting)
     result = execute(network, [scalar(40), np.array([True]), rows])[0]
     assert_close(result, rows * np.float32(2) ** 40, 1e-6)
     kernels = sum(node.kind == "kernel" for node in _body_network(network).program.nodes)
-    executions = 2
-    assert len(marks) == executions * (40 // -(-4 // kernels))
+    each, executions = 40 // -(-4 // kernels), 2
+    assert len(marks) == executions * each
+    # Behind each mark but an execution's first, the host waits for the one before.
+    assert waited == [(number, marks[number - 2]) for number in range(1, len(marks) + 1) if number % each != 1]
 
 
 def test_a_compiled_blob_keeps_its_loops(engine: Engine, rng: Rng) -> None:
