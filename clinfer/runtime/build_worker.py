@@ -36,7 +36,7 @@ def main() -> None:
     may_use_tile_registers()
     try:
         device = _find(identity)
-        bench = Bench(cl.Context([device.cl_device]), device.cl_device)
+        bench = Bench(device.open(), device.cl_device)
     except (LookupError, cl.Error) as error:
         send(answers, f"the helper process cannot open the device: {error}")
         return

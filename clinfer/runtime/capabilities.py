@@ -223,7 +223,7 @@ def _ask(helper: Helper, answers: dict[str, Any]) -> None:
 def _probe_here(device: DeviceInfo, answers: dict[str, Any]) -> None:
     """Add the missing answers, in this process."""
     try:
-        bench = Bench(cl.Context([device.cl_device]), device.cl_device)
+        bench = Bench(device.open(), device.cl_device)
     except cl.Error as error:
         raise driver_error(error, "open the device", where=f"device {device}") from None
     for name in _unanswered(answers):

@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime import platforms
 from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import PlatformDevices
+from clinfer.runtime.signal_handlers import pythons_handlers_kept
 
 _INSTALL_HINT = "`pip install clinfer[cpu]` for a CPU device, or your GPU vendor's OpenCL driver"
 
@@ -39,6 +40,11 @@ class DeviceInfo:
     def identity(self) -> tuple[str, ...]:
         """What another process compares to be sure that it opened the very same device."""
         return (self.name, *self.driver_key)
+
+    def open(self) -> cl.Context:
+        """A new context; cl.Error if the driver refuses."""
+        with pythons_handlers_kept():
+            return cl.Context([self.cl_device])
 
     def __str__(self) -> str:
         return f"{self.name} ({self.full_name}, {self.platform_name} {self.driver_version})"

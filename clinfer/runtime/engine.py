@@ -43,7 +43,7 @@ class Engine:
         self.build_workers = build_workers
         self.capabilities = capabilities or probe_capabilities(device)
         try:
-            self.cl_context = cl.Context([device.cl_device]) if cl_context is None else cl_context
+            self.cl_context = device.open() if cl_context is None else cl_context
         except cl.Error as error:
             raise driver_error(error, "open the device", where=f"device {device}") from None
         able = self.capabilities

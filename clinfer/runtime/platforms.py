@@ -14,6 +14,7 @@ from clinfer.runtime.icd_checks import DriverRefused, admit
 from clinfer.runtime.icd_library import open_icd
 from clinfer.runtime.icd_loader import loader_sees
 from clinfer.runtime.icds import Icd
+from clinfer.runtime.signal_handlers import pythons_handlers_kept
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,8 @@ def discover() -> Discovery:
     The environment's own runtime comes first, then the others by name and version.
     """
     failures: list[str] = []
-    own = [] if driver.api_is_preloaded() else _environment_platforms(failures)
-    # Before the first question to any platform, at which the OpenCL loader opens all that are registered.
-    system = _system_platforms(failures)
-    seen: set[int] = set()
-    found = _asked(own, seen, failures)
-    found += sorted(_asked(system, seen, failures), key=lambda p: (p.name, p.version))
+    with pythons_handlers_kept():
+        found = _found(failures)
     unique: dict[object, PlatformDevices] = {}
     for platform in found:
         if platform.devices:
@@ -64,6 +61,16 @@ def discover() -> Discovery:
     for failure in failures:
         log(1, f"OpenCL: {failure}")
     return Discovery(tuple(unique.values()), tuple(failures))
+
+
+def _found(failures: list[str]) -> list[PlatformDevices]:
+    """Those that answer, in order; a driver may be among them several times."""
+    own = [] if driver.api_is_preloaded() else _environment_platforms(failures)
+    # Before the first question to any platform, at which the OpenCL loader opens all that are registered.
+    system = _system_platforms(failures)
+    seen: set[int] = set()
+    found = _asked(own, seen, failures)
+    return found + sorted(_asked(system, seen, failures), key=lambda p: (p.name, p.version))
 
 
 def _environment_platforms(failures: list[str]) -> list[Candidate]:

@@ -16,6 +16,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.settings_folder import settings_folder
+from clinfer.runtime.signal_handlers import pythons_handlers_kept
 from clinfer.runtime.status import status_name
 from clinfer.runtime.waiting import answering, in_folder
 
@@ -115,7 +116,8 @@ def _digest(binary: bytes, device: DeviceInfo) -> bytes:
 
 def _build(program: cl._cl._Program, device: cl.Device, options: str, folder: str = "") -> cl._cl._Program:
     build = partial(driver.build_program, program, device, options)
-    status = in_folder(folder, build) if folder else answering(build)
+    with pythons_handlers_kept():
+        status = in_folder(folder, build) if folder else answering(build)
     if status:
         log = _build_log(program, device)
         raise BuildFailure(f"clBuildProgram failed: {status_name(status)}\n{log}".strip())
