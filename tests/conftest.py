@@ -1,7 +1,6 @@
 """Fixtures for tests that run on every OpenCL device of the machine."""
 from __future__ import annotations
 
-import gc
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ from tests.answers import kept_answers
 from tests.checked_plans import CheckedPlanner
 from tests.crashes import SurvivingScheduling
 from tests.devices import engine_of
-from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, Dropping, PeakReport
+from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, Dropping, PeakReport, pass_over_what_lives
 from tests.kept_kernels import trim_kernels
 from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
 from tests.seeds import FULL, seed_of
@@ -145,8 +144,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SurvivingSch
 
 def pytest_collection_finish() -> None:
     """Collecting garbage passes over what lives as long as the process."""
-    gc.collect()
-    gc.freeze()
+    pass_over_what_lives()
 
 
 class SmallProcesses:
@@ -158,6 +156,7 @@ class SmallProcesses:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         if nextitem is not None and stays_with(item) != stays_with(nextitem):
+            pass_over_what_lives()
             self._dropping.drop_unless_small(MOST_BEFORE_MODELS if is_of_a_model(nextitem) else MOST_BYTES)
 
 
