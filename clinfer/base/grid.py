@@ -62,6 +62,14 @@ class Grid:
         _, zero_point, step = self.numbers()[0]
         return (whole.astype(np.float32) - zero_point) * step
 
+    def nearest(self, values: np.ndarray) -> np.ndarray:
+        """The nearest floats on the grid, f32."""
+        return self.floats(self.whole(values))
+
 
 def _is_step(step: float) -> bool:
     return _LEAST_STEP <= step <= 1 / _LEAST_STEP
+
+
+TRIAL_GRID = Grid(1 / 64, 100)
+"""A grid for data of at most 1, of which the layout tells none."""

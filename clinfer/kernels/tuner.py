@@ -16,7 +16,7 @@ from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.selector import is_able
 from clinfer.kernels.tuned import believed, subject_of, variant_of, wrong_results
 from clinfer.runtime.helper import Helper
-from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult
+from clinfer.runtime.trial import Trial, TrialBuffer, TrialCandidate, TrialLaunch, TrialResult, random_values
 from clinfer.tuning.database import database_of, today
 from clinfer.tuning.entry import Entry
 from clinfer.tuning.table import WrongKernel
@@ -102,8 +102,10 @@ def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: 
     if sum(sizes.values()) > LARGEST_TRIAL:
         raise ClinferError("its buffers are too large for a trial", values={
             "bytes": sum(sizes.values()), "most": LARGEST_TRIAL})
+    inputs = problem.all_inputs
+    given = problem.primitive.trial_inputs(inputs, lambda index: random_values(inputs[index], index))
     buffers = tuple(TrialBuffer(nbytes, layout, ref.index, ref.index if ref.kind == "output" else None,
-                                ref.kind == "counters")
+                                ref.kind == "counters", given.get(ref.index) if ref.kind == "input" else None)
                     for (ref, layout), nbytes in sizes.items())
     return Trial(tuple(parts[:-1]), buffers, parts[-1], problem.capabilities.ceilings.wait)
 

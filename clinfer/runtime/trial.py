@@ -1,9 +1,10 @@
 """Timing candidates for the same work against one another, in a helper process; the results of each are compared first.
 
-Inputs hold random numbers, the same for all candidates in whichever layouts these want them. Outputs hold a pattern
-that no result is (floats: NaN), so that what is not written is seen. A time is that of a batch of launches and one
-wait, by the host's clock: events slow down what they measure, and tell nothing true of short kernels. Rounds take the
-candidates by turns, so that what disturbs the machine disturbs all of them.
+Inputs hold random numbers, or what the primitive says (`Primitive.trial_inputs`), the same for all candidates in
+whichever layouts these want them. Outputs hold a pattern that no result is (floats: NaN), so that what is not written
+is seen. A time is that of a batch of launches and one wait, by the host's clock: events slow down what they measure,
+and tell nothing true of short kernels. Rounds take the candidates by turns, so that what disturbs the machine
+disturbs all of them.
 """
 from __future__ import annotations
 
@@ -42,14 +43,15 @@ _PERIOD = 65521
 
 @dataclass(frozen=True)
 class TrialBuffer:
-    """A buffer of `nbytes`. An input holds random numbers of a `seed` in a `layout`, an output has a number under
-    which results are compared; one without a layout holds nothing, or zeros."""
+    """A buffer of `nbytes`. An input holds `values`, or random numbers of a `seed`, in a `layout`, an output has a
+    number under which results are compared; one without a layout holds nothing, or zeros."""
 
     nbytes: int
     layout: Layout | None = None
     seed: int = 0
     output: int | None = None
     zero: bool = False
+    values: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ class TrialBench:
     def _buffer(self, wanted: TrialBuffer) -> cl.Buffer:
         buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(wanted.nbytes, 1))
         if wanted.nbytes and wanted.layout is not None and wanted.output is None:
-            units = wanted.layout.pack(random_values(wanted.layout, wanted.seed))
+            values = random_values(wanted.layout, wanted.seed) if wanted.values is None else wanted.values
+            units = wanted.layout.pack(values)
             cl.enqueue_copy(self._queue, buffer, np.ascontiguousarray(units))
         if wanted.zero:
             cl._cl._enqueue_fill_buffer(self._queue, buffer, np.zeros(1, np.uint8), 0, wanted.nbytes)

@@ -1,7 +1,7 @@
 """The primitive: one operation of a topology, immutable, with the traits that other stages ask."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ import numpy as np
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.host_function import Evaluate, HostFunction
-from clinfer.base.layout import NO_PADDING, Padding
+from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.symbolic.shape_inference import Values
@@ -182,6 +182,12 @@ class Primitive:
     def is_heavy(self) -> bool:
         """Whether it takes so much of a model's time that kernels made for the shapes at hand are worth a trial."""
         return False
+
+    def trial_inputs(self, inputs: Sequence[Layout], any_numbers: Callable[[int], np.ndarray],
+                     ) -> Mapping[int, np.ndarray]:
+        """What static inputs hold in a trial of kernels, by index, where it cannot be any numbers because kernels rely
+        on what it means; `any_numbers` gives those that an input holds else."""
+        return {}
 
     @property
     def aligned_axis(self) -> int | None:

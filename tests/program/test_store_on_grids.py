@@ -36,14 +36,14 @@ def with_byte_products(engine: Engine) -> None:
         pytest.skip("the device has no instructions for bytes")
 
 
-def _rounded(name: str, source: str, low: float = -1.28, high: float = 1.27, levels: int = 256,
+def rounded(name: str, source: str, low: float = -1.28, high: float = 1.27, levels: int = 256,
              to_low: float | None = None, to_high: float | None = None) -> list[Primitive]:
     bounds = [constant(f"{name}_{n}", np.float32(value)) for n, value in enumerate(
         (low, high, low if to_low is None else to_low, high if to_high is None else to_high))]
     return [*bounds, FakeQuantize(name, (source, *(bound.id for bound in bounds)), levels=levels)]
 
 
-def _convolution(rng: np.random.Generator, name: str, source: str, outputs: int = CHANNELS) -> list[Primitive]:
+def convolution(rng: np.random.Generator, name: str, source: str, outputs: int = CHANNELS) -> list[Primitive]:
     """Of weights that are whole numbers times a scale."""
     scale = rng.uniform(0.01, 0.02, (outputs, 1, 1, 1)) / 4
     weights = (rng.integers(-127, 128, (outputs, CHANNELS, 3, 3)) * scale).astype(np.float32)
@@ -54,8 +54,8 @@ def _convolution(rng: np.random.Generator, name: str, source: str, outputs: int 
 
 def _two(rng: np.random.Generator, between: list[Primitive], last: str) -> Topology:
     """Two convolutions of bytes, with what is given in between."""
-    return Topology(given("x", ANY, CHANNELS, ANY, ANY), *_rounded("first", "x"), *_convolution(rng, "a", "first"),
-                    Eltwise("relu", ("a",), mode="Relu"), *between, *_convolution(rng, "b", last, 33))
+    return Topology(given("x", ANY, CHANNELS, ANY, ANY), *rounded("first", "x"), *convolution(rng, "a", "first"),
+                    Eltwise("relu", ("a",), mode="Relu"), *between, *convolution(rng, "b", last, 33))
 
 
 def _program(engine: Engine, topology: Topology, is_stored: bool = True, **forced: str) -> Program:
@@ -84,7 +84,7 @@ def _on_levels(rng: np.random.Generator, *shape: int) -> np.ndarray:
                                       {"low": 0.0, "to_low": 0.0, "to_high": 2.0}], ids=str)
 def test_a_chain_of_convolutions_gives_what_it_does_with_floats(
         engine: Engine, rng: np.random.Generator, given_as: dict[str, float]) -> None:
-    topology = _two(rng, _rounded("second", "relu", **given_as), "second")  # type: ignore[arg-type]
+    topology = _two(rng, rounded("second", "relu", **given_as), "second")  # type: ignore[arg-type]
     stored, floats = _program(engine, topology), _program(engine, topology, False)
     assert len(_on_grids(stored)) == 2 and not _on_grids(floats)
     for shape in ((2, CHANNELS, 11, 14), (1, CHANNELS, 3, 3), (3, CHANNELS, 7, 20), (2, CHANNELS, 11, 14)):
@@ -94,7 +94,7 @@ def test_a_chain_of_convolutions_gives_what_it_does_with_floats(
 
 
 def test_nothing_turns_data_into_bytes_again(engine: Engine, rng: np.random.Generator) -> None:
-    program = _program(engine, _two(rng, _rounded("second", "relu"), "second"))
+    program = _program(engine, _two(rng, rounded("second", "relu"), "second"))
     by_name = {node.primitive.id: node for node in program.nodes}
     assert [len(implementation.stages) for implementation in by_name["b"].implementations] == [1] * len(
         by_name["b"].implementations)
@@ -104,7 +104,7 @@ def test_nothing_turns_data_into_bytes_again(engine: Engine, rng: np.random.Gene
 
 def test_the_largest_of_windows_is_stored_too(engine: Engine, rng: np.random.Generator) -> None:
     pool = MaxPool("pooled", ("second",), strides=(2, 2), pads_begin=(1, 1), pads_end=(1, 1), kernel=(3, 3))
-    topology = _two(rng, [*_rounded("second", "relu"), pool], "pooled")
+    topology = _two(rng, [*rounded("second", "relu"), pool], "pooled")
     stored, floats = _program(engine, topology), _program(engine, topology, False)
     assert len(_on_grids(stored)) == 3
     x = _on_levels(rng, 2, CHANNELS, 13, 10)
@@ -115,7 +115,7 @@ def test_the_largest_of_windows_is_stored_too(engine: Engine, rng: np.random.Gen
 def test_products_read_bytes(engine: Engine, rng: np.random.Generator, transpose: bool) -> None:
     weights = (rng.integers(-127, 128, (24, 40)) * rng.uniform(0.01, 0.02, (24, 1))).astype(np.float32)
     topology = Topology(given("x", ANY, ANY, 40), Eltwise("relu", ("x",), mode="Relu"),
-                        *_rounded("second", "relu", 0.0, 2.55),
+                        *rounded("second", "relu", 0.0, 2.55),
                         constant("w", weights if transpose else weights.T.copy()),
                         MatMul("y", ("second", "w"), transpose_b=transpose))
     stored, floats = _program(engine, topology), _program(engine, topology, False)
@@ -128,7 +128,7 @@ def test_products_read_bytes(engine: Engine, rng: np.random.Generator, transpose
 
 
 def test_the_reference_of_convolutions_reads_bytes(engine: Engine, rng: np.random.Generator) -> None:
-    topology = Topology(given("x", ANY, CHANNELS, ANY, ANY), *_rounded("first", "x"), *_convolution(rng, "a", "first"))
+    topology = Topology(given("x", ANY, CHANNELS, ANY, ANY), *rounded("first", "x"), *convolution(rng, "a", "first"))
     program, plainly = _program(engine, topology), _program(engine, topology, a="quantised_convolution_ref")
     assert len(_on_grids(program)) == len(_on_grids(plainly)) == 1
     x = _on_levels(rng, 2, CHANNELS, 5, 9)
@@ -138,10 +138,10 @@ def test_the_reference_of_convolutions_reads_bytes(engine: Engine, rng: np.rando
 def test_other_readers_keep_floats(engine: Engine, rng: np.random.Generator) -> None:
     """Additions, outputs of the model, and levels that products do not know."""
     added = Eltwise("added", ("second", "relu"), mode="Add")
-    with_others = _two(rng, [*_rounded("second", "relu"), added], "second")
-    given_out = Topology(*_two(rng, _rounded("second", "relu"), "second"),
+    with_others = _two(rng, [*rounded("second", "relu"), added], "second")
+    given_out = Topology(*_two(rng, rounded("second", "relu"), "second"),
                          outputs={"b": Port("b"), "second": Port("second")})
-    without_zero = _two(rng, _rounded("second", "relu", 0.5, 3.0), "second")
+    without_zero = _two(rng, rounded("second", "relu", 0.5, 3.0), "second")
     bounds = np.linspace(1, 2, CHANNELS).reshape(1, -1, 1, 1).astype(np.float32)
     by_channel = _two(rng, [constant("low", np.float32(0)), constant("high", bounds),
                             FakeQuantize("second", ("relu", "low", "high", "low", "high"), levels=256)], "second")
@@ -150,7 +150,7 @@ def test_other_readers_keep_floats(engine: Engine, rng: np.random.Generator) -> 
 
 
 def test_what_is_no_number_is_the_lowest_level(engine: Engine, rng: np.random.Generator) -> None:
-    topology = Topology(given("x", ANY, CHANNELS, ANY, ANY), *_rounded("first", "x"), *_convolution(rng, "a", "first"))
+    topology = Topology(given("x", ANY, CHANNELS, ANY, ANY), *rounded("first", "x"), *convolution(rng, "a", "first"))
     program = _program(engine, topology)
     assert _on_grids(program)
     x = _on_levels(rng, 1, CHANNELS, 5, 6)
@@ -163,14 +163,14 @@ def test_what_is_no_number_is_the_lowest_level(engine: Engine, rng: np.random.Ge
 def test_times_of_one_grid_hold_for_others(engine: Engine, rng: np.random.Generator) -> None:
     subjects = set()
     for high in (1.27, 2.54):
-        program = _program(engine, _two(rng, _rounded("second", "relu", 0.0, high), "second"))
+        program = _program(engine, _two(rng, rounded("second", "relu", 0.0, high), "second"))
         node = next(node for node in program.nodes if node.primitive.id == "b")
         subjects.add(subject_of(node.implementations[0].problem))
     assert len(subjects) == 1
 
 
 def test_a_blob_keeps_the_grids(engine: Engine, rng: np.random.Generator) -> None:
-    program = _program(engine, _two(rng, _rounded("second", "relu"), "second"))
+    program = _program(engine, _two(rng, rounded("second", "relu"), "second"))
     again, _ = load_program(memoryview(save_program(program, None, {}).to_bytes()), engine, {})
     assert _on_grids(again) == _on_grids(program)
     x = _on_levels(rng, 1, CHANNELS, 9, 9)

@@ -1,11 +1,16 @@
 """The matrix product (OpenVINO MatMul-1)."""
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.grid import TRIAL_GRID
+from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.schema import Natural
 from clinfer.base.shape import Dim, Shape, Size, is_one, show
@@ -49,6 +54,14 @@ class MatMul(Primitive):
     @property
     def is_heavy(self) -> bool:
         return True
+
+    def trial_inputs(self, inputs: Sequence[Layout], any_numbers: Callable[[int], np.ndarray],
+                     ) -> Mapping[int, np.ndarray]:
+        if self.data_grid is None:
+            return {}
+        sums = any_numbers(1).sum(-1 if self.transpose_b else -2, dtype=np.int64)
+        grid, place = inputs[0].element_type.grid or TRIAL_GRID, self.data_grid
+        return {0: grid.nearest(any_numbers(0)), place: grid.numbers(), place + 1: grid.start(sums[None])}
 
     @property
     def aligned_axis(self) -> int | None:

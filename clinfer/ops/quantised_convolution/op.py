@@ -1,9 +1,14 @@
 """The primitive that passes put in the place of convolutions of rounded data (`note_data_grids`)."""
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from clinfer.base.grid import TRIAL_GRID
+from clinfer.base.layout import Layout
 from clinfer.ops.convolution import Convolution
 from clinfer.topology import Port
 
@@ -26,6 +31,13 @@ class QuantisedConvolution(Convolution):
     @property
     def factor_input(self) -> int | None:
         return None
+
+    def trial_inputs(self, inputs: Sequence[Layout], any_numbers: Callable[[int], np.ndarray],
+                     ) -> Mapping[int, np.ndarray]:
+        weights = any_numbers(1)
+        sums = weights.sum(tuple(range(1, weights.ndim)), dtype=np.int64)
+        grid = inputs[0].element_type.grid or TRIAL_GRID
+        return {0: grid.nearest(any_numbers(0)), 3: grid.start(sums), 4: grid.numbers()}
 
     def with_factor(self, data: Port, factor: Port) -> Convolution | None:
         return None

@@ -1,0 +1,80 @@
+"""Trials of the kernels of real problems: on the numbers that inputs hold there, all give what the reference gives."""
+from __future__ import annotations
+
+import random
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from clinfer.kernels import tuner
+from clinfer.kernels.implementation import generate
+from clinfer.kernels.kernel_cache import kernel_cache_of
+from clinfer.kernels.tuner import reference_for, trial_of, worth_timing
+from clinfer.ops import kernels_of
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.matmul import MatMul
+from clinfer.ops.operation import Case
+from clinfer.program.heavy_problems import heavy_problems
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.trial import TrialBench
+from clinfer.topology import Primitive, Topology
+from tests.ops.case_runner import Variant, needs, topology_of
+from tests.ops.test_specialised import HEAVY
+from tests.program.building import constant, context_of, given
+from tests.program.test_store_on_grids import CHANNELS, convolution, rounded
+from tests.seeds import seed_of
+
+SAMPLES = 2
+
+
+def check(engine: Engine, topology: Topology) -> int:
+    """How many problems of a topology have candidates that were compared; all gave the same."""
+    kernels, bench, compared = kernel_cache_of(engine), TrialBench(engine.cl_context, engine.device.cl_device), 0
+    for name, problem in heavy_problems(topology, context_of(engine)):
+        table = kernels_of(problem.primitive)
+        candidates = [generate(each, each.in_own_formats(problem)) for each in worth_timing(table, problem)]
+        found = bench.run(trial_of(candidates, problem, reference_for(table, problem), kernels))
+        assert not found.wrong and not found.errors, (name, [each.name for each in candidates], found)
+        compared += len(candidates) > 1
+    return compared
+
+
+@pytest.fixture(autouse=True)
+def only_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is timed, and no kernel left out for what was found before."""
+    monkeypatch.setattr(tuner, "wrong_results", lambda *_: None)
+    monkeypatch.setattr(TrialBench, "_times", lambda self, ready, *_: (None,) * len(ready))
+
+
+def _rows() -> list[tuple[str, Case]]:
+    chooser = random.Random(seed_of("trials"))
+    return [(op, case) for op in HEAVY
+            for case in chooser.sample(import_module(f"clinfer.ops.{op}.cases").CASES, SAMPLES)]
+
+
+@pytest.mark.parametrize(("op", "case"), _rows(), ids=lambda value: value if isinstance(value, str) else value.name)
+def test_rows(engine: Engine, op: str, case: Case) -> None:
+    if not needs(case, engine):
+        pytest.skip("the device lacks a type")
+    check(engine, topology_of(case, Variant()))
+
+
+def _product(rng: np.random.Generator, transpose: bool) -> list[Primitive]:
+    weights = (rng.integers(-127, 128, (24, 40)) * rng.uniform(0.01, 0.02, (24, 1))).astype(np.float32)
+    return [*rounded("second", "relu", 0.0, 2.55), constant("w", weights if transpose else weights.T.copy()),
+            MatMul("y", ("second", "w"), transpose_b=transpose)]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_products_of_whole_numbers(engine: Engine, rng: np.random.Generator, is_stored: bool) -> None:
+    """Of data that are stored as bytes, and of floats that are whole numbers times a step."""
+    if not engine.capabilities.byte_products:
+        pytest.skip("the device has no instructions for bytes")
+    relu = Eltwise("relu", ("x",), mode="Relu")
+    read = [] if is_stored else [Eltwise("read", ("second",), mode="Relu")]
+    convolved = [*rounded("second", "x"), *convolution(rng, "a", "second")]
+    pictures = Topology(given("x", 2, CHANNELS, 9, 17), *convolved, *read)
+    assert check(engine, pictures) == 1
+    for transpose in (False, True):
+        assert check(engine, Topology(given("x", 2, 19, 40), relu, *_product(rng, transpose), *read)) == 1
