@@ -213,7 +213,8 @@ def test_kernel_sources_are_as_narrow_as_python() -> None:
 
 
 def test_kernels_include_headers_of_their_own_operation_or_shared_ones() -> None:
-    """A header lies beside the files that include it; where they are in several operations, in `shared/`."""
+    """A header lies beside the files that include it; where they are in several operations, or shared
+    themselves, in `shared/`."""
     users: dict[Path, set[str]] = {path: set() for path in files(".h") if path.is_relative_to(OPERATIONS)}
     wrong = []
     for path in (p for p in files(".cl", ".h") if p.is_relative_to(OPERATIONS)):
@@ -227,7 +228,9 @@ def test_kernels_include_headers_of_their_own_operation_or_shared_ones() -> None
     alone = [place(header) for header, places in users.items() if len(places) < 2]
     assert not alone, f"included by fewer than two files: {alone}"
     shared = {header: places for header, places in users.items() if header.parent.name == SHARED}
-    one_operation = [place(h) for h, places in shared.items() if len({Path(p).parent for p in places}) < 2]
+    folders = {header: {Path(p).parent for p in places} for header, places in shared.items()}
+    one_operation = [place(h) for h, within in folders.items()
+                     if len(within) < 2 and not any(folder.name == SHARED for folder in within)]
     assert not one_operation, f"belongs into the one operation that uses it: {one_operation}"
 
 

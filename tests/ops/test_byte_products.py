@@ -9,13 +9,13 @@ import pytest
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
-from clinfer.kernels.jitter import kernel_source
+from clinfer.kernels.jitter import common_source, kernel_source
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
-from clinfer.ops.shared.bf16_tiles import rows_refusal
+from clinfer.ops.shared.bf16_tiles import IN_REGISTERS, rows_refusal
 from clinfer.ops.shared.byte_products import TILES, shared_panels
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.note_data_grids import MOST_DEPTH
@@ -142,9 +142,8 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
 
 
 @pytest.mark.parametrize("kernel, large", [
-    ("quantised_convolution_ref", False), ("quantised_convolution_ref", True), ("convolution_bytes_14", False),
-    ("convolution_bytes_8", False), ("convolution_bytes_4", False), ("convolution_bytes_16", False),
-    ("convolution_bytes_32", False)])
+    ("quantised_convolution_ref", False), ("quantised_convolution_ref", True),
+    *((f"convolution_bytes_{tile}", False) for tile in TILES if tile > 1)])
 def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str, large: bool) -> None:
     """Borders, channels that leave blocks and panels unfilled, strides; `large`: with indices of 64 bits."""
     _skip_unless_able(engine, int(kernel.rpartition("_")[2]) if "bytes" in kernel else 0)
@@ -173,44 +172,49 @@ def test_panels_are_shared_where_enough_work_is_left() -> None:
 
 _LIVE = """
 __attribute__((reqd_work_group_size(1, 1, 1)))
-kernel void live(global const float* values, global const char* columns, global float* output) {
+kernel void live(global const float* values, global const char* columns, global const uchar* data,
+                 global float* output) {
     float16 kept[40];
     #pragma unroll
     for (int i = 0; i < 40; ++i) kept[i] = vload16(i, values) * 2.0f;
-    int sums[14 * 32];
-    uchar rows[14 * ROW_BYTES];
-    for (int i = 0; i < 14 * 32; ++i) sums[i] = 0;
-    for (int i = 0; i < 14 * ROW_BYTES; ++i) rows[i] = 1;
+    int sums[2 * PANEL_SUMS];
+    uchar rows[TILE_ROWS * 24];
+    for (int i = 0; i < TILE_ROWS * 24; ++i) rows[i] = data[i];
+    ulong taps[2] = {12, 0};
     float16 added = 0.0f;
     for (int turn = 0; turn < 3; ++turn) {
-        FUNC(add_byte_products)(sums, rows, columns, 2);
+        FUNC(add_byte_products)(sums, AT(rows), 24, taps, 2, 3, columns, 6 * 128, 2, turn == 0);
         #pragma unroll
         for (int i = 0; i < 40; ++i) kept[i] = kept[i] * 0.5f + (float16)(turn + i);
     }
     #pragma unroll
     for (int i = 0; i < 40; ++i) vstore16(kept[i], i, output);
-    for (int i = 0; i < 14 * 2; ++i) vstore16(convert_float16(vload16(i, sums)), 40 + i, output);
+    for (int i = 0; i < 2 * PANEL_SUMS; ++i) output[640 + i] = sums[i];
 }
 """
 
 
-def test_registers_are_left_as_they_were(engine: Engine, stream: Stream, rng: np.random.Generator) -> None:
-    """Vectors that live across the assembly, more of them than there are registers."""
-    head = ("#define FUNC(name) name\n#define TILE_ROWS 14\n"
-            f"#define BYTE_PRODUCTS {int(engine.capabilities.byte_products)}\n")
-    program = engine.build_program(head + kernel_source("clinfer.ops.shared", "byte_products.h") + _LIVE)
+@pytest.mark.parametrize("rows", [tile for tile in TILES if tile not in IN_REGISTERS])
+def test_registers_are_left_as_they_were(engine: Engine, stream: Stream, rows: int, rng: np.random.Generator) -> None:
+    """Vectors that live across the assembly, more of them than there are registers; rows [rows, run, step, 4] of which
+    the second run is read first, columns [panel, run, step, 32, 4]."""
+    head = f"#define TILE_ROWS {rows}\n#define BYTE_PRODUCTS {int(engine.capabilities.byte_products)}\n"
+    source = common_source() + head + kernel_source("clinfer.ops.shared", "byte_products.h") + _LIVE
     values = rng.standard_normal(640).astype(np.float32)
-    columns = rng.integers(-128, 128, (2, 32, 4)).astype(np.int8)
-    buffers = [engine.allocate_bytes(size) for size in (values.nbytes, columns.nbytes, 4 * (640 + 14 * 32))]
-    kernel = engine.create_kernel(program, "live")
-    for index, buffer in enumerate(buffers):
+    columns = rng.integers(-128, 128, (2, 2, 3, 32, 4)).astype(np.int8)
+    data = rng.integers(0, 256, (rows, 2, 3, 4)).astype(np.uint8)
+    buffers = [engine.allocate_bytes(size)
+               for size in (values.nbytes, columns.nbytes, data.nbytes, 4 * (640 + 2 * rows * 32))]
+    kernel = engine.create_kernel(engine.build_program(source), "live")
+    for index, (buffer, given_values) in enumerate(zip(buffers, (values, columns, data, None), strict=True)):
         kernel.set_buffer(index, buffer)
-    stream.write(buffers[0], values)
-    stream.write(buffers[1], columns)
+        if given_values is not None:
+            stream.write(buffer, given_values)
     stream.enqueue(kernel, WorkSize((1,), (1,)))
-    found = stream.read(buffers[2]).view(np.float32)
+    found = stream.read(buffers[3]).view(np.float32)
     wanted = values.reshape(40, 16) * np.float32(2)
     for turn in range(3):
         wanted = wanted * np.float32(0.5) + (turn + np.arange(40, dtype=np.float32))[:, None]
     assert np.array_equal(found[:640].reshape(40, 16), wanted)
-    assert (found[640:].reshape(14, 32) == 3 * columns.sum((0, 2), dtype=np.int32)).all()
+    sums = 3 * np.einsum("irsk,prsck->pic", data[:, ::-1].astype(np.int64), columns.astype(np.int64))
+    assert np.array_equal(found[640:].reshape(2, rows, 32), sums)

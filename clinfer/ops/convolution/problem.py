@@ -73,11 +73,15 @@ class ConvolutionProblem(AnyConvolutionProblem):
         *rows, width = self.output_sizes
         return (1, self.pixels) if self.is_pointwise else (prod(rows), width)
 
+    @property
+    def flat_views(self) -> tuple[TensorView, TensorView]:
+        """Data and output with all pixels of a pointwise convolution in one row."""
+        view = _flat_view if self.is_pointwise else data_view
+        return view(self.inputs[0]), view(self.outputs[0])
+
     def flat_operands(self) -> tuple[Operand, ...]:
         """The operands with all pixels of a pointwise convolution in one row."""
-        if not self.is_pointwise:
-            return self.operands()
-        return self.operands_of(_flat_view(self.inputs[0]), _flat_view(self.outputs[0]))
+        return self.operands_of(*self.flat_views) if self.is_pointwise else self.operands()
 
     def flat_epilogue_views(self) -> tuple[TensorView, ...]:
         """What fused operations read beside `flat_operands`."""

@@ -1,7 +1,8 @@
 // Matrix product of whole numbers of 8 bits, for CPUs.
-// One work-item computes TILE_ROWS rows x ARG_PANELS panels of 32 columns (MOST_PANELS at most). It goes through K in
-// steps of DEPTH: the rows of the left side, multiples of a step, become bytes (number / step + zero point); rows
-// behind the last repeat it. Their products with the weights are added up exactly, and the sum is scaled at the end.
+// One work-item computes TILE_ROWS rows x ARG_PANELS panels of 32 columns (MOST_PANELS at most). A tile that is full
+// reads rows of bytes where they lie. Else it goes through K in steps of DEPTH: the rows of the left side, multiples of
+// a step, become bytes (number / step + zero point); rows behind the last repeat it. Their products with the weights
+// are added up exactly, and the sum is scaled at the end.
 // Views, all of one rank: left [..., M, K], output [..., M, N]; weights [panels, K / 4, 32, 4]; what the sums start
 // with (-zero point * sum of the column's weights) [1, N] and scales [1, N] in panels of 32, bias [N] in blocks of 16;
 // grid [1, 3]: 1 / step, zero point, step.
@@ -62,23 +63,24 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
     const index_t start = INPUT0_INDEX_OF(at);
     const global char* columns = (const global char*)right + (index_t)first_panel * packed_depth * PANEL_COLUMNS;
 
-    int sums[MOST_PANELS][TILE_ROWS * PANEL_COLUMNS];
-    for (int p = 0; p < panels; ++p)
-        for (int j = 0; j < VECTORS; ++j) {
-            const int column = (first_panel + p) * PANEL_COLUMNS + j * 16;
-            const int16 begin = convert_int16(INPUT2_LOAD16(start_sums, INPUT2_OFFSET + column));
-            for (int i = 0; i < TILE_ROWS; ++i) vstore16(begin, i * VECTORS + j, sums[p]);
+    int sums[MOST_PANELS * PANEL_SUMS];
+    const ulong panel_bytes = (ulong)packed_depth * PANEL_COLUMNS, whole[1] = {0};
+#if READS_DATA && defined(INPUT0_IS_Q8)
+    if (INPUT0_PITCH_X == 1 && depth % 4 == 0 && depth && first_row + TILE_ROWS <= OUTPUT0_SIZE_Y) {
+        FUNC(add_byte_products)(sums, AT(left + start), INPUT0_PITCH_Y, whole, 1, depth / 4, columns, panel_bytes,
+                                panels, true);
+    } else
+#endif
+    {
+        uchar rows[TILE_ROWS * ROW_BYTES];
+        const float factor = GRID(0), zero = GRID(1);
+        for (int base = 0; base < depth; base += DEPTH) {
+            const int count = min(DEPTH, depth - base);
+            FUNC(fill_bytes)(rows, left, start + base * INPUT0_PITCH_X, OUTPUT0_SIZE_Y - 1 - first_row, count, factor,
+                             zero PASS_ARGS);
+            FUNC(add_byte_products)(sums, AT(rows), ROW_BYTES, whole, 1, (count + 3) / 4,
+                                    columns + base * PANEL_COLUMNS, panel_bytes, panels, base == 0);
         }
-
-    uchar rows[TILE_ROWS * ROW_BYTES];
-    const float factor = GRID(0), zero = GRID(1);
-    for (int base = 0; base < depth; base += DEPTH) {
-        const int count = min(DEPTH, depth - base);
-        FUNC(fill_bytes)(rows, left, start + base * INPUT0_PITCH_X, OUTPUT0_SIZE_Y - 1 - first_row, count, factor,
-                         zero PASS_ARGS);
-        for (int p = 0; p < panels; ++p)
-            FUNC(add_byte_products)(sums[p], rows, columns + ((index_t)p * packed_depth + base) * PANEL_COLUMNS,
-                                    (count + 3) / 4);
     }
 
     const float step = GRID(2);
@@ -86,10 +88,12 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
         const int panel = first_panel + p;
         float totals[TILE_ROWS * PANEL_COLUMNS];
         for (int j = 0; j < VECTORS; ++j) {
-            const float16 unit = SCALE16(0, panel * PANEL_COLUMNS + j * 16) * step;
+            const int column = panel * PANEL_COLUMNS + j * 16;
+            const float16 unit = SCALE16(0, column) * step;
+            const int16 begin = convert_int16(INPUT2_LOAD16(start_sums, INPUT2_OFFSET + column));
             for (int i = 0; i < TILE_ROWS; ++i) {
                 const int part = i * VECTORS + j;
-                vstore16(convert_float16(vload16(part, sums[p])) * unit, part, totals);
+                vstore16(convert_float16(vload16(part, sums + p * PANEL_SUMS) + begin) * unit, part, totals);
             }
         }
         FUNC(store_rows)(totals, at, first_row, panel, PASS_BIAS output PASS_ARGS);

@@ -1,11 +1,14 @@
 // Convolution of bytes with weights of i8, for CPUs, of one group and two spatial axes at most.
-// One work-item computes TILE_ROWS pixels, which follow each other in rows of the output, x ARG_PANELS panels of 32
-// output channels (MOST_PANELS at most). It goes through the products of a pixel in steps of DEPTH: the blocks of 16
-// channels that each filter element meets are gathered, the zero point where it meets none. Products are added up
-// exactly, and the sum is scaled at the end.
+// One work-item computes TILE_ROWS pixels, which follow each other in one of the rows that the output is taken for
+// (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of 32 output channels (MOST_PANELS at most).
+// A tile that is full and reads nothing outside of the data reads it where it lies, if the products can; what others
+// read is copied first, some rows of the filter at a time, with the zero point outside. For tiles of AMX, to which all
+// pixels are one row, the pixels that each element of the filter meets are gathered. Products are added up exactly, and
+// the sum is scaled at the end.
 // Views: data [B, blocks, Y, X, 16] (convolution_to_bytes.cl), output [B, C, 1, Y, X] in blocks of 16 channels; weights
 // [panels, blocks, y, x, 4, 32, 4]; scales [O], what sums start with [O] and bias [O] in blocks of 16; grid [1, 3]:
 // 1 / step, zero point, step.
+// Limits: a row of the filter has at most MOST_TAPS elements, and a tile reads at most PATCH_PIXELS pixels by it.
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
@@ -15,6 +18,8 @@
 #define ARG_CHANNELS 16
 #define ARG_FILTER_Y 1
 #define ARG_FILTER_X 1
+#define ARG_ROW_PIXELS 1
+#define ARG_ROW_TILES 1
 #define START_LOAD16(p, i) vload16(0, (p) + (i))
 #define START_TYPE int
 #define START_OFFSET 0
@@ -25,82 +30,130 @@
 #include "shared/byte_products.h"
 #include "pixels.h"
 
-#define DEPTH 1024
-#define STEP_BYTES 512
+#define MOST_TAPS 64
+#define PATCH_PIXELS 1024
+#define STEPS (BLOCK / 4)
+#define TAP_WEIGHTS 512
+#define FILTER_ROWS (INPUT0_SIZE_1 * ARG_FILTER_Y)
 
-// A place among the products of a pixel: a block of channels and a filter element.
-typedef struct {
-    int block, y, x;
-} FUNC(Tap);
-
-// Gathers `count` blocks of every pixel from `tap` on, which moves on; `rows` and `columns` are where the filters of
-// the pixels begin.
-void FUNC(gather)(uchar* to, const global uchar* data, FUNC(Tap)* tap, const int* rows, const int* columns,
-                  const int count, const int batch, const uchar zero ARGS) {
-    for (int step = 0; step < count; ++step) {
-        const global uchar* block = data + INPUT0_OFFSET + batch * INPUT0_PITCH_0 + tap->block * INPUT0_PITCH_1;
-        const uchar16 outside = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - tap->block * BLOCK);
-        for (int i = 0; i < TILE_ROWS; ++i) {
-            const int y = rows[i] + tap->y * ARG_DILATION_Y, x = columns[i] + tap->x * ARG_DILATION_X;
-            const bool is_inside = (uint)y < (uint)INPUT0_SIZE_2 && (uint)x < (uint)INPUT0_SIZE_3;
-            const int from = y * INPUT0_PITCH_2 + x * INPUT0_PITCH_3;
-            vstore16(is_inside ? vload16(0, block + from) : outside, 0, to + i * ROW_BYTES + step * BLOCK);
-        }
-        if (++tap->x == ARG_FILTER_X) {
-            tap->x = 0;
-            if (++tap->y == ARG_FILTER_Y) {
-                tap->y = 0;
-                ++tap->block;
-            }
+#if TILE_ROWS > 14
+// Gathers `count` elements of the filter from `tap` on: the blocks of 16 channels that they meet, for `pixels` pixels
+// of the output from `first` on.
+void FUNC(gather)(uchar* to, const global uchar* data, const int tap, const int count, const int first,
+                  const int pixels, const uchar zero ARGS) {
+    for (int i = 0; i < TILE_ROWS; ++i, to += ROW_BYTES) {
+        const int pixel = first + min(i, pixels - 1);
+        const int from_y = pixel / OUTPUT0_SIZE_X * ARG_STRIDE_Y - ARG_PAD_Y;
+        const int from_x = pixel % OUTPUT0_SIZE_X * ARG_STRIDE_X - ARG_PAD_X;
+        int row = tap / ARG_FILTER_X, column = tap % ARG_FILTER_X;
+        for (int n = 0; n < count; ++n) {
+            const int block = row / ARG_FILTER_Y, y = from_y + row % ARG_FILTER_Y * ARG_DILATION_Y;
+            const int x = from_x + column * ARG_DILATION_X;
+            uchar16 met = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - block * BLOCK);
+            if ((uint)y < (uint)INPUT0_SIZE_2 && (uint)x < (uint)INPUT0_SIZE_3)
+                met = vload16(x, data + block * INPUT0_PITCH_1 + y * INPUT0_PITCH_2);
+            vstore16(met, n, to);
+            if (++column == ARG_FILTER_X) column = 0, ++row;
         }
     }
 }
+
+void FUNC(add_up)(int* sums, const global uchar* data, const global char* weights, const int panels, const int row,
+                  const int first, const int pixels, const uchar zero ARGS) {
+    const int taps = FILTER_ROWS * ARG_FILTER_X;
+    const ulong whole[1] = {0};
+    uchar rows[TILE_ROWS * ROW_BYTES];
+    for (int tap = 0; tap < taps; tap += MOST_TAPS) {
+        const int count = min(MOST_TAPS, taps - tap);
+        FUNC(gather)(rows, data, tap, count, first, pixels, zero PASS_ARGS);
+        FUNC(add_byte_products)(sums, AT(rows), ROW_BYTES, whole, 1, count * STEPS, weights + tap * TAP_WEIGHTS,
+                                taps * TAP_WEIGHTS, panels, tap == 0);
+    }
+}
+#else
+// Copies what `count` rows of the filter read, from the row `first` on (those of one block of channels, then those of
+// the next): for each, `span` pixels from (y, x) on.
+void FUNC(copy_patch)(uchar* patch, const global uchar* data, const int first, const int count, const int y,
+                      const int x, const int span, const uchar zero ARGS) {
+    const int begin = clamp(-x, 0, span), end = clamp((int)INPUT0_SIZE_3 - x, begin, span);
+    for (int row = first; row < first + count; ++row, patch += span * BLOCK) {
+        const int block = row / ARG_FILTER_Y, at = y + row % ARG_FILTER_Y * ARG_DILATION_Y;
+        const uchar16 outside = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - block * BLOCK);
+        const bool is_there = (uint)at < (uint)INPUT0_SIZE_2;
+        const global uchar* from = data + block * INPUT0_PITCH_1 + (is_there ? at : 0) * INPUT0_PITCH_2;
+        const int copied = is_there ? begin : span, left = is_there ? end : span;
+        for (int i = 0; i < copied; ++i) vstore16(outside, i, patch);
+        for (int i = copied; i < left; ++i) vstore16(vload16(x + i, from), i, patch);
+        for (int i = left; i < span; ++i) vstore16(outside, i, patch);
+    }
+}
+
+// How far, in bytes, the pixel of each element of the filter lies behind that of the first, for `count` rows of it from
+// the row `first` on, `pitch` from each other, and `block_pitch` from one block to the next.
+void FUNC(find_taps)(ulong* taps, const int first, const int count, const ulong block_pitch, const ulong pitch ARGS) {
+    int block = first / ARG_FILTER_Y, y = first % ARG_FILTER_Y;
+    for (int row = 0; row < count; ++row) {
+        for (int x = 0; x < ARG_FILTER_X; ++x) *taps++ = block * block_pitch + y * pitch + x * ARG_DILATION_X * BLOCK;
+        if (++y == ARG_FILTER_Y) y = 0, ++block;
+    }
+}
+
+void FUNC(add_up)(int* sums, const global uchar* data, const global char* weights, const int panels, const int row,
+                  const int first, const int pixels, const uchar zero ARGS) {
+    const int y = row * ARG_STRIDE_Y - ARG_PAD_Y, x = first * ARG_STRIDE_X - ARG_PAD_X;
+    const int span = (TILE_ROWS - 1) * ARG_STRIDE_X + (ARG_FILTER_X - 1) * ARG_DILATION_X + 1;
+    const ulong panel_bytes = (ulong)FILTER_ROWS * ARG_FILTER_X * TAP_WEIGHTS;
+    const bool is_read = READS_DATA && pixels == TILE_ROWS && y >= 0 && x >= 0 && x + span <= INPUT0_SIZE_3 &&
+        y + (ARG_FILTER_Y - 1) * ARG_DILATION_Y < INPUT0_SIZE_2;
+    const int at_once = min(MOST_TAPS / ARG_FILTER_X, is_read ? MOST_TAPS : PATCH_PIXELS / span);
+    ulong taps[MOST_TAPS];
+    uchar patch[PATCH_PIXELS * BLOCK];
+    for (int done = 0; done < FILTER_ROWS; done += at_once) {
+        const int count = min(at_once, FILTER_ROWS - done), tap_count = count * ARG_FILTER_X;
+        const global char* columns = weights + (ulong)done * ARG_FILTER_X * TAP_WEIGHTS;
+#if READS_DATA
+        if (is_read) {
+            FUNC(find_taps)(taps, done, count, INPUT0_PITCH_1, ARG_DILATION_Y * INPUT0_PITCH_2 PASS_ARGS);
+            FUNC(add_byte_products)(sums, AT(data + y * INPUT0_PITCH_2 + x * BLOCK), ARG_STRIDE_X * BLOCK, taps,
+                                    tap_count, STEPS, columns, panel_bytes, panels, done == 0);
+            continue;
+        }
+#endif
+        FUNC(copy_patch)(patch, data, done, count, y, x, span, zero PASS_ARGS);
+        FUNC(find_taps)(taps, 0, count, (ulong)ARG_FILTER_Y * span * BLOCK, span * BLOCK PASS_ARGS);
+        FUNC(add_byte_products)(sums, AT(patch), ARG_STRIDE_X * BLOCK, taps, tap_count, STEPS, columns, panel_bytes,
+                                panels, done == 0);
+    }
+}
+#endif
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict weights,
                           const global INPUT2_TYPE* restrict scale, const global START_TYPE* restrict start_sums,
                           const global INPUT3_TYPE* restrict grid, BIAS_PARAMETER
                           global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first = (int)get_global_id(0) * TILE_ROWS, first_panel = (int)get_global_id(1) * ARG_PANELS;
-    const int batch = get_global_id(2), outputs = OUTPUT0_SIZE_1, width = OUTPUT0_SIZE_X;
-    const int pixels = min(TILE_ROWS, (int)OUTPUT0_SIZE_Y * width - first);
+    const int row = (int)get_global_id(0) / ARG_ROW_TILES, first = (int)get_global_id(0) % ARG_ROW_TILES * TILE_ROWS;
+    const int first_panel = (int)get_global_id(1) * ARG_PANELS, batch = get_global_id(2), outputs = OUTPUT0_SIZE_1;
+    const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
     const int panels = min((int)ARG_PANELS, (outputs + 31) / 32 - first_panel);
-    const int steps = INPUT0_SIZE_1 * ARG_FILTER_Y * ARG_FILTER_X;
-    const global char* columns = (const global char*)weights + first_panel * steps * STEP_BYTES;
 
-    int from_y[TILE_ROWS], from_x[TILE_ROWS];
-    for (int i = 0; i < TILE_ROWS; ++i) {
-        const int pixel = first + min(i, pixels - 1);
-        from_y[i] = pixel / width * ARG_STRIDE_Y - ARG_PAD_Y;
-        from_x[i] = pixel % width * ARG_STRIDE_X - ARG_PAD_X;
-    }
-
-    int sums[MOST_PANELS][TILE_ROWS * 32];
-    for (int p = 0; p < panels; ++p)
-        for (int j = 0; j < 2; ++j) {
-            const int channel = (first_panel + p) * 32 + j * BLOCK;
-            int16 begin = 0;
-            if (channel < outputs) begin = START_LOAD16(start_sums, START_OFFSET + channel);
-            for (int i = 0; i < TILE_ROWS; ++i) vstore16(begin, i * 2 + j, sums[p]);
-        }
-
-    uchar rows[TILE_ROWS * ROW_BYTES];
-    FUNC(Tap) tap = {0, 0, 0};
-    const uchar zero = convert_uchar_sat_rte(INPUT3_LOAD(grid, INPUT3_OFFSET + 1));
-    for (int base = 0; base < steps; base += DEPTH / BLOCK) {
-        const int count = min(DEPTH / BLOCK, steps - base);
-        FUNC(gather)(rows, (const global uchar*)data, &tap, from_y, from_x, count, batch, zero PASS_ARGS);
-        for (int p = 0; p < panels; ++p)
-            FUNC(add_byte_products)(sums[p], rows, columns + (p * steps + base) * STEP_BYTES, count * (BLOCK / 4));
-    }
+    int sums[MOST_PANELS * PANEL_SUMS];
+    FUNC(add_up)(sums, (const global uchar*)data + INPUT0_OFFSET + batch * INPUT0_PITCH_0,
+                 (const global char*)weights + (ulong)first_panel * FILTER_ROWS * ARG_FILTER_X * TAP_WEIGHTS, panels,
+                 row, first, pixels, convert_uchar_sat_rte(INPUT3_LOAD(grid, INPUT3_OFFSET + 1)) PASS_ARGS);
 
     const float step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
     for (int channel = first_panel * 32; channel < min(outputs, (first_panel + panels) * 32); channel += BLOCK) {
         const float16 unit = INPUT2_LOAD16(scale, INPUT2_OFFSET + channel) * step, bias16 = BIAS16(channel);
-        const int* part = sums[channel / 32 - first_panel] + channel % 32;
+        const int16 begin = START_LOAD16(start_sums, START_OFFSET + channel);
+        const int* part = sums + (channel / 32 - first_panel) * PANEL_SUMS + channel % 32;
         for (int i = 0; i < pixels; ++i) {
-            int at[MAX_RANK] = {batch, channel, 0, (first + i) / width, (first + i) % width};
-            OUTPUT0_COMPUTE16 result = fma(convert_float16(vload16(i * 2, part)), unit, bias16);
+#if TILE_ROWS > 14
+            int at[MAX_RANK] = {batch, channel, 0, (first + i) / OUTPUT0_SIZE_X, (first + i) % OUTPUT0_SIZE_X};
+#else
+            int at[MAX_RANK] = {batch, channel, 0, row, first + i};
+#endif
+            OUTPUT0_COMPUTE16 result = fma(convert_float16(vload16(i * 2, part) + begin), unit, bias16);
             FUSED_OPS16(result, at, 1)
             OUTPUT0_STORE16(output, OUTPUT0_INDEX_OF(at), result);
         }

@@ -22,7 +22,7 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.convolution.kernels.reference import Reference
-from clinfer.ops.shared.bf16_tiles import rows_refusal
+from clinfer.ops.shared.bf16_tiles import IN_REGISTERS, rows_refusal
 from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels, shared_panels
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
 from clinfer.ops.shared.spatial import data_view
@@ -33,8 +33,11 @@ from clinfer.symbolic.symbols import computed
 
 _FLOATS = ("f32", "f16", "bf16")
 _WHOLE, _SCALE, _START, _GRID = 1, 2, 3, 4
-_MAKING, _GATHERING, _STORING = 2.0, 1.0, 16.0
-"""Operations of f32 in the time of which a number becomes a byte, a byte is gathered, a sum is scaled and stored."""
+_MOST_TAPS, _PATCH = 64, 1024
+"""The limits in convolution_bytes.cl."""
+_MAKING, _GATHERING, _COPYING, _STORING = 2.0, 1.0, 0.2, 16.0
+"""Operations of f32 in the time of which a number becomes a byte, a byte is gathered, or is part of a patch that is
+copied, and a sum is scaled and stored."""
 
 
 class BytesKernel(Kernel[ConvolutionProblem, int]):
@@ -62,42 +65,50 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
             return "padded tensors"
         if any(x.element_type.computed.name not in _FLOATS for x in (problem.inputs[0], problem.outputs[0])):
             return "element types other than f32, f16, bf16"
+        if not _steps(problem):
+            return "nothing to multiply"
+        *_, filter_x = problem.filter_sizes
+        if filter_x > _MOST_TAPS or (tile - 1) * problem.strides[2] + (filter_x - 1) * problem.dilations[2] >= _PATCH:
+            return "the filter is too wide"
         return rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
-        pixels, panels = ceil(problem.pixels / tile) * tile * problem.batch, _panels(problem)
+        (rows, width), panels = _rows(problem, tile), _panels(problem)
+        pixels = rows * ceil(width / tile) * tile * problem.batch
         products = pixels * panels * PANEL_COLUMNS * _steps(problem) * BLOCK
         gathered = pixels * _steps(problem) * BLOCK * ceil(panels / _shared_panels(problem, tile))
+        copying = _GATHERING if tile in IN_REGISTERS else 0 if problem.is_pointwise else _COPYING
         made = 0 if _are_bytes(problem) else problem.inputs[0].count
-        flops = (flops_of(products, tile, problem.capabilities.byte_products) + gathered * _GATHERING
+        flops = (flops_of(products, tile, problem.capabilities.byte_products) + gathered * copying
                  + pixels * panels * PANEL_COLUMNS * _STORING + made * _MAKING)
         return time_of(problem.capabilities.ceilings, flops=flops, launches=1 if _are_bytes(problem) else 2,
                        nbytes=problem.moved_bytes + 2 * made)
 
     def lower(self, problem: ConvolutionProblem, tile: int) -> Lowered:
-        data = data_view(problem.inputs[0])
-        batch, channels, _, height, width = static(data.sizes)
-        blocks = ceil(channels / BLOCK)
-        held = TensorView.dense(ElementType.of("u8"), (batch, blocks, height, width, BLOCK))
+        data, output = _views(problem, tile)
+        rows, width = _rows(problem, tile)
+        batch, channels, _, *spatial = static(data.sizes)
+        sizes = (batch, ceil(channels / BLOCK), *spatial, BLOCK)
+        held = TensorView.dense(ElementType.of("u8"), sizes)
         read = BufferRef("input", 0) if _are_bytes(problem) else BufferRef("scratch", 0)
-        shared = _shared_panels(problem, tile)
+        shared, tiles = _shared_panels(problem, tile), ceil(width / tile)
         constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
                      "BYTE_PRODUCTS": problem.capabilities.byte_products}
         _, filter_y, filter_x = problem.filter_sizes
         arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
-                     "panels": shared}
-        work = Work((ceil(problem.pixels / tile), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
+                     "panels": shared, "row_pixels": width, "row_tiles": tiles}
+        work = Work((rows * tiles, ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
         operands = (Operand("INPUT0", read, held), _named("INPUT1", problem, _WHOLE),
                     _named("INPUT2", problem, _SCALE), _named("START", problem, _START),
-                    _named("INPUT3", problem, _GRID), *_bias(problem),
-                    output_operand(problem, 0, data_view(problem.outputs[0])))
-        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, problem.epilogue_views())
+                    _named("INPUT3", problem, _GRID), *_bias(problem), output_operand(problem, 0, output))
+        views = problem.epilogue_views() if tile in IN_REGISTERS else problem.flat_epilogue_views()
+        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, views)
         if _are_bytes(problem):
             return Lowered((adding,))
         making = Stage("convolution_to_bytes.cl",
                        (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
-                       Work((height, blocks, batch), (1, 1, 1)))
-        return Lowered((making, adding), (prod((batch, blocks, height, width, BLOCK)),))
+                       Work((sizes[2], sizes[1], batch), (1, 1, 1)))
+        return Lowered((making, adding), (prod(sizes),))
 
 
 class QuantisedReference(Reference):
@@ -131,6 +142,18 @@ def _bias(problem: ConvolutionProblem) -> tuple[Operand, ...]:
     return () if index is None else (_named("BIAS", problem, index),)
 
 
+def _rows(problem: ConvolutionProblem, tile: int) -> tuple[int, int]:
+    """(rows, pixels of one) that tiles divide: all pixels stand in one row for those that gather."""
+    return (1, problem.pixels) if tile in IN_REGISTERS else problem.flat_rows
+
+
+def _views(problem: ConvolutionProblem, tile: int) -> tuple[TensorView, TensorView]:
+    """Data and output."""
+    if tile in IN_REGISTERS:
+        return data_view(problem.inputs[0]), data_view(problem.outputs[0])
+    return problem.flat_views
+
+
 def _steps(problem: ConvolutionProblem) -> int:
     """Blocks of channels that the filter meets."""
     return ceil(problem.groups.inputs / BLOCK) * prod(problem.filter_sizes)
@@ -143,5 +166,6 @@ def _panels(problem: ConvolutionProblem) -> int:
 def _shared_panels(problem: ConvolutionProblem, tile: int) -> int:
     if not problem.is_static:
         return 1
-    return computed(shared_panels, ceil(problem.pixels / tile) * problem.batch, _panels(problem),
+    rows, width = _rows(problem, tile)
+    return computed(shared_panels, rows * ceil(width / tile) * problem.batch, _panels(problem),
                     problem.capabilities.compute_units, most_panels(tile))

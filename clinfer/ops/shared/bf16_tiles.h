@@ -83,49 +83,20 @@ INLINED void clinfer_add_products(ulong* frame) {
 
 #define ADD_PRODUCTS(frame) clinfer_add_products(frame)
 #else
+#include "shared/vector_tiles.h"
+
 #define SAVE(n) "vmovups %%zmm" #n ", 64+64*" #n "(%[frame])\n"
 #define RESTORE(n) "vmovups 64+64*" #n "(%[frame]), %%zmm" #n "\n"
 #define FETCH_SUM(n) "vmovups 64+64*32+64*" #n "(%[frame]), %%zmm" #n "\n"
 #define PUT_SUM(n) "vmovups %%zmm" #n ", 64+64*32+64*" #n "(%[frame])\n"
-#define SUMS_1(each) each(0) each(1)
-#define SUMS_2(each) SUMS_1(each) each(2) each(3)
-#define SUMS_3(each) SUMS_2(each) each(4) each(5)
-#define SUMS_4(each) SUMS_3(each) each(6) each(7)
-#define SUMS_5(each) SUMS_4(each) each(8) each(9)
-#define SUMS_6(each) SUMS_5(each) each(10) each(11)
-#define SUMS_7(each) SUMS_6(each) each(12) each(13)
-#define SUMS_8(each) SUMS_7(each) each(14) each(15)
-#define SUMS_9(each) SUMS_8(each) each(16) each(17)
-#define SUMS_10(each) SUMS_9(each) each(18) each(19)
-#define SUMS_11(each) SUMS_10(each) each(20) each(21)
-#define SUMS_12(each) SUMS_11(each) each(22) each(23)
-#define SUMS_13(each) SUMS_12(each) each(24) each(25)
-#define SUMS_14(each) SUMS_13(each) each(26) each(27)
-#define TILE_SUMS(each) CLINFER_CAT(SUMS, TILE_ROWS)(each)
-#define TILE_REGISTERS(each) TILE_SUMS(each) each(28) each(29) each(30)
-
 // A row's pair for all columns, times the pairs of the columns.
 #define ROW(k, place, first, second) \
     "vpbroadcastd 4*" #k place ", %%zmm30\n" \
     "vdpbf16ps %%zmm30, %%zmm28, %%zmm" #first "\n" \
     "vdpbf16ps %%zmm30, %%zmm29, %%zmm" #second "\n"
-#define ROWS_1(k) ROW(k, "(%[a])", 0, 1)
-#define ROWS_2(k) ROWS_1(k) ROW(k, "(%[a],%[row])", 2, 3)
-#define ROWS_3(k) ROWS_2(k) ROW(k, "(%[a],%[row],2)", 4, 5)
-#define ROWS_4(k) ROWS_3(k) ROW(k, "(%[b])", 6, 7)
-#define ROWS_5(k) ROWS_4(k) ROW(k, "(%[b],%[row])", 8, 9)
-#define ROWS_6(k) ROWS_5(k) ROW(k, "(%[b],%[row],2)", 10, 11)
-#define ROWS_7(k) ROWS_6(k) ROW(k, "(%[c])", 12, 13)
-#define ROWS_8(k) ROWS_7(k) ROW(k, "(%[c],%[row])", 14, 15)
-#define ROWS_9(k) ROWS_8(k) ROW(k, "(%[c],%[row],2)", 16, 17)
-#define ROWS_10(k) ROWS_9(k) ROW(k, "(%[d])", 18, 19)
-#define ROWS_11(k) ROWS_10(k) ROW(k, "(%[d],%[row])", 20, 21)
-#define ROWS_12(k) ROWS_11(k) ROW(k, "(%[d],%[row],2)", 22, 23)
-#define ROWS_13(k) ROWS_12(k) ROW(k, "(%[e])", 24, 25)
-#define ROWS_14(k) ROWS_13(k) ROW(k, "(%[e],%[row])", 26, 27)
 #define PAIR(k) \
     "vmovups 64*" #k "(%[right]), %%zmm28\n" \
-    "vmovups 64*" #k "(%[right],%[other]), %%zmm29\n" CLINFER_CAT(ROWS, TILE_ROWS)(k)
+    "vmovups 64*" #k "(%[right],%[other]), %%zmm29\n" TILE_ROW_PLACES(k)
 
 #define ADD_PRODUCTS(arguments) \
     do { \
@@ -134,8 +105,7 @@ INLINED void clinfer_add_products(ulong* frame) {
             TILE_REGISTERS(SAVE) TILE_SUMS(FETCH_SUM) \
             "movq 8(%[frame]), %[right]\n movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n" \
             "2:\n movq 48(%[frame]), %[tap]\n" \
-            "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n leaq (%[row],%[row],2), %[e]\n" \
-            "leaq (%[a],%[e]), %[b]\n leaq (%[b],%[e]), %[c]\n leaq (%[c],%[e]), %[d]\n addq %[d], %[e]\n" \
+            "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS \
             PAIR(0) PAIR(1) PAIR(2) PAIR(3) PAIR(4) PAIR(5) PAIR(6) PAIR(7) \
             "addq $512, %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
             "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \

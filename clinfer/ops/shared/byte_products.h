@@ -1,19 +1,29 @@
-// Products of unsigned with signed bytes, added up in 32 bits: TILE_ROWS (1 to 14, 16, 32) rows x 32 columns, for CPUs.
-//   ROW_BYTES                               room for one row's bytes; rows lie that far apart
-//   FUNC(add_byte_products)(sums, rows, columns, steps)
-//     adds to `sums` [TILE_ROWS][32] the products of steps * 4 bytes (steps > 0) of each row with a panel of columns,
-//     which has for each step four bytes of each of its 32 columns
-// With BYTE_PRODUCTS that is inline assembly of AVX-512's VNNI, of 16 and 32 rows of AMX. Some compilers take no names
-// of vector registers there, neither as operands nor as clobbered ones. So it takes addresses alone, and leaves every
-// register as it was, but for tile registers, in which no compiler holds anything.
+// Products of unsigned with signed bytes, added up in 32 bits: TILE_ROWS (1 to 14, 16, 32) rows x panels of 32 columns,
+// for CPUs.
+//   FUNC(add_byte_products)(sums, rows, row_bytes, taps, tap_count, steps, columns, panel_bytes, panels, begins)
+//     adds to `sums` [panels][TILE_ROWS][32], which are 0 if it `begins`, the products of each row with each panel. A
+//     row is `tap_count` runs of steps * 4 bytes, the same distances (`taps`, in bytes) from where it begins; rows
+//     begin `row_bytes` from each other. A panel has for each step of each run four bytes of each of its 32 columns;
+//     panels are `panel_bytes` from each other. None of the counts is 0.
+//   PLACE                                   what `rows` is: in AT(pointer) of private memory, and READS_DATA if it may
+//                                           be one of global memory as well
+//   ROW_BYTES                               room for one row's bytes that are packed
+// With BYTE_PRODUCTS that is inline assembly of AVX-512's VNNI, of 16 and 32 rows of AMX, where rows are packed: one
+// run, ROW_BYTES from each other. Some compilers take no names of vector registers there, neither as operands nor as
+// clobbered ones. So it takes addresses alone, and leaves every register as it was, but for tile registers, in which no
+// compiler holds anything.
 #ifndef BYTE_PRODUCTS
 #define BYTE_PRODUCTS 0
 #endif
 
 #define ROW_BYTES 1088
+#define PANEL_SUMS (TILE_ROWS * 32)
 
 #if TILE_ROWS > 14
 // Tiles: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7.
+#define PLACE const uchar*
+#define AT(pointer) (pointer)
+#define READS_DATA 0
 #if TILE_ROWS == 32
 #define BP_OF_32_ROWS(text) text
 #else
@@ -25,7 +35,7 @@
 #define BP_LOAD_TILE(place, n) "tileloadd " place ", %%tmm" n "\n"
 #define BP_STORE_TILE(place, n) "tilestored %%tmm" n ", " place "\n"
 
-// The same of `turns` times `depth` steps, 16 at most.
+// The same of one panel and `turns` times `depth` steps, 16 at most.
 INLINED void FUNC(add_turns)(int* sums, const uchar* rows, const global char* columns, const ulong turns,
                              const ulong depth) {
     // The shapes of the registers: a palette, 16 sizes of rows in bytes, 16 numbers of rows.
@@ -45,71 +55,79 @@ INLINED void FUNC(add_turns)(int* sums, const uchar* rows, const global char* co
         : "memory", "cc");
 }
 
-void FUNC(add_byte_products)(int* sums, const uchar* rows, const global char* columns, int steps) {
+void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
+                             const int steps, const global char* columns, const ulong panel_bytes, const int panels,
+                             const bool begins) {
     const int turns = steps / 16, rest = steps % 16;
-    if (turns) FUNC(add_turns)(sums, rows, columns, turns, 16);
-    if (rest) FUNC(add_turns)(sums, rows + turns * 64, columns + turns * 2048, 1, rest);
+    for (int p = 0; p < panels; ++p, sums += PANEL_SUMS, columns += panel_bytes) {
+        for (int i = 0; begins && i < PANEL_SUMS; i += 16) vstore16((int16)0, 0, sums + i);
+        if (turns) FUNC(add_turns)(sums, rows, columns, turns, 16);
+        if (rest) FUNC(add_turns)(sums, rows + turns * 64, columns + turns * 2048, 1, rest);
+    }
 }
 #elif BYTE_PRODUCTS
-#define BP_SAVE(place, n) "vmovdqu64 %%zmm" #n ", " #place "(%[saved])\n"
-#define BP_RESTORE(place, n) "vmovdqu64 " #place "(%[saved]), %%zmm" #n "\n"
-#define BP_LOAD(row, low, high) \
-    "vmovdqu64 128*" #row "(%[sums]), %%zmm" #low "\n" \
-    "vmovdqu64 128*" #row "+64(%[sums]), %%zmm" #high "\n"
-#define BP_STORE(row, low, high) \
-    "vmovdqu64 %%zmm" #low ", 128*" #row "(%[sums])\n" \
-    "vmovdqu64 %%zmm" #high ", 128*" #row "+64(%[sums])\n"
-#define BP_MULTIPLY(row, low, high) \
-    "vpbroadcastd 1088*" #row "(%[rows]), %%zmm30\n" \
-    "vpdpbusd %%zmm28, %%zmm30, %%zmm" #low "\n" \
-    "vpdpbusd %%zmm29, %%zmm30, %%zmm" #high "\n"
-#define BP_KEEP(DO) DO(0, 28) DO(64, 29) DO(128, 30)
-#define BP_KEEP_ROW(DO, row, low, high) DO(192+128*row, low) DO(256+128*row, high)
-#define BP_SAVE_ROW(row, low, high) BP_KEEP_ROW(BP_SAVE, row, low, high)
-#define BP_RESTORE_ROW(row, low, high) BP_KEEP_ROW(BP_RESTORE, row, low, high)
+#include "shared/vector_tiles.h"
 
-#if TILE_ROWS == 1
-#define BP_ROWS(DO) DO(0, 0, 1)
-#elif TILE_ROWS == 4
-#define BP_ROWS(DO) DO(0, 0, 1) DO(1, 2, 3) DO(2, 4, 5) DO(3, 6, 7)
-#elif TILE_ROWS == 8
-#define BP_ROWS(DO) \
-    DO(0, 0, 1) DO(1, 2, 3) DO(2, 4, 5) DO(3, 6, 7) DO(4, 8, 9) DO(5, 10, 11) DO(6, 12, 13) DO(7, 14, 15)
-#elif TILE_ROWS == 14
-#define BP_ROWS(DO) \
-    DO(0, 0, 1) DO(1, 2, 3) DO(2, 4, 5) DO(3, 6, 7) DO(4, 8, 9) DO(5, 10, 11) DO(6, 12, 13) DO(7, 14, 15) \
-    DO(8, 16, 17) DO(9, 18, 19) DO(10, 20, 21) DO(11, 22, 23) DO(12, 24, 25) DO(13, 26, 27)
-#endif
+#define PLACE ulong
+#define AT(pointer) ((ulong)(pointer))
+#define READS_DATA 1
+#define BP_SAVE(n) "vmovdqu64 %%zmm" #n ", 80+64*" #n "(%[frame])\n"
+#define BP_RESTORE(n) "vmovdqu64 80+64*" #n "(%[frame]), %%zmm" #n "\n"
+#define BP_CLEAR(n) "vpxord %%zmm" #n ", %%zmm" #n ", %%zmm" #n "\n"
+#define BP_FETCH_SUM(n) "vmovdqu64 64*" #n "(%[a]), %%zmm" #n "\n"
+#define BP_PUT_SUM(n) "vmovdqu64 %%zmm" #n ", 64*" #n "(%[a])\n"
+#define ROW(k, place, first, second) \
+    "vpbroadcastd " place ", %%zmm30\n" \
+    "vpdpbusd %%zmm28, %%zmm30, %%zmm" #first "\n" \
+    "vpdpbusd %%zmm29, %%zmm30, %%zmm" #second "\n"
 
-void FUNC(add_byte_products)(int* sums, const uchar* rows, const global char* columns, int steps) {
-    char saved[64 * (3 + 2 * TILE_ROWS)];
-    char* place = saved;
-    __asm__ volatile(BP_KEEP(BP_SAVE) BP_ROWS(BP_SAVE_ROW) BP_ROWS(BP_LOAD)
-                     "1:\n"
-                     "vmovdqu64 (%[columns]), %%zmm28\n"
-                     "vmovdqu64 64(%[columns]), %%zmm29\n"
-                     BP_ROWS(BP_MULTIPLY)
-                     "addq $4, %[rows]\n"
-                     "addq $128, %[columns]\n"
-                     "decl %[steps]\n"
-                     "jnz 1b\n"
-                     BP_ROWS(BP_STORE) BP_KEEP(BP_RESTORE) BP_ROWS(BP_RESTORE_ROW)
-                     : [rows] "+r"(rows), [columns] "+r"(columns), [steps] "+r"(steps)
-                     : [sums] "r"(sums), [saved] "r"(place)
-                     : "memory", "cc");
+void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
+                             const int steps, const global char* columns, const ulong panel_bytes, const int panels,
+                             const bool begins) {
+    ulong frame[10 + 8 * 31];
+    frame[0] = rows, frame[1] = row_bytes, frame[2] = (ulong)taps, frame[3] = (ulong)(taps + tap_count);
+    frame[4] = steps, frame[5] = (ulong)columns, frame[6] = panel_bytes, frame[7] = panels;
+    frame[8] = (ulong)sums, frame[9] = begins;
+    ulong row_, right, tap, left, a, b, c, d, e;
+    __asm__ volatile(
+        TILE_REGISTERS(BP_SAVE) "movq 8(%[frame]), %[row]\n"
+        "3:\n cmpq $0, 72(%[frame])\n je 4f\n" TILE_SUMS(BP_CLEAR) "jmp 5f\n"
+        "4:\n movq 64(%[frame]), %[a]\n" TILE_SUMS(BP_FETCH_SUM)
+        "5:\n movq 40(%[frame]), %[right]\n movq 16(%[frame]), %[tap]\n"
+        "2:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n movq 32(%[frame]), %[left]\n" FIND_ROWS
+        "1:\n vmovdqu64 (%[right]), %%zmm28\n vmovdqu64 64(%[right]), %%zmm29\n" TILE_ROW_PLACES(0) MOVE_ROWS(4)
+        "addq $128, %[right]\n decq %[left]\n jnz 1b\n"
+        "addq $8, %[tap]\n cmpq 24(%[frame]), %[tap]\n jb 2b\n"
+        "movq 64(%[frame]), %[a]\n" TILE_SUMS(BP_PUT_SUM)
+        "addq %[panel_sums], 64(%[frame])\n movq 48(%[frame]), %[a]\n addq %[a], 40(%[frame])\n"
+        "decq 56(%[frame])\n jnz 3b\n" TILE_REGISTERS(BP_RESTORE)
+        : [row] "=&r"(row_), [right] "=&r"(right), [tap] "=&r"(tap), [left] "=&r"(left), [a] "=&r"(a), [b] "=&r"(b),
+          [c] "=&r"(c), [d] "=&r"(d), [e] "=&r"(e)
+        : [frame] "r"(frame), [panel_sums] "i"(PANEL_SUMS * 4)
+        : "memory", "cc");
 }
 #else
-void FUNC(add_byte_products)(int* sums, const uchar* rows, const global char* columns, int steps) {
-    for (int step = 0; step < steps; ++step)
-        for (int half_panel = 0; half_panel < 2; ++half_panel) {
-            const int16 four = as_int16(vload16(0, (const global int*)(columns + step * 128 + half_panel * 64)));
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                const uchar4 row = vload4(step, rows + i * ROW_BYTES);
-                const int16 added = (four << 24 >> 24) * (int)row.x + (four << 16 >> 24) * (int)row.y
-                                  + (four << 8 >> 24) * (int)row.z + (four >> 24) * (int)row.w;
-                const int at = i * 2 + half_panel;
-                vstore16(vload16(at, sums) + added, at, sums);
+#define PLACE const uchar*
+#define AT(pointer) (pointer)
+#define READS_DATA 0
+
+void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
+                             const int steps, const global char* columns, const ulong panel_bytes, const int panels,
+                             const bool begins) {
+    for (int p = 0; p < panels; ++p, sums += PANEL_SUMS) {
+        for (int i = 0; begins && i < PANEL_SUMS; i += 16) vstore16((int16)0, 0, sums + i);
+        const global int* fours = (const global int*)(columns + p * panel_bytes);
+        for (int step = 0; step < tap_count * steps; ++step)
+            for (int half_panel = 0; half_panel < 2; ++half_panel, fours += 16) {
+                const int16 four = vload16(0, fours);
+                for (int i = 0; i < TILE_ROWS; ++i) {
+                    const uchar4 row = vload4(0, rows + taps[step / steps] + i * row_bytes + step % steps * 4);
+                    const int16 added = (four << 24 >> 24) * (int)row.x + (four << 16 >> 24) * (int)row.y
+                                      + (four << 8 >> 24) * (int)row.z + (four >> 24) * (int)row.w;
+                    const int at = i * 2 + half_panel;
+                    vstore16(vload16(at, sums) + added, at, sums);
+                }
             }
-        }
+    }
 }
 #endif

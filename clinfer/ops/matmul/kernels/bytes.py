@@ -42,6 +42,8 @@ class BytesKernel(Kernel[MatMulProblem, int]):
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.primitive.data_grid is None:
             return "made for data of whole numbers times a step"
+        if not problem.depth:
+            return "nothing to multiply"
         return problem.types_refusal(takes_grids=True) or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
