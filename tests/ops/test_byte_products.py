@@ -143,7 +143,8 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
 
 @pytest.mark.parametrize("kernel, large", [
     ("quantised_convolution_ref", False), ("quantised_convolution_ref", True),
-    *((f"convolution_bytes_{tile}", False) for tile in TILES if tile > 1)])
+    *((f"convolution_bytes_{tile}", False) for tile in TILES if tile > 1), ("convolution_bytes_few_14", False),
+    ("convolution_bytes_few_4", False)])
 def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str, large: bool) -> None:
     """Borders, channels that leave blocks and panels unfilled, strides; `large`: with indices of 64 bits."""
     _skip_unless_able(engine, int(kernel.rpartition("_")[2]) if "bytes" in kernel else 0)
@@ -152,11 +153,13 @@ def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, ke
 
 @pytest.mark.parametrize("channels, filters, sizes, dilation", [
     ((32, 150), (1, 1), ((2, 5, 3), (0, 5, 3), (1, 1, 1)), 1), ((400, 33), (3, 3), ((1, 3, 6),), 1),
-    ((16, 16), (5, 2), ((1, 9, 12),), 2), ((17, 20), (3,), ((2, 30), (1, 1)), 1)], ids=str)
-def test_convolutions_of_all_kinds(engine: Engine, rng: np.random.Generator, channels: tuple[int, int],
+    ((16, 16), (5, 2), ((1, 9, 12),), 2), ((17, 20), (3,), ((2, 30), (1, 1)), 1),
+    ((3, 40), (7, 7), ((1, 20, 41), (2, 5, 3)), 1)], ids=str)
+@pytest.mark.parametrize("kernel", ["convolution_bytes_14", "convolution_bytes_few_7"])
+def test_convolutions_of_all_kinds(engine: Engine, rng: np.random.Generator, kernel: str, channels: tuple[int, int],
                                    filters: tuple[int, ...], sizes: tuple[tuple[int, ...], ...], dilation: int) -> None:
     """Several panels for one work-item, more than one step of gathering, filters with holes, one spatial axis."""
-    _convolve(engine, rng, "convolution_bytes_14", channels, filters, sizes, dilation=dilation)
+    _convolve(engine, rng, kernel, channels, filters, sizes, dilation=dilation)
 
 
 def test_a_convolution_without_the_instructions(engine: Engine, rng: np.random.Generator,

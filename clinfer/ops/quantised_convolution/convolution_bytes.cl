@@ -5,15 +5,17 @@
 // read is copied first, some rows of the filter at a time, with the zero point outside. For tiles of AMX, to which all
 // pixels are one row, the pixels that each element of the filter meets are gathered. Products are added up exactly, and
 // the sum is scaled at the end.
-// Views: data [B, blocks, Y, X, 16] (convolution_to_bytes.cl), output [B, C, 1, Y, X] in blocks of 16 channels; weights
-// [panels, blocks, y, x, 4, 32, 4]; scales [O], what sums start with [O] and bias [O] in blocks of 16; grid [1, 3]:
-// 1 / step, zero point, step.
+// Views: data [B, blocks, Y, X, PIXEL_BYTES] (convolution_to_bytes.cl, convolution_to_fours.cl), output [B, C, 1, Y, X]
+// in blocks of 16 channels; weights [panels, blocks, y, x, PIXEL_BYTES / 4, 32, 4]; scales [O], what sums start with
+// [O] and bias [O] in blocks of 16; grid [1, 3]: 1 / step, zero point, step.
+// PIXEL_BYTES is 16, or 4 where there are few channels.
 // Limits: a row of the filter has at most MOST_TAPS elements, and a tile reads at most PATCH_PIXELS pixels by it.
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
 #define TILE_ROWS 14
 #define MOST_PANELS 4
+#define PIXEL_BYTES 16
 #define ARG_PANELS 1
 #define ARG_CHANNELS 16
 #define ARG_FILTER_Y 1
@@ -32,8 +34,8 @@
 
 #define MOST_TAPS 64
 #define PATCH_PIXELS 1024
-#define STEPS (BLOCK / 4)
-#define TAP_WEIGHTS 512
+#define STEPS (PIXEL_BYTES / 4)
+#define TAP_WEIGHTS (PIXEL_BYTES * 32)
 #define FILTER_ROWS (INPUT0_SIZE_1 * ARG_FILTER_Y)
 
 #if TILE_ROWS > 14
@@ -71,29 +73,44 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
     }
 }
 #else
+#if PIXEL_BYTES == 4
+#define PIXEL uchar4
+#define LOAD_PIXEL vload4
+#define STORE_PIXEL vstore4
+#define OF_PIXEL(channels) ((channels).s0123)
+#else
+#define PIXEL uchar16
+#define LOAD_PIXEL vload16
+#define STORE_PIXEL vstore16
+#define OF_PIXEL(channels) (channels)
+#endif
+#define ROW_RUNS (ARG_DILATION_X == 1 ? 1 : ARG_FILTER_X)
+
 // Copies what `count` rows of the filter read, from the row `first` on (those of one block of channels, then those of
 // the next): for each, `span` pixels from (y, x) on.
 void FUNC(copy_patch)(uchar* patch, const global uchar* data, const int first, const int count, const int y,
                       const int x, const int span, const uchar zero ARGS) {
     const int begin = clamp(-x, 0, span), end = clamp((int)INPUT0_SIZE_3 - x, begin, span);
-    for (int row = first; row < first + count; ++row, patch += span * BLOCK) {
+    for (int row = first; row < first + count; ++row, patch += span * PIXEL_BYTES) {
         const int block = row / ARG_FILTER_Y, at = y + row % ARG_FILTER_Y * ARG_DILATION_Y;
-        const uchar16 outside = (uchar16)zero & FUNC(existing)(ARG_CHANNELS - block * BLOCK);
+        const PIXEL outside = (PIXEL)zero & OF_PIXEL(FUNC(existing)(ARG_CHANNELS - block * PIXEL_BYTES));
         const bool is_there = (uint)at < (uint)INPUT0_SIZE_2;
         const global uchar* from = data + block * INPUT0_PITCH_1 + (is_there ? at : 0) * INPUT0_PITCH_2;
         const int copied = is_there ? begin : span, left = is_there ? end : span;
-        for (int i = 0; i < copied; ++i) vstore16(outside, i, patch);
-        for (int i = copied; i < left; ++i) vstore16(vload16(x + i, from), i, patch);
-        for (int i = left; i < span; ++i) vstore16(outside, i, patch);
+        for (int i = 0; i < copied; ++i) STORE_PIXEL(outside, i, patch);
+        for (int i = copied; i < left; ++i) STORE_PIXEL(LOAD_PIXEL(x + i, from), i, patch);
+        for (int i = left; i < span; ++i) STORE_PIXEL(outside, i, patch);
     }
 }
 
-// How far, in bytes, the pixel of each element of the filter lies behind that of the first, for `count` rows of it from
-// the row `first` on, `pitch` from each other, and `block_pitch` from one block to the next.
+// How far, in bytes, what runs of elements of the filter meet lies behind what the first one meets, for `count` rows of
+// it from the row `first` on, `pitch` from each other, and `block_pitch` from one block to the next. A run is a row, or
+// one element where there are holes between them.
 void FUNC(find_taps)(ulong* taps, const int first, const int count, const ulong block_pitch, const ulong pitch ARGS) {
     int block = first / ARG_FILTER_Y, y = first % ARG_FILTER_Y;
     for (int row = 0; row < count; ++row) {
-        for (int x = 0; x < ARG_FILTER_X; ++x) *taps++ = block * block_pitch + y * pitch + x * ARG_DILATION_X * BLOCK;
+        for (int x = 0; x < ROW_RUNS; ++x)
+            *taps++ = block * block_pitch + y * pitch + x * ARG_DILATION_X * PIXEL_BYTES;
         if (++y == ARG_FILTER_Y) y = 0, ++block;
     }
 }
@@ -106,22 +123,23 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
     const bool is_read = READS_DATA && pixels == TILE_ROWS && y >= 0 && x >= 0 && x + span <= INPUT0_SIZE_3 &&
         y + (ARG_FILTER_Y - 1) * ARG_DILATION_Y < INPUT0_SIZE_2;
     const int at_once = min(MOST_TAPS / ARG_FILTER_X, is_read ? MOST_TAPS : PATCH_PIXELS / span);
+    const int steps = ARG_FILTER_X / ROW_RUNS * STEPS;
     ulong taps[MOST_TAPS];
-    uchar patch[PATCH_PIXELS * BLOCK];
+    uchar patch[PATCH_PIXELS * PIXEL_BYTES];
     for (int done = 0; done < FILTER_ROWS; done += at_once) {
-        const int count = min(at_once, FILTER_ROWS - done), tap_count = count * ARG_FILTER_X;
+        const int count = min(at_once, FILTER_ROWS - done), runs = count * ROW_RUNS;
         const global char* columns = weights + (ulong)done * ARG_FILTER_X * TAP_WEIGHTS;
 #if READS_DATA
         if (is_read) {
             FUNC(find_taps)(taps, done, count, INPUT0_PITCH_1, ARG_DILATION_Y * INPUT0_PITCH_2 PASS_ARGS);
-            FUNC(add_byte_products)(sums, AT(data + y * INPUT0_PITCH_2 + x * BLOCK), ARG_STRIDE_X * BLOCK, taps,
-                                    tap_count, STEPS, columns, panel_bytes, panels, done == 0);
+            FUNC(add_byte_products)(sums, AT(data + y * INPUT0_PITCH_2 + x * PIXEL_BYTES), ARG_STRIDE_X * PIXEL_BYTES,
+                                    taps, runs, steps, columns, panel_bytes, panels, done == 0);
             continue;
         }
 #endif
         FUNC(copy_patch)(patch, data, done, count, y, x, span, zero PASS_ARGS);
-        FUNC(find_taps)(taps, 0, count, (ulong)ARG_FILTER_Y * span * BLOCK, span * BLOCK PASS_ARGS);
-        FUNC(add_byte_products)(sums, AT(patch), ARG_STRIDE_X * BLOCK, taps, tap_count, STEPS, columns, panel_bytes,
+        FUNC(find_taps)(taps, 0, count, (ulong)ARG_FILTER_Y * span * PIXEL_BYTES, span * PIXEL_BYTES PASS_ARGS);
+        FUNC(add_byte_products)(sums, AT(patch), ARG_STRIDE_X * PIXEL_BYTES, taps, runs, steps, columns, panel_bytes,
                                 panels, done == 0);
     }
 }

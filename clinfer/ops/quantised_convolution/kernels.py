@@ -41,19 +41,31 @@ copied, and a sum is scaled and stored."""
 
 
 class BytesKernel(Kernel[ConvolutionProblem, int]):
-    """From blocks to blocks, by way of bytes; the configuration is the pixels of a tile."""
+    """From blocks of 16 channels to blocks, by way of bytes; the configuration is the pixels of a tile."""
 
     name = "convolution_bytes"
     has_epilogue = True
+    pixel_bytes = BLOCK
+    """Channels of a pixel of data."""
+    making = "convolution_to_bytes.cl"
+    weights = "os_is_yx_isv4_osv32_isv4"
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         rank, inputs = problem.inputs[0].rank, problem.inputs
-        weights = "os_is_yx_isv4_osv32_isv4" if rank < 5 else Format.planar(rank).name
+        weights = self.weights if rank < 5 else Format.planar(rank).name
         blocked = (Format.of("o_osv16") if index != _GRID else Format.planar(2) for index in range(2, len(inputs)))
-        return Formats((Format.of(BLOCKED_DATA[rank]), Format.of(weights), *blocked), (Format.of(BLOCKED_DATA[rank]),))
+        return Formats((self.data_format(rank), Format.of(weights), *blocked), (Format.of(BLOCKED_DATA[rank]),))
+
+    def data_format(self, rank: int) -> Format:
+        """The format of the data."""
+        return Format.of(BLOCKED_DATA[rank])
+
+    def reads_as_is(self, problem: ConvolutionProblem) -> bool:
+        """Whether the data are stored as whole numbers, and in the order in which tiles read them."""
+        return _are_bytes(problem)
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
         return tuple(tile for tile in TILES if tile > 1)
@@ -65,7 +77,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
             return "padded tensors"
         if any(x.element_type.computed.name not in _FLOATS for x in (problem.inputs[0], problem.outputs[0])):
             return "element types other than f32, f16, bf16"
-        if not _steps(problem):
+        if not self._steps(problem):
             return "nothing to multiply"
         *_, filter_x = problem.filter_sizes
         if filter_x > _MOST_TAPS or (tile - 1) * problem.strides[2] + (filter_x - 1) * problem.dilations[2] >= _PATCH:
@@ -75,25 +87,25 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
         (rows, width), panels = _rows(problem, tile), _panels(problem)
         pixels = rows * ceil(width / tile) * tile * problem.batch
-        products = pixels * panels * PANEL_COLUMNS * _steps(problem) * BLOCK
-        gathered = pixels * _steps(problem) * BLOCK * ceil(panels / _shared_panels(problem, tile))
+        bytes_read = pixels * self._steps(problem) * self.pixel_bytes
         copying = _GATHERING if tile in IN_REGISTERS else 0 if problem.is_pointwise else _COPYING
-        made = 0 if _are_bytes(problem) else problem.inputs[0].count
-        flops = (flops_of(products, tile, problem.capabilities.byte_products) + gathered * copying
-                 + pixels * panels * PANEL_COLUMNS * _STORING + made * _MAKING)
-        return time_of(problem.capabilities.ceilings, flops=flops, launches=1 if _are_bytes(problem) else 2,
-                       nbytes=problem.moved_bytes + 2 * made)
+        made, is_made = problem.inputs[0].count, not self.reads_as_is(problem)
+        flops = (flops_of(bytes_read * panels * PANEL_COLUMNS, tile, problem.capabilities.byte_products)
+                 + bytes_read * ceil(panels / _shared_panels(problem, tile)) * copying
+                 + pixels * panels * PANEL_COLUMNS * _STORING + is_made * made * _MAKING)
+        return time_of(problem.capabilities.ceilings, flops=flops, launches=1 + is_made,
+                       nbytes=problem.moved_bytes + 2 * is_made * made)
 
     def lower(self, problem: ConvolutionProblem, tile: int) -> Lowered:
         data, output = _views(problem, tile)
         rows, width = _rows(problem, tile)
         batch, channels, _, *spatial = static(data.sizes)
-        sizes = (batch, ceil(channels / BLOCK), *spatial, BLOCK)
-        held = TensorView.dense(ElementType.of("u8"), sizes)
-        read = BufferRef("input", 0) if _are_bytes(problem) else BufferRef("scratch", 0)
+        sizes = (batch, ceil(channels / self.pixel_bytes), *spatial, self.pixel_bytes)
+        held, is_made = TensorView.dense(ElementType.of("u8"), sizes), not self.reads_as_is(problem)
+        read = BufferRef("scratch", 0) if is_made else BufferRef("input", 0)
         shared, tiles = _shared_panels(problem, tile), ceil(width / tile)
         constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
-                     "BYTE_PRODUCTS": problem.capabilities.byte_products}
+                     "PIXEL_BYTES": self.pixel_bytes, "BYTE_PRODUCTS": problem.capabilities.byte_products}
         _, filter_y, filter_x = problem.filter_sizes
         arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
                      "panels": shared, "row_pixels": width, "row_tiles": tiles}
@@ -103,12 +115,34 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
                     _named("INPUT3", problem, _GRID), *_bias(problem), output_operand(problem, 0, output))
         views = problem.epilogue_views() if tile in IN_REGISTERS else problem.flat_epilogue_views()
         adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, views)
-        if _are_bytes(problem):
+        if not is_made:
             return Lowered((adding,))
-        making = Stage("convolution_to_bytes.cl",
+        making = Stage(self.making,
                        (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
                        Work((sizes[2], sizes[1], batch), (1, 1, 1)))
         return Lowered((making, adding), (prod(sizes),))
+
+    def _steps(self, problem: ConvolutionProblem) -> int:
+        """Pixels of blocks of channels that the filter meets."""
+        return ceil(problem.groups.inputs / self.pixel_bytes) * prod(problem.filter_sizes)
+
+
+class FewChannelsKernel(BytesKernel):
+    """From planar data of few channels, of which each pixel becomes four bytes."""
+
+    name = "convolution_bytes_few"
+    pixel_bytes = 4
+    making = "convolution_to_fours.cl"
+    weights = "os_is_yx_osv32_isv4"
+
+    def data_format(self, rank: int) -> Format:
+        return Format.planar(rank)
+
+    def reads_as_is(self, problem: ConvolutionProblem) -> bool:
+        return False
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
+        return tuple(tile for tile in super().configs(problem) if tile not in IN_REGISTERS)
 
 
 class QuantisedReference(Reference):
@@ -125,7 +159,7 @@ class QuantisedReference(Reference):
                               problem.has_bias, problem.steps, problem.epilogue_views()),))
 
 
-KERNELS = KernelTable((BytesKernel(), QuantisedReference()), ConvolutionProblem)
+KERNELS = KernelTable((BytesKernel(), FewChannelsKernel(), QuantisedReference()), ConvolutionProblem)
 
 
 def _are_bytes(problem: ConvolutionProblem) -> bool:
@@ -152,11 +186,6 @@ def _views(problem: ConvolutionProblem, tile: int) -> tuple[TensorView, TensorVi
     if tile in IN_REGISTERS:
         return data_view(problem.inputs[0]), data_view(problem.outputs[0])
     return problem.flat_views
-
-
-def _steps(problem: ConvolutionProblem) -> int:
-    """Blocks of channels that the filter meets."""
-    return ceil(problem.groups.inputs / BLOCK) * prod(problem.filter_sizes)
 
 
 def _panels(problem: ConvolutionProblem) -> int:

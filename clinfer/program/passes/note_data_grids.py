@@ -26,8 +26,9 @@ from clinfer.topology import Port
 
 MOST_DEPTH = 1 << 16
 """Products of bytes of which every sum fits 32 bits."""
-LEAST_CHANNELS = 16
-"""Input channels of convolutions that multiply bytes; with fewer most of a block of 16 is wasted."""
+MANY_CHANNELS, LEAST_INPUTS, LEAST_OUTPUTS = 16, 3, 32
+"""Convolutions that multiply bytes have many input channels, or these of both: with fewer inputs half of a pixel's four
+bytes are nothing, with fewer outputs half of a tile's columns."""
 
 
 def note_data_grids(graph: Graph, context: BuildContext) -> None:
@@ -56,7 +57,8 @@ def multiplies_bytes(graph: Graph, context: BuildContext, node: Node) -> bool:
 
 def _is_shaped_for_bytes(filter_shape: StaticShape) -> bool:
     outputs, inputs, *filters = filter_shape
-    return (len(filters) <= 2 and inputs >= LEAST_CHANNELS and outputs * math.prod(filters) > 0
+    is_worth_it = inputs >= MANY_CHANNELS or (inputs >= LEAST_INPUTS and outputs >= LEAST_OUTPUTS)
+    return (len(filters) <= 2 and is_worth_it and outputs * math.prod(filters) > 0
             and inputs * math.prod(filters) <= MOST_DEPTH)
 
 
