@@ -144,6 +144,9 @@ class FewChannelsKernel(BytesKernel):
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
         return tuple(tile for tile in super().configs(problem) if tile not in IN_REGISTERS)
 
+    def accepts(self, problem: ConvolutionProblem, tile: int) -> str | None:
+        return None if problem.groups.inputs < BLOCK else "made for few channels"
+
 
 class QuantisedReference(Reference):
     """The same of bytes less a zero point."""
