@@ -10,6 +10,7 @@ from statistics import median
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import warn_once
+from clinfer.base.version import VERSION
 from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
@@ -178,7 +179,8 @@ def keep_result(candidates: Sequence[Implementation], problem: Problem, result: 
 
 
 def _wrong(candidate: Candidate, problem: Problem, why: str) -> WrongKernel:
-    return WrongKernel(type(problem.primitive).__name__, candidate.kernel.name, candidate.config_text, why, today())
+    return WrongKernel(type(problem.primitive).__name__, candidate.kernel.name, candidate.config_text, why, today(),
+                       VERSION)
 
 
 def _entry(implementation: Implementation, problem: Problem, measured: float, driver: str, is_alone: bool) -> Entry:

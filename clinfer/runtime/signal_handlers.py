@@ -30,7 +30,7 @@ class _Symbol(ctypes.Structure):
 def pythons_handlers_kept() -> Iterator[None]:
     """Put back, at the end, those of Python's handlers that a driver replaced meanwhile; on Linux, elsewhere
     nothing."""
-    found = _pythons_actions() if sys.platform == "linux" else {}
+    found = _pythons_actions() if sys.platform == "linux" and _PYTHON else {}
     try:
         yield
     finally:

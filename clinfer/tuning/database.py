@@ -21,6 +21,7 @@ import numpy as np
 from clinfer.base import knobs
 from clinfer.base.tracing import log, warn_once
 from clinfer.base.trusted_folder import TrustedFolder
+from clinfer.base.version import VERSION
 from clinfer.runtime.hardware import Hardware
 from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Variant, bucket_of, logarithms
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
@@ -56,7 +57,8 @@ class Database:
 
     def _index(self) -> None:
         self._found = _by_subject(self._own.entries)
-        self._wrong = {(row.operation, row.kernel, row.config): row for row in self._own.wrong}
+        self._wrong = {(row.operation, row.kernel, row.config): row for row in self._own.wrong
+                       if row.seen_by == VERSION}
 
     # -- asking ---------------------------------------------------------------------------------
 

@@ -20,13 +20,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class WrongKernel:
-    """A candidate that gave wrong results on a device, and when that was seen."""
+    """A candidate that gave wrong results on a device, and when that was seen, by which version of clinfer. Another
+    version has other kernels, and may compare them better."""
 
     operation: str
     kernel: str
     config: str
     why: str
     date: str
+    seen_by: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from clinfer.base import tracing
+from clinfer.base.version import VERSION
 from clinfer.runtime.hardware import Hardware
 from clinfer.symbolic.trace import Trace
 from clinfer.tuning import database as database_module
@@ -128,10 +129,12 @@ def test_the_closest_table_tells(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_added_is_kept_for_later(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINFER_CACHE_DIR", str(tmp_path))
     first = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
-    first.add([ENTRY], [WrongKernel("MatMul", "tile", "8", "why", "2026-01-01")])
+    first.add([ENTRY], [WrongKernel("MatMul", "tile", "8", "why", "2026-01-01", VERSION),
+                        WrongKernel("MatMul", "tile", "14", "why", "2026-01-01", "0.0.1")])
     assert first.ratio(ENTRY.subject, ENTRY.variant) is None, "a plan is the same whenever it is made"
     second = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
     assert ratio(second, ENTRY.variant, 64, 100) == 2 and "why" in str(second.why_wrong("MatMul", "tile", "8"))
+    assert second.why_wrong("MatMul", "tile", "14") is None, "another version has other kernels"
     second.add([entry(measured=900.0, is_alone=False), entry(kernel="new", is_alone=False)])
     found = database_module._opened.__wrapped__(CPU, str(tmp_path), True)
     assert found.own_entry(ENTRY.subject, dict(SIZES), ENTRY.variant).measured == 200
