@@ -108,7 +108,8 @@ def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: 
     buffers = tuple(TrialBuffer(nbytes, layout, ref.index, ref.index if ref.kind == "output" else None,
                                 ref.kind == "counters", given.get(ref.index) if ref.kind == "input" else None)
                     for (ref, layout), nbytes in sizes.items())
-    return Trial(tuple(parts[:-1]), buffers, parts[-1], problem.capabilities.ceilings.wait)
+    return Trial(tuple(parts[:-1]), buffers, parts[-1], problem.capabilities.ceilings.wait,
+                 bool(problem.primitive.fused_ops))
 
 
 def _part(implementation: Implementation, problem: Problem, kernels: KernelCache,

@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from clinfer.base.element_type import ElementType
 from clinfer.kernels import tuner
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.kernel_cache import kernel_cache_of
@@ -16,6 +17,7 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.operation import Case
 from clinfer.program.heavy_problems import heavy_problems
+from clinfer.runtime import trial
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import TrialBench
 from clinfer.topology import Primitive, Topology
@@ -78,3 +80,14 @@ def test_products_of_whole_numbers(engine: Engine, rng: np.random.Generator, is_
     assert check(engine, pictures) == 1
     for transpose in (False, True):
         assert check(engine, Topology(given("x", 2, 19, 40), relu, *_product(rng, transpose), *read)) == 1
+
+
+@pytest.mark.parametrize("count, value, may_jump, is_told", [
+    (5, 0.5, True, False), (5, 0.5, False, True), (50, 0.5, True, True), (1, np.nan, True, True),
+    (1, 1e-5, False, False)])
+def test_few_results_may_jump_behind_fused_operations(count: int, value: float, may_jump: bool, is_told: bool) -> None:
+    right = np.linspace(0, 1, 10_000, dtype=np.float32)
+    got = right.copy()
+    got[:count] += value
+    kind = ElementType.of("f32")
+    assert bool(trial.apart(kind, got, right, may_jump)) == is_told
