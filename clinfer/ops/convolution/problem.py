@@ -81,7 +81,7 @@ class ConvolutionProblem(AnyConvolutionProblem):
 
     def flat_operands(self) -> tuple[Operand, ...]:
         """The operands with all pixels of a pointwise convolution in one row."""
-        return self.operands_of(*self.flat_views) if self.is_pointwise else self.operands()
+        return self.operands_of(*self.flat_views)
 
     def flat_epilogue_views(self) -> tuple[TensorView, ...]:
         """What fused operations read beside `flat_operands`."""

@@ -66,7 +66,7 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
     int sums[MOST_PANELS * PANEL_SUMS];
     const ulong panel_bytes = (ulong)packed_depth * PANEL_COLUMNS, whole[1] = {0};
 #if READS_DATA && defined(INPUT0_IS_Q8)
-    if (INPUT0_PITCH_X == 1 && depth % 4 == 0 && depth && first_row + TILE_ROWS <= OUTPUT0_SIZE_Y) {
+    if (INPUT0_PITCH_X == 1 && depth % 4 == 0 && first_row + TILE_ROWS <= OUTPUT0_SIZE_Y) {
         FUNC(add_byte_products)(sums, AT(left + start), INPUT0_PITCH_Y, whole, 1, depth / 4, columns, panel_bytes,
                                 panels, true);
     } else

@@ -65,7 +65,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
 
     def reads_as_is(self, problem: ConvolutionProblem) -> bool:
         """Whether the data are stored as whole numbers, and in the order in which tiles read them."""
-        return _are_bytes(problem)
+        return problem.inputs[0].element_type.grid is not None
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
         return tuple(tile for tile in TILES if tile > 1)
@@ -163,11 +163,6 @@ class QuantisedReference(Reference):
 
 
 KERNELS = KernelTable((BytesKernel(), FewChannelsKernel(), QuantisedReference()), ConvolutionProblem)
-
-
-def _are_bytes(problem: ConvolutionProblem) -> bool:
-    """Whether the data are stored as whole numbers."""
-    return problem.inputs[0].element_type.grid is not None
 
 
 def _named(macro: str, problem: ConvolutionProblem, index: int) -> Operand:

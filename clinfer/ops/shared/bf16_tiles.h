@@ -89,6 +89,7 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define RESTORE(n) "vmovups 64+64*" #n "(%[frame]), %%zmm" #n "\n"
 #define FETCH_SUM(n) "vmovups 64+64*32+64*" #n "(%[frame]), %%zmm" #n "\n"
 #define PUT_SUM(n) "vmovups %%zmm" #n ", 64+64*32+64*" #n "(%[frame])\n"
+
 // A row's pair for all columns, times the pairs of the columns.
 #define ROW(k, place, first, second) \
     "vpbroadcastd 4*" #k place ", %%zmm30\n" \
