@@ -44,7 +44,7 @@ INLINED void FUNC(copy_pixels)(const uint to, const FUNC(pixels)* pixels, FUNC(t
 #define FROM(i) (pixels->data[i] + offset)
 #define HALVES(i) ((uint)(pixels->y[i] + y) < (uint)INPUT0_SIZE_Y && (uint)(pixels->x[i] + x) < (uint)INPUT0_SIZE_X \
                    ? there : 0)
-    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, aligned);
+    COPY_CHUNKS(COPY16, LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, aligned);
 #undef FROM
 #undef HALVES
     tap->channel += DEPTH;
@@ -84,7 +84,7 @@ KERNEL(convolution_mma)(const global INPUT0_TYPE* restrict input, const global I
     FUNC(find_sides)(&sides, (const global half*)input, filters, FUNC(corner_of)(tile PASS_ARGS) PASS_ARGS)
 #define COPY_STEP(to, s) do { \
         FUNC(copy_pixels)(to, &sides.left, &sides.tap, left_aligned PASS_ARGS); \
-        COPY_ROWS((to) + LEFT_BYTES, sides.right, RIGHT_COPIES, (s) * DEPTH, depth, right_aligned); \
+        COPY_ROWS(COPY16_LEAVING, (to) + LEFT_BYTES, sides.right, RIGHT_COPIES, (s) * DEPTH, depth, right_aligned); \
     } while (0)
     COMPUTE_TILES(memory, FUNC(tiles_of)(PIXELS, OUTPUT0_SIZE_1), (depth + DEPTH - 1) / DEPTH);
 }

@@ -54,12 +54,13 @@ INLINED void FUNC(copy_step)(const uint to, const int s, const FUNC(pixels)* pix
                  + pixels->x[i] + along)
 #define HALVES(i) (pixels->x[i] + along >= 0 && (uint)(pixels->y[i] + y) < (uint)INPUT0_SIZE_Y \
                    ? clamp((int)INPUT0_SIZE_X - pixels->x[i] - along, 0, there) : 0)
-    COPY_CHUNKS(LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, true);
+    COPY_CHUNKS(COPY16, LEFT_COPIES, to + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, true);
 #undef FROM
 #undef HALVES
 #define FROM(i) (filters + (long)COLUMN(i) * INPUT1_PITCH_1 + row * FILTER_X + along)
 #define HALVES(i) there
-    COPY_CHUNKS(RIGHT_COPIES, to + LEFT_BYTES + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM, HALVES, true);
+    COPY_CHUNKS(COPY16_LEAVING, RIGHT_COPIES, to + LEFT_BYTES + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK), THREADS * 16, FROM,
+                HALVES, true);
 #undef FROM
 #undef HALVES
 #else

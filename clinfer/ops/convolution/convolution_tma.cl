@@ -76,8 +76,8 @@ KERNEL(convolution_tma)(const global INPUT0_TYPE* restrict input, const global I
 #define COPY_STEP(to, s, barrier) do { \
         BULK_COPY_PIXELS(to, maps, sides.part * DEPTH, sides.x, sides.y, sides.picture, sides.tap_x * ARG_DILATION_X, \
                          sides.tap_y * ARG_DILATION_Y, barrier); \
-        BULK_COPY_3((to) + LEFT_BYTES, maps + MAP_WORDS, sides.part * DEPTH, sides.tap_y * FILTER_X + sides.tap_x, \
-                    sides.column, barrier); \
+        BULK_COPY_3_LEAVING((to) + LEFT_BYTES, maps + MAP_WORDS, sides.part * DEPTH, \
+                            sides.tap_y * FILTER_X + sides.tap_x, sides.column, barrier); \
         FUNC(next_step)(&sides, parts); \
     } while (0)
     COMPUTE_TILES(memory, FUNC(tiles_of)(PIXELS, OUTPUT0_SIZE_1), FILTER_Y * FILTER_X * parts);

@@ -42,9 +42,9 @@ INLINED void FUNC(find_sides)(FUNC(sides)* sides, const global half* left, const
 
 INLINED void FUNC(copy_step)(const uint to, const FUNC(sides)* sides, const int k ARGS) {
     const int depth = INPUT0_SIZE_X;
-    COPY_ROWS(to, sides->left, LEFT_COPIES, k, depth, IS_ALIGNED(sides->left[0], INPUT0_PITCH_Y));
+    COPY_ROWS(COPY16, to, sides->left, LEFT_COPIES, k, depth, IS_ALIGNED(sides->left[0], INPUT0_PITCH_Y));
 #if RIGHT_ALONG_K
-    COPY_ROWS(to + LEFT_BYTES, sides->right, RIGHT_COPIES, k, depth,
+    COPY_ROWS(COPY16_LEAVING, to + LEFT_BYTES, sides->right, RIGHT_COPIES, k, depth,
                     IS_ALIGNED(sides->right[0], INPUT1_PITCH_X));
 #else
     FUNC(copy_columns)(to + LEFT_BYTES, sides->right, sides->columns, k, depth, INPUT1_PITCH_Y,

@@ -47,11 +47,11 @@ KERNEL(matmul_tma)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     FUNC(corner) corner;
 #define FIND_SIDES(tile, s) corner = FUNC(corner_of)(tile, tiles PASS_ARGS)
 #if RIGHT_ALONG_K
-#define COPY_RIGHT(to, s, barrier) BULK_COPY_2(to, maps + MAP_WORDS, (s) * DEPTH, corner.column, barrier)
+#define COPY_RIGHT(to, s, barrier) BULK_COPY_2_LEAVING(to, maps + MAP_WORDS, (s) * DEPTH, corner.column, barrier)
 #else
 #define COPY_RIGHT(to, s, barrier) \
     _Pragma("unroll") for (int x_ = 0; x_ < TILE_COLUMNS; x_ += BULK_COLUMNS) \
-        BULK_COPY_2((to) + x_ * DEPTH * 2, maps + MAP_WORDS, corner.column + x_, (s) * DEPTH, barrier)
+        BULK_COPY_2_LEAVING((to) + x_ * DEPTH * 2, maps + MAP_WORDS, corner.column + x_, (s) * DEPTH, barrier)
 #endif
 #define COPY_STEP(to, s, barrier) do { \
         BULK_COPY_2(to, maps, (s) * DEPTH, corner.row, barrier); \

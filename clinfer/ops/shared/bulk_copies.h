@@ -7,7 +7,9 @@
 //   WRITE_PIXEL_MAP(map, p, sizes, pitches, low, high, pixels, strides)   the same of pictures, axes channels, x, y and
 //       picture: a box is 64 channels of `pixels` pixels in their order, `strides` apart, from `low` to `high` behind
 //       the last
-//   BULK_COPY_2(to, map, at0, at1, barrier), BULK_COPY_3(to, map, at0, at1, at2, barrier)   starts the copy of a box
+//   BULK_COPY_2(to, map, at0, at1, barrier)   starts the copy of a box
+//   BULK_COPY_2_LEAVING(...), BULK_COPY_3_LEAVING(to, map, at0, at1, at2, barrier)   the same of what is first to leave
+//       the second-level cache (tensor_cores.h)
 //   BULK_COPY_PIXELS(to, map, channel, x, y, picture, right, down, barrier)   the same of pixels from this one on, each
 //       taken so far right and down of its place
 //   EXPECT_BYTES(barrier, n)    arrives; the phase is not over before n bytes have been counted
@@ -17,10 +19,14 @@
 #define BULK_COPY_2(to, map, at0, at1, barrier) \
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes " \
         "[%0], [%1, {%2, %3}], [%4];" :: "r"(to), "l"((ulong)(map)), "r"(at0), "r"(at1), "r"(barrier) : "memory")
-#define BULK_COPY_3(to, map, at0, at1, at2, barrier) \
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes " \
-        "[%0], [%1, {%2, %3, %4}], [%5];" \
-        :: "r"(to), "l"((ulong)(map)), "r"(at0), "r"(at1), "r"(at2), "r"(barrier) : "memory")
+#define BULK_COPY_2_LEAVING(to, map, at0, at1, barrier) \
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint " \
+        "[%0], [%1, {%2, %3}], [%4], %5;" \
+        :: "r"(to), "l"((ulong)(map)), "r"(at0), "r"(at1), "r"(barrier), "l"(LEAVES) : "memory")
+#define BULK_COPY_3_LEAVING(to, map, at0, at1, at2, barrier) \
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint " \
+        "[%0], [%1, {%2, %3, %4}], [%5], %6;" \
+        :: "r"(to), "l"((ulong)(map)), "r"(at0), "r"(at1), "r"(at2), "r"(barrier), "l"(LEAVES) : "memory")
 #define BULK_COPY_PIXELS(to, map, channel, x, y, picture, right, down, barrier) \
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes " \
         "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};" \
@@ -34,7 +40,8 @@
         "fence.proxy.tensormap::generic.acquire.gpu [%0 + 128], 128;" :: "l"((ulong)(maps)) : "memory")
 #else
 #define BULK_COPY_2(to, map, at0, at1, barrier) ((void)(map))
-#define BULK_COPY_3(to, map, at0, at1, at2, barrier) ((void)(map))
+#define BULK_COPY_2_LEAVING(to, map, at0, at1, barrier) ((void)(map))
+#define BULK_COPY_3_LEAVING(to, map, at0, at1, at2, barrier) ((void)(map))
 #define BULK_COPY_PIXELS(to, map, channel, x, y, picture, right, down, barrier) ((void)(map))
 #define EXPECT_BYTES(barrier, n)
 #define MAPS_SHOWN(maps)

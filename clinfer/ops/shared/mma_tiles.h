@@ -75,12 +75,12 @@
                 + OWN_CHUNK * 8; \
     } while (0)
 
-// Starts copying the step at k of `depth` of rows along k, zeros behind the last k.
-#define COPY_ROWS(to, rows, count, k, depth, aligned) do { \
+// Starts copying the step at k of `depth` of rows along k, zeros behind the last k, by COPY (see COPY_CHUNKS).
+#define COPY_ROWS(COPY, to, rows, count, k, depth, aligned) do { \
         const int there_ = clamp((int)(depth) - (k) - OWN_CHUNK * 8, 0, 8); \
         const uint to_ = (to) + CHUNK_ALONG_K(OWN_ROW, OWN_CHUNK); \
         _Pragma("unroll") for (int i_ = 0; i_ < (count); ++i_) { \
-            if (aligned) COPY16(to_ + i_ * THREADS * 16, (rows)[i_] + (k), there_ * 2); \
+            if (aligned) COPY(to_ + i_ * THREADS * 16, (rows)[i_] + (k), there_ * 2); \
             else COPY_CHUNK(to_ + i_ * THREADS * 16, (rows)[i_] + (k), there_); \
         } \
     } while (0)
@@ -92,8 +92,8 @@ INLINED void FUNC(copy_columns)(const uint to, const global half* right, const i
     const int there = clamp(columns - chunk * 8, 0, 8), apart = ROWS_APART(TILE_COLUMNS / 8);
 #define FROM(i) (right + (long)(k + row + (i) * apart) * pitch + chunk * 8)
 #define HALVES(i) (k + row + (i) * apart < depth ? there : 0)
-    COPY_CHUNKS(DEPTH / apart, to + CHUNK_ALONG_COLUMNS(row, chunk), apart * BYTES_ALONG_COLUMNS, FROM, HALVES,
-                aligned);
+    COPY_CHUNKS(COPY16_LEAVING, DEPTH / apart, to + CHUNK_ALONG_COLUMNS(row, chunk), apart * BYTES_ALONG_COLUMNS, FROM,
+                HALVES, aligned);
 #undef FROM
 #undef HALVES
 }
@@ -253,7 +253,7 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
 // when the products behind it have begun.
 #define ADD_STEPS(sum, steps, count) do { \
         FUNC(clear)(sum); \
-        _Pragma("unroll") for (int s_ = 0; s_ < STAGES - 2; ++s_) { \
+        _Pragma("unroll 1") for (int s_ = 0; s_ < STAGES - 2; ++s_) { \
             if (s_ < (count)) COPY_STEP(SHARED(steps) + s_ * STEP_BYTES, s_); \
             COPIES_END(); \
         } \
@@ -273,21 +273,21 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
         GROUP_BARRIER(); \
     } while (0)
 #else
+// One loop, which at first only copies: what a group executes once is fetched from memory first.
 #define ADD_STEPS(sum, steps, count) do { \
         FUNC(clear)(sum); \
-        _Pragma("unroll") for (int s_ = 0; s_ < STAGES - 1; ++s_) { \
-            if (s_ < (count)) COPY_STEP(SHARED(steps) + s_ * STEP_BYTES, s_); \
-            COPIES_END(); \
-        } \
-        for (int s_ = 0, stage_ = 0, next_ = STAGES - 1; s_ < (count); ++s_) { \
-            COPIES_WAIT(STAGES - 2); \
-            GROUP_BARRIER(); \
+        _Pragma("unroll 1") for (int s_ = 1 - STAGES, stage_ = 0, next_ = 0; s_ < (count); ++s_) { \
+            if (s_ >= 0) { \
+                COPIES_WAIT(STAGES - 2); \
+                GROUP_BARRIER(); \
+            } \
             if (s_ + STAGES - 1 < (count)) COPY_STEP(SHARED(steps) + next_ * STEP_BYTES, s_ + STAGES - 1); \
             COPIES_END(); \
+            next_ = next_ + 1 == STAGES ? 0 : next_ + 1; \
+            if (s_ < 0) continue; \
             FUNC(add_step)(sum, SHARED(steps) + stage_ * STEP_BYTES, \
                            SHARED(steps) + stage_ * STEP_BYTES + LEFT_BYTES); \
             stage_ = stage_ + 1 == STAGES ? 0 : stage_ + 1; \
-            next_ = next_ + 1 == STAGES ? 0 : next_ + 1; \
         } \
         COPIES_WAIT(0); \
         GROUP_BARRIER(); \

@@ -151,10 +151,13 @@ INLINED void FUNC(store_strip)(const local float* strip, const int y, const int 
         return;
     }
 #endif
+    // Rolled up, since few groups get here, and what is fetched of a kernel takes its time.
+    #pragma unroll 1
     for (int n = lane; n < 4 * STRIP_COLUMNS; n += 32) {
         const int row = n / (STRIP_COLUMNS / 4), column = n % (STRIP_COLUMNS / 4) * 4;
         const int end = min(columns - x - column, 4);
         if (y + row >= rows) break;
+        #pragma unroll 1
         for (int j = 0; j < end; ++j) {
             PLACE(at, first, y + row, x + column + j);
             OUTPUT0_COMPUTE result = strip[STRIP_AT(row, column + j)];

@@ -3,6 +3,8 @@
 //   SHARED(p)                    the address of a local pointer as these instructions take it
 //   COPY16(to, from, bytes)      starts a copy of 16 bytes from global memory to address `to`; of these only the first
 //                                `bytes` are read, the others are zeros. Both sides are aligned to 16 bytes
+//   COPY16_LEAVING(...)          the same of what is first to leave the second-level cache (LEAVES), as weights should:
+//                                activations and the code of kernels are needed again before they are
 //   COPY_CHUNK(to, from, count)  copies 8 halves, of which the first `count` are read, the others zeros; from anywhere,
 //                                at once, and slower
 //   IS_ALIGNED(p, pitch)         whether rows of halves from p on, so far apart, allow COPY16; with ALIGNED they all do
@@ -25,6 +27,15 @@
 #define SHARED(p) ((uint)(ulong)(p))
 #define COPY16(to, from, bytes) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"((ulong)(from)), "r"(bytes) : "memory")
+#define COPY16_LEAVING(to, from, bytes) \
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" \
+        :: "r"(to), "l"((ulong)(from)), "r"(bytes), "l"(LEAVES) : "memory")
+#define LEAVES FUNC(cache_policy)()
+INLINED ulong FUNC(cache_policy)(void) {
+    ulong policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
 #define STORE16(to, v) \
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" \
         :: "r"(to), "r"((v)[0]), "r"((v)[1]), "r"((v)[2]), "r"((v)[3]) : "memory")
@@ -54,6 +65,7 @@ INLINED uint FUNC(pack_halves)(const float low, const float high) {
 #else
 #define SHARED(p) 0
 #define COPY16(to, from, bytes) ((void)(to), (void)(from), (void)(bytes))
+#define COPY16_LEAVING(to, from, bytes) COPY16(to, from, bytes)
 #define STORE16(to, v) ((void)(to), (void)(v))
 #define COPIES_END()
 #define COPIES_WAIT(n)
@@ -96,12 +108,12 @@ INLINED void FUNC(copy_chunk)(const uint to, const global half* from, const int 
     STORE16(to, packed);
 }
 
-// Copies `count` chunks by COPY16 or, where the rows are not aligned, by COPY_CHUNK: chunk i to to + i * apart, of
-// which HALVES(i) halves from FROM(i) on are there.
-#define COPY_CHUNKS(count, to, apart, FROM, HALVES, aligned) do { \
+// Copies `count` chunks by COPY (COPY16 or COPY16_LEAVING) or, where the rows are not aligned, by COPY_CHUNK: chunk i
+// to to + i * apart, of which HALVES(i) halves from FROM(i) on are there.
+#define COPY_CHUNKS(COPY, count, to, apart, FROM, HALVES, aligned) do { \
         if (aligned) { \
             _Pragma("unroll") for (int i_ = 0; i_ < (count); ++i_) \
-                COPY16((to) + i_ * (apart), FROM(i_), HALVES(i_) * 2); \
+                COPY((to) + i_ * (apart), FROM(i_), HALVES(i_) * 2); \
         } else { \
             _Pragma("unroll") for (int i_ = 0; i_ < (count); ++i_) \
                 COPY_CHUNK((to) + i_ * (apart), FROM(i_), HALVES(i_)); \
