@@ -31,6 +31,8 @@ KNOBS = (
     Knob("CLINFER_TUNING", "1", "0 chooses kernels by estimated times alone, without the tables of measured ones"),
     Knob("CLINFER_TRACES", "1", "0 plans every new shape primitive by primitive, instead of by what was traced when "
          "the model was compiled"),
+    Knob("CLINFER_MEGAKERNELS", "1", "0 launches every kernel by itself, also where the device can run many in one "
+         "launch"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
     Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, choices of kernels, capabilities, drivers, measured "
          "times); empty: the user's cache folder"),
@@ -90,6 +92,11 @@ def validate() -> bool:
 def traces_enabled() -> bool:
     """Whether new shapes are planned by traces."""
     return _switch("CLINFER_TRACES")
+
+
+def megakernels_enabled() -> bool:
+    """Whether launches are joined in megakernels."""
+    return _switch("CLINFER_MEGAKERNELS")
 
 
 def cache_enabled() -> bool:

@@ -13,7 +13,7 @@ from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import discover
 
 _ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "byte_products", "int64_atomics",
-              "tensor_cores", "warp_group_products", "bulk_copies", "bf16_products",
+              "tensor_cores", "warp_group_products", "bulk_copies", "megakernels", "bf16_products",
               "tile_registers")
 
 

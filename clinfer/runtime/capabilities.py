@@ -77,6 +77,8 @@ class Capabilities:
     """The matrix products by groups of four warps of NVIDIA's architecture 9.0, in binaries made for another target."""
     bulk_copies: bool
     """NVIDIA's tensor memory accelerator copies what kernels describe to it (compute capability 9.0)."""
+    megakernels: bool
+    """Several kernels' binaries make one persistent kernel, whose groups wait for one another (`ptx_megakernel.py`)."""
     bf16_products: bool
     """Sums of products of bf16 pairs (`vdpbf16ps` of AVX-512) in inline assembly that keeps the vector registers."""
     tile_registers: bool
@@ -136,7 +138,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
         "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies",
-        "bf16_products",
+        "megakernels", "bf16_products",
         "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     flags["tile_registers"] = bool(answers["tile_registers"]) and may_use_tile_registers()
     return Capabilities(

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 import pyopencl as cl
 
+from clinfer.base import knobs
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import log
 from clinfer.runtime import program as programs
@@ -15,6 +16,7 @@ from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.ledger import MemoryLedger
+from clinfer.runtime.megakernels import Megakernels
 from clinfer.runtime.memory import Allocation, Memory, NativeBuffer, NativePointer
 from clinfer.runtime.memory_types import (
     AllocationType,
@@ -145,6 +147,11 @@ class Engine:
     def svm_calls(self) -> PointerCalls | None:
         """What deals with the user's shared virtual memory; None where the OpenCL library has none."""
         return svm_calls(self.cl_context)
+
+    @cached_property
+    def megakernels(self) -> Megakernels | None:
+        """What joins launches that come again and again; None where they cannot be joined."""
+        return Megakernels(self) if self.capabilities.megakernels and knobs.megakernels_enabled() else None
 
     @cached_property
     def _service_stream(self) -> Stream:

@@ -1,6 +1,8 @@
 """A kernel and its arguments."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.memory import Memory, NativePointer
@@ -20,6 +22,8 @@ class Kernel:
         self._values: dict[int, bytes] = {}
         self._memories: dict[int, Memory] = {}
         self._pointers: set[int] = set()
+        self.watcher: Callable[[], None] | None = None
+        """Called when an argument changes."""
         self._create()
 
     def _create(self) -> None:
@@ -36,6 +40,8 @@ class Kernel:
         if status:
             raise self._refused(status, index, len(raw))
         self._values[index] = raw
+        if self.watcher is not None:
+            self.watcher()
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument; the kernel refers to `memory` until another one takes its place."""
@@ -48,6 +54,8 @@ class Kernel:
         if status:
             raise self._refused(status, index, memory.nbytes)
         self._memories[index] = memory
+        if self.watcher is not None:
+            self.watcher()
 
     def _renew(self) -> None:
         """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
@@ -67,11 +75,23 @@ class Kernel:
     def forget_buffer(self, index: int) -> None:
         """Let go of the memory set as an argument; another must be set before the next launch."""
         self._memories.pop(index, None)
+        if self.watcher is not None:
+            self.watcher()
 
     def forget_buffers(self) -> None:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""
         self._memories.clear()
+        if self.watcher is not None:
+            self.watcher()
+
+    def argument(self, index: int) -> bytes | Memory | None:
+        """What an argument is at present; None: it was never set, or let go of."""
+        return self._values.get(index) or self._memories.get(index)
+
+    def memories(self) -> tuple[Memory, ...]:
+        """The memories that are set as arguments."""
+        return tuple(self._memories.values())
 
     def _refused(self, error: int, index: int, nbytes: int) -> ClinferError:
         return driver_error(error, f"set argument {index} of kernel {self.entry}",

@@ -10,11 +10,15 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.kernel import Kernel
+
+if TYPE_CHECKING:
+    from clinfer.runtime.megakernels import Request
+    from clinfer.runtime.staged_launches import StagedLaunches
 
 _LARGEST_SIZE = 2**63 - 1
 
@@ -90,10 +94,15 @@ _place = ctypes.addressof
 class Launches(list[tuple[Kernel, WorkSize]]):
     """Kernels and work sizes, in order; once they are launched, they are changed by `exchange` alone."""
 
-    __slots__ = ("_packed", "_was_asked")
+    __slots__ = ("_packed", "_was_asked", "again", "request", "staged")
 
     def __init__(self) -> None:
         super().__init__()
+        self.again = 0
+        """How often the same kernels were launched one by one."""
+        self.request: Request | None = None
+        self.staged: StagedLaunches | None = None
+        """The same as stages of a megakernel (`megakernels.py`)."""
         self._packed: PackedLaunches | None = None
         self._was_asked = False
 
@@ -107,6 +116,10 @@ class Launches(list[tuple[Kernel, WorkSize]]):
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
         """Put another launch in the place of one; those given before must have been launched."""
+        if launch[0] is not self[position][0]:
+            self.again, self.request, self.staged = 0, None, None
+        elif self.staged is not None:
+            self.staged.changed.add(position)
         self[position] = launch
         packed = self._packed
         if packed is not None and (launch[1].is_empty or len(packed.steps) != len(self)):

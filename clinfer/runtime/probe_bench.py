@@ -31,9 +31,13 @@ class Bench:
     def kernels(self, section: str, options: str, entries: Sequence[str],
                 rewrites: tuple[Rewrite, ...] = ()) -> tuple[cl.Kernel, ...]:
         """These kernels of one section; BuildFailure if one is missing."""
-        options = f"-DPROBE_{section.upper()} {options}".strip()
-        program = compile_job(self.context, self.device, BuildJob(_source(section), options, rewrites))
+        program = compile_job(self.context, self.device, self.job(section, options, rewrites))
         return tuple(self._kernel(program, entry) for entry in entries)
+
+    @staticmethod
+    def job(section: str, options: str = "", rewrites: tuple[Rewrite, ...] = ()) -> BuildJob:
+        """What builds one section."""
+        return BuildJob(_source(section), f"-DPROBE_{section.upper()} {options}".strip(), rewrites)
 
     @staticmethod
     def _kernel(program: cl._cl._Program, entry: str) -> cl.Kernel:

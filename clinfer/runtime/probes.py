@@ -13,6 +13,7 @@ import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver, rates
+from clinfer.runtime.megakernel_probe import megakernels_work
 from clinfer.runtime.memory_types import HOST_VISIBLE, IN_PLACE_ALIGNMENT, NativeType
 from clinfer.runtime.pointers import PointerCalls, svm_calls, usm_calls, view_of
 from clinfer.runtime.probe_bench import COUNT, POISON, Bench
@@ -225,6 +226,7 @@ PROBES: Mapping[str, Probe] = {
     "warp_group_products": _writes("warp_group_products", 0, 128, local_size=128,
                                    rewrites=retargeted("sm_90", "sm_90a", 128)),
     "bulk_copies": _writes("bulk_copies", 0, 1, local_size=32),
+    "megakernels": megakernels_work,
     "bf16_products": _on_cpus(_writes("bf16_products", 0, 0)),
     "tile_registers": _on_cpus(_tile_registers),
     "subgroups": _subgroups,
@@ -241,8 +243,9 @@ PROBES: Mapping[str, Probe] = {
 }
 """Every probe by name; `runs` must work on any device."""
 
-NEEDS: Mapping[str, str] = {"tile_registers": "bf16_products", "half_rate": "fp16", "tensor_rate": "tensor_cores",
-                              "pair_rate": "bf16_products", "tile_rate": "tile_registers"}
+NEEDS: Mapping[str, str] = {
+    "megakernels": "warp_group_products", "tile_registers": "bf16_products", "half_rate": "fp16",
+    "tensor_rate": "tensor_cores", "pair_rate": "bf16_products", "tile_rate": "tile_registers"}
 """Probes that need what another one, before them, found to work."""
 
 

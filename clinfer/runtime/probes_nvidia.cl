@@ -123,4 +123,21 @@ kernel __attribute__((reqd_work_group_size(32, 1, 1))) void probe(global const i
         out[1] = 1;
     }
 }
+#elif defined(PROBE_MEGAKERNELS)
+// Each reads what other groups wrote in the launch before, one with a local size of its own and the other without.
+kernel __attribute__((reqd_work_group_size(64, 2, 1))) void gather(global const int* in, global int* out, int n) {
+    local int turned[128];
+    int item = get_local_id(1) * 64 + get_local_id(0), i = get_group_id(0) * 128 + item;
+    turned[127 - item] = i < n ? in[(i * 37 + 11) % n] : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (i < n) out[i] = turned[item] + (int)get_group_id(0);
+}
+kernel void turn(global const int* restrict in, global int* out, int n) {
+    int i = get_global_id(0);
+    out[i] = in[n - 1 - i] * 3 + i;
+}
+
+#elif defined(PROBE_ADDRESS)
+kernel void probe(global uchar* memory, global ulong* found) { *found = (ulong)memory; }
+
 #endif

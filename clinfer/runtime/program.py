@@ -40,11 +40,13 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class BuildJob:
-    """One program to build; with `rewrites`, a second time of the changed binary."""
+    """One program to build; with `rewrites`, a second time of the changed binary. With a `binary`, which is not sealed,
+    there is no source."""
 
     source: str
     options: str = ""
     rewrites: tuple[Rewrite, ...] = ()
+    binary: bytes = b""
 
 
 def retargeted(present: str, wanted: str, registers: int) -> tuple[Rewrite, ...]:
@@ -60,14 +62,20 @@ def retargeted(present: str, wanted: str, registers: int) -> tuple[Rewrite, ...]
 
 def compile_job(context: cl.Context, device: cl.Device, job: BuildJob) -> cl._cl._Program:
     """Build one program; `BuildFailure` with the compiler's log, or with the rewrite that found nothing."""
+    if job.binary:
+        return _compile_text(context, device, job.binary, job.options)
     program = compile_source(context, device, job.source, job.options)
     if not job.rewrites:
         return program
+    return _compile_text(context, device, _rewritten(_raw_binary(program, device), job.rewrites), job.options)
+
+
+def _compile_text(context: cl.Context, device: cl.Device, binary: bytes, options: str) -> cl._cl._Program:
     try:
-        rewritten = cl._cl._Program(context, [device], [_rewritten(_raw_binary(program, device), job.rewrites)])
+        program = cl._cl._Program(context, [device], [binary])
     except cl.Error as error:
-        raise BuildFailure(f"the driver refuses the rewritten binary: {error}") from None
-    return _build(rewritten, device, job.options)
+        raise BuildFailure(f"the driver refuses the binary: {error}") from None
+    return _build(program, device, options)
 
 
 def _rewritten(binary: bytes, rewrites: tuple[Rewrite, ...]) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ from clinfer.runtime import driver, transfers
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
 from clinfer.runtime.event_log import EventLog
+from clinfer.runtime.kept_objects import Kept, KeptObjects
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize
 from clinfer.runtime.memory import Allocation, Memory, NativePointer
@@ -29,21 +29,6 @@ if TYPE_CHECKING:
 
 
 _NAP_S = 2e-4
-
-
-class _Transfer:
-    """A host array that a command reads or writes; without an event it is kept until the stream is finished."""
-
-    __slots__ = ("array", "event")
-
-    def __init__(self, array: object, event: cl.Event | None = None) -> None:
-        self.array = array
-        self.event = event
-
-    @property
-    def is_complete(self) -> bool:
-        return self.event is not None and (
-            self.event.command_execution_status == cl.command_execution_status.COMPLETE)
 
 
 class Stream:
@@ -62,7 +47,7 @@ class Stream:
         self._handle = driver.HANDLE(cl_queue.int_ptr)
         self._launch = driver.enqueue_nd_range_kernel
         self._loop = LaunchLoop.around(self._launch, self._handle)
-        self._transfers: deque[_Transfer] = deque()
+        self._kept_objects = KeptObjects()
         self._kept: list[weakref.finalize[Any, Any]] = []
         self.pace = Pace()
         self.event_log: EventLog | None = None
@@ -91,6 +76,9 @@ class Stream:
         if not self.in_order:
             for kernel, work in launches:
                 self.enqueue(kernel, work)
+            return
+        megakernels = self.engine.megakernels
+        if megakernels is not None and isinstance(launches, Launches) and megakernels.launch(self, launches):
             return
         self._given += len(launches)
         if self._loop is not None and isinstance(launches, Launches) and launches.packed is not None:
@@ -262,7 +250,7 @@ class Stream:
         calls = next(end.native.calls for end in (source, target) if isinstance(end.native, NativePointer))
         array = np.empty(nbytes, np.uint8)
         yield Memory(self.engine, Allocation(NativePointer(array.ctypes.data, "svm", calls), nbytes))
-        self._transfers.append(_Transfer(array, self.marker().cl_event))
+        self._kept_objects.append(Kept(array, self.marker().cl_event))
 
     def fill(self, memory: Memory, pattern: int | bytes = 0, nbytes: int | None = None,
              offset_bytes: int = 0) -> None:
@@ -296,9 +284,14 @@ class Stream:
         """Block until everything given so far is done. An interrupt ends the waiting, and nothing else."""
         self._noted_wait("finish a stream", partial(self._wait, self._finish))
         self._given = 0
-        self._transfers.clear()
+        self._kept_objects.clear()
         while self._kept:
             self._kept.pop().detach()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was given is known to be done."""
+        return not self._given
 
     def _finish(self) -> None:
         driver.check(driver.finish(self._handle))
@@ -322,19 +315,23 @@ class Stream:
         Python ends behind it: drivers crash where their work outlives the process."""
         self._kept.append(weakref.finalize(self, _finish, self.cl_queue, what))
 
+    def keep_a_while(self, what: object) -> None:
+        """Keep something that the commands given so far work on, until they are done."""
+        self._kept_objects.append(Kept(what, self.marker().cl_event))
+        self._kept_objects.forget_done()
+
     def _transfer(self, doing: str, enqueue: Callable[[bool], cl.Event], array: np.ndarray, blocking: bool) -> cl.Event:
         """`enqueue(blocks)`: the command, which blocks or not."""
         waits = blocking and not self.pace.is_quick(self._given)
         # Noted before it begins, so that the array is kept whatever interrupts this.
-        transfer = _Transfer(array)
+        transfer = Kept(array)
         if waits or not blocking:
-            self._transfers.append(transfer)
+            self._kept_objects.append(transfer)
         # pyopencl's event owns the host array as well, and collecting it early would wait for the transfer.
         event = transfer.event = self._command(doing, partial(enqueue, blocking and not waits))
         if waits:
             self.wait_for([Event(event)])
-        while self._transfers and self._transfers[0].is_complete:
-            self._transfers.popleft()
+        self._kept_objects.forget_done()
         return event
 
     def _command(self, doing: str, enqueue: Callable[[], Any]) -> Any:

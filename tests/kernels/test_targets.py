@@ -40,7 +40,8 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
     """The capabilities of a GPU of a kind."""
     common = replace(engine.capabilities, device_type="GPU", compute_units=64, max_work_group_size=1024, fp16=True,
                      local_mem_size=64 << 10, usable_local_mem=64 << 10, tensor_cores=False,
-                     warp_group_products=False, bulk_copies=False, bf16_products=False, tile_registers=False,
+                     warp_group_products=False, bulk_copies=False, megakernels=False, bf16_products=False,
+                     tile_registers=False,
                      ceilings=default_ceilings("GPU", 64, fp16=True))
     nvidia = replace(common, compute_units=132, local_mem_size=48 << 10, usable_local_mem=227 << 10,
                      subgroup_size=32, subgroup_sizes=(32,), tensor_cores=True,

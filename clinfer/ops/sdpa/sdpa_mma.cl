@@ -35,7 +35,8 @@ INLINED void FUNC(copy_rows)(const uint to, const global half* from, const int h
     const int count = clamp(length - chunk * 8, 0, 8);
 #define FROM(i) (from + (long)(row + (i) * (THREADS / chunks)) * pitch + chunk * 8)
 #define HALVES(i) (row + (i) * (THREADS / chunks) < there ? count : 0)
-    COPY_CHUNKS(COPY16, height * chunks / THREADS, to + CHUNK_AT(row, chunk, chunks), THREADS * 16, FROM, HALVES, aligned);
+    COPY_CHUNKS(COPY16, height * chunks / THREADS, to + CHUNK_AT(row, chunk, chunks), THREADS * 16, FROM, HALVES,
+                aligned);
 #undef FROM
 #undef HALVES
 }

@@ -1,0 +1,110 @@
+"""Kernels as PTX, NVIDIA's binaries, spells them out ("Parallel Thread Execution ISA")."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_MOST_LOCAL_BYTES = 200 << 10
+"""Tiles that fill more of it hold more sums than a work-item of a megakernel has registers for."""
+_PARAMETER = re.compile(r"\.param\s+(?:\.[usfb](?P<bits>\d+)(?P<pointer>\s+\.ptr\s+\.(?P<space>\w+)"
+                        r"(?:\s+\.align\s+\d+)?)?\s+(?P<name>\w+)"
+                        r"|\.align\s+(?P<align>\d+)\s+\.b8\s+(?P<array>\w+)\[(?P<bytes>\d+)\])")
+VARIABLE = re.compile(r"^\s*\.shared\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\];\n", re.MULTILINE)
+"""A variable in a group's local memory: its alignment, name and bytes."""
+_FOREIGN = re.compile(r"\bcall\b|\.(?:const|texref|samplerref|surfref|local)\b|%(?:nctaid|clock|dynamic)"
+                      r"|\bbar(?:rier)?(?:\.cta)?\.(?:arrive|red)|\bbar\.sync\s+(?!\s|0;)|\bexit;|\btrap;"
+                      r"|%envreg(?:[789]|\d\d)")
+"""What only a kernel of its own may have: functions, other kinds of memory, other barriers than that of all, a size of
+its own, and numbers of the driver's that mean something else."""
+
+
+class NotJoinable(Exception):
+    """What a kernel has that no body of a megakernel may have."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Where a kernel's parameter lies among the arguments of a stage, in bytes."""
+
+    name: str
+    offset: int
+    nbytes: int
+    is_pointer: bool
+
+
+@dataclass(frozen=True)
+class PtxKernel:
+    """A kernel as PTX spells it out: what is within its braces, and what its program says before all kernels."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    text: str
+    header: str
+
+    @property
+    def arguments_bytes(self) -> int:
+        """Bytes of the arguments of a stage."""
+        last = self.parameters[-1]
+        return last.offset + last.nbytes
+
+    @property
+    def local_bytes(self) -> int:
+        """Local memory of a group."""
+        return variables(self.text)[1]
+
+
+def find_kernel(program: str, name: str) -> PtxKernel:
+    """A kernel of a program; NotJoinable: it has something that only a kernel of its own may have."""
+    found = re.search(rf"\.entry\s+{re.escape(name)}\s*\((?P<parameters>[^)]*)\)[^{{]*\{{\n", program)
+    if found is None:
+        raise NotJoinable(f"the program spells out no kernel {name}")
+    kernel = PtxKernel(name, _parameters(found["parameters"]), _to_closing_brace(program, found.end()),
+                       program[:program.index(".address_size")])
+    foreign = _FOREIGN.search(kernel.text)
+    if foreign:
+        raise NotJoinable(f"{name} uses {foreign[0].strip()}")
+    if kernel.local_bytes > _MOST_LOCAL_BYTES:
+        raise NotJoinable(f"{name} has {kernel.local_bytes} bytes of local memory")
+    return kernel
+
+
+def _to_closing_brace(text: str, start: int) -> str:
+    """What stands before the brace that closes one which was opened before `start`."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text[start:]):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return text[start:start + brace.start()]
+    raise NotJoinable("its text has no end")
+
+
+def _parameters(text: str) -> tuple[Parameter, ...]:
+    parameters: list[Parameter] = []
+    end = 0
+    for declaration in filter(None, map(str.strip, text.split(","))):
+        found = _PARAMETER.fullmatch(declaration)
+        if found is None or found["space"] not in (None, "global"):
+            raise NotJoinable(f"it has the parameter {declaration}")
+        nbytes = int(found["bytes"] or int(found["bits"] or 0) // 8)
+        offset = rounded(end, int(found["align"] or nbytes))
+        name = found["name"] or found["array"]
+        parameters.append(Parameter(name, offset, nbytes, found["pointer"] is not None))
+        end = offset + nbytes
+    if not parameters:
+        raise NotJoinable("it has no parameters")
+    return tuple(parameters)
+
+
+def rounded(value: int, multiple: int) -> int:
+    """A number up to the next multiple."""
+    return -(-value // multiple) * multiple
+
+
+def variables(text: str) -> tuple[dict[str, int], int]:
+    """Where the variables of a group's local memory begin, and the bytes of all."""
+    places: dict[str, int] = {}
+    end = 0
+    for alignment, name, nbytes in VARIABLE.findall(text):
+        places[name] = rounded(end, int(alignment))
+        end = places[name] + int(nbytes)
+    return places, end
