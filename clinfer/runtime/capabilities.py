@@ -23,6 +23,7 @@ from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.probes import NEEDS, PROBES, run_probe
+from clinfer.runtime.processor import ASSEMBLY, has_instructions
 from clinfer.runtime.remeasuring import SINGLE_RATES, is_due, with_better
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.tile_registers import may_use_tile_registers
@@ -213,7 +214,7 @@ def _probe_in_helper(device: DeviceInfo, answers: dict[str, Any]) -> None:
 
 def _ask(helper: Helper, answers: dict[str, Any]) -> None:
     """Add the missing answers, until a probe takes the helper down."""
-    for name in _unanswered(answers):
+    for name in _unanswered(answers, is_here=False):
         try:
             answers[name] = helper.request(("probe", name), _PROBE_TIMEOUT_S)
         except HelperFailure as failure:
@@ -223,20 +224,24 @@ def _ask(helper: Helper, answers: dict[str, Any]) -> None:
 
 
 def _probe_here(device: DeviceInfo, answers: dict[str, Any]) -> None:
-    """Add the missing answers, in this process."""
+    """Add the missing answers, in this process, which no probe may end."""
     try:
         bench = Bench(device.open(), device.cl_device)
     except cl.Error as error:
         raise driver_error(error, "open the device", where=f"device {device}") from None
-    for name in _unanswered(answers):
+    for name in _unanswered(answers, is_here=True):
         answers[name] = run_probe(bench, name)
 
 
-def _unanswered(answers: dict[str, Any]) -> Iterator[str]:
-    """The probes to run, in order; those that need what is not there are answered with None here."""
+def _unanswered(answers: dict[str, Any], is_here: bool) -> Iterator[str]:
+    """The probes to run, in order; those that need what is not there are answered with None, and so are those that may
+    need it where they would run in this process (`is_here`)."""
     for name in PROBES:
         if name not in answers:
-            if name in NEEDS and not answers[NEEDS[name]]:
+            may_run = has_instructions(name)
+            if may_run is None:
+                may_run = not is_here
+            if not may_run or (name in NEEDS and not answers[NEEDS[name]]):
                 answers[name] = None
             else:
                 yield name
@@ -262,6 +267,8 @@ def _load(device: DeviceInfo) -> dict[str, Any] | None:
         if stored["key"] != _key(device) or set(stored["answers"]) != set(PROBES):
             return None
         answers, measured = dict(stored["answers"]), [float(at) for at in stored["measured"]]
+        if any(answers[name] and has_instructions(name) is False for name in ASSEMBLY):
+            return None
         _combine(device, answers)
         return _measure_again(device, answers, measured) if is_due(measured, time.time()) else answers
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):

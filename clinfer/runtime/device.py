@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.runtime import platforms
 from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import PlatformDevices
+from clinfer.runtime.processor import processor_key
 from clinfer.runtime.signal_handlers import pythons_handlers_kept
 
 _INSTALL_HINT = "`pip install clinfer[cpu]` for a CPU device, or your GPU vendor's OpenCL driver"
@@ -34,7 +35,12 @@ class DeviceInfo:
     @property
     def driver_key(self) -> tuple[str, ...]:
         """What builds and capabilities kept on disk depend on: the same model of device, the same driver."""
-        return (self.full_name, self.platform_name, self.platform_version, self.driver_version)
+        return (self.full_name, self.platform_name, self.platform_version, self.driver_version, *self.processor)
+
+    @property
+    def processor(self) -> tuple[str, ...]:
+        """What else tells CPUs apart; empty for other devices."""
+        return processor_key() if self.type == "CPU" else ()
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -213,6 +213,7 @@ def test_what_the_device_lacks_is_not_timed(known: dict[str, Any], engine: Engin
                                             monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(capabilities, "run_probe", lambda bench, name: asked.append(name))
+    monkeypatch.setattr(capabilities, "has_instructions", lambda name: True)
     answers: dict[str, Any] = {"runs": True}
     capabilities._probe_here(engine.device, answers)
     assert set(answers) == set(PROBES) and set(asked) == set(PROBES) - {"runs", *NEEDS}

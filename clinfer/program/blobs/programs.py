@@ -47,6 +47,7 @@ def made_with(engine: Engine) -> dict[str, str]:
                  if name not in _HOST_CAPABILITIES}
     return {"clinfer": VERSION, "clinfer's code": code_digest(), "device": device.full_name,
             "platform": f"{device.platform_name}, {device.platform_version}", "driver": device.driver_version,
+            "processor": " ".join(device.processor),
             "build options": BUILD_OPTIONS, **abilities}
 
 
