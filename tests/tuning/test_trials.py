@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from clinfer.base.element_type import ElementType
+from clinfer.base.errors import ClinferError
 from clinfer.kernels import tuner
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.kernel_cache import kernel_cache_of
@@ -17,6 +18,7 @@ from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.operation import Case
 from clinfer.program.heavy_problems import heavy_problems
+from clinfer.program.options import BuildOptions
 from clinfer.runtime import trial
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import TrialBench
@@ -61,6 +63,19 @@ def test_rows(engine: Engine, op: str, case: Case) -> None:
         pytest.skip("the device lacks a type")
     if not check(engine, topology_of(case, Variant())):
         pytest.skip("nothing but the reference computes it")
+
+
+@pytest.mark.parametrize("kernel", [each.name for each in kernels_of(MatMul("y", ("x", "w"))).kernels])
+def test_what_is_tuned_does_not_depend_on_what_is_chosen(engine: Engine, rng: np.random.Generator, kernel: str,
+                                                         ) -> None:
+    """Else what was timed would be another problem once its times decide."""
+    weights = constant("w", rng.uniform(-1, 1, (48, 32)).astype(np.float32))
+    topology = Topology(given("x", 9, 32), weights, MatMul("y", ("x", "w"), transpose_b=True))
+    try:
+        (_, forced), = heavy_problems(topology, context_of(engine, BuildOptions({"y": ("", kernel)})))
+    except ClinferError as error:
+        pytest.skip(error.what)
+    assert all(layout.format.is_planar for layout in forced.inputs + forced.outputs)
 
 
 def _product(rng: np.random.Generator, transpose: bool) -> list[Primitive]:
