@@ -50,7 +50,9 @@ def running_sums(x: ov.Node, start: ov.Node, axis: int, size: int, backwards: tu
 
 
 def run_length_model(trip_kind: type = np.int64) -> ov.Model:
-    """Loop: state y = y * 0.5 + x[counter]; ends when y's sum exceeds a limit; y joined along axis 0 and 1."""
+    """Loop: state y = y * 0.5 + x[counter]; ends when y's sum exceeds a limit; y joined along axis 0 and 1.
+
+    Behind the last row of x there are but zeros: without a trip count, x must be such that the sum gets there."""
     trips, condition = ops.parameter([], trip_kind), ops.parameter([], bool)
     x, start, limit = (ops.parameter(s, np.float32) for s in ([-1, -1], [1, -1], []))
     counter, y = ops.parameter([], np.int64), ops.parameter([1, -1], np.float32)
