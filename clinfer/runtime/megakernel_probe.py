@@ -23,7 +23,7 @@ def megakernels_work(bench: Bench) -> bool:
     count = units * 5 * _TURNING - _OPEN - 7
     bodies = [Body(find_kernel(_text(bench), "gather"), _GATHERING, False),
               Body(find_kernel(_text(bench), "turn"), (_TURNING, 1, 1), True)]
-    built = megakernel(bodies)
+    built = megakernel(bodies, bench.device.local_mem_size)
     program = compile_job(bench.context, bench.device, BuildJob("", binary=built.text.encode("latin-1")))
     handle, _ = driver.create_kernel(program.int_ptr, ENTRY)
     if not handle:

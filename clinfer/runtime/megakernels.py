@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -66,10 +67,13 @@ class Megakernels:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._units = engine.capabilities.compute_units
-        self._addresses = DeviceAddresses(engine)
         self._lock = threading.Lock()
         self._texts: weakref.WeakKeyDictionary[Program, str] = weakref.WeakKeyDictionary()
         self._owner: weakref.ref[Stream] | None = None
+
+    @cached_property
+    def _addresses(self) -> DeviceAddresses:
+        return DeviceAddresses(self._engine)
 
     def launch(self, stream: Stream, launches: Launches) -> bool:
         """Launch all as stages, on the queue on which they always are; False: they are to be launched one by one."""
@@ -130,7 +134,7 @@ class Megakernels:
                  if position in stages and body is not None}
         if not found:
             return None
-        built = megakernel(tuple(found.values()))
+        built = megakernel(tuple(found.values()), self._engine.capabilities.usable_local_mem)
         job = BuildJob("", binary=built.text.encode("latin-1"))
         # In a helper first, because a driver that builds keeps others waiting; then it finds the program on its disk.
         build_in_processes(self._engine.device, [job], workers=1)

@@ -244,7 +244,7 @@ PROBES: Mapping[str, Probe] = {
 """Every probe by name; `runs` must work on any device."""
 
 NEEDS: Mapping[str, str] = {
-    "megakernels": "warp_group_products", "tile_registers": "bf16_products", "half_rate": "fp16",
+    "megakernels": "tensor_cores", "tile_registers": "bf16_products", "half_rate": "fp16",
     "tensor_rate": "tensor_cores", "pair_rate": "bf16_products", "tile_rate": "tile_registers"}
 """Probes that need what another one, before them, found to work."""
 

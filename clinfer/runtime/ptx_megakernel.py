@@ -24,10 +24,8 @@ STAGE = struct.Struct("<8I")
 """Before the arguments of a stage: the number of its body, its groups in the first two dimensions, all of its groups,
 its work-items in the first dimension, zeros."""
 
-_LOCAL_BYTES = 232448
-"""What a group of architecture 9.0 may have ("CUDA C++ Programming Guide", technical specifications)."""
 _REGISTERS, _MOST_REGISTERS = 65536, 255
-"""Of a compute unit, and of a work-item."""
+"""Of a compute unit, and of a work-item ("CUDA C++ Programming Guide", technical specifications)."""
 _LEAST_ITEMS, _MOST_ITEMS = 256, 1024
 _WARP, _VECTOR, _ALIGNMENT = 32, 16, 1024
 _BARRIERS = 16
@@ -74,11 +72,11 @@ class Megakernel:
         return (STAGE.pack(body, x, y, x * y * z, wide, 0, 0, 0) + arguments).ljust(self.stage_bytes, b"\0")
 
 
-def megakernel(bodies: Sequence[Body]) -> Megakernel:
-    """The megakernel of some bodies; NotJoinable: they do not fit together."""
+def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
+    """The megakernel of some bodies, with that much local memory at most; NotJoinable: they do not fit together."""
     items = max(_LEAST_ITEMS, *(body.items for body in bodies))
     stage_bytes = rounded(STAGE.size + max(body.kernel.arguments_bytes for body in bodies), _VECTOR)
-    room = _LOCAL_BYTES - 2 * stage_bytes - _ALIGNMENT
+    room = local_bytes - 2 * stage_bytes - _ALIGNMENT
     if stage_bytes > items * _VECTOR or max(body.kernel.local_bytes for body in bodies) > room:
         raise NotJoinable("its stages are too large")
     teams = tuple(_teams(body, items, room) for body in bodies)

@@ -75,7 +75,7 @@ def test_arguments_lie_as_a_kernel_has_them() -> None:
 
 
 def test_a_body_asks_for_what_its_turn_has() -> None:
-    built = megakernel([_body(), _body("plain", (128, 1, 1), True)])
+    built = megakernel([_body(), _body("plain", (128, 1, 1), True)], 48 << 10)
     own = built.text[built.text.index("$MK_BODY_0:"):built.text.index("$MK_BODY_1:")]
     for line in ("ld.shared.u64 \t%rd1, [%mk_arguments+0];", "ld.shared.u32 \t%r1, [%mk_arguments+20];",
                  "add.u64 \t%rd2, %mk_arguments, 16;", "ld.shared.u32 \t%r2, [%rd2+8];", "mov.u32 \t%r3, %mk_y;",
@@ -102,7 +102,15 @@ def test_what_a_body_may_not_have(line: str, replacement: str, reason: str) -> N
     if reason == "no end":
         text = text[:text.index(".entry plain")]
     with pytest.raises(NotJoinable, match=reason):
-        megakernel([_body(text=text)])
+        megakernel([_body(text=text)], 228 << 10)
+
+
+def test_local_memory_bounds_what_runs_at_a_time() -> None:
+    """Two groups of 128 work-items with 136 bytes each, the second one behind the next multiple of 1024."""
+    assert "mk_memory[1328]" in megakernel([_body()], 48 << 10).text
+    assert "mk_memory[304]" in megakernel([_body()], 2500).text
+    with pytest.raises(NotJoinable, match="too large"):
+        megakernel([_body()], 1300)
 
 
 @pytest.mark.parametrize(("local", "is_cut"), [((33, 1, 1), False), ((2048, 1, 1), False), ((32, 4, 1), True)])
