@@ -25,6 +25,7 @@ from clinfer.kernels.jitter import StageCode, common_source
 from clinfer.kernels.recipe import BUILD_OPTIONS, USUAL, Recipe
 from clinfer.kernels.refused_kernels import KernelBuildError, RefusedKernels
 from clinfer.runtime.builder import BuildResult, HelpersAhead, build_in_processes
+from clinfer.runtime.device import compiler_settings
 from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.program import BuildJob
 
@@ -33,8 +34,6 @@ BATCH_KERNELS = 4
 that is done waits for, and what is loaded for one of its kernels."""
 MOST_IDLE = 64
 """Programs that stay loaded though nobody uses them: about a megabyte each. To load one takes some milliseconds."""
-COMPILER_VARIABLES = ("POCL_EXTRA_BUILD_FLAGS",)
-"""Environment variables by which drivers are told to compile otherwise: what they built then is kept apart."""
 _LARGEST_BINARY = 1 << 28
 _LARGEST_NOTE = 64
 
@@ -321,9 +320,8 @@ def _alive(reference: weakref.ref[Engine]) -> Engine:
 
 
 def _folder(engine: Engine, part: str, recipe: Recipe = USUAL) -> TrustedFolder:
-    told = [(name, os.environ[name]) for name in COMPILER_VARIABLES if name in os.environ]
     identity = (engine.device.driver_key, device_macros(engine, recipe), BUILD_OPTIONS,
-                *([] if recipe == USUAL else [recipe]), *told)
+                *([] if recipe == USUAL else [recipe]), *compiler_settings())
     return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
 
 

@@ -17,7 +17,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.runtime.ceilings import Ceilings, are_measured, ceilings_of
-from clinfer.runtime.device import DeviceInfo, shares_host_memory
+from clinfer.runtime.device import DeviceInfo, compiler_settings, shares_host_memory
 from clinfer.runtime.hardware import Hardware, hardware_of
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.memory_types import AllocationType, NativeType, native_types, physical_memory
@@ -254,7 +254,7 @@ def _file(device: DeviceInfo) -> tuple[TrustedFolder, str]:
 
 
 def _key(device: DeviceInfo) -> list[str]:
-    return [*device.driver_key, str(_REVISION)]
+    return [*device.driver_key, str(_REVISION), *map("=".join, compiler_settings())]
 
 
 def _load(device: DeviceInfo) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """The devices of this process under the names that users write: CPU.0, GPU.1, AUTO."""
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +16,7 @@ from clinfer.runtime.processor import processor_key
 from clinfer.runtime.signal_handlers import pythons_handlers_kept
 
 _INSTALL_HINT = "`pip install clinfer[cpu]` for a CPU device, or your GPU vendor's OpenCL driver"
+_COMPILER_VARIABLES = ("POCL_EXTRA_BUILD_FLAGS",)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,11 @@ def device_type(device: cl.Device) -> str:
 def _rank(kind: str, platform: PlatformDevices, device: cl.Device) -> tuple[int, bool, bool]:
     intel = kind == "CPU" and platform.name.startswith("Intel")
     return ("GPU", "CPU", "ACC").index(kind), not intel, kind == "GPU" and shares_host_memory(device)
+
+
+def compiler_settings() -> tuple[tuple[str, str], ...]:
+    """What the environment tells drivers' compilers: what they built, or was measured with it, is kept apart."""
+    return tuple((name, os.environ[name]) for name in _COMPILER_VARIABLES if name in os.environ)
 
 
 def shares_host_memory(device: cl.Device) -> bool:

@@ -65,6 +65,15 @@ def test_probed_once_then_read_from_disk(empty_cache: Path, engine: Engine, monk
     assert probe_capabilities(engine.device) == first
 
 
+def test_what_the_environment_tells_a_compiler_has_its_own_file(
+        quick_answers: dict[str, object], empty_cache: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    probe_capabilities(engine.device)
+    capabilities._known.clear()
+    monkeypatch.setenv("POCL_EXTRA_BUILD_FLAGS", "-DSOMETHING_ELSE")
+    probe_capabilities(engine.device)
+    assert len(list(empty_cache.iterdir())) == 2
+
+
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}', "\x00\xff"])
 def test_a_corrupt_file_is_rewritten(damage: str, quick_answers: dict[str, object], empty_cache: Path,
                                      engine: Engine) -> None:
