@@ -19,6 +19,7 @@ from clinfer.ops import all_operations
 from clinfer.ops.operation import Case
 from clinfer.ops.sdpa import KERNELS as ATTENTION
 from clinfer.ops.sdpa import ScaledDotProductAttention
+from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
@@ -148,7 +149,9 @@ def _run_compressed(engine: Engine) -> tuple[int, int]:
     """Products of compressed weights, which no row has; how many ran and failed."""
     rng, done, failed = np.random.default_rng(SEED), 0, 0
     for kind, zero_point in (("u4", "u4"), ("i8", None)):
-        for kernel in ("matmul_ref", "matmul_tile_14", "matmul_blocks_8", "matmul_rows_4", "matmul_local_32"):
+        rows = (14, 8) if has_wide_vectors(engine.capabilities) else (2, 2)
+        for kernel in ("matmul_ref", f"matmul_tile_{rows[0]}", f"matmul_blocks_{rows[1]}", "matmul_rows_4",
+                       "matmul_local_32"):
             print(f"compressed {kind} {kernel}", flush=True)
             weights = Weights.random(rng, kind, (48, 35), 3, True, zero_point=zero_point, bias=True)
             try:

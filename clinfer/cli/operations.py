@@ -33,9 +33,10 @@ A native operation runs on the host, too, where its attributes, shapes or types 
 """
 
 _PLAINEST = Capabilities(
-    device_type="GPU", opencl_c_version=(1, 2), compute_units=1, max_work_group_size=1, max_work_item_sizes=(1, 1, 1),
-    local_mem_size=0, global_mem_size=0, max_alloc_size=0, buffer_alignment=1, unified_memory=False, host_mem_size=0,
-    usable_local_mem=0, fp16=False, fp16_builtins=False, fp64=False, subgroup_size=0, subgroup_sizes=(),
+    device_type="GPU", opencl_c_version=(1, 2), compute_units=1, vector_floats=1, max_work_group_size=1,
+    max_work_item_sizes=(1, 1, 1), local_mem_size=0, global_mem_size=0, max_alloc_size=0, buffer_alignment=1,
+    unified_memory=False, host_mem_size=0, usable_local_mem=0, fp16=False, fp16_builtins=False, fp64=False,
+    subgroup_size=0, subgroup_sizes=(),
     subgroup_builtins=(), subgroup_option="", struct_argument=True, builtin_prefetch=False,
     integer_dot_product=False, byte_products=False, int64_atomics=False, tensor_cores=False, warp_group_products=False,
     bulk_copies=False, megakernels=False, bf16_products=False, tile_registers=False, out_of_order_queue=False,

@@ -41,6 +41,8 @@ class Capabilities:
     device_type: str
     opencl_c_version: tuple[int, int]
     compute_units: int
+    vector_floats: int
+    """Floats of a vector register, as the driver tells."""
     max_work_group_size: int
     max_work_item_sizes: tuple[int, ...]
     local_mem_size: int
@@ -146,6 +148,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
         device_type=device.type,
         opencl_c_version=_language_version(unit),
         compute_units=unit.max_compute_units,
+        vector_floats=unit.native_vector_width_float,
         max_work_group_size=unit.max_work_group_size,
         max_work_item_sizes=tuple(unit.max_work_item_sizes),
         local_mem_size=unit.local_mem_size,

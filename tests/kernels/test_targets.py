@@ -169,13 +169,17 @@ def test_rows_get_their_own_kernels_on_a_gpu(gpu: Capabilities) -> None:
     assert _for_rows(selection, 4096) != "matmul_mma_32x32"
 
 
-def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine) -> None:
+@pytest.mark.parametrize("vector_floats, wanted", [
+    (16, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_tile_8"}),
+    (8, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"}),
+    (4, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"})])
+def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine, vector_floats: int, wanted: dict[int, str]) -> None:
     if engine.device.type != "CPU":
         pytest.skip("made for CPUs")
-    capabilities = replace(engine.capabilities, compute_units=2, ceilings=default_ceilings("CPU", 2))
+    capabilities = replace(engine.capabilities, compute_units=2, vector_floats=vector_floats,
+                           ceilings=default_ceilings("CPU", 2))
     selection = _open_rows(capabilities, "f32")
-    assert _for_rows(selection, 1) == "matmul_tile_1"
-    assert _for_rows(selection, 8) == _for_rows(selection, 504) == "matmul_tile_8"
+    assert {rows: _for_rows(selection, rows) for rows in wanted} == wanted
     assert len(selection.candidates) <= 3, "what is hardly faster is not built"
 
 

@@ -4,6 +4,7 @@
 // time it copies the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data; the
 // multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
 // (phases), so that a filter column always reads consecutive pixels of one phase; for a single column phase 0 will do.
+// With IN_PLACE floats without a stride are read where they lie, as far as a tile reads nothing outside.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
 // channels (block tails are zero), bias [G * O] in blocks of 16 (the same), factor [B, C, 1, 1, 1] like the data.
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
@@ -71,14 +72,25 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                 const index_t row = INPUT0_INDEX_OF(from);
                 const index_t filter_row = c / BLOCK * INPUT1_PITCH_2 + kz * INPUT1_PITCH_Z + ky * INPUT1_PITCH_Y;
                 for (int first = 0; first < INPUT1_SIZE_X; first += ARG_TAPS) {
-                    FUNC(fill_panel)(panel, PASS_FACTORS input, row,
-                                     x * ARG_STRIDE_X - ARG_PAD_X + first * ARG_DILATION_X PASS_ARGS);
+                    const index_t from_x = x * ARG_STRIDE_X - ARG_PAD_X + first * ARG_DILATION_X;
+#if IN_PLACE
+                    const bool is_in_place =
+                        ARG_STRIDE_X == 1 && from_x >= 0 && from_x + ARG_PHASE_PIXELS <= INPUT0_SIZE_X;
+                    if (!is_in_place)
+#endif
+                    FUNC(fill_panel)(panel, PASS_FACTORS input, row, from_x PASS_ARGS);
                     for (int kx = first; kx < min(first + (index_t)ARG_TAPS, (index_t)INPUT1_SIZE_X); ++kx) {
                         const int reach = (kx - first) * ARG_DILATION_X;
                         const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
-                        const float* pixels = panel + phase * BLOCK;
                         const global INPUT1_TYPE* filter = weights + filter_row + kx * INPUT1_PITCH_X;
-                        FUNC(add_products)(sum, pixels, filter, filters, channels);
+#if IN_PLACE
+                        if (is_in_place) {
+                            FUNC(add_products_in_place)(sum, input + row + (from_x + reach) * BLOCK, filter, filters,
+                                                        channels);
+                            continue;
+                        }
+#endif
+                        FUNC(add_products)(sum, panel + phase * BLOCK, filter, filters, channels);
                     }
                 }
             }

@@ -30,5 +30,5 @@ KERNEL(matmul_bf16)(const global ushort* restrict left, const global ushort* res
     frame[OTHER_BYTES] = panel * PANEL_COLUMNS + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y * sizeof(ushort) : 0;
     FUNC(add_rows)(frame, left, INPUT0_INDEX_OF(at), OUTPUT0_SIZE_Y - 1 - first_row, INPUT0_SIZE_X,
                    (ulong)columns PASS_ARGS);
-    FUNC(store_rows)(frame_sums(frame), at, first_row, panel, PASS_BIAS output PASS_ARGS);
+    FUNC(store_rows)(frame_sums(frame), at, first_row, panel * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);
 }

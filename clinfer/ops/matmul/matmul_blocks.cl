@@ -84,6 +84,6 @@ KERNEL(matmul_blocks)(const global INPUT0_TYPE* restrict left, const global INPU
         from += BLOCK_DEPTH * PANEL_COLUMNS;
     }
     for (int tile = 0; tile < tiles; ++tile)
-        FUNC(store_rows)(totals + tile * TILE_SIZE, at, first_row + tile * TILE_ROWS, panel_index,
-                         PASS_BIAS output PASS_ARGS);
+        FUNC(store_rows)(totals + tile * TILE_SIZE, at, first_row + tile * TILE_ROWS,
+                         panel_index * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);
 }

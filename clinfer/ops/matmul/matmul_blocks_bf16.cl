@@ -77,6 +77,6 @@ KERNEL(matmul_blocks_bf16)(const global ushort* restrict left, const global INPU
                            OUTPUT0_SIZE_Y - 1 - first_row - tile * TILE_ROWS, depth, (ulong)panel PASS_ARGS);
     }
     for (int tile = 0; tile < tiles; ++tile)
-        FUNC(store_rows)(frame_sums(frames + tile * FRAME_WORDS), at, first_row + tile * TILE_ROWS, panel_index,
-                         PASS_BIAS output PASS_ARGS);
+        FUNC(store_rows)(frame_sums(frames + tile * FRAME_WORDS), at, first_row + tile * TILE_ROWS,
+                         panel_index * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);
 }

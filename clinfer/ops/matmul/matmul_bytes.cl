@@ -96,6 +96,6 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
                 vstore16(convert_float16(vload16(part, sums + p * PANEL_SUMS) + begin) * unit, part, totals);
             }
         }
-        FUNC(store_rows)(totals, at, first_row, panel, PASS_BIAS output PASS_ARGS);
+        FUNC(store_rows)(totals, at, first_row, panel * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);
     }
 }

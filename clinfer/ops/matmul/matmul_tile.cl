@@ -1,8 +1,8 @@
 // Matrix product from a packed right side, for CPUs.
-// One work-item computes TILE_ROWS rows x one panel of 32 columns, held in float16 registers. It goes
-// through K in steps of PANEL_DEPTH: the rows of the left side are copied into `rows` as floats (rows
-// behind the last repeat it), then multiplied. Products of SPLIT consecutive k are summed apart, so that
-// tiles of few rows do not wait for their own sums.
+// One work-item computes TILE_ROWS rows x a panel of 32 columns, or half of one, held in float16 registers. It goes
+// through K in steps of PANEL_DEPTH: the rows of the left side are copied into `rows` as floats (rows behind the last
+// repeat it), then multiplied; IN_PLACE they are floats along k and multiplied where they lie. Products of SPLIT
+// consecutive k are summed apart, so that tiles of few rows do not wait for their own sums.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., panels, K * 32] with
 // the 32 columns of a panel together for each k (zeros behind the last column); bias [N] in blocks of 16.
 // Scales and zero points of compressed weights are packed like the right side, with groups in place of k. A single row
@@ -12,6 +12,7 @@
 #ifndef TILE_ROWS
 #define TILE_ROWS 14
 #define SPLIT 1
+#define IN_PLACE 0
 #endif
 
 #include "shared/bias.h"
@@ -30,12 +31,17 @@
     do { \
         const global uchar* here = (const global uchar*)right + BYTES_OF(place); \
         _Pragma("unroll") \
-        for (int b = 0; b < (int)BYTES_OF((count) * PANEL_COLUMNS); b += LINE_BYTES) { \
+        for (int b = 0; b < (int)BYTES_OF((count) * TILE_COLUMNS); b += LINE_BYTES) { \
             FETCH_LINE(here + NEAR_BYTES + b); \
             if (TILE_ROWS == 1) FETCH_FAR_LINE(here + FAR_BYTES + b); \
         } \
     } while (0)
 
+#if IN_PLACE
+#define ROW(i) rows[i]
+#else
+#define ROW(i) (rows + (i) * PANEL_DEPTH)
+#endif
 #define MULTIPLY(k, sums) \
     do { \
         float16 column[VECTORS]; \
@@ -43,7 +49,7 @@
         LOAD_COLUMNS(column, from + (k) * PANEL_COLUMNS); \
         _Pragma("unroll") \
         for (int i = 0; i < TILE_ROWS; ++i) { \
-            const float16 value = rows[i * PANEL_DEPTH + (k)]; \
+            const float16 value = ROW(i)[k]; \
             _Pragma("unroll") \
             for (int j = 0; j < VECTORS; ++j) (sums)[i][j] = fma(value, column[j], (sums)[i][j]); \
         } \
@@ -82,11 +88,11 @@ INLINED void FUNC(add_group)(float16* totals, const float* row, const global INP
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
                     WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first_row = (int)get_global_id(0) * TILE_ROWS, panel = get_global_id(1);
+    const int first_row = (int)get_global_id(0) * TILE_ROWS, first_column = (int)get_global_id(1) * TILE_COLUMNS;
     index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
-    at[OUTPUT0_RANK - 2] = panel;
-    index_t from = INPUT1_INDEX_OF(at);
+    at[OUTPUT0_RANK - 2] = first_column / PANEL_COLUMNS;
+    index_t from = INPUT1_INDEX_OF(at) + first_column % PANEL_COLUMNS;
     at[OUTPUT0_RANK - 2] = first_row;
     const index_t start = INPUT0_INDEX_OF(at);
 
@@ -98,15 +104,24 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
             #pragma unroll
             for (int j = 0; j < VECTORS; ++j) sum[s][i][j] = 0.0f;
 
+#if IN_PLACE
+    const global float* rows[TILE_ROWS];
+    #pragma unroll
+    for (int i = 0; i < TILE_ROWS; ++i)
+        rows[i] = left + start + min(i, (int)OUTPUT0_SIZE_Y - 1 - first_row) * INPUT0_PITCH_Y;
+#else
     float rows[TILE_ROWS * PANEL_DEPTH];
+#endif
     for (int base = 0; base < INPUT0_SIZE_X; base += PANEL_DEPTH) {
         const int count = min(PANEL_DEPTH, (int)INPUT0_SIZE_X - base);
+#if !IN_PLACE
         FUNC(fill_rows)(rows, left, start + base * INPUT0_PITCH_X, OUTPUT0_SIZE_Y - 1 - first_row, count PASS_ARGS);
+#endif
         for (int k = 0; k < count;) {
             const int end = min(count, GROUP_END(base + k) - base);
-            START_GROUP(base + k, panel * PANEL_COLUMNS)
+            START_GROUP(base + k, first_column)
 #if ONE_ROW_COMPRESSED
-            FUNC(add_group)(sum[0][0], rows, right, from, k, end, scales, shifts);
+            FUNC(add_group)(sum[0][0], ROW(0), right, from, k, end, scales, shifts);
             k = end;
 #endif
             for (; k + SPLIT <= end; k += SPLIT) {
@@ -116,9 +131,13 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
             for (; k < end; ++k) MULTIPLY(k, sum[0]);
         }
         from += PANEL_DEPTH * PANEL_COLUMNS;
+#if IN_PLACE
+        #pragma unroll
+        for (int i = 0; i < TILE_ROWS; ++i) rows[i] += PANEL_DEPTH;
+#endif
     }
 
-    float totals[TILE_ROWS * PANEL_COLUMNS];
+    float totals[TILE_ROWS * TILE_COLUMNS];
     #pragma unroll
     for (int i = 0; i < TILE_ROWS; ++i)
         #pragma unroll
@@ -127,5 +146,5 @@ KERNEL(matmul_tile)(const global INPUT0_TYPE* restrict left, const global INPUT1
             for (int s = 1; s < SPLIT; ++s) sum[0][i][j] += sum[s][i][j];
             vstore16(sum[0][i][j], i * VECTORS + j, totals);
         }
-    FUNC(store_rows)(totals, at, first_row, panel, PASS_BIAS output PASS_ARGS);
+    FUNC(store_rows)(totals, at, first_row, first_column, PASS_BIAS output PASS_ARGS);
 }

@@ -1,8 +1,12 @@
-// Tiles of TILE_ROWS rows x one panel of 32 columns on CPUs: how their rows are read and their sums written.
+// Tiles of TILE_ROWS rows x VECTORS vectors of 16 columns on CPUs, two of which are a panel: how their rows are read
+// and their sums written.
 // The left side [.., M, K] passes through a copy of PANEL_DEPTH values of each row; sums leave by way of an array.
 #define PANEL_DEPTH 128
+#ifndef VECTORS
 #define VECTORS 2
-#define PANEL_COLUMNS (VECTORS * 16)
+#endif
+#define TILE_COLUMNS (VECTORS * 16)
+#define PANEL_COLUMNS 32
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as floats; rows behind the
 // last repeat it.
@@ -17,16 +21,16 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const index_t 
     }
 }
 
-// Writes sums [TILE_ROWS][32], in the order of ROW_PART, as the output's rows from `first_row` on, with bias and fused
-// operations; `at` has the coordinates of the batch.
-void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, const int panel, BIAS_PARAMETER
+// Writes sums [TILE_ROWS][TILE_COLUMNS], in the order of ROW_PART, as the output's rows from `first_row` and columns
+// from `first_column` on, with bias and fused operations; `at` has the coordinates of the batch.
+void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, const int first_column, BIAS_PARAMETER
                       global OUTPUT0_TYPE* output ARGS) {
     for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
         at[OUTPUT0_RANK - 2] = first_row + i;
         for (int j = 0; j < VECTORS; ++j) {
-            const int column = at[OUTPUT0_RANK - 1] = panel * PANEL_COLUMNS + j * 16;
+            const int column = at[OUTPUT0_RANK - 1] = first_column + j * 16;
             if (column >= OUTPUT0_SIZE_X) break;
-            float16 total = ROW_PART(totals + i * PANEL_COLUMNS, j);
+            float16 total = ROW_PART(totals + i * TILE_COLUMNS, j);
             ADD_BIAS16(total, column);
             const index_t to = OUTPUT0_INDEX_OF(at);
             if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {

@@ -7,7 +7,7 @@
 //   GROUP_END(k)             the first k of the next group
 //   START_GROUP(k, column)   declares what LOAD_COLUMNS needs, for the panel that starts at `column`
 //   LOAD_COLUMNS(to, place)  the 32 elements of a panel and one k from index `place` on, as float16 to[2]; of 4 bits,
-//                            those of even columns come first
+//                            those of even columns come first; of weights that are not compressed to[VECTORS]
 //   ADD_STORED(sums, value, place)   adds `value` times the 32 stored numbers at `place` to float16 sums[2], without
 //                            scales; for compressed weights, as the next one
 //   FINISH_GROUP(totals, sums, values)   adds to float16 totals[2] what a group's scales and zero points make of such
@@ -114,8 +114,8 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
 #define START_GROUP(k, column)
 #define LOAD_COLUMNS(to, place) \
     do { \
-        (to)[0] = INPUT1_LOAD16(right, place); \
-        (to)[1] = INPUT1_LOAD16(right, (place) + 16); \
+        _Pragma("unroll") \
+        for (int j_ = 0; j_ < VECTORS; ++j_) (to)[j_] = INPUT1_LOAD16(right, (place) + j_ * 16); \
     } while (0)
 
 #endif

@@ -28,23 +28,31 @@ INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], index_t* fi
 }
 
 // Adds the products of `channels` input channels of one filter element: `pixels` has 16 channels of each pixel as
-// floats, `filter` is the weights from that element on.
-INLINED void FUNC(add_products)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const float* pixels,
-                                const global INPUT1_TYPE* filter, const index_t* filters, const int channels) {
-    #pragma unroll 2
-    for (int k = 0; k < channels; ++k) {
-        float16 weight[TILE_BLOCKS];
-        #pragma unroll
-        for (int j = 0; j < TILE_BLOCKS; ++j)
-            weight[j] = convert_float16(INPUT1_LOAD16(filter, filters[j] + k * BLOCK));
-        #pragma unroll
-        for (int i = 0; i < TILE_PIXELS; ++i) {
-            const float16 value = pixels[i * BLOCK + k];
-            #pragma unroll
-            for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]);
-        }
+// floats, `filter` is the weights from that element on. With IN_PLACE there is the same for pixels where they lie.
+#define ADDS_PRODUCTS(name, PIXELS) \
+    INLINED void FUNC(name)(float16 sum[TILE_PIXELS][TILE_BLOCKS], PIXELS pixels, const global INPUT1_TYPE* filter, \
+                            const index_t* filters, const int channels) { \
+        _Pragma("unroll 2") \
+        for (int k = 0; k < channels; ++k) { \
+            float16 weight[TILE_BLOCKS]; \
+            _Pragma("unroll") \
+            for (int j = 0; j < TILE_BLOCKS; ++j) \
+                weight[j] = convert_float16(INPUT1_LOAD16(filter, filters[j] + k * BLOCK)); \
+            _Pragma("unroll") \
+            for (int i = 0; i < TILE_PIXELS; ++i) { \
+                const float16 value = pixels[i * BLOCK + k]; \
+                _Pragma("unroll") \
+                for (int j = 0; j < TILE_BLOCKS; ++j) sum[i][j] = fma(value, weight[j], sum[i][j]); \
+            } \
+        } \
     }
-}
+ADDS_PRODUCTS(add_products, const float*)
+#ifndef IN_PLACE
+#define IN_PLACE 0
+#endif
+#if IN_PLACE
+ADDS_PRODUCTS(add_products_in_place, const global float*)
+#endif
 
 // Applies the fused operations to the tile and stores it, from output channel `channel` of a group and pixel x on, to
 // every `step`-th pixel.

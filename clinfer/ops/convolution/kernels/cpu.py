@@ -18,7 +18,7 @@ from clinfer.ops.shared.channel_tiles import (
     time_on_peak,
 )
 from clinfer.ops.shared.convolving import Groups
-from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
 
 PANEL_PIXELS = 256
@@ -26,9 +26,11 @@ PLANAR_PANEL_PIXELS = 12288
 FEW_CHANNELS = 8
 
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(8, 2, 0.96), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
-DEPTHWISE_TILES = {14: 0.3, 8: 0.24, 7: 0.24}
+NARROW_TILES = (Tile(6, 1, 1.0), Tile(5, 1, 1.0), Tile(4, 1, 0.92), Tile(2, 2, 0.9), Tile(1, 4, 0.6))
+"""Those whose sums the registers hold, with wide vectors and with others."""
+DEPTHWISE_TILES, NARROW_DEPTHWISE_TILES = {14: 0.3, 8: 0.24, 7: 0.24}, {14: 0.27, 7: 0.3, 6: 0.31, 4: 0.27}
 """Pixels of a depthwise tile, with the speed of such tiles relative to the best of `TILES`."""
-PLANAR_PIXELS, PLANAR_SPEED, PLANAR_POINT_SPEED = 14, 0.9, 0.65
+PLANAR_PIXELS, NARROW_PLANAR_PIXELS, PLANAR_SPEED, PLANAR_POINT_SPEED = 14, 6, 0.9, 0.65
 """Pixels of a tile of planar data, and its speed likewise; with many channels and filters of one element."""
 EMPTY_BLOCK_SPEED = 0.75
 """What is left of a tile's speed where most channels of the data's only block are absent, unless the filter has one
@@ -98,7 +100,8 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
     suffix = ""
 
     def configs(self, problem: ConvolutionProblem) -> tuple[BlockConfig, ...]:
-        return tuple(BlockConfig(tile, problem.is_column, self.suffix) for tile in TILES)
+        tiles = TILES if has_wide_vectors(problem.capabilities) else NARROW_TILES
+        return tuple(BlockConfig(tile, problem.is_column, self.suffix) for tile in tiles)
 
     def supports(self, problem: ConvolutionProblem, config: BlockConfig) -> str | None:
         return super().supports(problem, config) or group_refusal(problem.groups)
@@ -118,7 +121,8 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         tiles = tile.tiles(groups.outputs)
         panel = _panel(tile, problem)
         constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": tile.pixels,
-                     "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS}
+                     "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS,
+                     "IN_PLACE": _reads_in_place(problem)}
         work = Work((ceil(width / tile.pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
         arguments = {**problem.steps, "taps": panel.taps, "phases": panel.phases, "phase_pixels": panel.pixels,
                      "tiles": tiles}
@@ -131,6 +135,12 @@ class BlocksToPlanarKernel(BlocksKernel):
 
     suffix = "_to_planar"
     to_planar = True
+
+
+def _reads_in_place(problem: ConvolutionProblem) -> bool:
+    """Whether floats are multiplied where they lie. Of tiles with many pixels little is spared."""
+    is_plain = problem.inputs[0].element_type.name == "f32" and problem.primitive.factor_input is None
+    return is_plain and not has_wide_vectors(problem.capabilities)
 
 
 def _as_row(problem: ConvolutionProblem, config: BlockConfig) -> ConvolutionProblem:
@@ -177,15 +187,16 @@ class PlanarToBlocksKernel(_CpuKernel[None]):
 
     def cost(self, problem: ConvolutionProblem, config: None) -> float:
         is_point = prod(problem.filter_sizes) == 1 and problem.groups.inputs > FEW_CHANNELS
-        tile = Tile(PLANAR_PIXELS, 1, PLANAR_POINT_SPEED if is_point else PLANAR_SPEED)
+        tile = Tile(_planar_pixels(problem), 1, PLANAR_POINT_SPEED if is_point else PLANAR_SPEED)
         *rows, width = problem.output_sizes
         return self.time(problem, tile.flops(problem.batch * prod(rows), width, problem.groups, problem.depth))
 
     def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
         *rows, width = problem.output_sizes
-        constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": PLANAR_PIXELS,
+        pixels = _planar_pixels(problem)
+        constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": pixels,
                      "PANEL_PIXELS": _panel_pixels(problem), "STRIDE_X": problem.strides[2]}
-        work = Work((ceil(width / PLANAR_PIXELS), prod(rows), problem.batch), (1, 1, 1))
+        work = Work((ceil(width / pixels), prod(rows), problem.batch), (1, 1, 1))
         return Lowered((Stage("convolution_planar_fsv16.cl", problem.operands(), work, constants,
                               {**problem.steps, "row_pixels": _row_pixels(problem)}, problem.epilogue_views()),))
 
@@ -197,6 +208,11 @@ class PlanarKernel(PlanarToBlocksKernel):
     to_planar = True
 
 
+def _planar_pixels(problem: ConvolutionProblem) -> int:
+    """Pixels of a tile."""
+    return PLANAR_PIXELS if has_wide_vectors(problem.capabilities) else NARROW_PLANAR_PIXELS
+
+
 def _panel_pixels(problem: ConvolutionProblem) -> int:
     """Pixels that one work-item reads of all channels."""
     return problem.groups.inputs * prod(problem.filter_sizes[:2]) * _row_pixels(problem)
@@ -204,7 +220,7 @@ def _panel_pixels(problem: ConvolutionProblem) -> int:
 
 def _row_pixels(problem: ConvolutionProblem) -> int:
     """Pixels of a row of planar data that one work-item reads, in whole vectors."""
-    span = (PLANAR_PIXELS - 1) * problem.strides[2] + (problem.filter_sizes[2] - 1) * problem.dilations[2] + 1
+    span = (_planar_pixels(problem) - 1) * problem.strides[2] + (problem.filter_sizes[2] - 1) * problem.dilations[2] + 1
     return ceil(span / 16) * 16
 
 
@@ -219,7 +235,7 @@ class DepthwiseKernel(_CpuKernel[int]):
     grouped_weights = _DEPTHWISE_WEIGHTS
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
-        return tuple(DEPTHWISE_TILES)
+        return tuple(_depthwise_tiles(problem))
 
     def supports(self, problem: ConvolutionProblem, pixels: int) -> str | None:
         reason = super().supports(problem, pixels)
@@ -229,7 +245,7 @@ class DepthwiseKernel(_CpuKernel[int]):
 
     def cost(self, problem: ConvolutionProblem, pixels: int) -> float:
         *rows, width = problem.output_sizes
-        channels, speed = Groups(1, problem.groups.number, 1), DEPTHWISE_TILES[pixels]
+        channels, speed = Groups(1, problem.groups.number, 1), _depthwise_tiles(problem)[pixels]
         whole, exact = (Tile(count, 1, speed).flops(problem.batch * prod(rows), width, channels, problem.depth)
                         for count in (pixels, 1))
         # Of a tile beyond the end of a row two thirds are spared: neither products nor sums, but looking for pixels.
@@ -241,3 +257,7 @@ class DepthwiseKernel(_CpuKernel[int]):
         work = Work((ceil(width / pixels), prod(rows), problem.batch * blocks), (1, 1, 1))
         return Lowered((Stage("convolution_depthwise_fsv16.cl", problem.operands(), work,
                               {**problem.constants, "TILE_PIXELS": pixels}, problem.steps, problem.epilogue_views()),))
+
+
+def _depthwise_tiles(problem: ConvolutionProblem) -> dict[int, float]:
+    return DEPTHWISE_TILES if has_wide_vectors(problem.capabilities) else NARROW_DEPTHWISE_TILES

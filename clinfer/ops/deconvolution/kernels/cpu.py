@@ -8,7 +8,7 @@ from clinfer.kernels.contract import C, Constant, Formats, Kernel, Lowered, Stag
 from clinfer.ops.deconvolution.problem import DeconvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, Tile, group_refusal, refusal, time_on_peak
 from clinfer.ops.shared.spatial import LETTERS, per_axis
-from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
 
 PANEL_PIXELS = 64
@@ -17,6 +17,8 @@ FEW_RUN = 8 * FEW_PIXELS
 TABLE_VECTORS = 512
 
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
+NARROW_TILES = (Tile(6, 1, 1.0), Tile(4, 1, 0.92), Tile(2, 2, 0.9), Tile(1, 4, 0.6))
+"""Those whose sums the registers hold, with wide vectors and with others."""
 _WEIGHTS = {3: "is_os_yx_isv16_osv16", 4: "is_os_yx_isv16_osv16", 5: "is_os_zyx_isv16_osv16"}
 _GROUPED_WEIGHTS = {4: "g_is_os_x_isv16_osv16", 5: "g_is_os_yx_isv16_osv16", 6: "g_is_os_zyx_isv16_osv16"}
 
@@ -54,7 +56,7 @@ class BlocksKernel(_CpuKernel[Tile]):
                         Format.of(BLOCKED_DATA[problem.inputs[0].rank]))
 
     def configs(self, problem: DeconvolutionProblem) -> tuple[Tile, ...]:
-        return TILES
+        return TILES if has_wide_vectors(problem.capabilities) else NARROW_TILES
 
     def supports(self, problem: DeconvolutionProblem, tile: Tile) -> str | None:
         reason = super().supports(problem, tile)

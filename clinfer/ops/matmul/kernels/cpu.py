@@ -2,11 +2,13 @@
 packed in such panels."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, prod
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import (
     BufferRef,
+    C,
     Formats,
     Kernel,
     Lowered,
@@ -19,19 +21,36 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, pure
 
 VECTOR_COLUMNS = 64
 PANEL_COLUMNS = 32
+VECTOR = 16
 PACKED_ROWS = 64
 FEW_ROWS = 4
-TILES = {14: 1.0, 8: 0.97, 4: 0.8, 1: 0.25}
-"""Rows of a tile with the speed of such tiles relative to the best, without waste."""
-SPLIT = {1: 4}
-BLOCK_TILES = (14, 8)
+
+
+@dataclass(frozen=True)
+class RowTile:
+    """Rows of a tile, vectors of 16 columns (2: a panel), and over how many sums of its own each result is spread."""
+
+    rows: int
+    vectors: int = 2
+    split: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.rows}" if self.vectors == 2 else f"{self.rows}x{self.vectors}"
+
+
+TILES = {RowTile(14): 1.0, RowTile(8): 0.97, RowTile(4): 0.8, RowTile(1, split=4): 0.25}
+"""Tiles with their speed relative to the best, without waste, for vector registers that hold 28 vectors of sums."""
+NARROW_TILES = {RowTile(6, 1): 1.0, RowTile(4, 1): 0.9, RowTile(2): 0.8, RowTile(1, split=2): 0.45}
+"""The same for those that hold 6, or 4 beside those of a whole panel."""
+SPEED_OF_ROWS = 0.25
+BLOCK_TILES, NARROW_BLOCK_TILES = (14, 8), (2,)
 """Rows of the tiles that share a decompressed block of weights."""
 MOST_TILES = 16
 BLOCK_DEPTH = 1024
@@ -57,8 +76,8 @@ def _panel_formats(problem: MatMulProblem) -> Formats:
     return Formats((planar.inputs[0], right, *others), planar.outputs)
 
 
-class _CpuKernel(Kernel[MatMulProblem, int]):
-    """What they share; the configuration is the rows of a tile."""
+class _CpuKernel(Kernel[MatMulProblem, C]):
+    """What they share."""
 
     has_epilogue = True
     supports_large = True
@@ -69,67 +88,82 @@ class _CpuKernel(Kernel[MatMulProblem, int]):
     def formats(self, problem: MatMulProblem) -> Formats:
         return _panel_formats(problem)
 
-    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+    def supports(self, problem: MatMulProblem, config: C) -> str | None:
         return problem.types_refusal()
 
 
-class VectorKernel(_CpuKernel):
+class VectorKernel(_CpuKernel[None]):
     """One row at a time, with the right side as it lies."""
 
     name = "matmul_vector"
-
-    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
-        return super(_CpuKernel, self).configs(problem)
 
     def formats(self, problem: MatMulProblem) -> Formats:
         packed, planar = _panel_formats(problem), planar_formats(problem)
         return Formats((packed.inputs[0], planar.inputs[1], *packed.inputs[2:]), packed.outputs)
 
-    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
-        return super().supports(problem, tile) or ("quantised weights" if problem.primitive.quantisation else None)
+    def supports(self, problem: MatMulProblem, config: None) -> str | None:
+        return super().supports(problem, config) or ("quantised weights" if problem.primitive.quantisation else None)
 
-    def cost(self, problem: MatMulProblem, tile: int) -> float:
+    def cost(self, problem: MatMulProblem, config: None) -> float:
         right = problem.inputs[1].byte_size
         flops = 2 * problem.batch * problem.rows * problem.columns * problem.depth
-        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=TILES[1] * _SHARE_OF_PEAK,
+        return time_of(problem.capabilities.ceilings, flops=flops, efficiency=SPEED_OF_ROWS * _SHARE_OF_PEAK,
                        nbytes=problem.moved_bytes + right * (problem.rows - 1), bandwidth=_PLANAR_BANDWIDTH)
 
-    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
+    def lower(self, problem: MatMulProblem, config: None) -> Lowered:
         work = Work((ceil(problem.columns / VECTOR_COLUMNS), problem.rows, problem.batch), (1, 1, 1))
         return Lowered((Stage("matmul_vector.cl", problem.in_place_operands(), work,
                               {**problem.constants, "RIGHT_ALONG_K": problem.right_along_k},
                               epilogue_views=problem.epilogue_views()),))
 
 
-class TileKernel(_CpuKernel):
+class TileKernel(_CpuKernel[RowTile]):
     """One tile per work-item. A right side with batches is packed by a stage, else it comes packed."""
 
     name = "matmul_tile"
 
-    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+    def configs(self, problem: MatMulProblem) -> tuple[RowTile, ...]:
         """Packing for a few rows does not pay."""
-        return tuple(tile for tile in TILES if tile > FEW_ROWS or not problem.right_has_batch)
+        return tuple(tile for tile in _tiles(problem.capabilities)
+                     if tile.rows * tile.vectors > FEW_ROWS or not problem.right_has_batch)
 
-    def cost(self, problem: MatMulProblem, tile: int) -> float:
+    def supports(self, problem: MatMulProblem, tile: RowTile) -> str | None:
+        is_half = tile.vectors == 1 and problem.primitive.quantisation
+        return super().supports(problem, tile) or ("half a panel of quantised weights" if is_half else None)
+
+    def cost(self, problem: MatMulProblem, tile: RowTile) -> float:
         weights = problem.columns * problem.depth * problem.batch
-        tiles = ceil(problem.rows / tile)
+        tiles = ceil(problem.rows / tile.rows)
         unpacking = tiles * weights * _UNPACKING if problem.primitive.quantisation else 0
-        flops = 2 * tiles * tile * weights / TILES[tile] + unpacking
+        flops = 2 * tiles * tile.rows * weights / _tiles(problem.capabilities)[tile] + unpacking
         ceilings = problem.capabilities.ceilings
         time = time_of(ceilings, flops=flops, efficiency=_SHARE_OF_PEAK, nbytes=problem.moved_bytes)
         if not problem.right_has_batch:
             return time
         return time + time_of(ceilings, nbytes=2 * problem.inputs[1].byte_size)
 
-    def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
-        work = Work((ceil(problem.rows / tile), ceil(problem.columns / PANEL_COLUMNS), problem.batch), (1, 1, 1))
-        constants = {**problem.constants, "TILE_ROWS": tile, "SPLIT": SPLIT.get(tile, 1)}
+    def lower(self, problem: MatMulProblem, tile: RowTile) -> Lowered:
+        work = Work((ceil(problem.rows / tile.rows), ceil(problem.columns / (tile.vectors * VECTOR)), problem.batch),
+                    (1, 1, 1))
+        constants = {**problem.constants, "TILE_ROWS": tile.rows, "VECTORS": tile.vectors, "SPLIT": tile.split,
+                     "IN_PLACE": _reads_in_place(problem)}
         stage = Stage("matmul_tile.cl", _panel_operands(problem), work, constants,
                       epilogue_views=problem.epilogue_views())
         if not problem.right_has_batch:
             return Lowered((stage,))
         packed = problem.collapsed.packed(PANEL_COLUMNS)
         return Lowered((_packing(problem), stage), (packed.element_type.byte_size(prod(static(packed.sizes))),))
+
+
+def _tiles(device: Capabilities) -> dict[RowTile, float]:
+    return TILES if has_wide_vectors(device) else NARROW_TILES
+
+
+def _reads_in_place(problem: MatMulProblem) -> bool:
+    """Whether rows are multiplied where they lie. Tiles of many columns spare little by it, and a row by itself is read
+    once anyway."""
+    is_plain = problem.inputs[0].element_type.name == "f32" and problem.left_along_k
+    return is_plain and problem.primitive.quantisation is None and not has_wide_vectors(problem.capabilities)
 
 
 def _panel_operands(problem: MatMulProblem) -> tuple[Operand, ...]:
@@ -148,14 +182,14 @@ def _packing(problem: MatMulProblem) -> Stage:
     return Stage("matmul_pack.cl", operands, work, {"RIGHT_ALONG_K": problem.right_along_k, "ROWS": PACKED_ROWS})
 
 
-class BlocksKernel(_CpuKernel):
+class BlocksKernel(_CpuKernel[int]):
     """Several tiles per work-item, of compressed weights: they share what is decompressed."""
 
     name = "matmul_blocks"
     recipe = USUAL
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
-        return BLOCK_TILES
+        return BLOCK_TILES if has_wide_vectors(problem.capabilities) else NARROW_BLOCK_TILES
 
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         refusal = None if problem.primitive.quantisation else "made for quantised weights"
@@ -163,7 +197,8 @@ class BlocksKernel(_CpuKernel):
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
         tiles = ceil(problem.rows / tile)
-        flops = 2 * tiles * tile * problem.columns * problem.depth * problem.batch / TILES[tile]
+        flops = 2 * tiles * tile * problem.columns * problem.depth * problem.batch / _tiles(
+            problem.capabilities)[RowTile(tile)]
         return time_of(problem.capabilities.ceilings, flops=flops + self.unpacking_flops(problem, tile),
                        efficiency=_SHARE_OF_PEAK, nbytes=problem.moved_bytes)
 
