@@ -37,7 +37,7 @@ class FakeQuantize(Primitive):
             return None
         levels = f"(T)({float(self.levels - 1)}f)"
         return ("(a <= fmin(b, c) ? d : a > fmax(b, c) ? e : "
-                f"rint((a - b) / (c - b) * {levels}) * ((e - d) / {levels}) + d)")
+                f"rint(QUOTIENT(a - b, c - b) * {levels}) * ((e - d) / {levels}) + d)")
 
 
 def convert_fake_quantize(node: SourceNode) -> FakeQuantize:

@@ -125,7 +125,7 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
 #elif OUTPUT0_IS_FLOAT
     OUTPUT0_COMPUTE result = weights == 0 ? 0 : total / weights;
 #else
-    OUTPUT0_COMPUTE result = (OUTPUT0_COMPUTE)(weights == 0 ? 0 : rint(total / weights));
+    OUTPUT0_COMPUTE result = (OUTPUT0_COMPUTE)(weights == 0 ? 0 : rint(QUOTIENT(total, weights)));
 #endif
     FUSED_OPS(result, at)
     OUTPUT0_STORE(output, OUTPUT0_INDEX_OF(at), result);

@@ -60,7 +60,7 @@ class PoolingProblem(Problem):
     def mean(self) -> dict[str, Constant]:
         """How a mean becomes of a sum."""
         is_float = self.inputs[0].element_type.is_float
-        return {"MEAN(sum, count)": "((sum) / (count))" if is_float else "rint((float)(sum) / (count))"}
+        return {"MEAN(sum, count)": "((sum) / (count))" if is_float else "rint(QUOTIENT((float)(sum), (float)(count)))"}
 
     def mean_refusal(self) -> str | None:
         """What keeps kernels that divide floats."""
