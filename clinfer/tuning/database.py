@@ -134,9 +134,10 @@ class Database:
 
     def add(self, entries: Iterable[Entry], wrong: Iterable[WrongKernel] = ()) -> None:
         """Keep what was measured, in place of what was known of the same (but not what was measured beside other work
-        in place of what was measured alone); on disk too, unless caches are off."""
+        in place of what was measured alone), and nothing of what was refused; on disk too, unless caches are off."""
         with self._lock:
-            known = {(entry.subject, entry.bucket, entry.variant): entry for entry in self._own.entries}
+            known = {(entry.subject, entry.bucket, entry.variant): entry for entry in self._own.entries
+                     if (entry.subject, entry.variant) not in self._refused}
             for entry in entries:
                 key = entry.subject, entry.bucket, entry.variant
                 if entry.is_alone or key not in known or not known[key].is_alone:
@@ -219,11 +220,13 @@ def shipped_tables(hardware: Hardware) -> tuple[Table, ...]:
 
 
 def _rank(table: Table, hardware: Hardware) -> int | None:
-    """How close a table's device is: 0 the same, 1 of its architecture, 2 of its vendor, 3 the default."""
+    """How close a table's device is: 0 the same, 1 of its architecture, 2 of its vendor, 3 the default. CPUs of one
+    name, as virtual machines have it, and of one vendor may have vectors of other widths, and so other tiles."""
     known = table.hardware
     if known.type != hardware.type:
         return None
-    if known.platform == hardware.platform:
+    is_other_cpu = known.type == "CPU" and known.architecture != hardware.architecture
+    if known.platform == hardware.platform and not is_other_cpu:
         if known.name == hardware.name:
             return 0
         if known.architecture and known.architecture == hardware.architecture:

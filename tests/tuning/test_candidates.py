@@ -125,6 +125,10 @@ def test_times_of_what_is_gone_are_left_out(engine: Engine, kernel: str, config:
     assert len(caught) == 1, "of two"
     candidate = table.candidates(problem)[0]
     assert candidate.cost(problem) == pytest.approx(3e6), "the others count"
+    learn("slow", problem, 2e6, 2e6)
+    reopen()
+    kept = database_of(engine.capabilities.hardware).variants(problem.subject)
+    assert {variant.kernel for variant in kept} == {"fast", "slow"}, "later processes find nothing to warn of"
 
 
 def test_a_time_that_no_device_reaches_is_not_believed(engine: Engine) -> None:

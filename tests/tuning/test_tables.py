@@ -114,14 +114,27 @@ def test_a_ratio_is_one_line_of_a_recording() -> None:
 
 
 def test_the_closest_table_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = replace(CPU, type="GPU", architecture="sm_90")
+
     def table(**changes: Any) -> Table:
-        return Table(replace(CPU, **changes), (ENTRY,))
-    near = [table(), table(name="other"), table(name="other", architecture="arm")]
+        return Table(replace(gpu, **changes), (ENTRY,))
+    near = [table(), table(name="other"), table(name="other", architecture="sm_80")]
     default = replace(table(name="any", platform="another"), is_default=True)
-    foreign = [table(type="GPU"), table(platform="another"), replace(table(type="GPU"), is_default=True),
-               table(architecture="arm", vendor="other", name="other")]
+    foreign = [table(type="CPU"), table(platform="another"), replace(table(type="CPU"), is_default=True),
+               table(architecture="sm_80", vendor="other", name="other")]
     monkeypatch.setattr(database_module, "_all_shipped", lambda: (default, *foreign, *near[::-1]))
-    assert shipped_tables(CPU) == (*near, default)
+    assert shipped_tables(gpu) == (*near, default)
+
+
+def test_cpus_with_other_vectors_have_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    same, wide = Table(replace(CPU, name="other"), (ENTRY,)), Table(replace(CPU, architecture="wide"), (ENTRY,))
+    default = replace(wide, is_default=True)
+    monkeypatch.setattr(database_module, "_all_shipped", lambda: (wide, default, same))
+    assert shipped_tables(CPU) == (same, default)
+
+
+def test_own_times_come_before_those_of_tables() -> None:
+    near = [Table(CPU, (ENTRY,)), Table(replace(CPU, name="other"), (ENTRY,))]
     first = Database(CPU, Table(CPU, (entry(measured=300.0),)), near)
     assert ratio(first, ENTRY.variant, 64, 100) == 3
 
