@@ -69,13 +69,16 @@ class Flights:
 
     def end(self, land: Land, deadline: float | None = None) -> bool:
         """Wait for the last one, see `Flight.wait`, and land it; whether it is over. Raises what went wrong in it."""
+        return self._end(land, lambda flight: flight.wait(deadline))
+
+    def _end(self, land: Land, wait: Callable[[Flight], bool]) -> bool:
         with self._lock:
             if not self._flights:
                 return True
             flight = self._flights[-1]
             error: BaseException | None = None
             try:
-                if not flight.wait(deadline):
+                if not wait(flight):
                     return False
             except Exception as caught:
                 error = caught
@@ -88,4 +91,7 @@ class Flights:
         if not self._flights:
             return True
         last = self._flights[-1]
-        return self.end(land) if last.is_done else last.is_remote
+        if not last.is_done:
+            return last.is_remote
+        # A wait makes visible to the host what the device wrote, which takes the driver a while.
+        return self._end(land, lambda flight: flight.event.is_complete) if last.is_remote else self.end(land)

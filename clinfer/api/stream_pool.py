@@ -89,4 +89,7 @@ class StreamPool:
 
     def _free(self, token: Token) -> _Place | None:
         """A place that is this user's from now on."""
-        return next((place for place in self._places if place.turn.user is None and place.turn.take(token)), None)
+        for place in self._places:
+            if place.turn.user is None and place.turn.take(token):
+                return place
+        return None
