@@ -1,7 +1,6 @@
 """One device opened for work: its context, memory, programs and streams."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import cached_property, partial
 
@@ -53,7 +52,6 @@ class Engine:
             able.global_mem_size, able.host_mem_size, able.max_alloc_size, able.unified_memory, memory_limit))
         self.native_types = able.native_types
         self.pointers = self._open_pointers()
-        self._service_lock = threading.Lock()
         log(1, f"Open {device}: {self.capabilities}")
 
     def create_stream(self, in_order: bool = True, profiling: bool = False) -> Stream:
@@ -91,8 +89,8 @@ class Engine:
         """Where the host sees a memory, as long as that lives; for pointers, and buffers where `buffers_in_place`."""
         if isinstance(memory.native, NativePointer):
             return memory.address
-        # A queue of its own, because the memory may be waited for in others.
-        with self._service_lock, self._service_stream.mapped(memory) as contents:
+        # A queue of its own, because the memory may be waited for in others; not kept, because streams keep engines.
+        with self.create_stream().mapped(memory) as contents:
             return int(contents.ctypes.data)
 
     def memory_statistics(self) -> dict[str, int]:
@@ -138,9 +136,9 @@ class Engine:
 
     def _zeroed(self, memory: Memory, zero: bool) -> Memory:
         if zero:
-            with self._service_lock:
-                self._service_stream.fill(memory)
-                self._service_stream.finish()
+            stream = self.create_stream()
+            stream.fill(memory)
+            stream.finish()
         return memory
 
     @cached_property
@@ -151,11 +149,8 @@ class Engine:
     @cached_property
     def megakernels(self) -> Megakernels | None:
         """What joins launches that come again and again; None where they cannot be joined."""
-        return Megakernels(self) if self.capabilities.megakernels and knobs.megakernels_enabled() else None
-
-    @cached_property
-    def _service_stream(self) -> Stream:
-        return self.create_stream()
+        able = self.capabilities
+        return Megakernels(able.compute_units) if able.megakernels and knobs.megakernels_enabled() else None
 
     def build_program(self, source: str, options: str = "", what: str = "") -> Program:
         """Build OpenCL C; `what` names the kernels in errors (default: those the source spells out)."""

@@ -17,9 +17,12 @@ class Kept:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is needed no more."""
-        return self.event is not None and (
-            self.event.command_execution_status == cl.command_execution_status.COMPLETE)
+        """Whether it is needed no more. A command that failed stays in question; drivers refuse even to tell of one."""
+        try:
+            return self.event is not None and (
+                self.event.command_execution_status == cl.command_execution_status.COMPLETE)
+        except cl.Error:
+            return False
 
 
 class KeptObjects(deque[Kept]):

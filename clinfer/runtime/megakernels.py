@@ -15,7 +15,6 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -61,19 +60,24 @@ def _in_long_runs(joinable: Sequence[bool]) -> frozenset[int]:
     return frozenset(position for run in runs if len(run) >= FEWEST for position in run)
 
 
-class Megakernels:
-    """The megakernels of an engine, and which queue has one under way. Safe from several threads."""
+def _ask_addresses(engine: Engine, launches: Sequence[Launch]) -> None:
+    """Ask for them here, so that who launches need not wait."""
+    addresses = DeviceAddresses(engine)
+    for memory in {memory for kernel, _ in launches for memory in kernel.memories()}:
+        with _AT_WORK:
+            addresses.of(memory)
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._units = engine.capabilities.compute_units
+
+class Megakernels:
+    """The megakernels of an engine on a device with so many compute `units`, and which queue has one under way. Safe
+    from several threads. It does not refer to the engine, which would keep the user's context until the garbage
+    collector runs."""
+
+    def __init__(self, units: int) -> None:
+        self._units = units
         self._lock = threading.Lock()
         self._texts: weakref.WeakKeyDictionary[Program, str] = weakref.WeakKeyDictionary()
         self._owner: weakref.ref[Stream] | None = None
-
-    @cached_property
-    def _addresses(self) -> DeviceAddresses:
-        return DeviceAddresses(self._engine)
 
     def launch(self, stream: Stream, launches: Launches) -> bool:
         """Launch all as stages, on the queue on which they always are; False: they are to be launched one by one."""
@@ -83,13 +87,13 @@ class Megakernels:
     def _stage(self, stream: Stream, launches: Launches) -> StagedLaunches | None:
         launches.again += 1
         if launches.again == AGAIN and len(launches) >= FEWEST:
-            launches.request = self._begin(launches)
+            launches.request = self._begin(stream.engine, launches)
         request = launches.request
         if request is None or request.joined is None:
             return None
         launches.request = None
         try:
-            launches.staged = StagedLaunches(stream, launches, request.joined, self._addresses, self._units)
+            launches.staged = StagedLaunches(stream, launches, request.joined, self._units)
         except ClinferError as reason:
             log(1, f"{len(launches)} launches stay apart: {reason}")
         return launches.staged
@@ -103,30 +107,24 @@ class Megakernels:
             self._owner = weakref.ref(stream)
             return True
 
-    def _begin(self, launches: Sequence[Launch]) -> Request:
+    def _begin(self, engine: Engine, launches: Sequence[Launch]) -> Request:
         """Build the megakernel of some launches, beside everything else."""
         request = Request()
-        threading.Thread(target=self._fulfil, args=[request, tuple(launches)], name="clinfer joins launches",
+        threading.Thread(target=self._fulfil, args=[request, engine, tuple(launches)], name="clinfer joins launches",
                          daemon=True).start()
         return request
 
-    def _fulfil(self, request: Request, launches: Sequence[Launch]) -> None:
+    def _fulfil(self, request: Request, engine: Engine, launches: Sequence[Launch]) -> None:
         try:
-            joined = self._join(launches)
+            joined = self._join(engine, launches)
             if joined is not None:
-                self._ask_addresses(launches)
+                _ask_addresses(engine, launches)
         except (ClinferError, NotJoinable, StatusError, cl.Error) as reason:
             log(1, f"{len(launches)} launches stay apart: {reason}")
             return
         request.joined = joined
 
-    def _ask_addresses(self, launches: Sequence[Launch]) -> None:
-        """Ask for them here, so that who launches need not wait."""
-        for memory in {memory for kernel, _ in launches for memory in kernel.memories()}:
-            with _AT_WORK:
-                self._addresses.of(memory)
-
-    def _join(self, launches: Sequence[Launch]) -> Joined | None:
+    def _join(self, engine: Engine, launches: Sequence[Launch]) -> Joined | None:
         """The built megakernel of those launches that are worth it; None: there are none."""
         bodies = [self._body(launch) for launch in launches]
         stages = _in_long_runs([body is not None for body in bodies])
@@ -134,12 +132,12 @@ class Megakernels:
                  if position in stages and body is not None}
         if not found:
             return None
-        built = megakernel(tuple(found.values()), self._engine.capabilities.usable_local_mem)
+        built = megakernel(tuple(found.values()), engine.capabilities.usable_local_mem)
         job = BuildJob("", binary=built.text.encode("latin-1"))
         # In a helper first, because a driver that builds keeps others waiting; then it finds the program on its disk.
-        build_in_processes(self._engine.device, [job], workers=1)
+        build_in_processes(engine.device, [job], workers=1)
         with _AT_WORK:
-            program = self._engine.build(job, "a megakernel")
+            program = engine.build(job, "a megakernel")
         log(1, f"{len(stages)} of {len(launches)} launches are stages of a megakernel of {len(found)} kernels")
         return Joined(program, built, {key: number for number, key in enumerate(found)}, stages)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver
-from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory, NativeBuffer
@@ -80,10 +79,9 @@ class StagedLaunches:
     """Launches, of which those that a megakernel has bodies for are its stages. The launches may change in size and in
     arguments; `changed` holds the positions of those that did."""
 
-    def __init__(self, stream: Stream, launches: Sequence[Launch], joined: Joined, addresses: DeviceAddresses,
-                 units: int) -> None:
+    def __init__(self, stream: Stream, launches: Sequence[Launch], joined: Joined, units: int) -> None:
         engine, megakernel = stream.engine, joined.megakernel
-        self._joined, self._addresses, self._units = joined, addresses, units
+        self._joined, self._units = joined, units
         self._work = WorkSize((units * megakernel.items,), (megakernel.items,))
         self._image = bytearray(megakernel.stage_bytes * len(launches))
         self._table = engine.allocate_bytes(len(self._image), "a table of stages")
@@ -165,7 +163,7 @@ class StagedLaunches:
             assert value is not None, f"{kernel} has no argument {index}"
             if isinstance(value, Memory):
                 memories.append(value)
-                value = struct.pack("<Q", self._addresses.of(value))
+                value = struct.pack("<Q", stream.addresses.of(value))
             arguments[parameter.offset:parameter.offset + parameter.nbytes] = value
         self._hold(stream, position, memories)
         return self._joined.megakernel.stage(number, key.groups(work), work.global_size[0], bytes(arguments))

@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyopencl as cl
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver, transfers
+from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
 from clinfer.runtime.event_log import EventLog
@@ -287,6 +288,11 @@ class Stream:
         self._kept_objects.clear()
         while self._kept:
             self._kept.pop().detach()
+
+    @cached_property
+    def addresses(self) -> DeviceAddresses:
+        """Where memories lie for kernels, as commands of this stream want to know."""
+        return DeviceAddresses(self.engine)
 
     @property
     def is_idle(self) -> bool:

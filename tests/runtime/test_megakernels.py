@@ -1,7 +1,9 @@
 """Launches that are joined: the text of a megakernel, and what it computes where the device has them."""
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -230,20 +232,42 @@ class Chain:
 class OneByOne(megakernels.Megakernels):
     """Megakernels of any device whose pointers are numbers: one work-item does all."""
 
-    def _join(self, launches: Sequence[Launch]) -> Joined:
+    def _join(self, engine: Engine, launches: Sequence[Launch]) -> Joined:
         keys = dict.fromkeys(map(key_of, launches))
         bodies = tuple(Body(PtxKernel(key.entry, PARAMETERS, "", ""), key.local, False) for key in keys)
         built = Megakernel("", bodies, 256, STAGE.size + 32)
-        program = self._engine.build_program(
-            BY_ITSELF, f"-DSTAGE_BYTES={built.stage_bytes} -DUNITS={self._engine.capabilities.compute_units}u")
+        program = engine.build_program(
+            BY_ITSELF, f"-DSTAGE_BYTES={built.stage_bytes} -DUNITS={engine.capabilities.compute_units}u")
         return Joined(program, built, {key: number for number, key in enumerate(keys)}, frozenset(range(len(launches))))
 
 
 @pytest.fixture
 def chain(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Chain:
     if engine.megakernels is None:
-        monkeypatch.setitem(engine.__dict__, "megakernels", OneByOne(engine))
+        monkeypatch.setitem(engine.__dict__, "megakernels", OneByOne(engine.capabilities.compute_units))
     return Chain(engine, 300)
+
+
+def test_an_engine_goes_with_its_last_user(engine: Engine, rng: np.random.Generator) -> None:
+    """And with it a context of the user's, without the garbage collector."""
+    mine = Engine(engine.device, engine.capabilities)
+    if mine.megakernels is None:
+        mine.__dict__["megakernels"] = OneByOne(mine.capabilities.compute_units)
+    stream, gone = mine.create_stream(), weakref.ref(mine)
+    chain = Chain(mine, 300)
+    chain.join(stream, rng)
+    chain.move()
+    chain.check(stream, rng)
+    gc.disable()
+    try:
+        del mine, stream, chain
+        # The thread that joins launches may be about to end.
+        until = time.monotonic() + 10
+        while gone() is not None and time.monotonic() < until:
+            time.sleep(0.05)
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_joined_launches_compute_the_same(chain: Chain, engine: Engine, rng: np.random.Generator) -> None:
