@@ -104,6 +104,23 @@ def test_ranks_stay_where_openvino_needs_them_to_count_outputs() -> None:
     assert _without_ranks(graph) == graph
 
 
+@pytest.mark.parametrize("runs", [0, 2])
+def test_ranks_stay_where_a_loop_joins_the_results_of_no_run(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = Draft(np.random.default_rng(3), 1)
+    state = draft.input("f32", (2,), [np.ones(2, np.float32)])
+    inner = draft.body([state])
+    new = inner.op("Relu", inner.tensors[0])
+    rows = inner.op("Unsqueeze", new, np.array([0]))
+    always = inner.op("Equal", inner.op("ShapeOf", new, output_type="i64"), np.array([2]), auto_broadcast="numpy")
+    going = inner.op("Squeeze", always, np.array([0]))
+    body = Graph(tuple(inner.inputs), tuple(inner.steps), (going.ref, new.ref, rows.ref))
+    draft.step("Loop", np.array(runs), np.array(True), state, bodies=(body,), wiring=(
+        ("merged", 2, 0, 1), ("last", 1), ("joined", 2, 0, 1, -1, 0), ("ports", -1, 0)))
+    monkeypatch.setattr(draft, "chance", lambda share: True)
+    case = finished(draft, "bodies")
+    assert case is not None and (case.graph.inputs[0].dims is None) == (runs > 0)
+
+
 def case_of_steps(x: np.ndarray, *steps: Step) -> Case:
     """One input and what its steps make of it, the last one being the output."""
     graph = Graph((Input("x", "f32", (-1,) * x.ndim),), steps, (Ref(steps[-1].name),))
