@@ -183,6 +183,15 @@ def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine, vector_floats: int,
     assert len(selection.candidates) <= 3, "what is hardly faster is not built"
 
 
+@pytest.mark.parametrize("vector_floats, wanted", [(16, {"matmul_tile_14", "matmul_tile_8"}), (8, {"matmul_tile_6x1"})])
+def test_tiles_of_few_rows_pack_nothing_on_a_cpu(engine: Engine, vector_floats: int, wanted: set[str]) -> None:
+    primitive, element_type = MatMul("p", ("x", "w")), ElementType.of("f32")
+    given = tuple(Layout.planar(shape, element_type) for shape in ((3, 64, 64), (3, 64, 64), (3, 64, 64)))
+    table = kernels_of(primitive)
+    problem = table.problem(primitive, given[:2], given[2:], replace(engine.capabilities, vector_floats=vector_floats))
+    assert {each.name for each in table.candidates(problem) if each.name.startswith("matmul_tile")} == wanted
+
+
 @pytest.mark.parametrize("queries, wanted", [(1, "sdpa_rows_1"), (512, "sdpa_tiles")])
 def test_one_query_reads_keys_where_they_lie_on_a_cpu(engine: Engine, queries: int, wanted: str) -> None:
     if engine.device.type != "CPU":

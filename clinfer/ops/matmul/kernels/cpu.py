@@ -125,7 +125,7 @@ class TileKernel(_CpuKernel[RowTile]):
     def configs(self, problem: MatMulProblem) -> tuple[RowTile, ...]:
         """Packing for a few rows does not pay."""
         return tuple(tile for tile in _tiles(problem.capabilities)
-                     if tile.rows * tile.vectors > FEW_ROWS or not problem.right_has_batch)
+                     if tile.rows > FEW_ROWS or not problem.right_has_batch)
 
     def supports(self, problem: MatMulProblem, tile: RowTile) -> str | None:
         is_half = tile.vectors == 1 and problem.primitive.quantisation
@@ -160,8 +160,7 @@ def _tiles(device: Capabilities) -> dict[RowTile, float]:
 
 
 def _reads_in_place(problem: MatMulProblem) -> bool:
-    """Whether rows are multiplied where they lie. Tiles of many columns spare little by it, and a row by itself is read
-    once anyway."""
+    """Whether rows are multiplied where they lie, which tiles of many rows and columns would spare little by."""
     is_plain = problem.inputs[0].element_type.name == "f32" and problem.left_along_k
     return is_plain and problem.primitive.quantisation is None and not has_wide_vectors(problem.capabilities)
 
