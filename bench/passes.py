@@ -55,7 +55,7 @@ class Subject:
         _give(self._network, inputs)
         self._network.execute()
         self._network.stream.finish()
-        self.launches = sum(node.launches for node in self._network.last_record.nodes)
+        self.launches = sum(node.launches for node in self._network.page.tell().nodes)
         self.megabytes = _bytes_moved(engine, self.program, inputs) / 1e6
         self.times: list[float] = []
 

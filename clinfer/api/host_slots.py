@@ -109,7 +109,7 @@ class HostInputSlot:
 class HostOutputSlot:
     """The results are a copy, which also goes to a tensor that the user set or got. See `HostInputSlot`."""
 
-    remote: RemoteTensor | None = None
+    remotes: tuple[RemoteTensor, ...] = ()
     host_span: None = None
 
     def __init__(self, declared: Declared) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import wait as wait_for_any
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,26 @@ class _RunToken(Token):
     def __init__(self) -> None:
         super().__init__()
         self.stop = Stop()
+
+
+class _Idle(AbstractContextManager[None]):
+    """Has a request, which `take` takes for a token, while its block runs."""
+
+    __slots__ = ("_take", "_token")
+
+    def __init__(self, take: Callable[[Token], None]) -> None:
+        self._take = take
+        self._token = Token(is_brief=True)
+
+    def __enter__(self) -> None:
+        try:
+            self._take(self._token)
+        except BaseException:
+            self._token.is_over = True
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._token.is_over = True
 
 
 class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
@@ -244,7 +264,7 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
     def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
         """Note that what lies in the queue now is an inference of this request."""
         remotes = self._remotes()
-        self._flights.add(Flight(network.stream.marker(), start, (*remotes.read, *remotes.written), remotes.is_all))
+        self._flights.add(Flight(network.stream.marker(), start, remotes.tensors, remotes.is_all))
         network.stream.flush()
 
     def _land(self, start: float, error: BaseException | None) -> None:
@@ -286,17 +306,9 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
         with self.idle():
             self._states.reset()
 
-    @contextmanager
-    def idle(self) -> Iterator[None]:
+    def idle(self) -> AbstractContextManager[None]:
         """Let inferences of this request wait; raises while one runs."""
-        token = Token(is_brief=True)
-        try:
-            while not self._turn.take(token):
-                self._wait_for_turn()
-            self._end_flight()
-            yield
-        finally:
-            token.is_over = True
+        return _Idle(self._take)
 
     @contextmanager
     def idle_stream(self) -> Iterator[Stream]:
@@ -383,10 +395,13 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
 
     def _begin(self, token: _RunToken) -> None:
         """Take the request for an inference; raises while another one runs."""
+        self._take(token)
+        self._stop = token.stop
+
+    def _take(self, token: Token) -> None:
         while not self._turn.take(token):
             self._wait_for_turn()
         self._end_flight()
-        self._stop = token.stop
 
     def _wait_for_turn(self) -> None:
         """Wait while the request is in use for something brief; raises while it runs."""

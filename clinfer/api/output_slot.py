@@ -48,9 +48,9 @@ class OutputSlot:
         self._shape: StaticShape = ()
 
     @property
-    def remote(self) -> RemoteTensor | None:
+    def remotes(self) -> tuple[RemoteTensor, ...]:
         """The remote tensor that was set, if one was."""
-        return self._remote
+        return () if self._remote is None else (self._remote,)
 
     def set_tensor(self, tensor: ov.Tensor | RemoteTensor) -> None:
         """Write the results to the user's tensor from now on."""

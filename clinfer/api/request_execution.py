@@ -14,7 +14,7 @@ from clinfer.network.memory.states import RequestStates
 from clinfer.network.network import Network
 from clinfer.network.reports.execution_log import EMPTY_PAGE
 from clinfer.network.reports.profiling import NodeProfile
-from clinfer.remote.claims import Use, check_apart, claim
+from clinfer.remote.claims import Use, claim
 from clinfer.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class RequestExecution(RequestTensors):
         """Keep other inferences that run at the same time from memory that this one writes to."""
         if self._had_remote:
             remotes = self._remotes()
-            check_apart(remotes.read, remotes.written)
+            remotes.check_apart()
             # In one queue they run one behind the other.
             if not self._compiled.shares_queue:
                 claim(use, remotes.read, remotes.written)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clinfer.api.arguments import only
 from clinfer.api.arrays import Declared, HostData, by_key, from_tensor, from_value
@@ -15,8 +15,10 @@ from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.memory.buffers import OfferedMemory
+from clinfer.remote.claims import check_apart
 from clinfer.remote.host_memories import HostPlace, Span
-from clinfer.remote.lent import NOTHING_LENT, taken_over
+from clinfer.remote.lent import NOTHING_LENT, Lent, taken_over
+from clinfer.remote.region import Region
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -42,13 +44,24 @@ def _batch(tensors: Any) -> list[AnyTensor]:
     return list(tensors)
 
 
-class Remotes(NamedTuple):
+class Remotes:
     """The remote tensors that a request reads, and those that it writes to. `is_all`: whether each of its inputs and
-    outputs is one, so that the host neither gives nor gets anything."""
+    outputs is one, so that the host neither gives nor gets anything. `lends`: whether another API lends some."""
 
-    read: list[RemoteTensor]
-    written: list[RemoteTensor]
-    is_all: bool
+    def __init__(self, read: Sequence[tuple[RemoteTensor, ...]], written: Sequence[tuple[RemoteTensor, ...]]) -> None:
+        self.read = [tensor for tensors in read for tensor in tensors]
+        self.written = [tensor for tensors in written for tensor in tensors]
+        self.is_all = () not in read and () not in written
+        self.tensors = (*self.read, *self.written)
+        self.lends = any(isinstance(tensor.given, Lent) for tensor in self.tensors)
+        self._apart: list[Region] = []
+
+    def check_apart(self) -> None:
+        """See `claims.check_apart`; what was found holds while the tensors are the same regions of their memories."""
+        regions = [tensor.region for tensor in self.tensors]
+        if regions != self._apart:
+            check_apart(self.read, self.written)
+            self._apart = regions
 
 
 class RequestTensors:
@@ -87,8 +100,10 @@ class RequestTensors:
 
     def _give(self, inputs: Any, share: bool, keep: bool) -> None:
         """Check everything, then take everything."""
-        given = self._convert(inputs)
         self._had_tensor |= share
+        if inputs is None:
+            return
+        given = self._convert(inputs)
         if given:
             self._found_remotes = None
         for index, value in given.items():
@@ -102,7 +117,8 @@ class RequestTensors:
         return (self._inputs if is_input else self._outputs)[index]
 
     def _set(self, slot: AnyInputSlot | AnyOutputSlot, tensor: AnyTensor | None) -> None:
-        self._found_remotes = None
+        if slot.remotes != (tensor,):
+            self._found_remotes = None
         slot.set_tensor(tensor)
         self._had_tensor = True
         self._had_remote = self._had_remote or isinstance(tensor, RemoteTensor)
@@ -139,19 +155,15 @@ class RequestTensors:
         """The remote tensors that are set at present."""
         found = self._found_remotes
         if found is None:
-            read = [slot.remotes for slot in self._inputs]
-            written = [slot.remote for slot in self._outputs]
-            found = self._found_remotes = Remotes(
-                [tensor for tensors in read for tensor in tensors],
-                [tensor for tensor in written if tensor is not None], () not in read and None not in written)
+            found = self._found_remotes = Remotes([slot.remotes for slot in self._inputs],
+                                                  [slot.remotes for slot in self._outputs])
         return found
 
     def _taken_over(self, stream: Stream) -> AbstractContextManager[None]:
         """Takes over what other APIs lend, while commands are enqueued that use it."""
-        if not self._had_remote:
+        if not self._had_remote or not self._remotes().lends:
             return NOTHING_LENT
-        remotes = self._remotes()
-        return taken_over(stream, (*remotes.read, *remotes.written))
+        return taken_over(stream, self._remotes().tensors)
 
     def _host_spans(self) -> tuple[list[Span], list[Span]]:
         """Where on the host the device reads remote inputs, and may write outputs: an input or output of the host's

@@ -24,12 +24,15 @@ class Inputs:
         self.given: dict[str, Given] = {}
         self._on_host: dict[str, np.ndarray] = {}
 
-    def give(self, name: str, memory: Memory, shape: StaticShape, host_value: np.ndarray | None) -> None:
-        """See `Network.set_input`."""
+    def give(self, name: str, memory: Memory, shape: StaticShape, host_value: np.ndarray | None) -> bool:
+        """See `Network.set_input`; whether it is another memory than before, or another shape."""
         before = self.given.get(name)
-        if before is None or before.memory is not memory or before.shape != shape:
+        is_other = before is None or before.memory is not memory or before.shape != shape
+        if is_other:
             self._check(name, memory, shape)
-        self.given[name] = Given(memory, tuple(shape), host_value)
+        if before is None or is_other or host_value is not before.host_value:
+            self.given[name] = Given(memory, tuple(shape), host_value)
+        return is_other
 
     def _check(self, name: str, memory: Memory, shape: StaticShape) -> None:
         declared = self._declared(name)

@@ -18,18 +18,19 @@ from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.network.memory.states import RequestStates
-from clinfer.network.output import NetworkOutput, check_capacity
+from clinfer.network.output import NetworkOutput
 from clinfer.network.plans.likely_needs import likely_needs
 from clinfer.network.plans.plan import Plan, PlanKey
-from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
+from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey, fingerprint
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.special_plans import SpecialPlans
 from clinfer.network.plans.waits import WaitFinder
+from clinfer.network.repetition import Repetition, is_repeatable, repetition_of
 from clinfer.network.replay import Replay
 from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.reports.profiling import NodeProfile, Profiler
-from clinfer.network.reports.record import ExecutionRecord, Growth, PlanCounts
+from clinfer.network.reports.record import Growth, PlanCounts
 from clinfer.network.runner import Runner
 from clinfer.network.state_ports import StatePorts
 from clinfer.program.program import Program
@@ -41,7 +42,8 @@ from clinfer.symbolic.shape_inference import ShapeInference
 
 
 class Network:
-    """Executes a program. One thread at a time; any number of networks share a program.
+    """Executes a program. One thread at a time; any number of networks share a program. `is_whole`: whether no
+    execution left anything half done.
 
     With `profiling` (on a profiling stream) every execution measures what each node costs. Without `parametric`
     every new shape is planned node by node. A shape that came again `specialise_after` times is specialised in the
@@ -70,7 +72,7 @@ class Network:
 
     def _begin_anew(self) -> None:
         """Make everything that executions change: kernel objects, memory, plans and the networks of bodies."""
-        self._is_whole, self._is_counted = False, True
+        self.is_whole, self._is_counted = False, True
         program, stream, parametric, preallocation = (self.program, self.stream, self._parametric,
                                                       self._preallocation)
         self._pool = MemoryPool(program, preallocation)
@@ -95,7 +97,10 @@ class Network:
         self._runner = Runner(program, stream, self._bindings, self._bodies, self._profiler)
         self._state_ports = StatePorts(program, self._make_body())
         self._known: Known | None = None
-        self._is_whole = True
+        self._may_repeat = (self._within is None and self._profiler is None and not self._runner.inspects
+                            and is_repeatable(program))
+        self._repetition: Repetition | None = None
+        self.is_whole = True
 
     def _make_body(self) -> Callable[[Program, str], Network]:
         """Makes a body's network; it refers to this one by nothing, since a cycle would keep device memory for a
@@ -113,7 +118,8 @@ class Network:
         """Give an input: planar memory of that shape (of a surface: an image per picture); `host_value`, the same data
         on the host, spares a read where the host needs it. The memory must stay unchanged until the execution is
         complete."""
-        self._inputs.give(name, memory, shape, host_value)
+        if self._inputs.give(name, memory, shape, host_value):
+            self._repetition = None
 
     def set_host_input(self, name: str, value: np.ndarray) -> None:
         """Give an input of a type that no device has; its values stay unchanged until the execution is over."""
@@ -129,6 +135,7 @@ class Network:
         if name not in self.program.outputs:
             raise ClinferError(f"there is no output {name!r}", where="network",
                                values={"outputs": ", ".join(self.program.outputs)})
+        self._repetition = None
         if memory is None:
             self._wanted.pop(name, None)
         else:
@@ -136,7 +143,8 @@ class Network:
 
     def set_outputs(self, wanted: Mapping[str, Memory | GrowingBuffer]) -> None:
         """`set_output` for each of the outputs in `wanted`, and None for all others."""
-        if wanted or self._wanted:
+        if wanted != self._wanted:
+            self._repetition = None
             self._wanted.clear()
             for name, memory in wanted.items():
                 self.set_output(name, memory)
@@ -144,9 +152,9 @@ class Network:
     def release_memory(self) -> None:
         """Give back the memory of slots and own outputs, the networks of bodies, and all plans, until the next
         execution, for which inputs are given anew. The stream must be finished."""
-        was_whole, self._is_whole = self._is_whole, False
+        was_whole, self.is_whole = self.is_whole, False
         self._inputs.clear()
-        self._known = None
+        self._known = self._repetition = None
         self._forget_plans()
         self._plans.clear()
         self._planner.forget_plans()
@@ -155,7 +163,7 @@ class Network:
         self._bindings.release()
         self._pool.release()
         self.program.weights.release()
-        self._is_whole = was_whole
+        self.is_whole = was_whole
 
     # -- execution ------------------------------------------------------------------------------
 
@@ -169,15 +177,24 @@ class Network:
         execution that was interrupted, or failed while it changed what kernels work on, left behind is made anew.
         `is_counted`: whether it is one of the times that make a shape one that comes often.
         """
-        if not self._is_whole:
+        if not self.is_whole:
             self._begin_anew()
-        self._is_whole, self._is_counted = False, is_counted
+        self.is_whole, self._is_counted = False, is_counted
+        repetition = self._repetition
         try:
-            outputs = self._execute(dependencies, proceed, states)
+            if dependencies:
+                self.stream.barrier(dependencies)
+            if repetition is not None and repetition.holds(is_counted):
+                repetition.enqueue(self.stream, proceed, is_counted)
+                outputs = dict(repetition.outputs)
+                self.plans_reused += 1
+                self._planner.record_some_traces(has_planned=False)
+            else:
+                outputs = self._execute(proceed, states)
         except ClinferError:
-            self._is_whole = self._bindings.is_whole
+            self.is_whole = self._bindings.is_whole
             raise
-        self._is_whole = True
+        self.is_whole = True
         return outputs
 
     def prepare(self) -> None:
@@ -202,15 +219,8 @@ class Network:
         """What all executions planned (bodies left out)."""
         return PlanCounts(self.plans_made, self.plans_continued, self.plans_reused, self._planned_by_themselves)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing was left half done."""
-        return self._is_whole
-
-    def _execute(self, dependencies: Sequence[Event], proceed: Callable[[], None] | None,
-                 states: RequestStates | None) -> dict[str, NetworkOutput]:
-        if dependencies:
-            self.stream.barrier(dependencies)
+    def _execute(self, proceed: Callable[[], None] | None, states: RequestStates | None) -> dict[str, NetworkOutput]:
+        self._repetition = None
         if self._execution_log.notes and self._within is None:
             self._execution_log.clear()
         targets: Mapping[str, GrowingBuffer] = {}
@@ -229,7 +239,7 @@ class Network:
             for number in range(len(self.program.segments)):
                 if proceed is not None:
                     proceed()
-                self._run_segment(number, known, wanted)
+                seen = self._run_segment(number, known, wanted)
         finally:
             self._runner.end()
         self._known = known
@@ -242,24 +252,14 @@ class Network:
                    if not info.layout.element_type.is_on_host_only}
         if states is not None:
             states.take(self.stream, outputs)
-        return {name: self._delivered(name, output) for name, output in outputs.items()}
+        delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
+        if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
+            self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
+        return delivered
 
-    def _delivered(self, name: str, output: NetworkOutput) -> NetworkOutput:
-        """The output in the caller's memory: copied there if its tensor lies elsewhere (an input, a constant)."""
-        wanted = self._wanted.get(name)
-        if isinstance(wanted, GrowingBuffer):
-            wanted = wanted.fit(output.layout.byte_size)
-        if wanted is None or wanted is output.memory:
-            return output
-        if wanted.shares_buffer(output.memory):
-            return NetworkOutput(output.layout, wanted, self.stream)
-        check_capacity(name, wanted, output.layout.byte_size)
-        self.stream.copy(output.memory, wanted, output.layout.byte_size)
-        return NetworkOutput(output.layout, wanted, self.stream)
-
-    def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> None:
-        """Plan a segment and enqueue its steps; `wanted`: where outputs are to be written, by the roots of their
-        tensors."""
+    def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> SeenPlan:
+        """Plan a segment and enqueue its steps; its plan. `wanted`: where outputs are to be written, by the roots of
+        their tensors."""
         segment, shapes, values = self.program.segments[number], known.shapes, known.values
         read: tuple[int, ...] = ()
         for tensor in segment.values:
@@ -267,7 +267,7 @@ class Network:
                 values[tensor] = self._runner.value(tensor, known)
                 read += (tensor,)
         key = (number, (tuple([shapes[t] for t in segment.incoming]),
-                        tuple([_fingerprint(values[t]) for t in segment.values])))
+                        tuple([fingerprint(values[t]) for t in segment.values])))
         seen = self._plans.get(key)
         is_new = seen is None
         if seen is None:
@@ -282,6 +282,7 @@ class Network:
         self._prepare(key, plan, is_new, read, wanted)
         self.stream.pace = seen.pace
         self._runner.run(plan, self._replays[number], known, self._is_counted and not is_new)
+        return seen
 
     def _plan(self, key: SegmentKey, known: Known) -> SeenPlan:
         segment = self.program.segments[key[0]]
@@ -373,11 +374,6 @@ class Network:
         """The notes of the last execution: what it did besides repeating what it knew."""
         return self._execution_log.page()
 
-    @property
-    def last_record(self) -> ExecutionRecord:
-        """What the last execution did besides repeating what it knew; empty if nothing."""
-        return self._execution_log.page().tell()
-
     def memory_picture(self) -> MemoryPicture | None:
         """What lay where in the last execution, while its memory is still there; None if there was none."""
         if self._known is None:
@@ -386,8 +382,3 @@ class Network:
         return picture_memory(self.program, shapes, self._bindings.memory, self._pool.memory,
                               lambda index: self._planner.scratch_bytes(index, shapes, values),
                               self._bodies.memory_pictures())
-
-
-def _fingerprint(value: np.ndarray) -> bytes:
-    """A value as part of a plan's key: type, shape and contents."""
-    return b"%s%r" % (value.dtype.str.encode(), value.shape) + value.tobytes()

@@ -10,6 +10,7 @@ import numpy as np
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.shape import StaticShape
+from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.runtime.event import Event
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
@@ -41,6 +42,18 @@ class NetworkOutput:
     def event(self) -> Event:
         """Complete when the output may be read; made on request, because events cost time."""
         return self.stream.marker()
+
+    def delivered(self, name: str, wanted: Memory | GrowingBuffer | None) -> NetworkOutput:
+        """The output of that name in the caller's memory: copied there if its tensor lies elsewhere (an input, a
+        constant)."""
+        if isinstance(wanted, GrowingBuffer):
+            wanted = wanted.fit(self.layout.byte_size)
+        if wanted is None or wanted is self.memory:
+            return self
+        if not wanted.shares_buffer(self.memory):
+            check_capacity(name, wanted, self.layout.byte_size)
+            self.stream.copy(self.memory, wanted, self.layout.byte_size)
+        return NetworkOutput(self.layout, wanted, self.stream)
 
     def to_numpy(self, raw: np.ndarray | None = None) -> np.ndarray:
         """The logical values (blocking); `raw`: bytes to read into, which they may be views of."""

@@ -38,7 +38,8 @@ class Runner:
         self._fetched: dict[int, Callable[[], np.ndarray]] = {}
         self._proceed: Callable[[], None] | None = None
         self._is_counted = True
-        self._inspected = inspected()
+        self.inspects = inspected()
+        """Whether what each launch writes is looked at."""
 
     def begin(self, proceed: Callable[[], None] | None) -> None:
         """Begin an execution; `proceed` is called before each segment of bodies."""
@@ -69,7 +70,7 @@ class Runner:
     def run(self, plan: Plan, replay: Replay, known: Known, is_counted: bool) -> None:
         """Carry out a plan, of which `replay` is the ready form; `is_counted`: see `Network.execute`, of bodies."""
         self._is_counted = is_counted
-        if self._inspected or self._profiler is not None:
+        if self.inspects or self._profiler is not None:
             self._run_one_by_one(plan, known)
             return
         for step in replay.steps:
@@ -141,7 +142,7 @@ class Runner:
         for step, following in zip_longest(plan.steps, plan.steps[1:]):
             if not isinstance(step, Launch):
                 self._carry_out(step, known)
-            elif self._inspected:
+            elif self.inspects:
                 is_last = not isinstance(following, Launch) or not self._bindings.same_node(step, following)
                 inspect_launch(self._program, self._stream, self._bindings, step, known.shapes, is_last, self._enqueue)
             else:

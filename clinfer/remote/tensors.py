@@ -88,19 +88,22 @@ class RemoteTensor(ArrayProtocols, OneOfAKind):
         Errors: a region that kernels cannot be given, because it has gaps, begins between two units of alignment or
         is part of an image.
         """
+        if self._memory is None:
+            self._memory = self._found_memory()
+        return self._memory
+
+    def _found_memory(self) -> Memory:
         if self.is_image and self.region.nbytes != self.whole.capacity:
             raise self._unusable("it is a part of an image")
         if self._part_of is None or self.is_image:
             return self.whole
         if not self.region.is_dense:
             raise self._unusable("its elements are no single run of bytes")
-        if self._memory is None:
-            is_pointer = isinstance(self.whole.native, NativePointer)
-            unit = 1 if is_pointer else self.context.engine.capabilities.buffer_alignment
-            if self.region.offset % unit:
-                raise self._unusable(f"it begins at byte {self.region.offset}, which is no multiple of {unit}")
-            self._memory = self.whole.part(self.region.offset, max(self.region.nbytes, 1))
-        return self._memory
+        is_pointer = isinstance(self.whole.native, NativePointer)
+        unit = 1 if is_pointer else self.context.engine.capabilities.buffer_alignment
+        if self.region.offset % unit:
+            raise self._unusable(f"it begins at byte {self.region.offset}, which is no multiple of {unit}")
+        return self.whole.part(self.region.offset, max(self.region.nbytes, 1))
 
     def _unusable(self, why: str) -> ClinferError:
         return ClinferError("the device cannot be given this region where it lies", where=WHERE,

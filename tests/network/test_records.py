@@ -153,7 +153,7 @@ def test_a_fused_operation_s_input_counts_as_its_host_s(engine: Engine) -> None:
     for rows in (4, 9):
         product = _node(run_once(network, _rows(rows)), "product")
         assert product.changed_shapes == (0, 2) and product.shape in NEW
-    assert len(network.last_record.nodes) == 2
+    assert len(network.page.tell().nodes) == 2
 
 
 def test_values_that_shapes_depend_on(engine: Engine) -> None:
@@ -223,7 +223,7 @@ def test_growth_is_what_the_engine_counts(own_engine: Engine, rng: np.random.Gen
         for name, memory, count in zip(network.program.inputs, inputs, rows, strict=True):
             network.set_input(name, memory, (count, 8))
         network.execute()
-        grown.append(network.last_record.grown_bytes)
+        grown.append(network.page.tell().grown_bytes)
         assert grown[-1] == max(own_engine.ledger.current - before, 0), rows
     assert grown[0] and not grown[1] and grown[2] and not grown[3] and not grown[-1]
 

@@ -89,4 +89,4 @@ def test_a_value_that_the_caller_gives_is_not_waited_for(engine: Engine) -> None
     network.stream.write(memory, np.array([16, 2], np.int64), blocking=True)
     network.set_input(name, memory, (2,))
     network.execute()
-    assert [s.waited_for for s in network.last_record.segments] == [(name,)]
+    assert [s.waited_for for s in network.page.tell().segments] == [(name,)]

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+import numpy as np
+
 from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.runtime.waiting import Pace
@@ -14,6 +16,11 @@ _REMEMBERED = 16 * PLAN_CAPACITY
 
 SegmentKey = tuple[int, PlanKey]
 """A segment's number and the key of one of its plans."""
+
+
+def fingerprint(value: np.ndarray) -> bytes:
+    """A value as part of a plan's key: type, shape and contents."""
+    return b"%s%r" % (value.dtype.str.encode(), value.shape) + value.tobytes()
 
 
 class SeenPlan:

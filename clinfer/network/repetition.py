@@ -1,0 +1,63 @@
+"""An execution that can be enqueued again as it is."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clinfer.network.memory.buffers import Given
+from clinfer.network.output import NetworkOutput
+from clinfer.network.plans.plan_cache import SeenPlan
+from clinfer.network.replay import ReadyStep
+from clinfer.program.program import Program
+from clinfer.runtime.launches import Launches
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.stream import Stream
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """What the last execution did, where that was launches alone and none of its shapes or memories was new.
+
+    It may stand for the next one as long as inputs and outputs are the same and nothing else ran on the kernels; who
+    has it sees to that. `seen`: the plan. `memories`: those of inputs and outputs, which others may release.
+    """
+
+    seen: SeenPlan
+    launches: Launches
+    memories: Sequence[Memory]
+    outputs: Mapping[str, NetworkOutput]
+
+    def holds(self, is_counted: bool) -> bool:
+        """Whether all memories are still there, and the plan is not to be looked at for a faster one (where the
+        execution `is_counted`, see `SeenPlan`)."""
+        return not (is_counted and self.seen.countdown == 1) and not any(each.is_released for each in self.memories)
+
+    def enqueue(self, stream: Stream, proceed: Callable[[], None] | None, is_counted: bool) -> None:
+        """Enqueue it again, see `Network.execute`."""
+        if proceed is not None:
+            proceed()
+        stream.pace = self.seen.pace
+        stream.enqueue_all(self.launches)
+        if is_counted and self.seen.countdown:
+            self.seen.countdown -= 1
+
+
+def is_repeatable(program: Program) -> bool:
+    """Whether executions of a program may be repeated: no value decides what is done, and nothing is left to the
+    host."""
+    types = (*(declared.element_type for declared in program.inputs.values()),
+             *(output.layout.element_type for output in program.outputs.values()))
+    return (len(program.segments) == 1 and not program.segments[0].values and not program.states
+            and not any(each.is_on_host_only for each in types))
+
+
+def repetition_of(seen: SeenPlan, steps: Sequence[ReadyStep], given: Mapping[str, Given],
+                  outputs: Mapping[str, NetworkOutput], delivered: Mapping[str, NetworkOutput]) -> Repetition | None:
+    """The execution that these steps were, if they were launches alone, and no output was copied to where it was
+    `delivered`."""
+    if len(steps) != 1 or not isinstance(launches := steps[0], Launches):
+        return None
+    if any(not delivered[name].memory.shares_buffer(output.memory) for name, output in outputs.items()):
+        return None
+    memories = (*(each.memory for each in given.values()), *(output.memory for output in delivered.values()))
+    return Repetition(seen, launches, memories, delivered)
