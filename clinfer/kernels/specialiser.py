@@ -133,7 +133,8 @@ class Specialiser:
             try:
                 winner = self._winner(job.task)
             except Exception as failure:
-                self._tell(job.task, failure)
+                if not self._closed:
+                    self._tell(job.task, failure)
                 winner = None
             if winner is None:
                 _settle(job, None)
@@ -173,6 +174,8 @@ class Specialiser:
             raise
         if result is None:
             raise ClinferError("the device has no room to time kernels")
+        if result.is_disturbed:
+            raise ClinferError("the device was too busy to time kernels")
         for error in result.errors:
             self._tell(task, HelperFailure(error))
         self._refuse_unbuildable([each for each, times in zip(candidates, result.times, strict=True) if times is None])

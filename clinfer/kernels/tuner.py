@@ -79,6 +79,9 @@ def tune(table: KernelTable, problem: Problem, kernels: KernelCache, helper: Hel
     result: TrialResult | None = helper.request(("trial", trial), TIMEOUT_S)
     if result is None:
         raise ClinferError("the device has no room to time kernels", where=problem.primitive.where)
+    if result.is_disturbed:
+        raise ClinferError("the device is too busy to time kernels", where=problem.primitive.where,
+                           hint="end what else runs on it, and call it again: what was measured stays")
     keep_result(candidates, problem, result, driver, is_alone=True)
     times = sorted(((each.name, median(spent)) for each, spent in zip(candidates, result.times, strict=True) if spent),
                    key=lambda pair: pair[1])

@@ -40,7 +40,8 @@ AGAIN = 64
 taken the places of those that a network began with."""
 FEWEST = 4
 """Launches one behind the other that are worth a megakernel."""
-_ITEMS_AT_ONCE = 256
+_ITEMS_A_UNIT = 1024
+"""Work-items of a stage that a compute unit may have, one group after the other."""
 _AT_WORK = threading.Lock()
 """Held while the driver is at work for a thread that nobody waits for. Python does not end meanwhile, and none begins
 afterwards: drivers crash where their work outlives the process."""
@@ -150,9 +151,9 @@ class Megakernels:
         except NotJoinable as reason:
             log(3, f"{kernel.entry} is no stage of a megakernel: {reason}")
             return None
-        # Launches of more groups than run at a time have more work-items a compute unit by themselves.
+        # By themselves launches of many groups have several on a compute unit at a time.
         x, y, z = key.groups(work)
-        return body if x * y * z <= self._units * max(1, _ITEMS_AT_ONCE // body.items) else None
+        return body if x * y * z <= self._units * max(1, _ITEMS_A_UNIT // body.items) else None
 
     def _kernel(self, program: Program, entry: str) -> PtxKernel:
         text = self._texts.get(program)

@@ -3,8 +3,8 @@
 Inputs hold random numbers, or what the primitive says (`Primitive.trial_inputs`), the same for all candidates in
 whichever layouts these want them. Outputs hold a pattern that no result is (floats: NaN), so that what is not written
 is seen. A time is that of a batch of launches and one wait, by the host's clock: events slow down what they measure,
-and tell nothing true of short kernels. Rounds take the candidates by turns, so that what disturbs the machine
-disturbs all of them.
+and tell nothing true of short kernels. On GPUs the device waits until the batch is given (`launch_gate.py`). Rounds
+take the candidates by turns, so that what disturbs the machine disturbs all of them.
 """
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ import pyopencl as cl
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.runtime import driver
+from clinfer.runtime.launch_gate import Call, LaunchGate
 from clinfer.runtime.program import BuildFailure, BuildJob, compile_job
 
 POISON = 0xFF
 MOST_ROUNDS = 15
 LEAST_ROUNDS = 5
+LEAST_SHARED, MOST_SHARED = 12, 40
+"""Rounds on a device that may have work of other processes, see `quietest`."""
 ROUNDS_S = 0.5
 MOST_PROGRAMS = 64
 MOST_LAUNCHES = 200
@@ -40,6 +43,8 @@ JUMPS = 1e-3
 moves (FakeQuantize from level to level, Floor, tan)."""
 _ROUNDED = 1.01
 """Steps of its grid by which rounding may move a number that is stored on it."""
+_QUIET, _QUIET_WITHIN = 3, 1.05
+"""Rounds that must agree, and how far they may be apart."""
 _PERIOD = 65521
 """Random numbers come again after so many: a prime, so that they meet other axes elsewhere."""
 
@@ -93,11 +98,13 @@ class Trial:
 @dataclass(frozen=True)
 class TrialResult:
     """Nanoseconds of each candidate in each round; None for one that failed, with why in `errors`, or whose results
-    are not the reference's: `wrong` pairs its number with the difference."""
+    are not the reference's: `wrong` pairs its number with the difference. `is_disturbed`: other work on the device left
+    no round quiet, and the times tell nothing."""
 
     times: tuple[tuple[float, ...] | None, ...]
     errors: tuple[str, ...] = ()
     wrong: tuple[tuple[int, str], ...] = ()
+    is_disturbed: bool = False
 
 
 class _Failed(Exception):
@@ -115,6 +122,8 @@ class TrialBench:
         self._device = device
         self._queue = cl.CommandQueue(context, device)
         self._programs: dict[BuildJob, cl._cl._Program] = {}
+        self._is_gpu = bool(device.type & cl.device_type.GPU)
+        self._clock = LaunchGate(context, device, self._queue).time if self._is_gpu else self._time
 
     def run(self, trial: Trial) -> TrialResult:
         """Compare and time every candidate; an error of the device where the buffers cannot be had. If the reference
@@ -137,7 +146,11 @@ class TrialBench:
             except _Failed as failure:
                 errors.append(str(failure))
                 ready.append(None)
-        return TrialResult(self._times(ready, trial.wait_ns, errors), tuple(errors), tuple(wrong))
+        times = self._times(ready, trial.wait_ns, errors)
+        if not self._is_gpu:
+            return TrialResult(times, tuple(errors), tuple(wrong))
+        quiet = tuple(None if spent is None else quietest(spent) for spent in times)
+        return TrialResult(quiet, tuple(errors), tuple(wrong), () in quiet)
 
     def _buffer(self, wanted: TrialBuffer) -> cl.Buffer:
         buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(wanted.nbytes, 1))
@@ -202,21 +215,22 @@ class TrialBench:
         batches: list[tuple[_Batch, int] | None] = [None] * len(ready)
         times: list[list[float]] = [[] for _ in ready]
         end = 0.0
-        for turn in range(MOST_ROUNDS + 1):
+        fewest, most = (LEAST_SHARED, MOST_SHARED) if self._is_gpu else (LEAST_ROUNDS, MOST_ROUNDS)
+        for turn in range(most + 1):
             if turn == 1:
                 end = monotonic() + ROUNDS_S
-            if turn > LEAST_ROUNDS and monotonic() > end:
+            if turn > fewest and monotonic() > end:
                 break
             for number, launches in enumerate(ready):
                 try:
                     if launches is None:
                         continue
                     if turn == 0:
-                        took = self._time(_batch(launches, 1))
+                        took = self._clock(_batch(launches, 1))
                         count = min(max(ceil(least / max(took, 1)), 1), MOST_LAUNCHES)
                         batches[number] = _batch(launches, count), count
                     elif (batch := batches[number]) is not None:
-                        times[number].append(self._time(batch[0]) / batch[1])
+                        times[number].append(self._clock(batch[0]) / batch[1])
                 except (cl.Error, driver.StatusError) as error:
                     errors.append(str(error))
                     ready[number] = None
@@ -240,7 +254,7 @@ class _Result:
     values: np.ndarray
 
 
-_Batch = list[tuple[Any, ...]]
+_Batch = list[Call]
 
 
 def _batch(launches: _Ready, count: int) -> _Batch:
@@ -251,6 +265,16 @@ def _batch(launches: _Ready, count: int) -> _Batch:
         local = None if launch.local_size is None else (ctypes.c_size_t * rank)(*launch.local_size)
         calls.append((driver.HANDLE(kernel.int_ptr), rank, None, (ctypes.c_size_t * rank)(*launch.global_size), local))
     return calls * count
+
+
+def quietest(times: Sequence[float]) -> tuple[float, ...]:
+    """The times of the quietest rounds; none where these are apart as well.
+
+    GPUs give processes their time in slices of milliseconds by turns. So beside another process some rounds take what
+    they take, and others many times as long.
+    """
+    least = sorted(times)[:max(_QUIET, len(times) // 4)]
+    return tuple(least) if least and least[-1] <= _QUIET_WITHIN * least[0] else ()
 
 
 def random_values(layout: Layout, seed: int) -> np.ndarray:

@@ -91,6 +91,26 @@ def test_a_plan_changes_at_a_later_inference(engine: Engine, rng: np.random.Gene
     assert seen(network)[0].plan is not before and special_launches(network, seen(network)[0])
 
 
+def test_kernels_change_at_once_where_launches_are_joined(engine: Engine, rng: np.random.Generator,
+                                                          background: Specialiser) -> None:
+    """A megakernel would else be built for each task that is done."""
+    model = products(rng)
+    network, oracle = network_of(program_of(engine, model)), CpuPlugin(model)
+    special = network._special
+    assert special is not None
+    special._is_at_once = True
+    run_all(network, oracle, [(2, 9, 32)] * 2, rng)
+    assert background.wait(120)
+    before, results = seen(network)[0].plan, list((seen(network)[0].results or {}).values())
+    assert len(results) > 1
+    results[-1].settled = False
+    run_all(network, oracle, [(2, 9, 32)] * 12, rng)
+    assert seen(network)[0].plan is before and seen(network)[0].countdown
+    results[-1].settled = True
+    run_all(network, oracle, [(2, 9, 32)] * 32, rng)
+    assert special_launches(network, seen(network)[0]) and seen(network)[0].countdown == 0
+
+
 def test_what_is_not_faster_is_not_kept(engine: Engine, rng: np.random.Generator, background: Specialiser,
                                         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeHelper, "timing", staticmethod(first_wins))

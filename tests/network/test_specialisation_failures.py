@@ -40,7 +40,9 @@ def _dies(trial: Trial) -> TrialResult:
 
 
 @pytest.mark.parametrize("timing", [_dies, lambda trial: None, lambda trial: TrialResult(
-    ((10, 10), *(None,) * (len(trial.candidates) - 1)), ("nonsense in the source",))], ids=["dies", "no-room", "log"])
+    ((10, 10), *(None,) * (len(trial.candidates) - 1)), ("nonsense in the source",)), lambda trial: TrialResult(
+    ((10, 10), *((1, 1),) * (len(trial.candidates) - 1)), is_disturbed=True)],
+    ids=["dies", "no-room", "log", "disturbed"])
 def test_failures_change_nothing_and_are_told_once(engine: Engine, rng: np.random.Generator, background: Specialiser,
                                                    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
                                                    timing: Timing) -> None:

@@ -38,6 +38,8 @@ class SpecialPlans:
         self._nodes = nodes
         self._weights = NodeWeights(program)
         self._specialiser = specialiser_of(program.engine)
+        # A megakernel is built for kernels that stay, and takes the driver seconds.
+        self._is_at_once = program.engine.megakernels is not None
 
     def look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
         """Give the tasks of a plan that were not given yet, and take over what was found since.
@@ -62,11 +64,12 @@ class SpecialPlans:
         settled = {index: result for index, result in results.items() if result.settled}
         ready = {index: result.faster for index, result in settled.items()
                  if result.faster is not None and index not in seen.used}
-        if ready:
+        is_settled = wanted == settled.keys()
+        if ready and (is_settled or not self._is_at_once):
             seen.plan = self._exchanged(seen.plan, {index: (implementation, self._problem(index, shapes, values))
                                                     for index, implementation in ready.items()})
             seen.used |= ready.keys()
-        if wanted == settled.keys():
+        if is_settled:
             seen.countdown = 0
         else:
             seen.countdown = seen.interval
