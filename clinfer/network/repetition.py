@@ -37,7 +37,8 @@ class Repetition:
         if proceed is not None:
             proceed()
         stream.pace = self.seen.pace
-        stream.enqueue_all(self.launches)
+        if self.launches:
+            stream.enqueue_all(self.launches)
         if is_counted and self.seen.countdown:
             self.seen.countdown -= 1
 
@@ -55,7 +56,8 @@ def repetition_of(seen: SeenPlan, steps: Sequence[ReadyStep], given: Mapping[str
                   outputs: Mapping[str, NetworkOutput], delivered: Mapping[str, NetworkOutput]) -> Repetition | None:
     """The execution that these steps were, if they were launches alone, and no output was copied to where it was
     `delivered`."""
-    if len(steps) != 1 or not isinstance(launches := steps[0], Launches):
+    launches = steps[0] if steps else Launches()
+    if len(steps) > 1 or not isinstance(launches, Launches):
         return None
     if any(not delivered[name].memory.shares_buffer(output.memory) for name, output in outputs.items()):
         return None

@@ -27,8 +27,8 @@ from clinfer.runtime.program import BuildFailure, BuildJob, compile_job
 POISON = 0xFF
 MOST_ROUNDS = 15
 LEAST_ROUNDS = 5
-LEAST_SHARED, MOST_SHARED = 12, 40
-"""Rounds on a device that may have work of other processes, see `quietest`."""
+MOST_SHARED = 40
+"""Rounds on a device that may have work of other processes; those that `quietest` wants are enough."""
 ROUNDS_S = 0.5
 MOST_PROGRAMS = 64
 MOST_LAUNCHES = 200
@@ -215,11 +215,10 @@ class TrialBench:
         batches: list[tuple[_Batch, int] | None] = [None] * len(ready)
         times: list[list[float]] = [[] for _ in ready]
         end = 0.0
-        fewest, most = (LEAST_SHARED, MOST_SHARED) if self._is_gpu else (LEAST_ROUNDS, MOST_ROUNDS)
-        for turn in range(most + 1):
+        for turn in range(MOST_SHARED + 1 if self._is_gpu else MOST_ROUNDS + 1):
             if turn == 1:
                 end = monotonic() + ROUNDS_S
-            if turn > fewest and monotonic() > end:
+            if turn > LEAST_ROUNDS and (monotonic() > end or (self._is_gpu and _agree(times, ready))):
                 break
             for number, launches in enumerate(ready):
                 try:
@@ -265,6 +264,11 @@ def _batch(launches: _Ready, count: int) -> _Batch:
         local = None if launch.local_size is None else (ctypes.c_size_t * rank)(*launch.local_size)
         calls.append((driver.HANDLE(kernel.int_ptr), rank, None, (ctypes.c_size_t * rank)(*launch.global_size), local))
     return calls * count
+
+
+def _agree(times: Sequence[Sequence[float]], ready: Sequence[_Ready | None]) -> bool:
+    """Whether there are quiet rounds enough of each candidate that has not failed."""
+    return all(quietest(spent) for spent, launches in zip(times, ready, strict=True) if launches is not None)
 
 
 def quietest(times: Sequence[float]) -> tuple[float, ...]:

@@ -110,6 +110,11 @@ def test_data_may_change(watched: Watched, rng: np.random.Generator) -> None:
     assert watched.network.plan_counts.reused == reused + 5
 
 
+def test_nothing_may_be_there(watched: Watched, rng: np.random.Generator) -> None:
+    watched.give(data := _data(rng, rows=0))
+    watched.settle(data)
+
+
 def test_whatever_changes_is_seen(watched: Watched, rng: np.random.Generator) -> None:
     """In a random order: shapes, memories of inputs and outputs, released memory."""
     outputs = tuple(watched.network.program.outputs)
