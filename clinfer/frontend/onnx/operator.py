@@ -31,6 +31,10 @@ class Scope:
     types: Mapping[str, int] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
+    def is_given(self, name: str) -> bool:
+        """Whether a value is an input, of the model or of a body."""
+        return name not in self.nodes and name not in self.constants
+
 
 def always(node: Node, scope: Scope) -> bool:
     """Every node of the operator needs its own reading."""

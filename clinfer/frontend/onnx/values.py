@@ -48,6 +48,11 @@ class Value:
             raise ValueError("the number of axes of an input is not known")
         return int(rank.get_length())
 
+    def has_rank(self, rank: int) -> bool:
+        """Whether it is known to have so many axes."""
+        known = self.port.get_partial_shape().rank
+        return bool(known.is_static) and int(known.get_length()) == rank
+
     def length(self, axis: int) -> int | None:
         """A size; None where it is open."""
         if self.port.get_partial_shape().rank.is_dynamic:

@@ -36,6 +36,9 @@ def _constant(*numbers: float, kind: str = "i64") -> np.ndarray:
 _SCALES = _constant(1, 1, 0.625, 0.75, kind="f32")
 _RATIO = {"keep_aspect_ratio_policy": "not_larger", "mode": "linear", "axes": [2, 3]}
 _HEADS = ((2, 3, 4, 8), (2, 3, 6, 8), (2, 3, 6, 8)), ((1, 3, 5, 8), (1, 3, 2, 8), (1, 3, 2, 8))
+_GROUPS = (((2, 4, 3, 8), (2, 2, 6, 8), (2, 2, 6, 8), None, (2, 2, 5, 8), (2, 2, 5, 8)),
+           ((1, 3, 5, 8), (1, 1, 2, 8), (1, 1, 2, 8), None, (1, 1, 1, 8), (1, 1, 1, 8)))
+"""Queries of several heads for each of the keys, whose number is open as well."""
 
 ROWS = (
     Row("Resize", (((1, 2, 9, 11), None, _SCALES), ((2, 2, 5, 4), None, _SCALES), ((1, 2, 1, 30), None, _SCALES)),
@@ -44,6 +47,10 @@ ROWS = (
     Row("Resize", (((1, 2, 7, 5), None, _SCALES), ((1, 2, 4, 6), None, _SCALES)),
         {"mode": "cubic", "exclude_outside": 1, "coordinate_transformation_mode": "half_pixel_symmetric"}),
     Row("Attention", _HEADS, {"is_causal": 1, "left_window_size": 1}, version=25),
+    Row("Attention", _GROUPS, {"is_causal": 1}, outputs=3, version=24),
+    Row("Attention", _GROUPS, {"is_causal": 1, "softcap": 2.0, "qk_matmul_output_mode": 1}, outputs=4, version=23),
+    Row("Attention", _HEADS, {}, outputs=3, version=23),
+    Row("Dropout", (((2, 3), np.array(0.5, np.float32)), ((1, 4), np.array(0.5, np.float32))), outputs=2),
     Row("CumProd", (((3, 4), np.array(1)), ((2, 7), np.array(1)), ((5, 1), np.array(1))), {"exclusive": 1},
         version=26),
     Row("Det", (((3, 3),), ((3, 3),)), version=22),

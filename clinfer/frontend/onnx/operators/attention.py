@@ -1,4 +1,5 @@
-"""Attention with windows, or causal behind past keys, of which OpenVINO's import ignores the windows and the past."""
+"""Attention of which OpenVINO's import loses something: windows, the past keys before a causal mask, and the names of
+keys and values that are results as well."""
 from __future__ import annotations
 
 import math
@@ -17,11 +18,18 @@ def convert(node: Operands) -> list[Value]:
 
     Formulas: the reference implementation that ONNX's text of the operator describes.
     """
-    query = _by_head(node[0], node.number("q_num_heads", 0))
-    key = _by_head(node[1], node.number("kv_num_heads", 0))
-    value = _by_head(node[2], node.number("kv_num_heads", 0))
+    heads = node.number("q_num_heads", 0)
+    # Only where heads are apart may their number be left out.
+    is_apart = not heads or node[0].has_rank(4)
+    query, key, value = node[0], node[1], node[2]
+    if not is_apart:
+        query = _by_head(query, heads)
+        key, value = (_by_head(each, node.number("kv_num_heads", 0)) for each in (key, value))
     if node.has(4):
         key, value = concat([node[4], key], 2), concat([node[5], value], 2)
+    else:
+        # An input that is a result as well would lose its name.
+        key, value = key.like(key), value.like(value)
     scores = _scores(node, query, for_each_head(key, query))
     steps = {_SCORES: scores}
     softcap = float(node.attribute("softcap", 0.0))
@@ -31,30 +39,29 @@ def convert(node: Operands) -> list[Value]:
     bias = _bias(node, query, key)
     biased = scores if bias is None else scores + bias
     steps[_BIASED] = biased
-    if node.version < 24:
-        steps[_SOFTCAPPED] = biased
     kind = TYPES[node.number("softmax_precision", 0)] if node.attribute("softmax_precision") else query.type
     probabilities = biased.to(kind).softmax(3)
     if bias is not None:
-        nothing = bias.max(3, keep=True).equals(-math.inf)
+        nothing = bias.max(-1, keep=True).equals(-math.inf)
         probabilities = nothing.where(0.0, probabilities)
     steps[_PROBABILITIES] = probabilities
     result = probabilities.like(query).matmul(for_each_head(value, query))
-    if node[0].rank == 3:
+    if not is_apart:
         result = result.transpose([0, 2, 1, 3]).reshape([0, 0, -1], copies_zeros=True)
     return [result, key, value, steps[node.number("qk_matmul_output_mode", 0)].like(query)][:max(node.output_count, 1)]
 
 
 def _by_head(tokens: Value, heads: int) -> Value:
-    """[batch, tokens, heads * size] as [batch, heads, tokens, size]; of rank 4 it is that already."""
-    if tokens.rank == 4:
-        return tokens
+    """[batch, tokens, heads * size] as [batch, heads, tokens, size]."""
     return tokens.reshape([0, 0, heads, -1], copies_zeros=True).transpose([0, 2, 1, 3])
 
 
 def for_each_head(heads: Value, query: Value) -> Value:
     """Heads of keys or values, each repeated for the query's heads of its group."""
-    count, groups = query.static_length(1), heads.static_length(1)
+    count, groups = query.length(1), heads.length(1)
+    if count is None or groups is None:
+        number = query.count(1)
+        return heads.gather(iota(number) // (number // heads.count(1)), 1)
     return heads if count == groups else heads.gather(array(np.arange(count) // (count // groups)), 1)
 
 
@@ -112,8 +119,8 @@ def _allowed(node: Operands, query: Value, key: Value) -> Value | None:
 def _is_needed(node: Node, scope: Scope) -> bool:
     sides = (node.value("left_window_size", -1), node.value("right_window_size", -1))
     has_past = len(node.inputs) > 4 and node.inputs[4] != ""
-    caps_biased = scope.version < 24 and bool(node.value("softcap", 0.0))
-    return any(side != -1 for side in sides) or (bool(node.value("is_causal", 0)) and has_past and not caps_biased)
+    hands_on = not has_past and any(node.outputs[1:3]) and any(map(scope.is_given, node.inputs[1:3]))
+    return any(side != -1 for side in sides) or (bool(node.value("is_causal", 0)) and has_past) or hands_on
 
 
 MENDINGS = (Reading("Attention", convert, _is_needed),)
