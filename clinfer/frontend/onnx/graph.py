@@ -208,6 +208,12 @@ class Graph:
         """The names of a graph's constants."""
         return [_name_of(each, 8) for each in self.initializers()]
 
+    def large_initializers(self) -> list[str]:
+        """The names of those of more than one element."""
+        return [_name_of(each, 8) for each in self.initializers()
+                if any(size > 1 for part in read_fields(content_of(each)) if part.number == 1
+                       for size in numbers_of(part))]
+
 
 def value_info(name: str, element_type: int = 0) -> Field:
     """What declares a value as a tensor of a type by its number (0: of an open type) and of open shape."""

@@ -81,7 +81,7 @@ def _scope_in(graph: Graph, around: Scope) -> Scope:
     constants = {*around.constants, *graph.initializer_names()}
     constants |= {name for node in graph.nodes if node.op_type == "Constant" for name in node.outputs}
     nodes = {**around.nodes, **{name: node for node in graph.nodes for name in node.outputs if name}}
-    return replace(around, constants=frozenset(constants), types={**around.types, **graph.declared_types()},
-                   nodes=nodes)
+    return replace(around, constants=frozenset(constants), large=around.large | {*graph.large_initializers()},
+                   types={**around.types, **graph.declared_types()}, nodes=nodes)
 
 

@@ -23,11 +23,12 @@ TYPES = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 9: 
 @dataclass(frozen=True)
 class Scope:
     """What is known around a node: the version of its operator set; and of the graph and those around it the names of
-    constants (initializers and what Constant nodes make), by name the ONNX numbers of the types of values that declare
-    one, and by name the nodes that make values."""
+    constants (initializers and what Constant nodes make), those of initializers of several elements, by name the ONNX
+    numbers of the types of values that declare one, and by name the nodes that make values."""
 
     version: int
     constants: frozenset[str] = frozenset()
+    large: frozenset[str] = frozenset()
     types: Mapping[str, int] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
 

@@ -48,10 +48,14 @@ class Value:
             raise ValueError("the number of axes of an input is not known")
         return int(rank.get_length())
 
+    @property
+    def has_known_rank(self) -> bool:
+        """Whether the number of axes is known."""
+        return bool(self.port.get_partial_shape().rank.is_static)
+
     def has_rank(self, rank: int) -> bool:
         """Whether it is known to have so many axes."""
-        known = self.port.get_partial_shape().rank
-        return bool(known.is_static) and int(known.get_length()) == rank
+        return self.has_known_rank and self.rank == rank
 
     def length(self, axis: int) -> int | None:
         """A size; None where it is open."""

@@ -60,6 +60,8 @@ CASES = (
     _sequence("gru", 2, 5, 4, 7, [2, 5], "reverse"),
     _sequence("rnn", 2, 6, 5, 8, [6, 3], "bidirectional"),
     _sequence("rnn", 1, 9, 3, 18),
+    _sequence("rnn", 2, 6, 5, 8, [4, 6], "bidirectional", activations=["relu", "relu"]),
+    _sequence("gru", 2, 5, 4, 7, [5, 2], "bidirectional", activations=2 * ["sigmoid", "relu"]),
     _sequence("lstm", 5, 4, 3, 100, [4, 1, 3, 2, 4], "bidirectional", clip=0.4),
     _sequence("gru", 7, 4, 3, 150, [2, 4, 3, 1, 4, 4, 2]),
     _cell("lstm", 7, 3, 130),

@@ -51,6 +51,10 @@ def _recurrence(node: SourceNode, x: Port, w: Port, r: Port, rest: tuple[Port, .
 def _attributes(node: SourceNode) -> dict[str, Any]:
     cell, given = _cell(node), node.attributes
     activations = tuple(name.lower() for name in given.get("activations", ())) or _DEFAULTS[cell]
+    one_way = activations[:len(_DEFAULTS[cell])]
+    if given.get("direction") == "bidirectional" and activations == 2 * one_way:
+        # ONNX lists those of each direction.
+        activations = one_way
     unknown = sorted(set(activations) - set(KNOWN))
     if unknown or len(activations) != len(_DEFAULTS[cell]):
         raise ClinferError(f"{node.type_name} with these activations is not supported", where=f"layer {node.name!r}",

@@ -1,6 +1,8 @@
 """Operators that clinfer reads itself, with open sizes, beside ONNX's reference implementation."""
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +17,14 @@ from clinfer.frontend.onnx.files import mended_content
 _TYPES = {"f32": np.float32, "i64": np.int64, "i32": np.int32, "u8": np.uint8}
 
 
+Expected = Callable[..., np.ndarray]
+
+
 @dataclass(frozen=True)
 class Row:
     """A node with attributes; each round gives the shapes of its inputs (an array: a constant of all rounds; None: left
-    out). `axes` of the inputs that change are open."""
+    out). `axes` of the inputs that change are open. `expected`: what the inputs give, where the reference
+    implementation does not tell."""
 
     op: str
     rounds: tuple[tuple[Any, ...], ...]
@@ -27,6 +33,31 @@ class Row:
     outputs: int = 1
     version: int = 22
     domain: str = ""
+    expected: Expected | None = None
+
+
+def _older_softmax(axis: int) -> Expected:
+    """Over all elements from the axis on. The reference takes this for Softmax of opset 13."""
+    def expected(x: np.ndarray) -> np.ndarray:
+        rows = np.exp(x.reshape(math.prod(x.shape[:axis]), -1).astype(np.float64))
+        return (rows / rows.sum(1, keepdims=True)).reshape(x.shape)
+    return expected
+
+
+def _to_size(size: int, stride: int, dilation: int) -> Expected:
+    """ConvTranspose of two groups along one axis to a size, of which the reference knows one group alone."""
+    def expected(x: np.ndarray, filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        batch, inputs, length = x.shape
+        more, width = filters.shape[1:]
+        whole = np.zeros((batch, 2 * more, max(stride * (length - 1) + (width - 1) * dilation + 1, size)))
+        used = stride * (length - 1) + (width - 1) * dilation + 1
+        for c, place, tap in np.ndindex(inputs, length, width):
+            group = c * 2 // inputs
+            whole[:, group * more:(group + 1) * more, place * stride + tap * dilation] += \
+                x[:, c, place, None] * filters[c, :, tap]
+        total = max(used - size, 0)
+        return whole[:, :, total - total // 2:][:, :, :size] + bias[:, None]
+    return expected
 
 
 def _constant(*numbers: float, kind: str = "i64") -> np.ndarray:
@@ -39,6 +70,9 @@ _HEADS = ((2, 3, 4, 8), (2, 3, 6, 8), (2, 3, 6, 8)), ((1, 3, 5, 8), (1, 3, 2, 8)
 _GROUPS = (((2, 4, 3, 8), (2, 2, 6, 8), (2, 2, 6, 8), None, (2, 2, 5, 8), (2, 2, 5, 8)),
            ((1, 3, 5, 8), (1, 1, 2, 8), (1, 1, 2, 8), None, (1, 1, 1, 8), (1, 1, 1, 8)))
 """Queries of several heads for each of the keys, whose number is open as well."""
+_FILTERS = np.random.default_rng(0).uniform(-1, 1, (3, 2, 3, 3)).astype(np.float32)
+_GROUPED = np.random.default_rng(0).uniform(-1, 1, (4, 3, 3)).astype(np.float32)
+_SCALED = _constant(0.1, 0.02, 0.5, kind="f32")
 
 ROWS = (
     Row("Resize", (((1, 2, 9, 11), None, _SCALES), ((2, 2, 5, 4), None, _SCALES), ((1, 2, 1, 30), None, _SCALES)),
@@ -51,6 +85,22 @@ ROWS = (
     Row("Attention", _GROUPS, {"is_causal": 1, "softcap": 2.0, "qk_matmul_output_mode": 1}, outputs=4, version=23),
     Row("Attention", _HEADS, {}, outputs=3, version=23),
     Row("Dropout", (((2, 3), np.array(0.5, np.float32)), ((1, 4), np.array(0.5, np.float32))), outputs=2),
+    Row("Softmax", (((2, 3, 4),), ((1, 5, 2),)), {"axis": 1}, version=11, expected=_older_softmax(1)),
+    Row("Softmax", (((2, 3, 4),), ((3, 1, 5),)), {"axis": 0}, version=9, expected=_older_softmax(0)),
+    Row("Softmax", (((2, 3, 1, 1),), ((4, 5, 1, 1),)), version=11, expected=_older_softmax(1)),
+    Row("ConvTranspose", (((1, 3, 5, 4), _FILTERS), ((2, 3, 2, 7), _FILTERS)), {"auto_pad": "SAME_UPPER",
+                                                                              "strides": [2, 3]}, version=11),
+    Row("ConvTranspose", (((1, 3, 5, 4), _FILTERS), ((2, 3, 2, 7), _FILTERS)), {"auto_pad": "SAME_LOWER",
+                                                                              "dilations": [2, 1]}, version=11),
+    *(Row("ConvTranspose", (((2, 4, 5), _GROUPED, _constant(1, 2, 3, 4, 5, 6, kind="f32")),
+                            ((1, 4, 3), _GROUPED, _constant(1, 2, 3, 4, 5, 6, kind="f32"))),
+          {"output_shape": [size], "group": 2, "strides": [2], "dilations": [dilation]}, version=11,
+          expected=_to_size(size, 2, dilation)) for size in (6, 7, 14) for dilation in (1, 2)),
+    Row("ReduceLogSum", (((2, 3),), ((4, 1),)), {"noop_with_empty_axes": 1}, version=18,
+        expected=lambda x: np.log(x)),
+    *(Row("QuantizeLinear", (((2, 3, 4), _SCALED, np.array([1, 2, 3], np.uint8)),
+                             ((5, 3, 3), _SCALED, np.array([1, 2, 3], np.uint8))), {"axis": axis}, version=13)
+      for axis in (1, -2)),
     Row("CumProd", (((3, 4), np.array(1)), ((2, 7), np.array(1)), ((5, 1), np.array(1))), {"exclusive": 1},
         version=26),
     Row("Det", (((3, 3),), ((3, 3),)), version=22),
@@ -100,10 +150,16 @@ def test_open_sizes_give_what_the_reference_gives(row: Row) -> None:
     reference = ReferenceEvaluator(model)
     random = np.random.default_rng(len(row.op))
     for shapes in row.rounds:
-        inputs = {name: random.uniform(-1, 1, shape).astype(np.float32)
+        low = 0.1 if row.op == "ReduceLogSum" else -1
+        inputs = {name: random.uniform(low, 1, shape).astype(np.float32)
                   for name, shape in zip(names, shapes, strict=True) if isinstance(shape, tuple)}
         found = request.infer(inputs)
-        for number, expected in enumerate(reference.run(None, inputs)):
+        if row.expected is None:
+            wanted = reference.run(None, inputs)
+        else:
+            constants = [given for given in shapes if isinstance(given, np.ndarray)]
+            wanted = [row.expected(*inputs.values(), *constants).astype(np.float32)]
+        for number, expected in enumerate(wanted):
             assert found[number].shape == expected.shape
             if expected.dtype == np.float32:
                 np.testing.assert_allclose(found[number], expected, rtol=1e-4, atol=1e-5)

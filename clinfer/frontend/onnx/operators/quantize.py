@@ -1,5 +1,6 @@
 """QuantizeLinear and DynamicQuantizeLinear with scales computed at run time, of which OpenVINO's import multiplies by
-a reciprocal and so rounds otherwise; blocks without zero points; floats of 4 bits."""
+a reciprocal and so rounds otherwise; scales along an axis, which it lays along the last one where sizes are open;
+blocks without zero points; floats of 4 bits."""
 from __future__ import annotations
 
 from clinfer.frontend.onnx.graph import Node
@@ -51,8 +52,9 @@ def convert_dynamic(node: Operands) -> list[Value]:
 def _is_needed(node: Node, scope: Scope) -> bool:
     has_zero = len(node.inputs) > 2 and node.inputs[2] != ""
     kind = scope.types.get(node.inputs[2]) if has_zero else node.value("output_dtype", 0)
-    return (node.inputs[1] not in scope.constants or (bool(node.value("block_size", 0)) and not has_zero)
-            or kind == _F4)
+    is_along_axis = node.inputs[1] in scope.large
+    return (node.inputs[1] not in scope.constants or is_along_axis
+            or (bool(node.value("block_size", 0)) and not has_zero) or kind == _F4)
 
 
 MENDINGS = (Reading("QuantizeLinear", convert, _is_needed), Reading("DynamicQuantizeLinear", convert_dynamic))
