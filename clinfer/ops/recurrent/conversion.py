@@ -15,7 +15,9 @@ from clinfer.ops.transpose.op import Transpose
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 _DEFAULTS = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
-KNOWN = ("sigmoid", "tanh", "relu")
+KNOWN = ("sigmoid", "tanh", "relu", "hardsigmoid")
+_HARD_SIGMOID = {"activations_alpha": 0.2, "activations_beta": 0.5}
+"""The slope and the middle of hardsigmoid, which are constants of the kernels."""
 
 
 def convert_sequence(node: SourceNode) -> tuple[Primitive, ...]:
@@ -55,10 +57,14 @@ def _attributes(node: SourceNode) -> dict[str, Any]:
     if given.get("direction") == "bidirectional" and activations == 2 * one_way:
         # ONNX lists those of each direction.
         activations = one_way
-    unknown = sorted(set(activations) - set(KNOWN))
-    if unknown or len(activations) != len(_DEFAULTS[cell]):
+    is_unknown = not set(activations) <= set(KNOWN) or len(activations) != len(_DEFAULTS[cell])
+    if "hardsigmoid" in activations:
+        is_unknown |= any(abs(value - usual) > 1e-6 for name, usual in _HARD_SIGMOID.items()
+                          for value in given.get(name, ()))
+    if is_unknown:
         raise ClinferError(f"{node.type_name} with these activations is not supported", where=f"layer {node.name!r}",
-                           values={"activations": activations, "supported": KNOWN})
+                           values={"activations": activations, "supported": KNOWN,
+                                   **{name: given[name] for name in _HARD_SIGMOID if given.get(name)}})
     return {"cell": cell, "hidden_size": int(given["hidden_size"]), "direction": given.get("direction", "forward"),
             "linear_before_reset": bool(given.get("linear_before_reset", False)), "clip": float(given.get("clip", 0)),
             "activations": activations}

@@ -5,7 +5,7 @@
 // lengths and OUTPUT0.
 // A work-group of LANES computes one sequence in one direction; a work-item every LANES-th hidden unit. The states
 // of two steps, and what a unit keeps for itself, are in SCRATCH0 [B, D, 4, HIDDEN].
-// ACTIVATION_n: 0 sigmoid, 1 tanh, 2 relu.
+// ACTIVATION_n: 0 sigmoid, 1 tanh, 2 relu, 3 hardsigmoid.
 #include "clinfer.cl"
 
 #ifndef CELL
@@ -23,6 +23,7 @@
 
 float FUNC(activated)(float x, int activation) {
     if (activation == 0) return 1 / (1 + exp(-x));
+    if (activation == 3) return clamp(0.2f * x + 0.5f, 0.0f, 1.0f);
     return activation == 1 ? tanh(x) : fmax(x, 0.0f);
 }
 

@@ -34,6 +34,8 @@ class Row:
     version: int = 22
     domain: str = ""
     expected: Expected | None = None
+    is_operation: bool = False
+    """Whether OpenVINO's import reads it, and only its kernels were missing."""
 
 
 def _older_softmax(axis: int) -> Expected:
@@ -60,6 +62,21 @@ def _to_size(size: int, stride: int, dilation: int) -> Expected:
     return expected
 
 
+def _hard_lstm(x: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
+    """All hidden states of an LSTM with HardSigmoid of the usual slope as gates, in one direction."""
+    weights, recurrent, bias = (each[0].astype(np.float64) for each in parameters)
+    hidden = cell = np.zeros((x.shape[1], recurrent.shape[1]))
+    states = []
+    for step in x:
+        gates = step @ weights.T + hidden @ recurrent.T + bias.reshape(2, -1).sum(0)
+        ins, outs, forgets, made = np.split(gates, 4, 1)
+        opened = [np.clip(0.2 * gate + 0.5, 0, 1) for gate in (ins, outs, forgets)]
+        cell = opened[2] * cell + opened[0] * np.tanh(made)
+        hidden = opened[1] * np.tanh(cell)
+        states.append(hidden)
+    return np.array(states)[:, None]
+
+
 def _constant(*numbers: float, kind: str = "i64") -> np.ndarray:
     return np.array(numbers, _TYPES[kind])
 
@@ -73,6 +90,8 @@ _GROUPS = (((2, 4, 3, 8), (2, 2, 6, 8), (2, 2, 6, 8), None, (2, 2, 5, 8), (2, 2,
 _FILTERS = np.random.default_rng(0).uniform(-1, 1, (3, 2, 3, 3)).astype(np.float32)
 _GROUPED = np.random.default_rng(0).uniform(-1, 1, (4, 3, 3)).astype(np.float32)
 _SCALED = _constant(0.1, 0.02, 0.5, kind="f32")
+_LSTM = tuple(np.random.default_rng(1).uniform(-2, 2, shape).astype(np.float32)
+              for shape in ((1, 80, 4), (1, 80, 20), (1, 160)))
 
 ROWS = (
     Row("Resize", (((1, 2, 9, 11), None, _SCALES), ((2, 2, 5, 4), None, _SCALES), ((1, 2, 1, 30), None, _SCALES)),
@@ -101,6 +120,10 @@ ROWS = (
     *(Row("QuantizeLinear", (((2, 3, 4), _SCALED, np.array([1, 2, 3], np.uint8)),
                              ((5, 3, 3), _SCALED, np.array([1, 2, 3], np.uint8))), {"axis": axis}, version=13)
       for axis in (1, -2)),
+    *(Row("LSTM", (((3, 2, 4), *_LSTM), ((5, 1, 4), *_LSTM)),
+          {"hidden_size": 20, "activations": ["HardSigmoid", "Tanh", "Tanh"], **slope}, version=14,
+          expected=_hard_lstm, is_operation=True)
+      for slope in ({}, {"activation_alpha": [0.2], "activation_beta": [0.5]})),
     Row("CumProd", (((3, 4), np.array(1)), ((2, 7), np.array(1)), ((5, 1), np.array(1))), {"exclusive": 1},
         version=26),
     Row("Det", (((3, 3),), ((3, 3),)), version=22),
@@ -144,7 +167,7 @@ def _model(row: Row) -> tuple[onnx.ModelProto, list[str | None]]:
 def test_open_sizes_give_what_the_reference_gives(row: Row) -> None:
     model, names = _model(row)
     content = model.SerializeToString()
-    assert mended_content(content) is not None
+    assert row.is_operation or mended_content(content) is not None
     request = clinfer.Core().compile_model(content, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
                                            ).create_infer_request()
     reference = ReferenceEvaluator(model)
