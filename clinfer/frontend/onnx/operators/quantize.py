@@ -52,7 +52,7 @@ def convert_dynamic(node: Operands) -> list[Value]:
 def _is_needed(node: Node, scope: Scope) -> bool:
     has_zero = len(node.inputs) > 2 and node.inputs[2] != ""
     kind = scope.types.get(node.inputs[2]) if has_zero else node.value("output_dtype", 0)
-    is_along_axis = node.inputs[1] in scope.large
+    is_along_axis = node.inputs[1] in scope.large and node.inputs[0] not in scope.constants
     return (node.inputs[1] not in scope.constants or is_along_axis
             or (bool(node.value("block_size", 0)) and not has_zero) or kind == _F4)
 
