@@ -80,6 +80,9 @@ def _value(kind: int, fields: dict[int, list[Field]]) -> AttributeValue:
         return [number for each in fields.get(8, []) for number in numbers_of(each)]
     if kind == _FLOATS:
         return [number for each in fields.get(7, []) for number in floats_of(each)]
+    if kind == _STRINGS:
+        # They may be no texts at all, which is nobody's concern here.
+        return [bytes(content_of(each)).decode(errors="replace") for each in fields.get(9, [])]
     return None
 
 

@@ -86,6 +86,27 @@ def test_nodes_without_their_inputs_are_refused(node: onnx.NodeProto) -> None:
         clinfer.Core().read_model(model.SerializeToString())
 
 
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM", "RNN"])
+def test_directions_that_differ_are_refused(op_type: str) -> None:
+    """OpenVINO's import would take the activations of the first direction for both."""
+    count = {"GRU": 2, "LSTM": 3, "RNN": 1}[op_type]
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[op_type]
+    shapes = {"x": [3, 2, 4], "w": [2, gates * 5, 4], "r": [2, gates * 5, 5]}
+    declared = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    for second, is_refused in (("Tanh", False), ("Relu", True)):
+        node = helper.make_node(op_type, list(shapes), ["y"], hidden_size=5, direction="bidirectional",
+                                activations=["Tanh"] * (2 * count - 1) + [second])
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        model = helper.make_model(helper.make_graph([node], "two", declared, [result]),
+                                  opset_imports=[helper.make_opsetid("", 14)], ir_version=10)
+        content = model.SerializeToString()
+        if not is_refused:
+            clinfer.Core().read_model(content)
+            continue
+        with pytest.raises(ClinferError, match="both directions"):
+            clinfer.Core().read_model(content)
+
+
 def test_nodes_of_bodies_are_marked() -> None:
     body = helper.make_graph(list(_shift().graph.node), "body", [], [
         helper.make_tensor_value_info("y", TensorProto.INT32, [3])])

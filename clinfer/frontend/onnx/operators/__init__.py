@@ -32,6 +32,7 @@ _NAMES = (
     "optimizers",
     "pad",
     "quantize",
+    "recurrent_activations",
     "recurrent_layout",
     "reduce_log_sum",
     "resize",

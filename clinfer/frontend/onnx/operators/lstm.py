@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from clinfer.frontend.onnx.graph import Node
 from clinfer.frontend.onnx.operator import Operands, Reading, Scope
+from clinfer.frontend.onnx.operators import recurrent_activations
 from clinfer.frontend.onnx.scan import scan
 from clinfer.frontend.onnx.values import Value, concat, filled, iota, op, vector
 
@@ -15,6 +16,8 @@ def convert(node: Operands) -> list[Value]:
     Formulas: ONNX's text of the operator. Errors: ValueError for activations, clipping and coupled gates that are not
     the usual ones.
     """
+    if not node.has(_PEEPHOLES):
+        return recurrent_activations.convert(node)
     if node.attribute("clip") or node.number("input_forget", 0):
         raise ValueError("an LSTM with peepholes has neither `clip` nor `input_forget` here")
     if [name.lower() for name in node.attribute("activations", [])] not in ([], *(_USUAL * n for n in (1, 2))):
@@ -66,8 +69,9 @@ def _reversed(x: Value, lengths: Value) -> Value:
     return Value(op.reverse_sequence(x.port, lengths.port, 1, 0))
 
 
-def _has_peepholes(node: Node, scope: Scope) -> bool:
-    return len(node.inputs) > _PEEPHOLES and node.inputs[_PEEPHOLES] != "" and not node.value("layout", 0)
+def _is_needed(node: Node, scope: Scope) -> bool:
+    has_peepholes = len(node.inputs) > _PEEPHOLES and node.inputs[_PEEPHOLES] != "" and not node.value("layout", 0)
+    return has_peepholes or recurrent_activations.differ(node, scope)
 
 
-MENDINGS = (Reading("LSTM", convert, _has_peepholes),)
+MENDINGS = (Reading("LSTM", convert, _is_needed),)
