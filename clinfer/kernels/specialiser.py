@@ -22,7 +22,7 @@ from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import by_recipe, kernel_cache_of
 from clinfer.kernels.specialisation import TuningTask, rivals
-from clinfer.kernels.tuner import keep_result, known_result, reference_for, trial_of
+from clinfer.kernels.tuner import keep_result, known_result, reference_for, trial_of, usable
 from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.trial import TrialResult
@@ -168,14 +168,11 @@ class Specialiser:
             raise ClinferError("the reference kernel takes too long to compare results with")
         trial = trial_of(candidates, task.problem, reference, self._kernels)
         try:
-            result: TrialResult | None = self._request("trial", trial)
+            answer: TrialResult | None = self._request("trial", trial)
         except HelperFailure:
             self._refuse_unbuildable(candidates)
             raise
-        if result is None:
-            raise ClinferError("the device has no room to time kernels")
-        if result.is_disturbed:
-            raise ClinferError("the device was too busy to time kernels")
+        result = usable(answer, task.problem.primitive.where)
         for error in result.errors:
             self._tell(task, HelperFailure(error))
         self._refuse_unbuildable([each for each, times in zip(candidates, result.times, strict=True) if times is None])

@@ -76,17 +76,22 @@ def tune(table: KernelTable, problem: Problem, kernels: KernelCache, helper: Hel
     chosen = min(able_candidates(table, problem), key=lambda each: believed(each, each.in_own_formats(problem)))
     candidates = [generate(candidate, candidate.in_own_formats(problem)) for candidate in worth_timing(table, problem)]
     trial = trial_of(candidates, problem, reference_for(table, problem), kernels)
-    result: TrialResult | None = helper.request(("trial", trial), TIMEOUT_S)
-    if result is None:
-        raise ClinferError("the device has no room to time kernels", where=problem.primitive.where)
-    if result.is_disturbed:
-        raise ClinferError("the device is too busy to time kernels", where=problem.primitive.where,
-                           hint="end what else runs on it, and call it again: what was measured stays")
+    result = usable(helper.request(("trial", trial), TIMEOUT_S), problem.primitive.where)
     keep_result(candidates, problem, result, driver, is_alone=True)
     times = sorted(((each.name, median(spent)) for each, spent in zip(candidates, result.times, strict=True) if spent),
                    key=lambda pair: pair[1])
     wrong = (f"{candidates[number].name}: {why}" for number, why in result.wrong)
     return Tuned(tuple(times), chosen.name, (*result.errors, *wrong))
+
+
+def usable(result: TrialResult | None, where: str) -> TrialResult:
+    """What a helper told of a trial. Errors: ClinferError where that is nothing."""
+    if result is None:
+        raise ClinferError("the device has no room to time kernels", where=where)
+    if result.is_disturbed:
+        raise ClinferError("the device is too busy to time kernels", where=where,
+                           hint="end what else runs on it, and call it again: what was measured stays")
+    return result
 
 
 def _own_entries(table: KernelTable, problem: Problem) -> dict[Candidate, Entry | None]:

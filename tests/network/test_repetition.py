@@ -25,7 +25,7 @@ SETTLED = 20
 
 
 class Watched:
-    """A network of twice tanh, the third output one of the input itself, and what it did."""
+    """A network of tanh and twice the sums of its rows, and how often it was executed anew."""
 
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         x = ops.parameter([-1, WIDTH], np.float32, name="x")
@@ -66,7 +66,7 @@ class Watched:
             self.network.set_output(name, place)
 
     def run(self, data: np.ndarray, proceed: Callable[[], None] | None = None) -> None:
-        """Execute and compare with NumPy; the memory of outputs is poisoned before."""
+        """Execute, compare with NumPy, and poison the results for the next time."""
         outputs = self.network.execute(proceed=proceed)
         for name, output in outputs.items():
             place = self.places.get(name)

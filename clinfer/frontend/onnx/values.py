@@ -242,8 +242,8 @@ class Value:
         """Cut into equal parts along an axis."""
         return [Value(port) for port in op.split(self.port, scalar(axis).port, count).outputs()]
 
-    def slice(self, axis: int, start: Value | int, stop: Value | int) -> Value:
-        """A part along an axis; places are vectors of one, or numbers."""
+    def slice(self, axis: int, start: Value | int, stop: Value | int = 2**31 - 1) -> Value:
+        """A part along an axis, to its end by default; places are vectors of one, or numbers."""
         first, last = (place if isinstance(place, Value) else vector(place) for place in (start, stop))
         return Value(op.slice(self.port, first.port, last.port, vector(1).port, vector(axis).port))
 

@@ -2,8 +2,7 @@
 // input [B, D, T, gates * HIDDEN], INPUT1 recurrent weights [D, HIDDEN, gates, HIDDEN] in blocks of 16 units
 // (d_us_kg_usv16), INPUT2 bias [1, 1, D, ...], INPUT3 hidden and INPUT4 cell state [B, D, 1, HIDDEN], INPUT5 lengths
 // [B, 1, 1, 1]; OUTPUT0 all hidden states [B, D, T, HIDDEN], OUTPUT1 and OUTPUT2 the last states, like the first.
-// IS_STEP: one step, without lengths and OUTPUT0. ACTIVATION_n: 0 sigmoid, 1 tanh, 2 relu, 3
-// hardsigmoid.
+// IS_STEP: one step, without lengths and OUTPUT0. ACTIVATION_n: 0 sigmoid, 1 tanh, 2 relu, 3 hardsigmoid.
 //
 // A tile is ROWS sequences in one direction, whose steps are parted into SHARES of the blocks of units. A work-item (a
 // group of its own) computes blocks, up to four sequences of a block at a time with their sums in registers.

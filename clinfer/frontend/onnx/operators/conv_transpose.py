@@ -10,7 +10,6 @@ from clinfer.frontend.onnx.operator import Operands, Reading, Scope
 from clinfer.frontend.onnx.values import Value, concat, op, vector
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
-_END = 2**31 - 1
 
 
 def convert(node: Operands) -> list[Value]:
@@ -69,7 +68,7 @@ def _transposed(node: Operands, strides: list[int], dilations: list[int], begin:
 
 def _fitted(whole: Value, wanted: Value, is_upper: bool) -> Value:
     """Cut, or filled up with zeros at the end."""
-    sizes = whole.shape().slice(0, 2, _END)
+    sizes = whole.shape().slice(0, 2)
     total = (sizes - wanted).at_least(0)
     first = _first(total, is_upper)
     beside = vector(0, 0)

@@ -3,9 +3,7 @@ from __future__ import annotations
 
 from clinfer.frontend.onnx.graph import Node
 from clinfer.frontend.onnx.operator import Operands, Reading, Scope
-from clinfer.frontend.onnx.values import Value, concat, vector
-
-_END = 2**31 - 1
+from clinfer.frontend.onnx.values import Value, concat
 
 
 def convert(node: Operands) -> list[Value]:
@@ -16,8 +14,7 @@ def convert(node: Operands) -> list[Value]:
         if all(x.length(behind) == 1 for behind in range(axis + 1, x.rank)):
             return [x.softmax(axis)]
     sizes = x.shape()
-    rows = sizes.slice(0, 0, axis) if axis else vector()
-    flat = concat([rows.prod(0, keep=True), sizes.slice(0, axis, _END).prod(0, keep=True)], 0)
+    flat = concat([part.prod(0, keep=True) for part in (sizes.slice(0, 0, axis), sizes.slice(0, axis))], 0)
     return [x.reshape(flat).softmax(1).reshape(sizes)]
 
 
