@@ -163,6 +163,11 @@ class Graph:
         self._order.remove(id)
         self._order.put(id, before=other)
 
+    def bring_before(self, id: str, other: str) -> None:
+        """Let a node stand ahead of another one: where it does so already, or right before it, behind what it reads."""
+        if self._order.last_of((id, other)) == id:
+            self.move_before(id, other)
+
     def set_input(self, reader: str, index: int, port: Port) -> None:
         """Let input `index` of a node read another port."""
         node = self._nodes[reader]

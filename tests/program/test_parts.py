@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.part import Part
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.transformations import prepare
+from clinfer.ops.concat import Concat
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.sdpa import KERNELS, ScaledDotProductAttention
 from clinfer.ops.transpose import Transpose
@@ -103,6 +104,20 @@ def test_products_of_compressed_weights_become_one(engine: Engine, rng: np.rando
     oracle = CpuPlugin(model, DYNAMIC_QUANTIZATION_GROUP_SIZE="0")
     for inputs in _inputs(rng, ((2, 5), (1, 1))):
         check(network_of(engine, prepare(model)), oracle, inputs)
+
+
+def test_layers_may_share_their_weights(engine: Engine, rng: np.random.Generator) -> None:
+    data = op.parameter([-1, -1, HIDDEN], np.float32)
+    weights = [op.constant((rng.standard_normal((HIDDEN, HIDDEN)) / HIDDEN).astype(np.float32)) for _ in range(3)]
+    result = data
+    for _ in range(3):
+        result = joined(_attend(*(heads(op.matmul(result, each, False, True)) for each in weights)))
+    model = ov.Model([result], [data], "shared")
+    graph = attention_graph(engine, model)
+    assert len(_of(graph, MatMul)) == 3 and len(_of(graph, Concat)) == 1
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    for inputs in _inputs(rng, ((2, 5), (1, 20))):
+        check(network, oracle, inputs)
 
 
 # -- when they keep away ----------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def _join(graph: Graph, group: list[_Projection], context: BuildContext) -> None
     first = group[0]
     for found in group:
         for port in found.product.inputs[1:]:
-            graph.move_before(port.primitive, first.product.id)
+            graph.bring_before(port.primitive, first.product.id)
     inputs = [first.primitive.inputs[0], *_join_weights(graph, group, context)]
     if any(x.primitive.bias_input for x in group):
         inputs.append(_constant(graph, first, context, "joined_bias", np.concatenate(
@@ -133,12 +133,19 @@ def _join_weights(graph: Graph, group: list[_Projection], context: BuildContext)
     first = group[0].primitive
     axis, sides = 0 if first.transpose_b else 1, [x.primitive.inputs[1] for x in group]
     if first.quantisation is None:
-        return [_insert(graph, group[0], context, Concat(
-            graph.unique_id(f"{first.id}/joined_weights"), tuple(sides), origin=first.origin, axis=axis))]
+        joined = Concat(graph.unique_id(f"{first.id}/joined_weights"), tuple(sides), origin=first.origin, axis=axis)
+        return [_of_another_layer(graph, joined) or _insert(graph, group[0], context, joined)]
     columns = [_scaling(x.primitive) for x in group]
     return [_join_values(graph, group[0], context, "joined_weights", sides, axis)] + [
         _join_values(graph, group[0], context, name, list(parts), 1)
         for name, parts in zip(("joined_scale", "joined_zero_point"), zip(*columns, strict=True), strict=False)]
+
+
+def _of_another_layer(graph: Graph, joined: Concat) -> Port | None:
+    """The same weights joined for a group before, where layers share them."""
+    return next((Port(user.id) for user in graph.users(joined.inputs[0].primitive)
+                 if isinstance(user.primitive, Concat) and user.primitive.axis == joined.axis
+                 and user.primitive.inputs == joined.inputs), None)
 
 
 def _join_values(graph: Graph, first: _Projection, context: BuildContext, name: str, parts: list[Port],

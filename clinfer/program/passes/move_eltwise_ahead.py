@@ -71,9 +71,8 @@ def _move(graph: Graph, node: Node, mover: Node, context: BuildContext) -> None:
         if _is_number(graph, port) and graph.layout(port).rank > rank:
             graph.set_input(node.id, index, _number(graph, node, port, context))
     for port in node.inputs:
-        constant = graph[port.primitive]
-        if _is_number(graph, port) and graph.last_of((constant, mover)) is constant:
-            graph.move_before(constant.id, mover.id)
+        if _is_number(graph, port):
+            graph.bring_before(port.primitive, mover.id)
     graph.hoist(node.id, mover.id)
     node.layouts = context.infer(graph, node)
 

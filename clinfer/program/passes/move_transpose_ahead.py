@@ -38,7 +38,7 @@ def _move(graph: Graph, node: Node, maker: Node, order: tuple[int, ...], context
     if changed is None:
         return
     for port in node.inputs[1:]:
-        graph.move_before(port.primitive, maker.id)
+        graph.bring_before(port.primitive, maker.id)
     graph.hoist(node.id, maker.id)
     node.layouts = context.infer(graph, node)
     for index, value in changed.items():
