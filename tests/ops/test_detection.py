@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from openvino.utils.node_factory import NodeFactory
 
+from clinfer.ops.non_max_suppression import SelectBoxes
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
 from tests.ops.case_runner import execute
@@ -86,3 +87,33 @@ def test_multiclass_nms_of_pictures_behind_each_other(engine: Engine, rng: np.ra
         given = [boxes_around_centres(rng, 3, total), rng.random((3, total), np.float32), np.array(counts)]
         for number, (actual, expected) in enumerate(zip(execute(network, given), oracle(given), strict=True)):
             assert_close(actual, expected, 1e-4, f"output {number} of {counts} boxes")
+
+
+def _chosen(boxes: np.ndarray, scores: np.ndarray, overlap: float) -> list[int]:
+    """The boxes [b, 4] that are left, best first, of equal scores the first first."""
+    low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
+    areas, left = np.prod(high - low, 1), []
+    for i in np.argsort(-scores, kind="stable"):
+        sides = np.maximum(np.minimum(high[left], high[i]) - np.maximum(low[left], low[i]), 0)
+        shared = np.prod(sides, 1)
+        if not (shared / (areas[left] + areas[i] - shared) > overlap).any():
+            left.append(i)
+    return left
+
+
+@pytest.mark.parametrize("sigma, kernel", [(0.0, "select_boxes_ordered"), (0.5, "select_boxes_ref")])
+def test_boxes_are_sorted_once_on_a_cpu(engine: Engine, rng: np.random.Generator, sigma: float, kernel: str) -> None:
+    op = ov.opset13
+    boxes, scores = op.parameter([1, -1, 4], np.float32), op.parameter([1, 1, -1], np.float32)
+    bounds = [np.float32(x) for x in (0.5, -3, sigma)]
+    node = op.non_max_suppression(boxes, scores, np.int64(1000), *bounds, output_type="i64")
+    network = network_of(engine, ov.Model([node.output(0)], [boxes, scores], "boxes"))
+    select, = (node for node in network.program.nodes if isinstance(node.primitive, SelectBoxes))
+    for count in (100, 7, 0, 33):
+        given = [boxes_around_centres(rng, 1, count), rng.integers(-2, 3, (1, 1, count)).astype(np.float32)]
+        given[1][given[1] == 0] *= rng.choice([-1, 1], (given[1] == 0).sum())
+        found, = execute(network, given)
+        if not sigma:
+            assert found[:, 2].tolist() == _chosen(given[0][0], given[1][0, 0], 0.5)
+    is_cpu = engine.capabilities.device_type == "CPU"
+    assert {x.name for x in select.implementations} == {kernel if is_cpu else "select_boxes_ref"}

@@ -35,6 +35,7 @@ CASES = (
     _row(1, 3, 60, 100, sigma=0.2, overlap=0.6, is_sorted=False),
     _row(1, 4, 50, 20, encoding="center"),
     _row(2, 2, 30, 5, lowest=2.0),
+    _row(2, 2, 90, 90, overlap=0.7, lowest=-1.0, sequence=(((1, 200, 4), (1, 1, 200)), ((3, 9, 4), (3, 2, 9)))),
     Case("NonMaxSuppression", "opset9", (((1, 20, 4), "f32"), ((1, 2, 20), "f32"), ((1,), "i64")),
          {"box_encoding": "corner", "sort_result_descending": True, "output_type": "i64"}, ordered=True,
          low=0.0, high=1.0, sequence=(((1, 3, 4), (1, 2, 3), (1,)),), id="NonMaxSuppression-number-from-input"),

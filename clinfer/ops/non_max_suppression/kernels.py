@@ -9,9 +9,11 @@ from typing import Any
 from clinfer.base.element_type import ElementType
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
+    Constant,
     Kernel,
     KernelTable,
     Lowered,
+    Operand,
     Problem,
     Stage,
     Work,
@@ -22,11 +24,18 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.non_max_suppression.op import NonMaxSuppression, SelectBoxes
 from clinfer.ops.shared.copying import local_items
-from clinfer.ops.shared.reduction import row_lanes
+from clinfer.ops.shared.ordering import key_constants
+from clinfer.ops.shared.reduction import row_lanes, serial_time
+from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
 
-_F32 = ElementType.of("f32")
+_F32, _I64 = ElementType.of("f32"), ElementType.of("i64")
 _FLOPS = 32
 """Of comparing two boxes."""
+_SORTING_STEPS = 16
+"""Of a box, about the logarithm of how many there are."""
+_VEC = 8
+"""Boxes that `select_boxes_ordered.cl` compares at once."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,31 @@ class SelectProblem(Problem):
     """Boxes and scores, and the numbers that bound what is chosen of them."""
 
     primitive: SelectBoxes
+
+    @property
+    def lists(self) -> int:
+        """How many lists are made."""
+        return self.outputs[3].count
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Boxes and scores; what is chosen, its scores, and how many."""
+        return *(input_operand(self, i) for i in (0, 1)), *(output_operand(self, i) for i in (1, 2, 3))
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        """How boxes are written."""
+        return {"IS_CENTER": self.primitive.box_encoding == "center", "EXTENT": self.primitive.extent}
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """The bits of the overlap that suppresses and of the score that is too low."""
+        return {name: _bits(self.primitive.number(i, self.values)) for i, name in ((3, "overlap"), (4, "lowest"))}
+
+    @property
+    def count_stage(self) -> Stage:
+        """Adds the lengths of the lists up."""
+        return Stage("count_boxes.cl", tuple(output_operand(self, i) for i in (0, 3, 4)), Work((1,), (1,)))
 
 
 class Select(Kernel[SelectProblem, None]):
@@ -49,18 +83,42 @@ class Select(Kernel[SelectProblem, None]):
 
     def lower(self, problem: SelectProblem, config: None) -> Lowered:
         lanes, scores, primitive = row_lanes(problem), problem.inputs[1], problem.primitive
-        overlap, lowest, sigma = (primitive.number(i, problem.values) for i in (3, 4, 5))
+        sigma = primitive.number(5, problem.values)
         select = Stage("select_boxes_ref.cl", (
-            *(input_operand(problem, i) for i in (0, 1)), *(output_operand(problem, i) for i in (1, 2, 3)),
-            scratch_operand(0, TensorView.dense(_F32, scores.shape))),
-            Work((problem.outputs[3].count * lanes,), (lanes,)),
-            {"LANES": lanes, "IS_CENTER": primitive.box_encoding == "center",
-             "IS_ROTATED": primitive.box_encoding == "rotated", "TURN": 1 if primitive.clockwise else -1,
-             "EXTENT": primitive.extent},
-            {"overlap": _bits(overlap), "lowest": _bits(lowest),
-             "scale": _bits(-0.5 / sigma if sigma > 0 else 0.0)})
-        count = Stage("count_boxes.cl", tuple(output_operand(problem, i) for i in (0, 3, 4)), Work((1,), (1,)))
-        return Lowered((select, count), (scores.count * 4,))
+            *problem.operands, scratch_operand(0, TensorView.dense(_F32, scores.shape))),
+            Work((problem.lists * lanes,), (lanes,)),
+            {**problem.constants, "LANES": lanes, "IS_ROTATED": primitive.box_encoding == "rotated",
+             "TURN": 1 if primitive.clockwise else -1},
+            {**problem.bounds, "scale": _bits(-0.5 / sigma if sigma > 0 else 0.0)})
+        return Lowered((select, problem.count_stage), (scores.count * 4,))
+
+
+class SelectOrdered(Select):
+    """A work-item for each list, which sorts the boxes and compares each with those that are chosen already."""
+
+    name = "select_boxes_ordered"
+    efficiency = 0.5
+
+    def targets(self, device: Capabilities) -> str | None:
+        return None if device.device_type == "CPU" else "one work-item alone is slow on a GPU"
+
+    def supports(self, problem: SelectProblem, config: None) -> str | None:
+        if problem.primitive.box_encoding == "rotated":
+            return "made for boxes along the axes"
+        is_open = 5 in problem.primitive.value_inputs and 5 not in problem.values
+        return "sigma may not be 0" if is_open or problem.primitive.number(5, problem.values) > 0 else None
+
+    def cost(self, problem: SelectProblem, config: None) -> float:
+        return super().cost(problem, config) + serial_time(problem, problem.inputs[1].count * _SORTING_STEPS)
+
+    def lower(self, problem: SelectProblem, config: None) -> Lowered:
+        lists, boxes = problem.lists, static(problem.inputs[1].shape)[2]
+        keys = TensorView.dense(_I64, (lists, 2, boxes))
+        taken = TensorView.dense(_F32, (lists, 5, boxes + _VEC))
+        select = Stage("select_boxes_ordered.cl", (
+            *problem.operands, scratch_operand(0, keys), scratch_operand(1, taken)), Work((lists,), (1,)),
+            {**problem.constants, **key_constants(_F32, descending=True), "VEC": _VEC}, problem.bounds)
+        return Lowered((select, problem.count_stage), (lists * 2 * boxes * 8, lists * 5 * (boxes + _VEC) * 4))
 
 
 def _bits(value: float) -> int:
@@ -91,5 +149,5 @@ class Write(Kernel[WriteProblem, None]):
                               {"SORTED": problem.primitive.sort_result_descending}, numbers),))
 
 
-SELECT_KERNELS = KernelTable((Select(),), SelectProblem)
+SELECT_KERNELS = KernelTable((SelectOrdered(), Select()), SelectProblem)
 KERNELS = KernelTable((Write(),), WriteProblem)
