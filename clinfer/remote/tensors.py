@@ -247,8 +247,9 @@ class RemoteTensor(ArrayProtocols, OneOfAKind):
         raise NotImplementedError
 
     def get_params(self) -> dict[str, Any]:
-        """What it is to OpenCL, by OpenVINO's names; handles as integers."""
-        return {"OCL_CONTEXT": self.context.engine.cl_context.int_ptr, **self._native.params_of(self)}
+        """What it is to OpenCL, by OpenVINO's names and in their alphabetical order; handles as integers."""
+        params = {"OCL_CONTEXT": self.context.engine.cl_context.int_ptr, **self._native.params_of(self)}
+        return dict(sorted(params.items()))
 
     @classmethod
     def params_of(cls, tensor: RemoteTensor) -> dict[str, Any]:

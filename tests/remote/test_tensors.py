@@ -36,6 +36,7 @@ def test_what_a_tensor_tells(make: Make, context: ClContext, rng: np.random.Gene
     assert tensor.get_device_name() == tensor.device_name == context.get_device_name()
     params = tensor.get_params()
     assert params["OCL_CONTEXT"] == context.handle
+    assert list(params) == ["MEM_HANDLE", "OCL_CONTEXT", "SHARED_MEM_TYPE"]
     if isinstance(tensor, USMTensor):
         region = tensor.roi([1, 0, 2], [2, 3, 5])
         assert region.get() == region.get_params()["MEM_HANDLE"] == tensor.get() + 4 * (15 + 2)
