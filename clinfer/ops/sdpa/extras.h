@@ -1,7 +1,9 @@
 // What attention kernels take beside queries, keys and values:
-//   EXTRAS               their parameters: mask [a, b, L, S], scale, sink [a, b, L, 1], those that there are
+//   EXTRAS               their parameters, those that there are: mask [a, b, L, S], scale, sink [a, b, L, 1] and
+//                        table [T, a]
 //   SCALE_OF_SCORES      the scale
 //   BEGIN_ROW(highest, sum, a, b, row)   the maximum and sum of a row before its first key: nothing, or the sink's
+//   ENTRY_OF_KEY(a, s)   the entry of the first axis in which key s of entry a, and its value, lie
 
 #ifndef IS_CAUSAL
 #define IS_CAUSAL 0
@@ -11,6 +13,7 @@
 #define WITH_SINK 0
 #define GROUPS 1
 #define IN_BYTE_ROWS 0
+#define BY_TABLE 0
 #define SCALE rsqrt((float)INPUT0_SIZE_LAST)
 #endif
 
@@ -41,4 +44,11 @@
         (sum) = 0; \
     } while (0)
 #endif
-#define EXTRAS MASK_PARAMETER SCALE_PARAMETER SINK_PARAMETER
+#if BY_TABLE
+#define TABLE_PARAMETER const global int* restrict table,
+#define ENTRY_OF_KEY(a, s) ((s) < TABLE_SIZE_0 ? table[TABLE_GET_INDEX(s, a)] : (a))
+#else
+#define TABLE_PARAMETER
+#define ENTRY_OF_KEY(a, s) (a)
+#endif
+#define EXTRAS MASK_PARAMETER SCALE_PARAMETER SINK_PARAMETER TABLE_PARAMETER

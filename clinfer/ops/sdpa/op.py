@@ -1,10 +1,14 @@
 """The ScaledDotProductAttention primitive (OpenVINO ScaledDotProductAttention-13)."""
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
 from clinfer.base.schema import Positive
 from clinfer.base.shape import Shape, StaticShape, empty, is_one, show
 from clinfer.ops.shared.parts import ReadsParts
@@ -23,22 +27,30 @@ class ScaledDotProductAttention(ReadsParts):
     With `causal`, query i sees keys 0 to i. Of query, key and value it can read parts. With `groups`, so many heads
     (axis -3) of the query and the result, one behind the other, share each head of key and value. With `in_byte_rows`,
     what is seen of key and value are the bytes of rows of bytes, behind which their steps lie (`base/byte_rows.py`).
+    With `by_table`, all have four axes, and a table [T, batch] (i32) is the last input: key s < T of entry b, and its
+    value, are those of entry table[s, b]; those behind are b's own.
     """
 
     causal: bool = False
     scale: float | None = None
     groups: Positive = 1
     in_byte_rows: bool = False
+    by_table: bool = False
     op_type: ClassVar[str] = "ScaledDotProductAttention"
     opset: ClassVar[str] = "opset13"
-    own_fields: ClassVar[tuple[str, ...]] = (*ReadsParts.own_fields, "scale", "groups", "in_byte_rows")
+    own_fields: ClassVar[tuple[str, ...]] = (*ReadsParts.own_fields, "scale", "groups", "in_byte_rows", "by_table")
     part_inputs: ClassVar[tuple[int, ...]] = (0, 1, 2)
+
+    def trial_inputs(self, inputs: Sequence[Layout], any_numbers: Callable[[int], np.ndarray],
+                     ) -> Mapping[int, np.ndarray]:
+        last = len(inputs) - 1
+        return {last: np.zeros(inputs[last].static_shape, np.int32)} if self.by_table else {}
 
     def result_shape(self, seen: tuple[Shape, ...]) -> Shape:
         query, key, value = seen[0], self._shared(seen[1]), self._shared(seen[2])
         batch = broadcast_shapes((query[:-2], key[:-2], value[:-2]))
         assert batch is not None
-        self._check(query, key, value, (*batch, query[-2], key[-2]), seen[3:])
+        self._check(query, key, value, (*batch, query[-2], key[-2]), seen[3:len(seen) - self.by_table])
         return (*batch, query[-2], value[-1])
 
     def _shared(self, shape: Shape) -> Shape:
@@ -68,7 +80,7 @@ class ScaledDotProductAttention(ReadsParts):
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
         known = [shape for shape in shapes if shape is not None]
-        if self.scale is not None or self.groups > 1 or self.parts or self.result_axes:
+        if self.scale is not None or self.groups > 1 or self.parts or self.result_axes or self.by_table:
             return super().infer_shapes(shapes, values)
         if len(known) < len(shapes):
             return None
@@ -99,8 +111,9 @@ class ScaledDotProductAttention(ReadsParts):
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
-        query, key, _, *others = (shape for shape in self.seen(shapes) if shape is not None)
-        if query[-1] == 0 and self.scale is None and self.own_input_count < 5 and not empty(outputs):
+        own = self.own_input_count - self.by_table
+        query, key, _, *others = (shape for shape in self.seen(shapes)[:own] if shape is not None)
+        if query[-1] == 0 and self.scale is None and own < 5 and not empty(outputs):
             raise ClinferError("queries and keys without features have no scale", where=self.where, values={
                 "query": show(query), "key": show(key)}, hint="give the scale as an input")
         result, axes = outputs[0], self.result_axes or range(len(outputs[0]))

@@ -9,6 +9,7 @@ from math import prod
 from clinfer.base.shape import Shape, Size
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
+    BufferRef,
     Constant,
     Formats,
     Operand,
@@ -86,11 +87,11 @@ class AttentionProblem(Problem):
                 "WITH_SCALE": self.has_input(SCALE),
                 "SCALE": "rsqrt((float)INPUT0_SIZE_LAST)" if scale is None else literal(scale),
                 "WITH_SINK": self.has_input(SINK), "GROUPS": self.primitive.groups,
-                "IN_BYTE_ROWS": self.primitive.in_byte_rows}
+                "IN_BYTE_ROWS": self.primitive.in_byte_rows, "BY_TABLE": self.primitive.by_table}
 
     def has_input(self, index: int) -> bool:
         """Whether there is an input that is read."""
-        return index < len(self.inputs) and not (index == MASK and self.primitive.causal)
+        return index < len(self.inputs) - self.primitive.by_table and not (index == MASK and self.primitive.causal)
 
     def formats_wanted(self) -> Formats:
         """The data as it comes, unless parts of it are read."""
@@ -115,15 +116,18 @@ class AttentionProblem(Problem):
         return (*batch, heads // groups)
 
     def extra_operands(self) -> list[Operand]:
-        """Mask, scale and sink, as far as they are there."""
+        """Mask, scale, sink and table, as far as they are there."""
         queries, keys = self.data[QUERY].sizes[-2], self.data[KEY].sizes[-2]
         views = {MASK: (queries, keys), SCALE: None, SINK: (queries, 1)}
-        return [input_operand(self, index, None if last is None else self.stretched(index, last))
-                for index, last in views.items() if self.has_input(index)]
+        found = [input_operand(self, index, None if last is None else self.stretched(index, last))
+                 for index, last in views.items() if self.has_input(index)]
+        last = len(self.inputs) - 1
+        table = Operand("TABLE", BufferRef("input", last), TensorView.of(self.inputs[last]))
+        return [*found, table] if self.primitive.by_table else found
 
     def four_extras(self) -> list[Operand]:
         """The same, with four axes."""
-        return [Operand(o.macro, o.buffer, o.view if o.macro == f"INPUT{SCALE}" else four_axes(o.view))
+        return [Operand(o.macro, o.buffer, four_axes(o.view) if o.macro in (f"INPUT{MASK}", f"INPUT{SINK}") else o.view)
                 for o in self.extra_operands()]
 
     def in_place_operands(self) -> tuple[Operand, ...]:
@@ -140,6 +144,13 @@ class AttentionProblem(Problem):
         """The same of the result."""
         axes = self.primitive.result_axes
         return not axes or axes[-1] == len(axes) - 1
+
+    def table_refusal(self) -> str | None:
+        """What keeps kernels from the data that read no table."""
+        if not self.primitive.by_table:
+            return None
+        length = self.inputs[-1].shape[0]
+        return "reads no table" if not isinstance(length, int) or length else None
 
     def layout_refusal(self) -> str | None:
         """What keeps kernels from the data that see four planar axes."""

@@ -54,8 +54,9 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
         const int count = min((index_t)KEYS, keys - first_key);
         for (int n = item; n < KEYS * QUERY_WIDTH; n += ITEMS) {
             const int k = n / QUERY_WIDTH, e = n % QUERY_WIDTH;
+            const index_t s = first_key + k;
             block[k * BLOCK_PITCH + e] = k < count && e < INPUT0_SIZE_3
-                ? INPUT1_LOAD(key, INPUT1_GET_INDEX(a, b / GROUPS, first_key + k, e)) : 0;
+                ? INPUT1_LOAD(key, INPUT1_GET_INDEX(ENTRY_OF_KEY(a, s), b / GROUPS, s, e)) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -119,8 +120,9 @@ KERNEL(sdpa_local)(const global INPUT0_TYPE* restrict query, const global INPUT1
                 weights[(y + r * ITEMS_Y) * WEIGHT_PITCH + x + k * ITEMS_X] = exp(scores[r][k] - bases[r]);
         for (int n = item; n < KEYS * VALUE_WIDTH; n += ITEMS) {
             const int k = n / VALUE_WIDTH, i = n % VALUE_WIDTH;
+            const index_t s = first_key + k;
             block[k * BLOCK_PITCH + i] = k < count && i < INPUT2_SIZE_3
-                ? INPUT2_LOAD(value, INPUT2_GET_INDEX(a, b / GROUPS, first_key + k, i)) : 0;
+                ? INPUT2_LOAD(value, INPUT2_GET_INDEX(ENTRY_OF_KEY(a, s), b / GROUPS, s, i)) : 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 

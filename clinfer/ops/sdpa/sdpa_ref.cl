@@ -46,6 +46,9 @@ KERNEL(sdpa_ref)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     const index_t keys = IS_CAUSAL ? min(KEY_COUNT, position + 1) : KEY_COUNT;
     for (index_t s = 0; s < keys; ++s) {
         in_key[OUTPUT0_RANK - 2] = s;
+#if BY_TABLE
+        in_key[0] = ENTRY_OF_KEY(at[0], s);
+#endif
 #if IN_BYTE_ROWS
         in_key[OUTPUT0_RANK - 1] = 0;
         const global uchar* key_row = key + INPUT1_INDEX_OF(in_key);

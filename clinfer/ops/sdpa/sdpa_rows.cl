@@ -22,10 +22,10 @@
 #include "softmax.h"
 #include "shared/fetching.h"
 
-// Asks for a row of keys or values, `bytes` long, some rows behind that at p.
+// Rows of keys or values are asked for so many ahead.
 #define ROWS_AHEAD 16
-#define FETCH_ROW(p, pitch, bytes) \
-    for (int b = 0; b < (int)(bytes); b += LINE_BYTES) FETCH_LINE((const global uchar*)((p) + ROWS_AHEAD * (pitch)) + b)
+#define FETCH_ROW(p, bytes) \
+    for (int b = 0; b < (int)(bytes); b += LINE_BYTES) FETCH_LINE((const global uchar*)(p) + b)
 
 // The last vector of a row of keys or values: DEPTH_TAIL or WIDTH_TAIL elements from `from` on, then zeros.
 float16 FUNC(end_of_key)(const global INPUT1_TYPE* key, const index_t from) {
@@ -78,8 +78,10 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
         const int count = min(KEYS, keys - first_key);
         float weights[ROWS][KEYS];
         for (int k = 0; k < count; ++k) {
-            const index_t from = INPUT1_GET_INDEX(a, head, first_key + k, 0);
-            FETCH_ROW(key + from, INPUT1_PITCH_2, DEPTH * 16 * sizeof(INPUT1_TYPE));
+            const int s = first_key + k, ahead = s + ROWS_AHEAD;
+            const index_t from = INPUT1_GET_INDEX(ENTRY_OF_KEY(a, s), head, s, 0);
+            const index_t later = INPUT1_GET_INDEX(ENTRY_OF_KEY(a, ahead), head, ahead, 0);
+            FETCH_ROW(key + later, DEPTH * 16 * sizeof(INPUT1_TYPE));
             float16 products[ROWS];
             #pragma unroll
             for (int r = 0; r < ROWS; ++r) products[r] = 0;
@@ -109,8 +111,10 @@ KERNEL(sdpa_rows)(const global INPUT0_TYPE* restrict query, const global INPUT1_
             least_sums[r] *= rescale;
         }
         for (int k = 0; k < count; ++k) {
-            const index_t from = INPUT2_GET_INDEX(a, head, first_key + k, 0);
-            FETCH_ROW(value + from, INPUT2_PITCH_2, WIDTH * 16 * sizeof(INPUT2_TYPE));
+            const int s = first_key + k, ahead = s + ROWS_AHEAD;
+            const index_t from = INPUT2_GET_INDEX(ENTRY_OF_KEY(a, s), head, s, 0);
+            const index_t later = INPUT2_GET_INDEX(ENTRY_OF_KEY(a, ahead), head, ahead, 0);
+            FETCH_ROW(value + later, WIDTH * 16 * sizeof(INPUT2_TYPE));
 #if IN_BYTE_ROWS
             const float step = STEP_OF_ROW(value + from, INPUT2_SIZE_3);
             const float least = LEAST_OF_ROW(value + from, INPUT2_SIZE_3);

@@ -51,6 +51,9 @@ class PairsKernel(Kernel[AttentionProblem, None]):
             return "a last size is unknown or large"
         return problem.layout_refusal()
 
+    def accepts(self, problem: AttentionProblem, config: None) -> str | None:
+        return problem.table_refusal()
+
     def cost(self, problem: AttentionProblem, config: None) -> float:
         batch, queries, keys, depth, width = problem.sizes.values()
         rows = _rows(problem)

@@ -108,6 +108,9 @@ class TilesKernel(Kernel[AttentionProblem, None]):
     def supports(self, problem: AttentionProblem, config: None) -> str | None:
         return _refusal(problem)
 
+    def accepts(self, problem: AttentionProblem, config: None) -> str | None:
+        return problem.table_refusal()
+
     def cost(self, problem: AttentionProblem, config: None) -> float:
         batch, queries, keys, depth, width = problem.sizes.values()
         rows = _rows(ceil(width / 16))

@@ -56,7 +56,7 @@ class MmaKernel(Kernel[AttentionProblem, Copies]):
 
     def accepts(self, problem: AttentionProblem, copies: Copies) -> str | None:
         if not copies.aligned or all(is_aligned(view, -1) for view in problem.data):
-            return None
+            return problem.table_refusal()
         return f"rows that do not start at multiples of {CHUNK} elements"
 
     def cost(self, problem: AttentionProblem, copies: Copies) -> float:
