@@ -3,8 +3,9 @@
 Both engines hold the same model in one process, and take turns token by token, so that a change of the machine's speed
 meets both. A token's time is that of `infer` alone. Ratios above 1 mean that clinfer is faster.
 `python -m bench.generate [--device CPU.0] [--prompt 512] [--tokens 40] [--layers 12] [--hidden 768] [--groups 1]
-[--at-once 1 5] [--weights i4 --group 64] [--cache u8]`: steps of so many tokens in turn; of several it is what
-verifying guesses takes. `read` is what a step reads of weights and states, over clinfer's time.
+[--at-once 1 5] [--weights i4 --group 64] [--cache u8] [--beams 4]`: steps of so many tokens in turn; of several it is
+what verifying guesses takes. Beams begin with one prompt, and half of the steps select some at random. `read` is what
+a step reads of weights and states, over clinfer's time.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Generator:
         """Forget what was said."""
         self._request.reset_state()
 
-    def feed(self, tokens: NDArray[Any]) -> tuple[float, NDArray[Any]]:
-        """Milliseconds that tokens [1, n] took, and the scores of the last one."""
-        given = {"tokens": tokens, "beam_idx": np.zeros(1, np.int32)}
+    def feed(self, tokens: NDArray[Any], beams: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        """Milliseconds that tokens [beams, n] took, and the scores of the last ones."""
+        given = {"tokens": tokens, "beam_idx": beams.astype(np.int32)}
         start = time.perf_counter()
         scores = self._request.infer(given)["scores"]
         return (time.perf_counter() - start) * 1e3, scores
@@ -56,6 +57,7 @@ def main() -> None:
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=40)
     parser.add_argument("--at-once", type=int, nargs="+", default=[1], help="tokens of a step")
+    parser.add_argument("--beams", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3, help="prompts; the first one does not count")
     parser.add_argument("--threads", type=int, default=usable_cpus(), help="of OpenVINO's CPU plugin")
     parser.add_argument("--layers", type=int, default=12)
@@ -80,20 +82,22 @@ def main() -> None:
     times: dict[str, dict[str, list[float]]] = {name: {} for name in engines}
     worst = 0.0
     for number in range(options.rounds):
-        given = random.integers(0, size.vocabulary, (1, options.prompt))
+        given = random.integers(0, size.vocabulary, (1, options.prompt)).repeat(options.beams, 0)
         for step in range(options.tokens + 1):
             names = list(engines) if (number + step) % 2 else list(reversed(engines))
-            found = {}
+            beams, found = np.arange(options.beams), {}
+            if step % 4 > 1:
+                beams = random.integers(0, options.beams, options.beams)
             for name in names:
                 if not step:
                     engines[name].begin()
-                taken, found[name] = engines[name].feed(given)
+                taken, found[name] = engines[name].feed(given, beams)
                 if number:
-                    what = f"step of {given.size}" if step else "prompt"
+                    what = _what(step, given.shape[1], beams)
                     times[name].setdefault(what, []).append(taken)
             scale = float(np.abs(found["openvino"]).max())
             worst = max(worst, float(np.abs(found["clinfer"] - found["openvino"]).max()) / scale)
-            given = random.integers(0, size.vocabulary, (1, options.at_once[step % len(options.at_once)]))
+            given = random.integers(0, size.vocabulary, (options.beams, options.at_once[step % len(options.at_once)]))
     constants = [node for node in model.get_ops() if node.get_type_name() == "Constant"]
     parameters = sum(math.prod(node.shape) for node in constants)
     state_bytes = engines["clinfer"].state_bytes * _stored_share(options.cache, size.hidden // size.heads)
@@ -106,6 +110,13 @@ def main() -> None:
         rate = "" if what == "prompt" else f", read {read / ours / 1e6:.1f} GB/s"
         print(f"{what}: clinfer {ours:.2f} ms, openvino {theirs:.2f} ms, {theirs / ours:.2f}x{rate}")
     print("compiling: " + ", ".join(f"{name} {engine.compile_s:.1f} s" for name, engine in engines.items()))
+
+
+def _what(step: int, tokens: int, beams: NDArray[Any]) -> str:
+    """What is timed: the prompt, or steps of so many tokens, those that select other beams apart."""
+    if not step:
+        return "prompt"
+    return f"step of {tokens}" + ("" if (beams == np.arange(len(beams))).all() else ", other beams")
 
 
 def _stored_share(cache: str, depth: int) -> float:

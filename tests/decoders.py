@@ -9,6 +9,8 @@ import numpy as np
 from clinfer.frontend.openvino_import import openvino as ov
 
 op = ov.opset13
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+ORACLE = {**F32, "CPU_RUNTIME_CACHE_CAPACITY": "0"}
 _EPSILON = 1e-5
 _BASE = 10000.0
 
@@ -221,3 +223,25 @@ class Reference:
     def logits(self, count: int) -> np.ndarray:
         """Those of the last `count` tokens."""
         return self._decoder.logits(self.tokens, self.mask, self.positions)[:, -count:]
+
+
+class Run:
+    """A request beside its reference."""
+
+    def __init__(self, compiled: Any, decoder: Decoder, batch: int, rng: np.random.Generator,
+                 bound: float = 1e-4) -> None:
+        self.request, self.reference, self.rng = compiled.create_infer_request(), Reference(decoder, batch), rng
+        self.batch, self.vocabulary, self.bound = batch, decoder.shape.vocabulary, bound
+
+    def step(self, count: int = 1, beams: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
+        batch = self.batch if beams is None else len(beams)
+        given = self.reference.feed(self.rng.integers(self.vocabulary, size=(batch, count)), mask, beams)
+        found = self.request.infer(given)["logits"]
+        assert error(found, self.reference.logits(count)) < self.bound
+        return found
+
+
+def error(found: np.ndarray, wanted: np.ndarray) -> float:
+    """Relative to the scale."""
+    assert found.shape == wanted.shape
+    return float(np.abs(found - wanted).max() / np.abs(wanted).max())

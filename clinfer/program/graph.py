@@ -16,7 +16,7 @@ from clinfer.kernels.selector import Selection
 from clinfer.program.constants import ConstantData
 from clinfer.program.history import History
 from clinfer.program.order import Order
-from clinfer.topology import Port, Primitive, Topology
+from clinfer.topology import Input, Port, Primitive, Topology
 
 
 class AliasedBuffer(NamedTuple):
@@ -152,6 +152,11 @@ class Graph:
 
     def insert_before(self, reader: str, primitive: Primitive) -> Node:
         """Add a primitive in front of a node (which does not read it yet)."""
+        return self._place(primitive, before=reader)
+
+    def add_input(self, reader: str, primitive: Input) -> Node:
+        """Add an input of the graph in front of a node (which does not read it yet)."""
+        self.input_names.append(primitive.id)
         return self._place(primitive, before=reader)
 
     def append(self, primitive: Primitive) -> Node:

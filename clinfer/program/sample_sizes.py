@@ -24,9 +24,9 @@ class Sample:
     """Static layouts of all tensors of a graph, and the values of its shape arithmetic.
 
     The open sizes of the graph's inputs are `first` for a first axis (of states for the one that the model has first)
-    and `others` for the others, within their bounds, and 1 where an operation takes nothing else; all else follows by
-    shape rules. Where these cannot tell, or refuse what comes together, sizes are estimated in the same way: ranks are
-    always those of the graph.
+    and `others` for the others, within their bounds, and 1 where an operation takes nothing else; tables of states are
+    empty; all else follows by shape rules. Where these cannot tell, or refuse what comes together, sizes are estimated
+    in the same way: ranks are always those of the graph.
     """
 
     def __init__(self, graph: Graph, context: BuildContext, first: int, others: int) -> None:
@@ -38,6 +38,7 @@ class Sample:
         self._estimates: set[str] = set()
         self._names: SizeNames | None = None
         self._first_axes = {state.input: state.order.index(0) for state in graph.states if state.order}
+        self._tables = {state.table for state in graph.states}
         self._ones = self._sizes_of_one()
         for node in graph:
             for index, (layout, shape) in enumerate(zip(node.layouts, self._shapes(node), strict=True)):
@@ -105,6 +106,8 @@ class Sample:
 
     def _estimated(self, port: Port, shape: Shape) -> Shape:
         first, others = self._sizes
+        if port.primitive in self._tables:
+            return (0, first)
         first_axis = self._first_axes.get(port.primitive, 0)
         estimate = (*upper_estimate(shape[:first_axis], others),
                     *upper_estimate(shape[first_axis:first_axis + 1], first),

@@ -17,6 +17,9 @@ class State:
     The request stores it with axis `order[i]` at i (empty: all where they are).
     `grows`: the output is the input with more behind it along the first stored axis, so that both share memory.
     `selected_by`: the input of the graph, a vector, that says which entries of axis 0 an inference works on ("": all).
+    `table`: the input of the graph, [T, entries] i32, that says where these lie, so that none is moved: entry b
+    of the first T stored positions is stored as entry table[position, b] of the second stored axis. Variables of one
+    table have one length ("": there is none).
     `kept_as`: the type in which the request stores it (None: as it is declared); u8 where floats are declared:
     stored rows of these are rows of bytes (`base/byte_rows.py`).
     `sizes`: names of the sizes of stored axes ("": it has none); those of one name are equal in every inference, and
@@ -32,6 +35,7 @@ class State:
     order: tuple[int, ...] = ()
     grows: bool = False
     selected_by: str = ""
+    table: str = ""
     sizes: tuple[str, ...] = ()
     begins_with: tuple[str, ...] = ()
     kept_as: ElementType | None = None

@@ -23,16 +23,7 @@ from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
 from tests.api.state_models import memory_model
-from tests.decoders import Decoder, Reference, Shape
-
-F32 = {"INFERENCE_PRECISION_HINT": "f32"}
-ORACLE = {**F32, "CPU_RUNTIME_CACHE_CAPACITY": "0"}
-
-
-def error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Relative to the scale."""
-    assert found.shape == wanted.shape
-    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+from tests.decoders import F32, ORACLE, Decoder, Reference, Run, Shape, error
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["fused", "written out"])
@@ -43,22 +34,6 @@ def decoder(request: pytest.FixtureRequest) -> Decoder:
 @pytest.fixture(scope="module")
 def compiled(core: Core, device: DeviceInfo, decoder: Decoder) -> Any:
     return core.compile_model(decoder.model(), device.name, F32)
-
-
-class Run:
-    """A request beside its reference."""
-
-    def __init__(self, compiled: Any, decoder: Decoder, batch: int, rng: np.random.Generator,
-                 bound: float = 1e-4) -> None:
-        self.request, self.reference, self.rng = compiled.create_infer_request(), Reference(decoder, batch), rng
-        self.batch, self.vocabulary, self.bound = batch, decoder.shape.vocabulary, bound
-
-    def step(self, count: int = 1, beams: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
-        batch = self.batch if beams is None else len(beams)
-        given = self.reference.feed(self.rng.integers(self.vocabulary, size=(batch, count)), mask, beams)
-        found = self.request.infer(given)["logits"]
-        assert error(found, self.reference.logits(count)) < self.bound
-        return found
 
 
 @pytest.mark.parametrize("batch", [1, 3])

@@ -2,13 +2,14 @@
 
 An inference never changes what a state holds: it writes behind it (states that grow), or to other memory. `commit`,
 when the inference was a success, makes what was written the state. So after an error, or cancelled, all is as before.
+Rows that an inference selects stay where they are if it reads them by a table (`row_tables.py`).
 """
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.network.memory.buffers import Given, GrowingBuffer
-from clinfer.network.memory.preallocation import EXACT
+from clinfer.network.memory.row_tables import TableMemory, is_same, places
+from clinfer.network.memory.state_buffer import StateBuffer
 from clinfer.network.output import NetworkOutput
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory
@@ -33,65 +35,25 @@ FirstValues = Callable[[], Mapping[str, NetworkOutput]]
 """The values of states after a reset, by the outputs of the program that makes them."""
 
 
-class StateBuffer(GrowingBuffer):
-    """Memory whose first `kept` bytes stay when it grows, in the queue of `stream`; its former lives until `settle`."""
-
-    def __init__(self, engine: Engine, what: str, ahead: float) -> None:
-        super().__init__(engine, what, EXACT)
-        self._ahead = ahead
-        self._left: list[Memory] = []
-        self.kept = 0
-        self.stream: Stream | None = None
-
-    def fit(self, nbytes: int) -> Memory:
-        """The memory, at least that large."""
-        held = self._memory
-        if held is not None and held.capacity >= nbytes:
-            return held
-        made = self._made(nbytes)
-        if held is not None and self.kept:
-            assert self.stream is not None
-            self.stream.copy(held, made, self.kept)
-        self._memory, self.nbytes = made, made.capacity
-        if held is not None:
-            self._left.append(held)
-        return made
-
-    def settle(self) -> None:
-        """Give back memory that was left behind."""
-        while self._left:
-            self._left.pop().release()
-
-    def release(self) -> None:
-        """Give everything back."""
-        self.settle()
-        self.kept = 0
-        super().release()
-
-    def _made(self, nbytes: int) -> Memory:
-        if self._ahead:
-            # Room ahead of need is no reason to fail.
-            with suppress(ClinferError):
-                return self._engine.allocate_bytes(max(int(nbytes * (1 + self._ahead)), 1), what=self._what)
-        return self._engine.allocate_bytes(max(nbytes, 1), what=self._what)
-
-
 @dataclass(frozen=True)
 class Reading:
     """What one inference reads of a state, and the buffer, with its number, in which the next value will lie; None: the
-    value stays."""
+    value stays. `table`: where rows of what is read lie."""
 
     given: Given
     buffer: int
     target: StateBuffer | None
+    table: np.ndarray | None
 
 
 @dataclass(frozen=True)
 class Value:
-    """What a state is: in which of its two buffers it lies, in which shape, as it is stored; None after a reset."""
+    """What a state is: in which of its two buffers it lies, in which shape, as it is stored; None after a reset.
+    `table`: where its rows lie, see `row_tables.py`."""
 
     shape: StaticShape | None = None
     buffer: int = 0
+    table: np.ndarray | None = None
 
 
 class StateMemory:
@@ -113,7 +75,7 @@ class StateMemory:
         units = np.zeros(shape, self.declared.stored_type.storage)
         if value.shape is not None and units.size:
             stream.read(self._buffers[value.buffer].fit(units.nbytes), units.reshape(-1).view(np.uint8))
-        return units
+        return units if value.table is None else units[np.arange(shape[0])[:, None], places(value.table, *shape[:2])]
 
     def write(self, stream: Stream, value: Value, shape: StaticShape, put: Callable[[Memory], None]) -> Value:
         """The value that `put` writes (blocking), beside another one. `shape`: as it is stored."""
@@ -126,29 +88,64 @@ class StateMemory:
 
     # -- one inference --------------------------------------------------------------------------
 
-    def give(self, stream: Stream, value: Value, first: FirstValues, selected: np.ndarray | None) -> Reading:
-        """What an inference reads: the value, after a reset the first one, of it the entries that are `selected`."""
+    def begin(self, stream: Stream, value: Value, first: FirstValues) -> Value:
+        """What an inference begins with: the value, after a reset the first one."""
         for buffer in self._buffers:
             buffer.settle()
             buffer.stream = stream
+        if value.shape is not None:
+            return value
+        return Value(self._take_first(stream, self._buffers[value.buffer], first), value.buffer)
+
+    def chosen(self, value: Value, selected: np.ndarray) -> np.ndarray:
+        """The stored rows that are selected, counted from 0. ClinferError for those that there are not."""
+        assert value.shape is not None
+        count = value.shape[1]
+        if selected.size and not -count <= selected.min() <= selected.max() < count:
+            raise ClinferError(f"{self.declared.selected_by!r} selects entries that state {self.declared.variable!r} "
+                               "does not have", where="states",
+                               values={"entries": count, "selected": np.array2string(selected, threshold=16)})
+        return selected % count
+
+    def select(self, stream: Stream, value: Value, selected: np.ndarray) -> Value:
+        """The rows of a value that are selected, in the other buffer unless they are all, in their order."""
+        assert value.shape is not None
+        length, count, *others = value.shape
+        made, unit = (length, len(selected), *others), self._bytes(tuple(others))
+        if not length * count * unit:
+            return Value(made, value.buffer)
+        rows = self.chosen(value, selected)
+        if value.table is None and np.array_equal(rows, np.arange(count)):
+            return value
+        other = self._buffers[1 - value.buffer]
+        other.kept = 0
+        source, target = self._buffers[value.buffer].fit(self._bytes(value.shape)), other.fit(self._bytes(made))
+        for row, where in enumerate(places(value.table, length, count).T[rows]):
+            turns = np.flatnonzero(np.diff(where, prepend=-1)).tolist()
+            for start, end in pairwise([*turns, length]):
+                stream.copy_rows(source, target, end - start, unit, source_pitch=count * unit,
+                                 target_pitch=len(rows) * unit,
+                                 source_offset=(start * count + int(where[start])) * unit,
+                                 target_offset=(start * len(rows) + row) * unit)
+        return Value(made, 1 - value.buffer)
+
+    def give(self, value: Value) -> Reading:
+        """What an inference reads."""
         shape, place = value.shape, value.buffer
-        if shape is None:
-            shape = self._take_first(stream, self._buffers[place], first)
-        if selected is not None:
-            shape, place = self._select(stream, shape, place, selected)
+        assert shape is not None
         source = self._buffers[place]
         source.kept = self._bytes(shape)
         memory, target = source.fit(source.kept), place if self.declared.grows else 1 - place
         if not self.declared.output:
-            return Reading(Given(memory, shape), place, None)
+            return Reading(Given(memory, shape), place, None, value.table)
         if not self.declared.grows:
             self._buffers[target].kept = 0
-        return Reading(Given(memory, shape), target, self._buffers[target])
+        return Reading(Given(memory, shape), target, self._buffers[target], value.table)
 
     def take(self, stream: Stream, read: Reading, output: NetworkOutput | None) -> Value:
         """What an inference made of what it read. Errors: ClinferError for a size beyond what is declared."""
         if output is None or read.target is None:
-            return Value(read.given.shape, read.buffer)
+            return Value(read.given.shape, read.buffer, read.table)
         shape = output.layout.static_shape
         logical = self.declared.logical(shape)
         if not admits(self.declared.shape, logical):
@@ -159,7 +156,7 @@ class StateMemory:
         target = read.target.fit(nbytes)
         if output.memory is not target:
             stream.copy(output.memory, target, nbytes)
-        return Value(shape, read.buffer)
+        return Value(shape, read.buffer, read.table)
 
     # -- helpers --------------------------------------------------------------------------------
 
@@ -189,29 +186,6 @@ class StateMemory:
             stream.copy(output.memory, buffer.fit(nbytes), nbytes)
         return shape
 
-    def _select(self, stream: Stream, shape: StaticShape, place: int,
-                selected: np.ndarray) -> tuple[StaticShape, int]:
-        """The entries of the model's axis 0 that an inference works on, in the other buffer unless they are all, in
-        their order; their shape, and where they are."""
-        axis = self.declared.order.index(0) if self.declared.order else 0
-        count, rows = shape[axis], math.prod(shape[:axis])
-        made = (*shape[:axis], len(selected), *shape[axis + 1:])
-        unit = self._bytes(shape[axis + 1:])
-        if not rows * unit or np.array_equal(selected, np.arange(count)):
-            return made, place
-        if selected.size and not -count <= selected.min() <= selected.max() < count:
-            raise ClinferError(f"{self.declared.selected_by!r} selects entries that state {self.declared.variable!r} "
-                               "does not have", where="states",
-                               values={"entries": count, "selected": np.array2string(selected, threshold=16)})
-        other = self._buffers[1 - place]
-        other.kept = 0
-        source, target = self._buffers[place].fit(self._bytes(shape)), other.fit(self._bytes(made))
-        for row, number in enumerate(selected % count):
-            stream.copy_rows(source, target, rows, unit, source_pitch=count * unit,
-                             target_pitch=len(selected) * unit, source_offset=int(number) * unit,
-                             target_offset=row * unit)
-        return made, 1 - place
-
 
 class RequestStates:
     """All states of a request, by their variables. One thread at a time.
@@ -224,6 +198,11 @@ class RequestStates:
         self._memories = {state.variable: StateMemory(
             engine, state, _LEAST_AHEAD + (_MOST_AHEAD - _LEAST_AHEAD) * number / count)
             for number, state in enumerate(declared)}
+        self._selected: dict[tuple[str, str], list[str]] = {}
+        for state in declared:
+            if state.selected_by:
+                self._selected.setdefault((state.selected_by, state.table), []).append(state.variable)
+        self._tables = {table: TableMemory(engine, table) for _, table in self._selected if table}
         self._values = {name: Value() for name in self._memories}
         self._read: dict[str, Reading] = {}
         self._next: dict[str, Value] | None = None
@@ -236,7 +215,7 @@ class RequestStates:
     @property
     def nbytes(self) -> int:
         """Bytes of device memory held."""
-        return sum(memory.nbytes for memory in self._memories.values())
+        return sum(memory.nbytes for held in (self._memories, self._tables) for memory in held.values())
 
     def read(self, variable: str, stream: Stream) -> np.ndarray:
         """The storage units of a value, as it is stored (blocking); zeros after a reset."""
@@ -249,7 +228,7 @@ class RequestStates:
 
     def reset(self, variable: str | None = None) -> None:
         """Forget a value, or all; the memory stays for the next ones."""
-        self._values = {name: replace(value, shape=None) if variable in (None, name) else value
+        self._values = {name: Value(buffer=value.buffer) if variable in (None, name) else value
                         for name, value in self._values.items()}
 
     def shorten(self, variable: str, length: int) -> None:
@@ -264,18 +243,25 @@ class RequestStates:
             raise ClinferError(f"state {variable!r} cannot be shortened to that length", where="states",
                                values={"length": shape[0], "wanted": length, "declared": show(declared.shape)})
         if value.shape is not None:
-            self._values = {**self._values, variable: replace(value, shape=(length, *shape[1:]))}
+            table = None if value.table is None else value.table[:length]
+            self._values = {**self._values, variable: replace(value, shape=(length, *shape[1:]), table=table)}
 
     def give(self, stream: Stream, first: FirstValues, selected: Callable[[str], np.ndarray]) -> dict[str, Given]:
         """What an inference reads, by inputs. `selected(input)`: the value of an input that selects entries."""
         self._next = None
         self._check_reset()
         self._read = {}
-        for name, memory in self._memories.items():
-            by = memory.declared.selected_by
-            self._read[name] = memory.give(stream, self._values[name], first, selected(by) if by else None)
+        values = {name: memory.begin(stream, self._values[name], first) for name, memory in self._memories.items()}
+        for (by, table), names in self._selected.items():
+            values |= self._select(stream, {name: values[name] for name in names}, selected(by), bool(table))
+        self._read = {name: memory.give(values[name]) for name, memory in self._memories.items()}
         self._check_sizes()
-        return {self._memories[name].declared.input: read.given for name, read in self._read.items()}
+        given = {self._memories[name].declared.input: read.given for name, read in self._read.items()}
+        for (_, table), names in self._selected.items():
+            if table:
+                read = self._read[names[0]]
+                given[table] = self._tables[table].give(stream, read.table, read.given.shape[1])
+        return given
 
     def targets(self) -> dict[str, GrowingBuffer]:
         """Where an inference writes next values, by outputs."""
@@ -291,6 +277,22 @@ class RequestStates:
         """The inference was a success: let the states be what it made."""
         if self._next is not None:
             self._values, self._next = self._next, None
+
+    def _select(self, stream: Stream, values: Mapping[str, Value], selected: np.ndarray,
+                by_table: bool) -> dict[str, Value]:
+        """Values of which an input selects rows, with these. What is read `by_table` stays where it is if all lie
+        alike, and as many rows are selected as there are."""
+        name, one = next(iter(values.items()))
+        assert one.shape is not None
+        length, count = one.shape[:2]
+        if not (by_table and length and len(selected) == count and all(
+                value.shape is not None and value.shape[:2] == (length, count) and is_same(value.table, one.table)
+                for value in values.values())):
+            return {name: self._memories[name].select(stream, value, selected) for name, value in values.items()}
+        rows, table = self._memories[name].chosen(one, selected), one.table
+        if not np.array_equal(rows, np.arange(count)):
+            table = np.ascontiguousarray(places(table, length, count)[:, rows])
+        return {name: value if value.table is table else replace(value, table=table) for name, value in values.items()}
 
     def _check_reset(self) -> None:
         """Raise if a state begins anew with the first value of another one that goes on."""

@@ -52,7 +52,9 @@ FIRST_WORDS = tuple((Sizes(first, *MIDDLE), Sizes(first, 1, MIDDLE[1])) for firs
 
 
 def estimated_shape(program: Program, tensor: int, sizes: Sizes) -> StaticShape:
-    """The shape of a tensor for a sample, as far as the model leaves it open."""
+    """The shape of a tensor for a sample, as far as the model leaves it open; tables of states are empty."""
+    if any(state.table and program.input_tensors[state.table] == tensor for state in program.states):
+        return 0, sizes.first
     state = next((state for state in program.states if program.input_tensors[state.input] == tensor), None)
     return sizes.of(program.tensors[tensor].layout.shape) if state is None else state.stored(sizes.of(state.shape))
 

@@ -32,6 +32,7 @@ from clinfer.program.passes.keep_caches_narrow import keep_caches_narrow
 from clinfer.program.passes.keep_filters_compressed import keep_filters_compressed
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
+from clinfer.program.passes.leave_beams_in_place import leave_beams_in_place
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
@@ -68,6 +69,7 @@ PIPELINE: tuple[Pass, ...] = (
     fuse_conversion,
     read_parts,
     keep_caches_narrow,
+    leave_beams_in_place,
     split_products,
     join_projections,
     mark_host_nodes,
@@ -103,6 +105,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_conversion,
     read_parts,
     keep_caches_narrow,
+    leave_beams_in_place,
     split_products,
     join_projections,
     join_split_parts,
