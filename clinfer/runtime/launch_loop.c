@@ -14,16 +14,21 @@ typedef int (*enqueue_function)(void *queue, void *kernel, unsigned dims, const 
 
 typedef struct {
     void *const *kernel;
-    size_t dims;
-    const size_t *global_size, *local_size;
+    size_t dims, global_size[3], local_size[3];
 } launch;
 
 /* The first status that is not 0, with the number of the launch that gave it in *failed; else 0. */
-EXPORT int clinfer_launch_all(enqueue_function enqueue, void *queue, const launch *launches, size_t count,
-                              size_t *failed) {
+EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const launch *launches, size_t count,
+                               size_t *failed) {
     for (size_t i = 0; i < count; ++i) {
-        const int status = enqueue(queue, *launches[i].kernel, (unsigned)launches[i].dims, NULL,
-                                   launches[i].global_size, launches[i].local_size, 0, NULL, NULL);
+        const launch *next = &launches[i];
+        size_t axis = 0;
+        while (axis < next->dims && next->global_size[axis])
+            ++axis;
+        if (axis < next->dims)
+            continue;
+        const int status = enqueue(queue, *next->kernel, (unsigned)next->dims, NULL, next->global_size,
+                                   next->local_size[0] ? next->local_size : NULL, 0, NULL, NULL);
         if (status) {
             *failed = i;
             return status;

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
+from operator import mod
 from typing import TYPE_CHECKING, Any
 
 from clinfer.base.errors import ClinferError
@@ -20,81 +21,66 @@ if TYPE_CHECKING:
     from clinfer.runtime.megakernels import Request
     from clinfer.runtime.staged_launches import StagedLaunches
 
-_LARGEST_SIZE = 2**63 - 1
+_WORD = struct.calcsize("N")
+_SIZES = struct.Struct("7N")
+_PACKERS = {dims: struct.Struct(f"N{dims}n{(3 - dims) * _WORD}x{dims}N{(3 - dims) * _WORD}x").pack
+            for dims in (1, 2, 3)}
+_ANY_LOCAL = {dims: (0,) * dims for dims in (1, 2, 3)}
 
 
-class WorkSize:
-    """Global and local size of a launch, in the form that the driver takes; make it once, launch it often.
+class WorkSize(bytes):
+    """Global and local size of a launch as `launch_loop.c` reads them: the number of dimensions, and three sizes each.
 
-    `local_size` None leaves the choice to the driver; given, it must divide the global size. A global size
-    of zero is allowed and launches nothing.
+    `local_size` None leaves the choice to the driver (zeros); given, it must divide the global size. A global size of
+    zero is allowed and launches nothing.
     """
 
-    __slots__ = ("dims", "global_array", "global_size", "is_empty", "local_array", "local_size")
+    __slots__ = ()
 
-    def __init__(self, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> None:
-        self.global_size = total = tuple(global_size)
-        self.local_size = local = tuple(local_size) if local_size is not None else None
-        self.dims = len(total)
-        self.is_empty = 0 in total
-        if not (1 <= self.dims <= 3 and 0 <= min(total) <= max(total) <= _LARGEST_SIZE and (
-                local is None or _divides(local, total))):
-            raise ClinferError("a launch needs one to three dimensions below 2^63, and a local size that divides them",
-                               values={"global size": total, "local size": local})
-        sizes = _SIZES[self.dims]
-        self.global_array = sizes(*total)
-        self.local_array = sizes(*local) if local is not None else None
+    def __new__(cls, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> WorkSize:
+        dims = len(global_size)
+        try:
+            packed = _PACKERS[dims](dims, *global_size, *(local_size or _ANY_LOCAL[dims]))
+            if min(global_size) >= 0 and (local_size is None or not any(map(mod, global_size, local_size))):
+                return super().__new__(cls, packed)
+        except (struct.error, LookupError, ArithmeticError):
+            pass
+        raise ClinferError("a launch needs one to three dimensions below 2^63, and a local size that divides them",
+                           values={"global size": tuple(global_size),
+                                   "local size": None if local_size is None else tuple(local_size)})
+
+    @property
+    def global_size(self) -> tuple[int, ...]:
+        dims, *sizes = _SIZES.unpack(self)
+        return tuple(sizes[:dims])
+
+    @property
+    def local_size(self) -> tuple[int, ...] | None:
+        dims, *sizes = _SIZES.unpack(self)
+        return tuple(sizes[3:3 + dims]) if sizes[3] else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it launches nothing."""
+        return 0 in self.global_size
 
     def __repr__(self) -> str:
         return f"WorkSize({self.global_size}, {self.local_size})"
 
 
-def _divides(local: tuple[int, ...], total: tuple[int, ...]) -> bool:
-    if len(local) != len(total):
-        return False
-    for size, whole in zip(local, total, strict=True):  # noqa: SIM110
-        if size <= 0 or whole % size:
-            return False
-    return True
-
-
-_SIZES = tuple(ctypes.c_size_t * dims for dims in range(4))
-
-
-class PackedLaunches:
-    """Launches as `launch_loop.c` reads them: of each that is not empty, where its kernel's handle stands, the number
-    of its dimensions, and its sizes. They stay where they are as long as `steps` are there."""
-
-    __slots__ = ("_array", "address", "count", "steps")
-
-    def __init__(self, launches: Sequence[tuple[Kernel, WorkSize]]) -> None:
-        self.steps = [step for step in launches if not step[1].is_empty]
-        self._array = ctypes.create_string_buffer(_PACKED.size * len(self.steps))
-        for position, step in enumerate(self.steps):
-            self._pack(position, step)
-        self.address = ctypes.c_void_p(ctypes.addressof(self._array))
-        self.count = ctypes.c_size_t(len(self.steps))
-
-    def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
-        """Put another launch, which is not empty, in the place of one."""
-        self._pack(position, launch)
-        self.steps[position] = launch
-
-    def _pack(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
-        kernel, work = launch
-        local = work.local_array
-        _PACKED.pack_into(self._array, position * _PACKED.size, _place(kernel.handle), work.dims,
-                          _place(work.global_array), 0 if local is None else _place(local))
-
-
-_PACKED = struct.Struct("PNPP")
-_place = ctypes.addressof
+@lru_cache(maxsize=4096)
+def arguments_of(work: WorkSize) -> tuple[int, None, bytes, bytes | None] | None:
+    """Dimensions, offset, global and local size as clEnqueueNDRangeKernel takes them; None: there is nothing to do."""
+    if work.is_empty:
+        return None
+    return (len(work.global_size), None, bytes(work[_WORD:4 * _WORD]),
+            None if work.local_size is None else bytes(work[4 * _WORD:]))
 
 
 class Launches(list[tuple[Kernel, WorkSize]]):
     """Kernels and work sizes, in order; once they are launched, they are changed by `exchange` alone."""
 
-    __slots__ = ("_packed", "_was_asked", "again", "request", "staged")
+    __slots__ = ("_packed", "again", "request", "staged")
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,15 +89,15 @@ class Launches(list[tuple[Kernel, WorkSize]]):
         self.request: Request | None = None
         self.staged: StagedLaunches | None = None
         """The same as stages of a megakernel (`megakernels.py`)."""
-        self._packed: PackedLaunches | None = None
-        self._was_asked = False
+        self._packed: ctypes.Array[ctypes.c_char] | None = None
 
     @property
-    def packed(self) -> PackedLaunches | None:
-        """The same for the loop in C, from the second time on: what is launched once is not worth it."""
-        if self._packed is None and self._was_asked:
-            self._packed = PackedLaunches(self)
-        self._was_asked = True
+    def packed(self) -> ctypes.Array[ctypes.c_char]:
+        """The same for the loop in C: of each launch where its kernel's handle stands, and its work size."""
+        if self._packed is None:
+            self._packed = ctypes.create_string_buffer(_PACKED.size * len(self))
+            for position, launch in enumerate(self):
+                self._pack(self._packed, position, launch)
         return self._packed
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
@@ -121,11 +107,17 @@ class Launches(list[tuple[Kernel, WorkSize]]):
         elif self.staged is not None:
             self.staged.changed.add(position)
         self[position] = launch
-        packed = self._packed
-        if packed is not None and (launch[1].is_empty or len(packed.steps) != len(self)):
-            self._packed = None
-        elif packed is not None:
-            packed.exchange(position, launch)
+        if self._packed is not None:
+            self._pack(self._packed, position, launch)
+
+    @staticmethod
+    def _pack(packed: ctypes.Array[ctypes.c_char], position: int, launch: tuple[Kernel, WorkSize]) -> None:
+        kernel, work = launch
+        _PACKED.pack_into(packed, position * _PACKED.size, _place(kernel.handle), work)
+
+
+_PACKED = struct.Struct(f"P{_SIZES.size}s")
+_place = ctypes.addressof
 
 
 class LaunchLoop:
@@ -150,9 +142,10 @@ class LaunchLoop:
         except (TypeError, ctypes.ArgumentError):
             return None
 
-    def __call__(self, launches: PackedLaunches) -> tuple[int, int]:
-        """Launch all; a status that is not 0 with the number of the launch that gave it, behind which none was."""
-        status = self._function(self._enqueue, self._queue, launches.address, launches.count,
+    def __call__(self, launches: Launches) -> tuple[int, int]:
+        """Launch all that are not empty; a status that is not 0 with the number of the launch that gave it, behind
+        which none was."""
+        status = self._function(self._enqueue, self._queue, launches.packed, ctypes.c_size_t(len(launches)),
                                 ctypes.byref(self._failed))
         return status, self._failed.value
 
@@ -163,7 +156,7 @@ def _loop_in_c() -> Callable[..., int] | None:
     if found is None or found.origin is None:
         return None
     try:
-        function = ctypes.CDLL(found.origin).clinfer_launch_all
+        function = ctypes.CDLL(found.origin).clinfer_launch_each
     except (OSError, AttributeError):
         return None
     function.restype = ctypes.c_int

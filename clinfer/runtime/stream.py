@@ -20,7 +20,7 @@ from clinfer.runtime.event import Event
 from clinfer.runtime.event_log import EventLog
 from clinfer.runtime.kept_objects import Kept, KeptObjects
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize
+from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize, arguments_of
 from clinfer.runtime.memory import Allocation, Memory, NativePointer
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.waiting import Pace, answering
@@ -62,13 +62,13 @@ class Stream:
         """Launch a kernel, without an event. A prepared `WorkSize` is the fast way."""
         if not isinstance(work, WorkSize):
             work = WorkSize(work, local)
-        if work.is_empty:
+        arguments = arguments_of(work)
+        if arguments is None:
             return
         if not self.in_order:
             self.barrier()
         self._given += 1
-        status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array,
-                              work.local_array, 0, None, None)
+        status = self._launch(self._handle, kernel.handle, *arguments, 0, None, None)
         if status:
             raise self._refused(status, kernel, work)
 
@@ -82,16 +82,17 @@ class Stream:
         if megakernels is not None and isinstance(launches, Launches) and megakernels.launch(self, launches):
             return
         self._given += len(launches)
-        if self._loop is not None and isinstance(launches, Launches) and launches.packed is not None:
-            status, failed = self._loop(launches.packed)
+        if self._loop is not None and isinstance(launches, Launches):
+            status, failed = self._loop(launches)
             if status:
-                raise self._refused(status, *launches.packed.steps[failed])
+                raise self._refused(status, *launches[failed])
             return
         launch, queue = self._launch, self._handle
         for kernel, work in launches:
-            if work.is_empty:
+            arguments = arguments_of(work)
+            if arguments is None:
                 continue
-            status = launch(queue, kernel.handle, work.dims, None, work.global_array, work.local_array, 0, None, None)
+            status = launch(queue, kernel.handle, *arguments, 0, None, None)
             if status:
                 raise self._refused(status, kernel, work)
 
@@ -108,20 +109,21 @@ class Stream:
         try:
             for (kernel, work), numbers in zip(launches, waits, strict=True):
                 waiting = tuple(event for number in numbers for event in events[number])
-                if not work.is_empty:
-                    made.append(self._launch_behind(kernel, work, waiting))
+                arguments = arguments_of(work)
+                if arguments is not None:
+                    made.append(self._launch_behind(kernel, work, arguments, waiting))
                     waiting = (made[-1],)
                 events.append(waiting)
         finally:
             for event in made:
                 driver.release_event(event)
 
-    def _launch_behind(self, kernel: Kernel, work: WorkSize, waiting: tuple[int, ...]) -> int:
+    def _launch_behind(self, kernel: Kernel, work: WorkSize, arguments: tuple[Any, ...],
+                       waiting: tuple[int, ...]) -> int:
         """Launch a kernel that waits for those events; the handle of its own."""
         pointer = driver.HANDLE()
         events = (driver.HANDLE * len(waiting))(*waiting) if waiting else None
-        status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array, work.local_array,
-                              len(waiting), events, ctypes.byref(pointer))
+        status = self._launch(self._handle, kernel.handle, *arguments, len(waiting), events, ctypes.byref(pointer))
         if status:
             raise self._refused(status, kernel, work)
         assert pointer.value is not None
@@ -132,17 +134,13 @@ class Stream:
         """Launch a kernel; the event tells when it is done (an empty launch: when what came before is)."""
         if not isinstance(work, WorkSize):
             work = WorkSize(work, local)
-        if work.is_empty:
+        arguments = arguments_of(work)
+        if arguments is None:
             return self.marker()
         if not self.in_order:
             self.barrier()
         self._given += 1
-        pointer = driver.HANDLE()
-        status = self._launch(self._handle, kernel.handle, work.dims, None, work.global_array,
-                              work.local_array, 0, None, ctypes.byref(pointer))
-        if status:
-            raise self._refused(status, kernel, work)
-        return Event(cl.Event.from_int_ptr(pointer.value, False))
+        return Event(cl.Event.from_int_ptr(self._launch_behind(kernel, work, arguments, ()), False))
 
     def _refused(self, status: int, kernel: Kernel, work: WorkSize) -> ClinferError:
         return driver_error(status, f"launch kernel {kernel.entry}", where=f"device {self.engine.device}",

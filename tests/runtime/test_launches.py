@@ -30,7 +30,7 @@ def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pa
         built = tmp_path / "launch_loop.so"
         source = Path(str(resources.files("clinfer.runtime").joinpath("launch_loop.c")))
         subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, "-o", built], check=True)
-        function = ctypes.CDLL(str(built)).clinfer_launch_all
+        function = ctypes.CDLL(str(built)).clinfer_launch_each
     monkeypatch.setattr(launches, "_loop_in_c", lambda: function)
     return str(request.param)
 

@@ -17,14 +17,15 @@ from typing import Any
 from clinfer.base.schema import Natural
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.kernels.jitter import block_format
-from clinfer.network.plans.plan import Launch, work_size
+from clinfer.network.plans.plan import Launch
 from clinfer.network.plans.tracer import NodeCall
+from clinfer.runtime.launches import WorkSize
 from clinfer.symbolic.symbols import PURE, is_symbol
 from clinfer.symbolic.trace import Trace, spell, symbols_in
 from clinfer.tuning.database import MeasuredRatio
 
 ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
-          "work_size": work_size, "ceil": math.ceil, "floor": math.floor}
+          "work_size": WorkSize, "ceil": math.ceil, "floor": math.floor}
 """What the text of every trace may name."""
 _INTEGER = re.compile(r"(?<![\w.])(?<!\de[+-])\d+(?![\w.])")
 """Integers as expressions spell them, but for what belongs to a float or to a name."""
@@ -111,7 +112,7 @@ def _meant(helper: Helper, first_kernel: int, call: Callable[[NodeCall], Any]) -
     if isinstance(helper, Packing):
         return _packer(helper.layout)
     if isinstance(helper, FixedWork):
-        return work_size(helper.global_size, helper.local_size)
+        return WorkSize(helper.global_size, helper.local_size)
     if isinstance(helper, PureFunction):
         return PURE[helper.name]
     return call(helper) if isinstance(helper, NodeCall) else helper

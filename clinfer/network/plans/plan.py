@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -66,15 +65,9 @@ class CallHost:
     node: int
 
 
-@lru_cache(maxsize=4096)
-def work_size(global_size: tuple[int, ...], local_size: tuple[int, ...] | None) -> WorkSize:
-    """The work size of a launch; making one costs more than finding it."""
-    return WorkSize(global_size, local_size)
-
-
 def launch_of(kernel: int, launch: StageLaunch) -> Launch:
     """The step that launches a kernel of the network's table."""
-    return Launch(kernel, launch.block, work_size(launch.work.global_size, launch.work.local_size))
+    return Launch(kernel, launch.block, WorkSize(launch.work.global_size, launch.work.local_size))
 
 
 def run_body(node: int, primitive: Primitive, values: Values) -> RunBody:

@@ -30,7 +30,7 @@ def inspect_launch(program: Program, stream: Stream, bindings: Bindings, launch:
     enqueue(launch)
     stream.finish()
     node = program.nodes[bindings.kernel_nodes[launch.kernel]]
-    log(2, f"{(time.perf_counter() - start) * 1e6:9.1f} us  {kernel.entry}  {node.primitive.where}  {launch.work}")
+    log(2, f"{(time.perf_counter() - start) * 1e6:9.1f} us  {kernel.entry}  {node.primitive.where}  {launch.work!r}")
     if is_last and knobs.validate():
         check_outputs(program, stream, bindings, node, kernel.entry, shapes)
 
