@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, lru_cache
 from importlib import resources
-from operator import itemgetter
-
-import numpy as np
+from operator import sub
 
 from clinfer.base import knobs
 from clinfer.base.tracing import log, warn_once
@@ -171,22 +169,20 @@ class MeasuredRatio:
     points: Points
 
     def __call__(self, *sizes: int) -> float:
-        known, ratios = self._by_count.get(len(sizes), (None, ()))
+        known = self._by_count.get(len(sizes))
         if known is None:
             return 1.0
-        away = np.abs(known - logarithms(sizes)).sum(1)
-        nearest = int(away.argmin())
-        reach = 1 - float(away[nearest]) / REACH
-        return float(ratios[nearest] ** reach) if reach > 0 else 1.0
+        here = logarithms(sizes)
+        away, ratio = min([(sum(map(abs, map(sub, there, here))), ratio) for there, ratio in known])
+        return ratio ** (1 - away / REACH) if away < REACH else 1.0
 
     @cached_property
-    def _by_count(self) -> dict[int, tuple[np.ndarray, tuple[float, ...]]]:
-        """By how many sizes there are: their logarithms, a row for each point, and the ratios, the least first."""
-        found: dict[int, list[Point]] = {}
-        for point in sorted(self.points, key=itemgetter(1)):
-            found.setdefault(len(point[0]), []).append(point)
-        return {count: (np.stack([logarithms(sizes) for sizes, _ in points]), tuple(ratio for _, ratio in points))
-                for count, points in found.items()}
+    def _by_count(self) -> dict[int, list[tuple[tuple[float, ...], float]]]:
+        """By how many sizes there are: their logarithms and the ratio of each point."""
+        found: dict[int, list[tuple[tuple[float, ...], float]]] = {}
+        for sizes, ratio in self.points:
+            found.setdefault(len(sizes), []).append((logarithms(sizes), ratio))
+        return found
 
 
 # -- where tables are -------------------------------------------------------------------------------

@@ -7,11 +7,10 @@ text and numbers that say the same on every device and in every version, so that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from clinfer.base.schema import check_fields
 
@@ -133,6 +132,7 @@ def _rounded(size: int) -> int:
     return min((power, power * 3 // 2, power * 2), key=lambda known: abs(math.log2(size / known)))
 
 
-def logarithms(sizes: Sequence[int]) -> np.ndarray:
+@lru_cache(maxsize=256)
+def logarithms(sizes: tuple[int, ...]) -> tuple[float, ...]:
     """To base 2, as floats: the sum of their differences is how many doublings lie between sizes, in all."""
-    return np.log2(np.maximum(sizes, 0.5))
+    return tuple([math.log2(max(size, 0.5)) for size in sizes])
