@@ -50,7 +50,6 @@ class Bindings:
         self.implementations: list[Implementation] = []
         self.kernel_index = number_kernels(program)
         self._block_position: list[int] = []
-        self._blocks: list[bytes] = []
         self._tensor_uses: dict[int, Uses] = {}
         self._picture_uses: dict[int, list[Uses]] = {}
         self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
@@ -80,7 +79,6 @@ class Bindings:
         self.kernel_nodes.append(index)
         self.implementations.append(implementation)
         self._block_position.append(len(stage.buffers))
-        self._blocks.append(b"")
         for position, buffer in enumerate(stage.buffers):
             if buffer.kind == "counters":
                 kernel.set_buffer(position, self._counters_of(index))
@@ -283,11 +281,9 @@ class Bindings:
         self._aliases.generation += bool(slots)
 
     def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
-        """What is launched, with its argument block set, unless it is set already."""
+        """What is launched, with its argument block set."""
         index, block, work = launch
         kernel = self.kernels[index]
-        if block and self._blocks[index] != block:
-            self._blocks[index] = b""
+        if block:
             kernel.set_bytes(self._block_position[index], block)
-            self._blocks[index] = block
         return kernel, work

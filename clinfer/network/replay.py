@@ -43,19 +43,17 @@ class Replay:
 
     def _patch(self, before: Plan, plan: Plan) -> bool:
         """Exchange what differs; False, and nothing is changed, where that is not enough."""
-        if before.waits or plan.waits or len(before.steps) != len(plan.steps):
+        if before.waits or plan.waits or [*map(type, before.steps)] != [*map(type, plan.steps)]:
             return False
-        changed = [(number, new) for number, (old, new) in enumerate(zip(before.steps, plan.steps, strict=True))
-                   if old is not new]
-        if any(type(before.steps[number]) is not type(new) for number, new in changed):
-            return False
-        for number, new in changed:
+        for number, (old, new) in enumerate(zip(before.steps, plan.steps, strict=True)):
+            if old is new:
+                continue
             run, position = self._places[number]
-            if isinstance(new, Launch):
-                assert run is not None
-                run.exchange(position, self._ready(new))
-            else:
+            if run is None:
+                assert not isinstance(new, Launch)
                 self.steps[position] = new
+            else:
+                run.exchange(position, self._ready(new))  # type: ignore[arg-type]
         return True
 
     def _resolve(self, plan: Plan) -> None:

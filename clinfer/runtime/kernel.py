@@ -35,13 +35,15 @@ class Kernel:
         self.handle = pointer
 
     def set_bytes(self, index: int, raw: bytes) -> None:
-        """Set a by-value argument (scalar or struct) to exactly these bytes; they are copied."""
-        status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
-        if status:
-            raise self._refused(status, index, len(raw))
+        """Set a by-value argument (scalar or struct) to exactly these bytes, unless it is that; they are copied."""
+        # Nothing is known of it while it is being changed.
+        if self._values.pop(index, None) != raw:
+            status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
+            if status:
+                raise self._refused(status, index, len(raw))
+            if self.watcher is not None:
+                self.watcher()
         self._values[index] = raw
-        if self.watcher is not None:
-            self.watcher()
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument; the kernel refers to `memory` until another one takes its place."""

@@ -1,7 +1,7 @@
 """How many bytes the slots and outputs of a segment need, from the numbers that its nodes give."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from clinfer.network.plans.numbers import getter_of
@@ -31,9 +31,9 @@ class Need:
         """(number, bytes)."""
         if self.home is not None and numbers[self.home] >= 0:
             return self.number, 0
-        if self.held and any(numbers[place] >= 0 for place in self.held) != self.is_holder:
+        if self.held and (max(map(numbers.__getitem__, self.held)) >= 0) != self.is_holder:
             return self.number, 0
-        return self.number, max([numbers[place] for place in self.sizes])
+        return self.number, max(map(numbers.__getitem__, self.sizes))
 
     @property
     def is_plain(self) -> bool:
@@ -41,37 +41,41 @@ class Need:
         return len(self.sizes) == 1 and self.home is None and not self.held
 
 
+Told = tuple[tuple[int, int], ...]
+"""(number, bytes) of each need."""
+
+
 class Needs:
-    """Needs, and what they come to at present; `makers`: the nodes that change more of it than plain needs."""
+    """What the needs of slots and of outputs come to at present. `others`: those that are more than one number;
+    `changed`: the positions of those among them whose numbers may have changed."""
 
-    def __init__(self, needs: Sequence[Need], makers: Mapping[int, int]) -> None:
-        """`makers`: the node that gives the number at a place."""
-        plain = [need for need in needs if need.is_plain]
-        self._plain = tuple([need.number for need in plain])
-        self._get = getter_of(tuple([need.sizes[0] for need in plain]))
-        self._others = [need for need in needs if not need.is_plain]
-        self._present = [(need.number, 0) for need in self._others]
-        self._changed: set[int] = set()
-        self.makers: dict[int, list[int]] = {}
-        for position, need in enumerate(self._others):
-            for place in need.places:
-                self.makers.setdefault(makers[place], []).append(position)
+    def __init__(self, slots: Sequence[Need], outputs: Sequence[Need]) -> None:
+        self._plain = [(tuple([need.number for need in plain]), getter_of(tuple([need.sizes[0] for need in plain])))
+                       for plain in ([need for need in needs if need.is_plain] for needs in (slots, outputs))]
+        others = [[need for need in needs if not need.is_plain] for needs in (slots, outputs)]
+        self.others = [*others[0], *others[1]]
+        self._slots = len(others[0])
+        self.forget()
 
-    def take(self, node: int) -> None:
-        """Look again at what depends on the numbers of one of the `makers`."""
-        self._changed.update(self.makers[node])
+    def forget(self) -> None:
+        """Forget what they came to."""
+        self._present = [(need.number, 0) for need in self.others]
+        self.changed: set[int] = set()
 
-    def told(self, numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """What they come to, once all nodes gave theirs: (number, bytes) of each."""
-        for position in self._changed:
-            self._present[position] = self._others[position].of(numbers)
-        self._changed.clear()
-        return (*zip(self._plain, self._get(numbers), strict=True), *self._present)
+    def told(self, numbers: Sequence[int]) -> tuple[Told, Told]:
+        """What slots and outputs need, once all nodes gave their numbers."""
+        for position in self.changed:
+            self._present[position] = self.others[position].of(numbers)
+        self.changed.clear()
+        others = self._present[:self._slots], self._present[self._slots:]
+        slots, outputs = ((*zip(plain, get(numbers), strict=True), *rest)
+                          for (plain, get), rest in zip(self._plain, others, strict=True))
+        return slots, outputs
 
 
 def needs_of(program: Program, nodes: Iterable[int],
-             place: Callable[[str], int]) -> tuple[list[Need], list[Need]]:
-    """The needs of slots and those of outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
+             place: Callable[[str], int]) -> Needs:
+    """The needs of slots and outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
     lies within another needs nothing."""
     roots: dict[int, list[int]] = {}
     scratch: dict[int, list[int]] = {}
@@ -98,4 +102,4 @@ def needs_of(program: Program, nodes: Iterable[int],
             else:
                 slots.append(Need(program.tensors[longer].slot, sizes, home, held, True))
                 slots.append(Need(described.slot, sizes, home, held))
-    return slots, outputs
+    return Needs(slots, outputs)

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
+from itertools import chain
+from operator import is_, itemgetter, ne
 from typing import Any
 
 import numpy as np
@@ -20,77 +21,68 @@ Constant = Callable[[int], "np.ndarray | None"]
 
 
 class PlannedNode:
-    """A node of a segment: the places that it `reads` and those of what it gives (`made`), how `shapes` and `values`
-    of its outputs follow from the numbers, what its function was `given` and `launches` last, and by what it gives the
-    nodes that read it. `is_arithmetic`: its function goes from numbers to numbers."""
+    """A node of a segment: what takes what it is `given` out of the numbers (`get`), whether that would `differ` from
+    what it was given last, the places of what it gives (`made`), how `shapes` and `values` of its outputs follow from
+    the numbers, and what it `launches`, which is all that is to be done unless it `adds_steps`. `needs`: the memory
+    that depends on it, see `Needs`. `is_arithmetic`: its function goes from numbers to numbers; `has_kernels`: it is no
+    arithmetic of the host, view, body or call."""
 
-    __slots__ = ("_adds_steps", "_fetches", "_function", "_get", "_has_arrays", "_kernels", "_launches", "_rest",
-                 "_uploads", "alike", "given", "has_aliases", "is_arithmetic", "made", "places_given", "readers",
-                 "reads", "shapes", "values")
+    __slots__ = ("_fetches", "_function", "_kernels", "_rest", "_uploads", "adds_steps", "alike", "differ", "get",
+                 "given", "has_aliases", "has_kernels", "is_arithmetic", "launches", "made", "needs", "places_given",
+                 "shapes", "values")
 
     def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, numbers: Numbers,
                  constant: Constant, alike: dict[int, Alike]) -> None:
         node = program.nodes[step.index]
         self._function = step.function
-        self._get: Get = numbers.getter(step.given)
-        self.places_given = numbers.places(step.given)
-        self._has_arrays = step.has_arrays
+        read: Names = step.given
+        if node.kind == "body":
+            read = tuple(chain.from_iterable(_names(described.values.get(node.inputs[position], ()))
+                                             for position in node.read_on_host))
+        has_arrays = step.has_arrays or any(isinstance(described.values.get(node.inputs[position]), str)
+                                            for position in node.read_on_host)
+        self.get: Get = numbers.getter(read)
+        self.differ: Callable[[Any, Any], bool] = _are_others if has_arrays else ne
+        self.places_given = numbers.places(read)
         self._fetches = fetches(program.segments[segment], node)
         self.has_aliases = bool(node.aliases)
         self.made = numbers.row(step.results)
-        self.readers: tuple[tuple[int, ...], ...] = ()
+        self.needs: tuple[int, ...] = ()
         self.given: tuple[Any, ...] | None = None
-        self._launches: tuple[Launch, ...] = ()
+        self.launches: tuple[Launch, ...] = ()
         self._kernels = range(0) if step.function is None else step.function.kernels
+        self.has_kernels = bool(self._kernels)
         self.alike: Alike | None = None
         if step.function is not None and step.function.is_traced:
             self.alike = alike.setdefault(id(step.function.traces), Alike())
+            self.alike.count += 1
         made = node.outputs if step.function is not None else ()
         self.shapes = [(tensor, numbers.getter(described.sizes[tensor])) for tensor in made]
         self.values = [(tensor, _array(program, tensor, described, numbers, constant)) for tensor in made
                        if tensor in described.values]
         self._uploads = [_upload(program, tensor, array) for tensor, array in self.values
                          if program.tensors[tensor].storage != "host"]
-        self.is_arithmetic = self._function is not None and not self._has_arrays and not any(
+        self.is_arithmetic = self._function is not None and not has_arrays and not any(
             isinstance(described.values.get(tensor), str) for tensor in made)
         self._rest: Callable[[Numbers], Step] | None = None
-        read: list[Names] = [step.given]
         if node.kind == "call":
             self._rest = lambda _: CallHost(step.index)
         elif node.kind == "body":
             self._rest = _body(step.index, node, program, described, numbers, constant)
-            read = [spelled if isinstance(spelled, tuple) else (spelled,)
-                    for spelled in (described.values.get(node.inputs[position], ()) for position in node.read_on_host)]
-        self._adds_steps = bool(self._rest or self._uploads or self._fetches)
-        self.reads = {numbers.place(name) for names in read for name in names if isinstance(name, str)}
+        self.adds_steps = bool(self._rest or self._uploads or self._fetches)
 
-    def work_out(self, numbers: Numbers, waiting: bytearray) -> bool:
-        """Call its function, unless one that is alike was given the same last, and mark the nodes that read what is
-        something else now; False where it was given the same the time before."""
-        if self._function is None:
-            return True
-        given = self._get(numbers)
-        if not self._has_arrays and given == self.given:
-            return False
-        alike, made = self.alike, self.made
-        if alike is not None and given == alike.given:
-            after, self._launches = alike.found(self._kernels)
-        else:
-            *after, self._launches = self._function.call(*given)
-            if alike is not None:
-                alike.take(given, after, self._launches, self._kernels)
+    def work_out(self, given: tuple[Any, ...], numbers: Numbers) -> None:
+        """Call its function, unless one that is alike was given the same last."""
         self.given = given
-        for readers, old, new in zip(self.readers, numbers[made], after, strict=True):
-            if readers and old is not new and (type(new) is np.ndarray or old != new):
-                for reader in readers:
-                    waiting[reader] = 1
-        numbers[made] = after
-        return True
-
-    @property
-    def has_kernels(self) -> bool:
-        """Whether it is no arithmetic of the host, view, body or call."""
-        return bool(self._kernels)
+        if self._function is None:
+            return
+        alike = self.alike
+        if alike is not None and given == alike.given:
+            numbers[self.made], self.launches = alike.found(self._kernels)
+        else:
+            *numbers[self.made], self.launches = self._function.call(*given)
+            if alike is not None:
+                alike.take(given, numbers[self.made], self.launches, self._kernels)
 
     @property
     def places_made(self) -> range:
@@ -100,33 +92,34 @@ class PlannedNode:
     @property
     def launches_its_own(self) -> bool:
         """Whether it launched no others than the kernels that it was given."""
-        return _are_of(self._launches, self._kernels)
+        return _are_of(self.launches, self._kernels)
 
     def ask(self, numbers: Numbers) -> list[Any]:
         """Call its function."""
         assert self._function is not None
-        *after, self._launches = self._function.call(*self._get(numbers))
+        *after, self.launches = self._function.call(*self.get(numbers))
         return after
 
     def follow(self, leader: PlannedNode) -> None:
         """Launch what a node that is alike launches by kernels of its own."""
-        self._launches = _shifted(leader._launches, self._kernels.start - leader._kernels.start)
+        self.launches = _shifted(leader.launches, self._kernels.start - leader._kernels.start)
 
     def steps(self, numbers: Numbers) -> tuple[Step, ...]:
         """What is to be done for it."""
-        if not self._adds_steps:
-            return self._launches
+        if not self.adds_steps:
+            return self.launches
         if self._rest is not None:
             return (self._rest(numbers), *self._fetches)
-        return (*(upload(numbers) for upload in self._uploads), *self._launches, *self._fetches)
+        return (*(upload(numbers) for upload in self._uploads), *self.launches, *self._fetches)
 
 
 class Alike:
-    """What the last of nodes that are alike (their traces are shared) was `given` and gave."""
+    """What the last of so many nodes that are alike (their traces are shared) was `given` and gave."""
 
-    __slots__ = ("_kernels", "_launches", "_numbers", "given")
+    __slots__ = ("_kernels", "_launches", "_numbers", "count", "given")
 
     def __init__(self) -> None:
+        self.count = 0
         self.given: tuple[Any, ...] | None = None
         self._numbers: list[Any] = []
         self._launches: tuple[Launch, ...] = ()
@@ -143,12 +136,22 @@ class Alike:
 
 
 def _are_of(launches: tuple[Launch, ...], kernels: range) -> bool:
-    return all(launch.kernel in kernels for launch in launches)
+    # Those of one node are of one implementation.
+    return not launches or launches[0][0] in kernels
 
 
 def _shifted(launches: tuple[Launch, ...], further: int) -> tuple[Launch, ...]:
     """The same with kernels whose numbers are that much higher."""
     return tuple([_new(Launch, (kernel + further, block, work)) for kernel, block, work in launches])
+
+
+def _are_others(given: tuple[Any, ...], before: tuple[Any, ...] | None) -> bool:
+    """Whether these are others than before, arrays among them, of which contents are not compared."""
+    return before is None or not all(map(is_, given, before))
+
+
+def _names(spelled: Names | str) -> Names:
+    return (spelled,) if isinstance(spelled, str) else spelled
 
 
 def _array(program: Program, tensor: int, described: SegmentNodes, numbers: Numbers, constant: Constant) -> _Array:

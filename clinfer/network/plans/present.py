@@ -18,12 +18,11 @@ class Present:
     the memory that they need; all follows from `numbers`, where what comes in and what nodes give stands in one list.
     """
 
-    def __init__(self, numbers: Numbers, slots: Needs, outputs: Needs, aliases: Sequence[tuple[int, int, int]],
+    def __init__(self, numbers: Numbers, needs: Needs, aliases: Sequence[tuple[int, int, int]],
                  count: int) -> None:
         """`aliases`: (tensor, the one in which it may lie, place of its offset there); `count` of nodes."""
         self.numbers = numbers
-        self.slots = slots
-        self.outputs = outputs
+        self._needs = needs
         self._aliases = aliases
         self._taken: tuple[TensorAlias, ...] = ()
         self.steps: list[tuple[Step, ...]] = [()] * count
@@ -32,20 +31,18 @@ class Present:
 
     def take(self, number: int, node: PlannedNode) -> None:
         """Take over what a node gave."""
-        numbers = self.numbers
+        numbers, shapes = self.numbers, self.shapes
         for tensor, shape in node.shapes:
-            self.shapes[tensor] = shape(numbers)
+            shapes[tensor] = shape(numbers)
         for tensor, array in node.values:
             self.values[tensor] = array(numbers)
         self.take_steps(number, node)
 
     def take_steps(self, number: int, node: PlannedNode) -> None:
         """Take over what is to be done for a node, and what memory it needs; it has no values on the host."""
-        if number in self.slots.makers:
-            self.slots.take(number)
-        if number in self.outputs.makers:
-            self.outputs.take(number)
-        self.steps[number] = node.steps(self.numbers)
+        if node.needs:
+            self._needs.changed.update(node.needs)
+        self.steps[number] = node.steps(self.numbers) if node.adds_steps else node.launches
 
     def plan(self, may_have_moved: bool, is_kept: bool) -> Plan:
         """The plan of all that; `may_have_moved`: whether tensors may lie elsewhere within others than before."""
@@ -56,4 +53,4 @@ class Present:
             if aliases != self._taken:
                 self._taken = aliases
         return Plan(tuple(chain.from_iterable(self.steps)), self.shapes.copy(), self.values.copy(),
-                    self.slots.told(numbers), self.outputs.told(numbers), aliases=self._taken, is_kept=is_kept)
+                    *self._needs.told(numbers), aliases=self._taken, is_kept=is_kept)

@@ -1,17 +1,18 @@
 """Plans a segment whose shapes change: what differs from the time before is worked out, all else is kept.
 
-The numbers that come in and those that nodes give stand in one list. Where something else comes in, the nodes that
-depend on it are gone through in order, and the function of each is called if what it is given changed. A length that
-grows by one is thus as much work as there are nodes that depend on it.
+The numbers that come in and those that nodes give stand in one list. Where something else comes in, the nodes are gone
+through in order, and the function of each is called if what it is given changed. A length that grows by one is thus
+little more work than there are nodes that depend on it.
 """
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.course import Course
-from clinfer.network.plans.memory_needs import Needs, needs_of
+from clinfer.network.plans.memory_needs import needs_of
 from clinfer.network.plans.node_function import WantedTrace
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.numbers import Names, Numbers
@@ -22,6 +23,7 @@ from clinfer.network.plans.segment_nodes import describe_nodes
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import Values
 
+_has_kernels, _has_aliases = attrgetter("has_kernels"), attrgetter("has_aliases")
 SMALL_SHARE = 2
 """A plan in which fewer than one node of that many, or one with kernels, differ from the plan before is quickly made
 again."""
@@ -43,26 +45,25 @@ class SegmentPlanner:
         alike: dict[int, Alike] = {}
         self._nodes = [PlannedNode(program, segment, step, described, numbers, constant, alike)
                        for step in described.steps]
-        self._with_kernels = sum(node.has_kernels for node in self._nodes)
-        makers = {place: number for number, node in enumerate(self._nodes) for place in node.places_made}
+        for node in self._nodes:
+            if node.alike is not None and node.alike.count == 1:
+                node.alike = None
+        self._with_kernels = sum(map(_has_kernels, self._nodes))
+        makers = {place: node for node in self._nodes for place in node.places_made}
         planned = [step.index for step in described.steps if step.function is not None]
         self._needs = needs_of(program, planned, numbers.place)
-        self._makers = makers
+        for position, need in enumerate(self._needs.others):
+            for place in need.places:
+                makers[place].needs += (position,)
         self._aliases = [(aliased.moved, aliased.within, numbers.place(f"o{aliased.moved}"))
                          for step in described.steps for aliased in program.nodes[step.index].aliases]
-        self._readers: dict[int, list[int]] = {}
-        for number, node in enumerate(self._nodes):
-            for place in node.reads:
-                self._readers.setdefault(place, []).append(number)
-        for node in self._nodes:
-            node.readers = tuple([tuple(self._readers.get(place, ())) for place in node.places_made])
         self.forget()
 
     def forget(self) -> None:
         """Forget what nodes gave last."""
         self._is_whole = False
-        slots, outputs = (Needs(needs, self._makers) for needs in self._needs)
-        self._present = Present(self._numbers, slots, outputs, self._aliases, len(self._nodes))
+        self._needs.forget()
+        self._present = Present(self._numbers, self._needs, self._aliases, len(self._nodes))
         self._course: Course | None = None
         self._changed: list[int] = []
         for node in self._nodes:
@@ -73,7 +74,7 @@ class SegmentPlanner:
         was_whole, self._is_whole = self._is_whole, False
         if not was_whole:
             self.forget()
-        plan = self._on_course(shapes) or self._planned(shapes, values, was_whole)
+        plan = self._on_course(shapes) or self._planned(shapes, values)
         self._is_whole = True
         return plan
 
@@ -88,17 +89,13 @@ class SegmentPlanner:
         self._course = None
         return None
 
-    def _planned(self, shapes: Mapping[int, StaticShape], values: Values, was_whole: bool) -> Plan:
+    def _planned(self, shapes: Mapping[int, StaticShape], values: Values) -> Plan:
         before, changed = self._numbers.copy(), self._changed
-        waiting = bytearray(len(self._nodes)) if was_whole else bytearray(b"\1" * len(self._nodes))
         self._changed = [*self._take(shapes, values)]
-        for place in self._changed:
-            for reader in self._readers.get(place, ()):
-                waiting[reader] = 1
-        touched = self._work_out(waiting)
+        touched = self._work_out()
         is_small = len(touched) * SMALL_SHARE < len(self._nodes) or sum(
-            node.has_kernels for node in touched.values()) * SMALL_SHARE < self._with_kernels
-        plan = self._present.plan(any(node.has_aliases for node in touched.values()), not is_small)
+            map(_has_kernels, touched.values())) * SMALL_SHARE < self._with_kernels
+        plan = self._present.plan(any(map(_has_aliases, touched.values())), not is_small)
         if is_small and self._changed == changed and not self._values and all(
                 node.is_arithmetic for node in touched.values()):
             self._course = Course(self._present, before, touched, self._sizes, shapes)
@@ -123,17 +120,16 @@ class SegmentPlanner:
                     numbers[place] = item
                     yield place
 
-    def _work_out(self, waiting: bytearray) -> dict[int, PlannedNode]:
-        """Let the nodes that are marked, and those that depend on what comes of it, say what they give now, and take
-        that over; those that gave something else, by their numbers."""
+    def _work_out(self) -> dict[int, PlannedNode]:
+        """Let the nodes that are given something else say what they give now, and take that over; by their numbers."""
         touched: dict[int, PlannedNode] = {}
-        number = waiting.find(1)
-        while number >= 0:
-            node = self._nodes[number]
-            if node.work_out(self._numbers, waiting):
+        numbers, present = self._numbers, self._present
+        for number, node in enumerate(self._nodes):
+            given = node.get(numbers)
+            if node.differ(given, node.given):
+                node.work_out(given, numbers)
+                present.take(number, node)
                 touched[number] = node
-                self._present.take(number, node)
-            number = waiting.find(1, number + 1)
         return touched
 
 
