@@ -277,7 +277,7 @@ class Network:
             if seen.countdown and self._is_counted:
                 self._specialise(seen, known)
         plan = seen.plan
-        shapes.update(plan.shapes)
+        shapes.maps.append(plan.shapes)  # type: ignore[arg-type]
         values.update(plan.values)
         self._prepare(key, plan, is_new, read, wanted)
         self.stream.pace = seen.pace

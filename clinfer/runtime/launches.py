@@ -25,6 +25,7 @@ _WORD = struct.calcsize("N")
 _SIZES = struct.Struct("7N")
 _PACKERS = {dims: struct.Struct(f"N{dims}n{(3 - dims) * _WORD}x{dims}N{(3 - dims) * _WORD}x").pack
             for dims in (1, 2, 3)}
+_new = bytes.__new__
 _ANY_LOCAL = {dims: (0,) * dims for dims in (1, 2, 3)}
 
 
@@ -42,7 +43,7 @@ class WorkSize(bytes):
         try:
             packed = _PACKERS[dims](dims, *global_size, *(local_size or _ANY_LOCAL[dims]))
             if min(global_size) >= 0 and (local_size is None or not any(map(mod, global_size, local_size))):
-                return super().__new__(cls, packed)
+                return _new(cls, packed)
         except (struct.error, LookupError, ArithmeticError):
             pass
         raise ClinferError("a launch needs one to three dimensions below 2^63, and a local size that divides them",

@@ -27,14 +27,12 @@ class _Size(NamedTuple):
 
 
 class _Leader(NamedTuple):
-    """A node that is asked, by its number; the indices of what it gave as before, the nodes that follow it, and the
-    outputs of those that have the shape of its own, output by output."""
+    """A node that is asked, by its number; the indices of what it gave as before, and the nodes that follow it."""
 
     number: int
     node: PlannedNode
     steady: list[int]
     followers: list[tuple[int, PlannedNode]]
-    alike_outputs: list[list[int]]
 
 
 class Course:
@@ -76,7 +74,7 @@ class Course:
 
     def _ask(self, leader: _Leader, numbers: Numbers) -> bool:
         """Take over what a node gives now, for itself and those that follow it."""
-        number, node, steady, followers, alike_outputs = leader
+        number, node, steady, followers = leader
         present = self._present
         before, after = numbers[node.made], node.ask(numbers)
         for index in steady:
@@ -89,9 +87,7 @@ class Course:
         for other, follower in followers:
             numbers[follower.made] = after
             follower.follow(node)
-            present.take_steps(other, follower)
-        for (tensor, _), others in zip(node.shapes, alike_outputs, strict=True):
-            present.shapes.update(dict.fromkeys(others, present.shapes[tensor]))
+            present.take(other, follower)
         return True
 
     # -- making it ------------------------------------------------------------------------------
@@ -117,11 +113,9 @@ class Course:
             steady = [index for index, place in enumerate(node.places_made) if not self._has_changed(place)]
             may_follow = node.alike is not None and not node.values
             key = (id(node.alike), tuple(self._keys(node.places_given))) if may_follow else number
-            first = leaders.setdefault(key, _Leader(number, node, steady, [], [[] for _ in node.shapes]))
+            first = leaders.setdefault(key, _Leader(number, node, steady, []))
             if first.number != number:
                 first.followers.append((number, node))
-                for outputs, (tensor, _) in zip(first.alike_outputs, node.shapes, strict=True):
-                    outputs.append(tensor)
                 self._same |= dict(zip(node.places_made, first.node.places_made, strict=True))
             node.given = None
         return list(leaders.values())

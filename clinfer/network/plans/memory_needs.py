@@ -22,11 +22,6 @@ class Need:
     held: tuple[int, ...] = ()
     is_holder: bool = False
 
-    @property
-    def places(self) -> tuple[int, ...]:
-        """All that it depends on."""
-        return (*self.sizes, *self.held, *(() if self.home is None else (self.home,)))
-
     def of(self, numbers: Sequence[int]) -> tuple[int, int]:
         """(number, bytes)."""
         if self.home is not None and numbers[self.home] >= 0:
@@ -35,47 +30,32 @@ class Need:
             return self.number, 0
         return self.number, max(map(numbers.__getitem__, self.sizes))
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is the one number at `sizes`."""
-        return len(self.sizes) == 1 and self.home is None and not self.held
-
-
-Told = tuple[tuple[int, int], ...]
-"""(number, bytes) of each need."""
-
 
 class Needs:
-    """What the needs of slots and of outputs come to at present. `others`: those that are more than one number;
-    `changed`: the positions of those among them whose numbers may have changed."""
+    """Needs, and what they come to. Most are one number, or one as long as their tensor lies at home."""
 
-    def __init__(self, slots: Sequence[Need], outputs: Sequence[Need]) -> None:
-        self._plain = [(tuple([need.number for need in plain]), getter_of(tuple([need.sizes[0] for need in plain])))
-                       for plain in ([need for need in needs if need.is_plain] for needs in (slots, outputs))]
-        others = [[need for need in needs if not need.is_plain] for needs in (slots, outputs)]
-        self.others = [*others[0], *others[1]]
-        self._slots = len(others[0])
-        self.forget()
+    def __init__(self, needs: Sequence[Need]) -> None:
+        single = [need for need in needs if len(need.sizes) == 1 and not need.held]
+        self._others = [need for need in needs if len(need.sizes) > 1 or need.held]
+        plain = [(need.number, need.sizes[0]) for need in single if need.home is None]
+        homed = [(need.number, need.sizes[0], need.home) for need in single if need.home is not None]
+        self._plain = [number for number, _ in plain]
+        self._homed = [number for number, _, _ in homed]
+        self._plain_sizes = getter_of(tuple([size for _, size in plain]))
+        self._homed_sizes = getter_of(tuple([size for _, size, _ in homed]))
+        self._homes = getter_of(tuple([home for _, _, home in homed]))
 
-    def forget(self) -> None:
-        """Forget what they came to."""
-        self._present = [(need.number, 0) for need in self.others]
-        self.changed: set[int] = set()
-
-    def told(self, numbers: Sequence[int]) -> tuple[Told, Told]:
-        """What slots and outputs need, once all nodes gave their numbers."""
-        for position in self.changed:
-            self._present[position] = self.others[position].of(numbers)
-        self.changed.clear()
-        others = self._present[:self._slots], self._present[self._slots:]
-        slots, outputs = ((*zip(plain, get(numbers), strict=True), *rest)
-                          for (plain, get), rest in zip(self._plain, others, strict=True))
-        return slots, outputs
+    def told(self, numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """What they come to, once all nodes gave their numbers: (number, bytes) of each."""
+        return (*zip(self._plain, self._plain_sizes(numbers), strict=True),
+                *[(number, 0 if home >= 0 else size) for number, home, size in zip(
+                    self._homed, self._homes(numbers), self._homed_sizes(numbers), strict=True)],
+                *[need.of(numbers) for need in self._others])
 
 
 def needs_of(program: Program, nodes: Iterable[int],
-             place: Callable[[str], int]) -> Needs:
-    """The needs of slots and outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
+             place: Callable[[str], int]) -> tuple[Needs, Needs]:
+    """The needs of slots and those of outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
     lies within another needs nothing."""
     roots: dict[int, list[int]] = {}
     scratch: dict[int, list[int]] = {}
@@ -102,4 +82,4 @@ def needs_of(program: Program, nodes: Iterable[int],
             else:
                 slots.append(Need(program.tensors[longer].slot, sizes, home, held, True))
                 slots.append(Need(described.slot, sizes, home, held))
-    return Needs(slots, outputs)
+    return Needs(slots), Needs(outputs)

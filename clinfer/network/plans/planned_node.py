@@ -23,12 +23,11 @@ Constant = Callable[[int], "np.ndarray | None"]
 class PlannedNode:
     """A node of a segment: what takes what it is `given` out of the numbers (`get`), whether that would `differ` from
     what it was given last, the places of what it gives (`made`), how `shapes` and `values` of its outputs follow from
-    the numbers, and what it `launches`, which is all that is to be done unless it `adds_steps`. `needs`: the memory
-    that depends on it, see `Needs`. `is_arithmetic`: its function goes from numbers to numbers; `has_kernels`: it is no
-    arithmetic of the host, view, body or call."""
+    the numbers, and what it `launches`, which is all that is to be done unless it `adds_steps`. `is_arithmetic`:
+    its function goes from numbers to numbers; `has_kernels`: it is no arithmetic of the host, view, body or call."""
 
     __slots__ = ("_fetches", "_function", "_kernels", "_rest", "_uploads", "adds_steps", "alike", "differ", "get",
-                 "given", "has_aliases", "has_kernels", "is_arithmetic", "launches", "made", "needs", "places_given",
+                 "given", "has_aliases", "has_kernels", "is_arithmetic", "launches", "made", "places_given",
                  "shapes", "values")
 
     def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, numbers: Numbers,
@@ -47,7 +46,6 @@ class PlannedNode:
         self._fetches = fetches(program.segments[segment], node)
         self.has_aliases = bool(node.aliases)
         self.made = numbers.row(step.results)
-        self.needs: tuple[int, ...] = ()
         self.given: tuple[Any, ...] | None = None
         self.launches: tuple[Launch, ...] = ()
         self._kernels = range(0) if step.function is None else step.function.kernels

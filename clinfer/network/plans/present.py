@@ -1,47 +1,56 @@
 """What the nodes of a segment gave last: that of which a plan is made."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.memory_needs import Needs
-from clinfer.network.plans.numbers import Numbers
+from clinfer.network.plans.numbers import Get, Numbers
 from clinfer.network.plans.plan import Plan, Step, TensorAlias
 from clinfer.network.plans.planned_node import PlannedNode
 
 
+@dataclass(frozen=True, eq=False)
+class PlannedShapes(Mapping[int, StaticShape]):
+    """The shapes of tensors as the numbers of a plan tell, taken out of these when they are asked for, as few are."""
+
+    getters: Mapping[int, Get]
+    numbers: Sequence[int]
+
+    def __getitem__(self, tensor: int) -> StaticShape:
+        return self.getters[tensor](self.numbers)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.getters)
+
+    def __len__(self) -> int:
+        return len(self.getters)
+
+
 class Present:
-    """By the numbers of nodes what is to be done for them, and by tensors their shapes, their values on the host, and
-    the memory that they need; all follows from `numbers`, where what comes in and what nodes give stands in one list.
+    """By the numbers of nodes what is to be done for them, and by tensors their values on the host, and the memory that
+    they need; all follows from `numbers`, where what comes in and what nodes give stands in one list.
     """
 
-    def __init__(self, numbers: Numbers, needs: Needs, aliases: Sequence[tuple[int, int, int]],
-                 count: int) -> None:
-        """`aliases`: (tensor, the one in which it may lie, place of its offset there); `count` of nodes."""
+    def __init__(self, numbers: Numbers, needs: tuple[Needs, Needs], aliases: Sequence[tuple[int, int, int]],
+                 nodes: Sequence[PlannedNode]) -> None:
+        """`needs` of slots and outputs; `aliases`: (tensor, the one in which it may lie, place of its offset there)."""
         self.numbers = numbers
-        self._needs = needs
+        self._slots, self._outputs = needs
         self._aliases = aliases
         self._taken: tuple[TensorAlias, ...] = ()
-        self.steps: list[tuple[Step, ...]] = [()] * count
-        self.shapes: dict[int, StaticShape] = {}
+        self.steps: list[tuple[Step, ...]] = [()] * len(nodes)
+        self._shapes = {tensor: shape for node in nodes for tensor, shape in node.shapes}
         self.values: dict[int, np.ndarray] = {}
 
     def take(self, number: int, node: PlannedNode) -> None:
         """Take over what a node gave."""
-        numbers, shapes = self.numbers, self.shapes
-        for tensor, shape in node.shapes:
-            shapes[tensor] = shape(numbers)
         for tensor, array in node.values:
-            self.values[tensor] = array(numbers)
-        self.take_steps(number, node)
-
-    def take_steps(self, number: int, node: PlannedNode) -> None:
-        """Take over what is to be done for a node, and what memory it needs; it has no values on the host."""
-        if node.needs:
-            self._needs.changed.update(node.needs)
+            self.values[tensor] = array(self.numbers)
         self.steps[number] = node.steps(self.numbers) if node.adds_steps else node.launches
 
     def plan(self, may_have_moved: bool, is_kept: bool) -> Plan:
@@ -52,5 +61,6 @@ class Present:
                             if numbers[place] >= 0])
             if aliases != self._taken:
                 self._taken = aliases
-        return Plan(tuple(chain.from_iterable(self.steps)), self.shapes.copy(), self.values.copy(),
-                    *self._needs.told(numbers), aliases=self._taken, is_kept=is_kept)
+        shapes = PlannedShapes(self._shapes, numbers.copy())
+        return Plan(tuple(chain.from_iterable(self.steps)), shapes, self.values.copy(), self._slots.told(numbers),
+                    self._outputs.told(numbers), aliases=self._taken, is_kept=is_kept)

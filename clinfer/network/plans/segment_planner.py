@@ -49,12 +49,8 @@ class SegmentPlanner:
             if node.alike is not None and node.alike.count == 1:
                 node.alike = None
         self._with_kernels = sum(map(_has_kernels, self._nodes))
-        makers = {place: node for node in self._nodes for place in node.places_made}
         planned = [step.index for step in described.steps if step.function is not None]
         self._needs = needs_of(program, planned, numbers.place)
-        for position, need in enumerate(self._needs.others):
-            for place in need.places:
-                makers[place].needs += (position,)
         self._aliases = [(aliased.moved, aliased.within, numbers.place(f"o{aliased.moved}"))
                          for step in described.steps for aliased in program.nodes[step.index].aliases]
         self.forget()
@@ -62,8 +58,7 @@ class SegmentPlanner:
     def forget(self) -> None:
         """Forget what nodes gave last."""
         self._is_whole = False
-        self._needs.forget()
-        self._present = Present(self._numbers, self._needs, self._aliases, len(self._nodes))
+        self._present = Present(self._numbers, self._needs, self._aliases, self._nodes)
         self._course: Course | None = None
         self._changed: list[int] = []
         for node in self._nodes:
