@@ -46,22 +46,24 @@ class Kernel:
         self._values[index] = raw
 
     def set_buffer(self, index: int, memory: Memory) -> None:
-        """Set a buffer argument; the kernel refers to `memory` until another one takes its place."""
-        native = memory.native
-        if isinstance(native, NativePointer):
-            self._pointers.add(index)
-        elif index in self._pointers:
-            self._renew()
-        status = native.set_argument(self.handle, index)
-        if status:
-            raise self._refused(status, index, memory.nbytes)
+        """Set a buffer argument, unless it is that; the kernel refers to `memory` until another one takes its place."""
+        # Nothing is known of it while it is being changed.
+        native, held = memory.native, self._memories.pop(index, None)
+        if held is None or not held.shares_buffer(memory):
+            if isinstance(native, NativePointer):
+                self._pointers.add(index)
+            elif index in self._pointers:
+                self._renew()
+            status = native.set_argument(self.handle, index)
+            if status:
+                raise self._refused(status, index, memory.nbytes)
+            if self.watcher is not None:
+                self.watcher()
         self._memories[index] = memory
-        if self.watcher is not None:
-            self.watcher()
 
     def _renew(self) -> None:
         """Go on with a new kernel object: where a pointer was, NVIDIA's driver accepts no buffer any more, and then
-        refuses the launch. Its handle stays at its address (`launches.PackedLaunches`)."""
+        refuses the launch. Its handle stays at its address (`Launches.packed`)."""
         previous = self.handle
         self._create()
         previous.value, self.handle.value, self.handle = self.handle.value, previous.value, previous

@@ -4,6 +4,7 @@ That each plan equals the one made node by node is checked everywhere (`tests/ch
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,6 +74,41 @@ def _attention(layers: int) -> ov.Model:
     for _ in range(layers):
         node = _block(node)
     return ov.Model([node], [x])
+
+
+def _plan_calls(network: Network, shape: Shape) -> int:
+    """Calls of Python's functions while a new shape of the first input is planned."""
+    calls, tensor = 0, next(iter(network.program.input_tensors.values()))
+
+    def count(_: Any, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+    sys.setprofile(count)
+    try:
+        network._planner.plan(0, {tensor: shape}, {})
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_new_shape_takes_few_calls_per_primitive(engine: Engine, counter: Counter) -> None:
+    network = network_of(engine, _attention(6))
+    trace_ahead(network.program, OpenVinoShapeInference())
+    nodes = len(network.program.segments[0].nodes)
+    _plan_calls(network, (2, 7, 32))
+    counter.taken()
+    assert nodes > 30 and len(network.program.segments) == 1
+    calls = [_plan_calls(network, shape) / nodes for shape in ((3, 9, 32), (2, 40, 32), (5, 11, 32))]
+    assert counter.taken() == 0 and max(calls) < 11, calls
+
+
+def test_a_plan_keeps_its_shapes(engine: Engine, counter: Counter) -> None:
+    network = network_of(engine, _attention(2))
+    trace_ahead(network.program, OpenVinoShapeInference())
+    tensor = next(iter(network.program.input_tensors.values()))
+    plans = {shape: network._planner.plan(0, {tensor: shape}, {}) for shape in ((2, 7, 32), (3, 9, 32), (3, 8, 32))}
+    (output,) = (output.tensor for output in network.program.outputs.values())
+    assert {shape: plan.shapes[output] for shape, plan in plans.items()} == {shape: shape for shape in plans}
 
 
 def test_new_shapes_hardly_ask_the_planner(engine: Engine, rng: np.random.Generator, counter: Counter) -> None:

@@ -6,11 +6,14 @@ import shutil
 import subprocess
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
+from clinfer.base.layout import Layout
 from clinfer.runtime import driver, launches
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
@@ -65,6 +68,62 @@ def test_all_are_launched_in_order(engine: Engine, loop: str) -> None:
     for times in range(1, 4):
         stream.enqueue_all(found)
         assert stream.read(memory).view(np.int32).tolist() == _expected(times)
+
+
+def test_what_is_launched_for_the_first_time_takes_the_loop_in_c(engine: Engine, loop: str,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, stream = engine.allocate_bytes(32), engine.create_stream()
+    stream.write(memory, np.zeros(8, np.int32))
+    found, _ = _launches(engine, memory)
+    by_python: list[object] = []
+    launch = stream._launch
+    monkeypatch.setattr(stream, "_launch", lambda *arguments: (by_python.append(arguments), launch(*arguments))[1])
+    stream.enqueue_all(found)
+    assert stream.read(memory).view(np.int32).tolist() == _expected(1)
+    assert len(by_python) == (0 if loop == "c" else 6)
+
+
+def test_an_argument_that_is_set_is_not_set_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[Any, ...]] = []
+    set_argument = driver.set_kernel_arg
+    monkeypatch.setattr(driver, "set_kernel_arg", lambda *arguments: (given.append(arguments),
+                                                                      set_argument(*arguments))[1])
+    memory = engine.allocate_bytes(32)
+    kernel = engine.create_kernel(engine.build_program(SOURCE), "advance")
+    for value in (b"\1\0\0\0", b"\1\0\0\0", b"\2\0\0\0"):
+        kernel.set_bytes(1, value)
+    for seen in (memory, memory.reinterpret(Layout.planar((8,), ElementType.of("i32"))), memory):
+        kernel.set_buffer(0, seen)
+        assert kernel.argument(0) is seen
+    kernel.forget_buffers()
+    kernel.set_buffer(0, memory)
+    assert [arguments[1] for arguments in given] == [1, 1, 0, 0]
+
+
+def test_an_argument_is_set_anew_behind_an_interrupt(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That came when the driver had taken it."""
+    stream = engine.create_stream()
+    memory, other = engine.allocate_bytes(32), engine.allocate_bytes(32)
+    for each in (memory, other):
+        stream.write(each, np.zeros(8, np.int32))
+    kernel = engine.create_kernel(engine.build_program(SOURCE), "advance")
+    kernel.set_buffer(0, memory)
+    kernel.set_bytes(1, np.int32(1).tobytes())
+    set_argument = driver.set_kernel_arg
+
+    def interrupted(*arguments: Any) -> int:
+        set_argument(*arguments)
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "set_kernel_arg", interrupted)
+        for change in (lambda: kernel.set_buffer(0, other), lambda: kernel.set_bytes(1, np.int32(5).tobytes())):
+            with pytest.raises(KeyboardInterrupt):
+                change()
+    kernel.set_buffer(0, memory)
+    kernel.set_bytes(1, np.int32(1).tobytes())
+    stream.enqueue(kernel, (8,))
+    assert stream.read(other).view(np.int32).tolist() == [0] * 8
+    assert stream.read(memory).view(np.int32).tolist() == [1] * 8
 
 
 def test_a_kernel_whose_handle_was_renewed(engine: Engine) -> None:
