@@ -68,7 +68,8 @@ class MemoryPool:
         mends it."""
         self.is_loose = False
         """Whether slots have room for likely sizes, and lie farther apart than executions needed."""
-        self._needed = np.full(len(self._capacity), -1, np.int64)
+        self._needed: _Sizes = {}
+        """The most that executions needed of slots while these were loose."""
         self._settled = 0
 
     @property
@@ -97,8 +98,10 @@ class MemoryPool:
         are held, slots that are loose lie as close from now on as what executions needed allows.
         """
         self._history.add(needs)
-        if self.is_loose:
-            self._needed = np.maximum(self._needed, sizes_of(needs, len(self._needed)))
+        needed = self._needed
+        for slot, nbytes in needs if self.is_loose else ():
+            if nbytes > needed.get(slot, -1):
+                needed[slot] = nbytes
         is_enough, mends = self.holds(needs), self.is_split and not held
         tighter = self.is_loose and is_enough and tightens and not held
         if is_enough and not mends and not tighter:
@@ -133,9 +136,11 @@ class MemoryPool:
     def _tighten(self) -> list[int]:
         """Arrange the slots anew in the chunks that are there, without room for more than executions needed, because
         caches then hold more of them; those that lie elsewhere now."""
-        there = np.flatnonzero(self._needed >= 0)
-        sizes = dict(zip(there.tolist(), self._rounded(self._needed[there]).tolist(), strict=True))
-        self.is_loose, self._needed[:] = False, -1
+        slots = sorted(self._needed)
+        needed = self._rounded(np.array([self._needed[slot] for slot in slots], np.int64))
+        sizes = dict(zip(slots, needed.tolist(), strict=True))
+        self.is_loose = False
+        self._needed.clear()
         found = self._memory_planner.plan_memory(sizes, [chunk.nbytes for chunk in self._chunks], {}, may_add=False)
         if found is None:
             return []
