@@ -1,10 +1,13 @@
 """Small decoders with state as exporters write them, and the same in NumPy in float64."""
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -245,3 +248,13 @@ def error(found: np.ndarray, wanted: np.ndarray) -> float:
     """Relative to the scale."""
     assert found.shape == wanted.shape
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+def count_calls(patch: pytest.MonkeyPatch, made: Counter[str], functions: Iterable[tuple[Any, str]]) -> None:
+    """Count the calls of functions, (owner, name) each, by their names."""
+    def count(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+        patch.setattr(owner, name, lambda *rest, **named: (made.update([name]), function(*rest, **named))[1])
+
+    for owner, name in functions:
+        count(owner, name)

@@ -16,10 +16,11 @@ class State:
     its value after a reset; "": zeros. `begins_with`: the variables whose first values go into that one.
     The request stores it with axis `order[i]` at i (empty: all where they are).
     `grows`: the output is the input with more behind it along the first stored axis, so that both share memory.
-    `selected_by`: the input of the graph, a vector, that says which entries of axis 0 an inference works on ("": all).
-    `table`: the input of the graph, [T, entries] i32, that says where these lie, so that none is moved: entry b
-    of the first T stored positions is stored as entry table[position, b] of the second stored axis. Variables of one
-    table have one length ("": there is none).
+    `selected_by`: the input of the graph, a vector, that says which entries of axis 0 an inference works on ("": all);
+    these are stored along the second axis.
+    `table`: the input of the graph, [T, entries] i32, that says where entries lie, so that none is moved: entry b
+    of the first T stored positions is stored as entry table[position, b]. Variables of one table have one length
+    ("": there is none).
     `kept_as`: the type in which the request stores it (None: as it is declared); u8 where floats are declared:
     stored rows of these are rows of bytes (`base/byte_rows.py`).
     `sizes`: names of the sizes of stored axes ("": it has none); those of one name are equal in every inference, and

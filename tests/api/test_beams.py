@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from clinfer.network.plans import node_trace
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.planner import Planner
 from clinfer.network.runner import Runner
+from clinfer.program.blobs.consistency import check_program
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
-from tests.decoders import F32, ORACLE, Decoder, Reference, Run, Shape, error
+from tests.decoders import F32, ORACLE, Decoder, Reference, Run, Shape, count_calls, error
 
 op = ov.opset13
 
@@ -170,19 +172,22 @@ def test_nothing_is_made_per_token(core: Core, device: DeviceInfo, decoder: Deco
             request.infer(reference.feed(tokens[:, step:step + 1], beams=beams[step]))
             made.update(plans=request.dynamic_record.plans_made)
 
-    def count(owner: Any, name: str) -> None:
-        function = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *rest, **named: (made.update([name]), function(*rest, **named))[1])
-
-    for owner, name in ((Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
-                        (node_trace, "code_of"), (Stream, "copy"), (Stream, "copy_rows")):
-        count(owner, name)
+    count_calls(monkeypatch, made, [(Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
+                                    (node_trace, "code_of"), (Stream, "copy"), (Stream, "copy_rows")])
     generate()
     assert made["plans"] and made["allocate_bytes"] and made["copy"]
     generate()
     made.clear()
     generate()
     assert not +made
+
+
+@pytest.mark.parametrize("order", [(), (2, 1, 0, 3)])
+def test_a_blob_whose_states_are_selected_along_another_axis_is_refused(compiled: Any, order: tuple[int, ...]) -> None:
+    program = compiled.program
+    states = tuple(replace(state, order=order) for state in program.states)
+    with pytest.raises(ClinferError, match="selected along another axis"):
+        check_program(replace(program, states=states))
 
 
 # -- caches that are moved --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
 from tests.api.state_models import memory_model
-from tests.decoders import F32, ORACLE, Decoder, Reference, Run, Shape, error
+from tests.decoders import F32, ORACLE, Decoder, Reference, Run, Shape, count_calls, error
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["fused", "written out"])
@@ -306,13 +306,8 @@ def test_three_hundred_tokens_make_nothing(core: Core, device: DeviceInfo, decod
             record = request.dynamic_record
             made.update(plans=record.plans_made, bytes=record.grown_bytes)
 
-    def count(owner: Any, name: str) -> None:
-        function = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *rest, **named: (made.update([name]), function(*rest, **named))[1])
-
-    for owner, name in ((Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
-                        (node_trace, "code_of"), (MemoryPool, "_plan_again"), (Stream, "copy")):
-        count(owner, name)
+    count_calls(monkeypatch, made, [(Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
+                                    (node_trace, "code_of"), (MemoryPool, "_plan_again"), (Stream, "copy")])
     generate()
     assert made["plans"] and made["bytes"] and made["allocate_bytes"] and made["copy"]
     generate()

@@ -81,6 +81,8 @@ def _check_states(program: Program) -> None:
                 "a variable begins with one that is not there", variable=state.variable)
         _demand(not state.selected_by or state.selected_by in program.inputs, "a variable is selected by nothing",
                 variable=state.variable)
+        _demand(not state.selected_by or state.order[1:2] == (0,), "a variable is selected along another axis",
+                variable=state.variable)
         _demand(not state.table or (state.grows and bool(state.selected_by) and state.table in program.inputs),
                 "a variable lies by a table that is not there", variable=state.variable)
         _demand(not state.initial or (initial is not None and state.initial in initial.outputs),
