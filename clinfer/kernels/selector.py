@@ -40,7 +40,7 @@ CLEAR_MARGIN = 1.15
 """How many times faster than what is built already a kernel must be for some sizes to be built as well."""
 ACCEPTS_NONE_OF_THEM = "accepts none of the sizes that are likely"
 NONE_REFUSED: Mapping[str, str] = MappingProxyType({})
-STANDS_IN = -1
+STANDS_IN, NAMED = -1, -2
 USUAL_SIZE = 64
 """Of an axis whose size is open, where nothing better is known."""
 
@@ -53,8 +53,8 @@ class Selection:
     them accepts every shape. `rejected` pairs the name of every other candidate with the reason. `costs`: the
     nanoseconds of every candidate that supports the primitive and accepts likely sizes, fastest first. `why`: what the
     first one was chosen for; `is_forced`: by a demand. `cost`: its nanoseconds for the usual sizes. `samples`: of each
-    candidate the number of the sample for which it was taken (beyond those given: sizes that a kernel named), or
-    `STANDS_IN` for what others do not accept.
+    candidate the number of the sample for which it was taken, `NAMED` for sizes that a kernel named (or a number beyond
+    those given), or `STANDS_IN` for what others do not accept.
     """
 
     candidates: tuple[Candidate, ...]

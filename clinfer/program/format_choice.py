@@ -14,7 +14,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import reorder_time
-from clinfer.kernels.selector import STANDS_IN, Judged, Selection, alternatives
+from clinfer.kernels.selector import NAMED, STANDS_IN, Judged, Selection, alternatives
 from clinfer.ops import kernels_of
 from clinfer.program.alike import identity_of
 from clinfer.program.context import BuildContext
@@ -29,6 +29,8 @@ SAMPLE_SIZES = ((1, 64), (1, 1), (1, 8), (1, 1000), (1000, 64))
 and those that kernels are built for besides."""
 GPU_SAMPLE_SIZES = (*SAMPLE_SIZES, (32, 64))
 """The same on GPUs, where batches of that size are computed by other tiles than one picture or a thousand."""
+_PAST = 1000
+"""The length of states behind which models with states are asked about one more entry as well."""
 
 
 def sample_sizes(device: Capabilities) -> tuple[tuple[int, int], ...]:
@@ -37,10 +39,14 @@ def sample_sizes(device: Capabilities) -> tuple[tuple[int, int], ...]:
 
 
 def samples_of(graph: Graph, context: BuildContext) -> list[Sample]:
-    """The graph in each of these sizes; one alone if none is open."""
+    """The graph in each of these sizes; one alone if none is open. If it has states that grow, at last with these long
+    and all else 1."""
     is_static = all(layout.is_static for node in graph for layout in node.layouts)
     sizes = sample_sizes(context.engine.capabilities)
-    return [Sample(graph, context, *each) for each in sizes[:1 if is_static else None]]
+    samples = [Sample(graph, context, *each) for each in sizes[:1 if is_static else None]]
+    if not is_static and any(state.grows for state in graph.states):
+        samples.append(Sample(graph, context, 1, 1, _PAST))
+    return samples
 
 
 def built_for(selection: Selection) -> tuple[str, ...]:
@@ -48,9 +54,10 @@ def built_for(selection: Selection) -> tuple[str, ...]:
     if selection.problem.is_static:
         return ("the sizes of the model",) * len(selection.candidates)
     sizes = sample_sizes(selection.problem.capabilities)
-    names = ("usual sizes", *(f"first sizes of {first}, others of {others}" for first, others in sizes[1:]),
-             "sizes that it accepts")
-    return tuple("what others do not accept" if n == STANDS_IN else names[n] for n in selection.samples)
+    names = dict(enumerate(("usual sizes", *(f"first sizes of {first}, others of {others}"
+                                             for first, others in sizes[1:]), f"sizes of 1 behind {_PAST}")))
+    names |= {STANDS_IN: "what others do not accept", NAMED: "sizes that it accepts"}
+    return tuple(names[number] for number in selection.samples)
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ def _candidates(graph: Graph, node: Node, context: BuildContext, candidates: Map
     found = None if key is None else context.alike.candidates.get(key)
     if found is not None:
         return tuple(_of_primitive(candidate, node.primitive) for candidate in found)
-    found = tuple(_judged(graph, node, context, givens, dict(zip(numbers, likely, strict=True)), len(samples)))
+    found = tuple(_judged(graph, node, context, givens, dict(zip(numbers, likely, strict=True))))
     if key is not None:
         context.alike.candidates[key] = found
     return found
@@ -142,7 +149,7 @@ def _of_primitive(candidate: LayoutCandidate, primitive: Primitive) -> LayoutCan
 
 
 def _judged(graph: Graph, node: Node, context: BuildContext, givens: Sequence[tuple[Layout, ...]],
-            likely: Mapping[int, Problem], sample_count: int) -> Iterable[LayoutCandidate]:
+            likely: Mapping[int, Problem]) -> Iterable[LayoutCandidate]:
     """The layout candidates of a node for each of the layouts in which its inputs may come; `likely`: its problem in
     the samples, by their numbers."""
     found: dict[tuple[object, ...], LayoutCandidate] = {}
@@ -154,7 +161,8 @@ def _judged(graph: Graph, node: Node, context: BuildContext, givens: Sequence[tu
         for selection in alternatives(table, problem, forced, sizes, judged, context.refused_kernels(node.id)):
             if likely and not problem.is_static:
                 selection = replace(selection, samples=tuple(
-                    numbers[n] if 0 <= n < len(numbers) else n if n < 0 else sample_count for n in selection.samples))
+                    numbers[n] if 0 <= n < len(numbers) else NAMED if n >= 0 else n
+                    for n in selection.samples))
             inputs, outputs = selection.problem.all_inputs, selection.problem.outputs
             known = found.get((inputs, outputs))
             if known is None or known.selection is None or selection.cost < known.selection.cost:

@@ -24,20 +24,21 @@ class Sample:
     """Static layouts of all tensors of a graph, and the values of its shape arithmetic.
 
     The open sizes of the graph's inputs are `first` for a first axis (of states for the one that the model has first)
-    and `others` for the others, within their bounds, and 1 where an operation takes nothing else; tables of states are
-    empty; all else follows by shape rules. Where these cannot tell, or refuse what comes together, sizes are estimated
-    in the same way: ranks are always those of the graph.
+    and `others` for the others (of states `past`, if that is given), within their bounds, and 1 where an operation
+    takes nothing else; tables of states are empty; all else follows by shape rules. Where these cannot tell, or refuse
+    what comes together, sizes are estimated in the same way: ranks are always those of the graph.
     """
 
-    def __init__(self, graph: Graph, context: BuildContext, first: int, others: int) -> None:
+    def __init__(self, graph: Graph, context: BuildContext, first: int, others: int, past: int | None = None) -> None:
         self.values: dict[Port, np.ndarray] = {}
         self._graph = graph
         self._context = context
         self._sizes = first, others
+        self._past = others if past is None else past
         self._layouts: dict[Port, Layout] = {}
         self._estimates: set[str] = set()
         self._names: SizeNames | None = None
-        self._first_axes = {state.input: state.order.index(0) for state in graph.states if state.order}
+        self._first_axes = {state.input: state.order.index(0) if state.order else 0 for state in graph.states}
         self._tables = {state.table for state in graph.states}
         self._ones = self._sizes_of_one()
         for node in graph:
@@ -109,6 +110,7 @@ class Sample:
         if port.primitive in self._tables:
             return (0, first)
         first_axis = self._first_axes.get(port.primitive, 0)
+        others = self._past if port.primitive in self._first_axes else others
         estimate = (*upper_estimate(shape[:first_axis], others),
                     *upper_estimate(shape[first_axis:first_axis + 1], first),
                     *upper_estimate(shape[first_axis + 1:], others))

@@ -16,6 +16,7 @@ from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
 from tests.ops.case_runner import execute
+from tests.ops.compressed import Weights, check
 from tests.oracle import assert_close
 
 TOLERANCE = 2e-3
@@ -85,6 +86,46 @@ def test_products(engine: Engine, tile: Tile, along_k: bool, aligned: bool, rng:
         expected = np.maximum(given[0].astype(np.float64) @ right + bias, 0) + given[1]
         assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
                      f"{batches}x{rows}x{depth} by {right.shape}")
+
+
+def test_products_of_few_rows(engine: Engine, rng: np.random.Generator) -> None:
+    """relu(x @ w + bias) + other, for fewer rows than the kernel takes at a time, as many, and more."""
+    most = multiplying.FEW_ROWS[0]
+    from openvino import opset13 as op
+    for depth, columns in ((8 * int(rng.integers(1, 400)), int(rng.integers(1, 300))), (8, 1), (4096, 160)):
+        weights, bias = _random(rng, (columns, depth)), _random(rng, (columns,))
+        x, other = op.parameter([-1, 1, depth], ov.Type.f16), op.parameter([-1, 1, columns], ov.Type.f16)
+        product = op.add(op.matmul(x, op.constant(weights), False, True, name="tiled"), op.constant(bias))
+        network = _network(engine, ov.Model([op.add(op.relu(product), other)], [x, other], "product"),
+                           f"matmul_few_{most}")
+        for rows in (1, most, int(rng.integers(2, most)), 3 * most + 1, 1):
+            given = [_random(rng, (rows, 1, depth)), _random(rng, (rows, 1, columns))]
+            expected = np.maximum(given[0].astype(np.float64) @ weights.T.astype(np.float64) + bias, 0) + given[1]
+            assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
+                         f"{rows}x{depth} by {weights.shape}")
+
+
+@pytest.mark.parametrize("most", multiplying.FEW_ROWS)
+@pytest.mark.parametrize("kind, zero_point", [("i4", None), ("u4", "u4"), ("u4", "u8"), ("i8", None), ("i8", "i8"),
+                                              ("u8", "u8"), ("u8", None)])
+def test_products_of_few_rows_and_compressed_weights(engine: Engine, most: int, kind: str, zero_point: str | None,
+                                                     rng: np.random.Generator) -> None:
+    for depth, groups in ((32 * int(rng.integers(1, 80)), 1), (64 * int(rng.integers(3, 40)), 0), (4096, 32)):
+        weights = Weights.random(rng, kind, (depth, int(rng.integers(1, 200))), groups or depth // 64, True,
+                                 zero_point=zero_point, bias=True)
+        rows = (1, most // 2, int(rng.integers(1, most)), most + 1)
+        check(engine, rng, weights, True, rows, f"matmul_few_{most}", with_epilogue=True, kind="f16")
+
+
+@pytest.mark.parametrize("tile", multiplying.BulkKernel.tiles, ids=_tile_name)
+@pytest.mark.parametrize("kind, zero_point", [("i4", None), ("u4", "u4"), ("i8", None), ("u8", "u8")])
+def test_products_of_unpacked_weights(engine: Engine, tile: Tile, kind: str, zero_point: str | None,
+                                      rng: np.random.Generator) -> None:
+    _skip_unless_able(engine, tile)
+    depth, columns = 8 * int(rng.integers(1, 100)), 8 * int(rng.integers(1, 50))
+    weights = Weights.random(rng, kind, (depth, columns), int(rng.choice([1, 4])), True, zero_point=zero_point,
+                             bias=bool(rng.integers(2)))
+    check(engine, rng, weights, True, (40, 1, 300), f"matmul_unpacked_{tile}", with_epilogue=True, kind="f16")
 
 
 @pytest.mark.parametrize("along_k", [False, True])

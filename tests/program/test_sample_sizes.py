@@ -95,3 +95,14 @@ def test_samples_of_decoders_fit_together(engine: Engine) -> None:
     for sizes in SIZES:
         sample = Sample(graph, context, *sizes)
         assert all(sample.is_inferred(node) for node in graph if node.primitive.is_heavy), sizes
+
+
+def test_a_sample_of_a_token_behind_many(engine: Engine) -> None:
+    graph, context = Graph(read_source(llama.build_stateful(llama.TINY)).topology), context_of(engine)
+    run_pipeline(graph, context)
+    sample = Sample(graph, context, 1, 1, 1000)
+    attention = [node for node in graph if node.primitive.op_type == "ScaledDotProductAttention"]
+    assert len(attention) == llama.TINY.layers
+    for node in attention:
+        query, key = (sample.layout(port).shape for port in node.inputs[:2])
+        assert 1001 in key and 1001 not in query and sample.is_inferred(node)

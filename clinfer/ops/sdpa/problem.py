@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import ceil, prod
 
 from clinfer.base.shape import Shape, Size
 from clinfer.base.tensor_view import TensorView
@@ -25,6 +25,8 @@ from clinfer.ops.shared.parts import part_view, result_view
 from clinfer.ops.shared.views import index_view, static
 
 QUERY, KEY, VALUE, MASK, SCALE, SINK = range(6)
+_BLOCK_NS = 2000.0
+"""Of a block of keys and their values, whose copies are waited for (measured on an H100)."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,12 @@ class AttentionProblem(Problem):
         """Multiplications and additions of both products."""
         batch, queries, keys, depth, width = self.sizes.values()
         return 2 * batch * queries * keys * (depth + width)
+
+    def walking_ns(self, rows: int, keys: int, at_once: int) -> float:
+        """Nanoseconds that work-groups of so many rows wait on a GPU, which go through the keys in blocks of so many;
+        `at_once` of them are on a compute unit at a time."""
+        groups = ceil(self.queries / rows) * prod(static(self.batch))
+        return _BLOCK_NS * ceil(self.keys / keys) * ceil(groups / (at_once * self.capabilities.compute_units))
 
     @property
     def constants(self) -> dict[str, Constant]:

@@ -25,7 +25,7 @@ CHUNK = 8
 BOX = 64
 """Neighbouring elements that the tensor memory accelerator copies at once."""
 _COPYING_WARPS = 4
-_LAST_TILE_NS = 1500.0
+_LAST_TILE_NS, _BANDWIDTH = 1500.0, 0.8
 _MAP_WORDS = 2 * 16
 _F16, _F32, _U64 = ElementType.of("f16"), ElementType.of("f32"), ElementType.of("u64")
 
@@ -109,7 +109,7 @@ class Tile:
         share = ceil(self.tiles(rows, columns, batch) / device.compute_units)
         side_by_side = max(device.usable_local_mem // self.local_bytes, 1)
         tile_times = computed(_tile_times, share, side_by_side, self.speed, self.speed_of_several)
-        moving = time_of(device.ceilings, nbytes=nbytes, launches=0)
+        moving = time_of(device.ceilings, nbytes=nbytes, bandwidth=_BANDWIDTH, launches=0)
         return (2 * self.rows * self.columns * depth * tile_times / 1000.0
                 + computed(_longer, share * self.overhead, moving) + device.ceilings.launch)
 
@@ -288,13 +288,13 @@ THREE_GROUPS_TILE = replace(BulkTile.of(192, 192, 4, 128, 5.7, 5.7, 4000), fewer
 """Of three groups of four warps. Its tiles fill 132 compute units where those of 128 rows leave the last ones idle."""
 
 
-def is_aligned(view: TensorView, within: int) -> bool:
-    """Whether rows along the axis `within` of a view lie together and start at multiples of `CHUNK`, whatever its open
+def is_aligned(view: TensorView, within: int, chunk: int = CHUNK) -> bool:
+    """Whether rows along the axis `within` of a view lie together and start at multiples of `chunk`, whatever its open
     sizes are."""
     starts = [view.offset, *(pitch for axis, (size, pitch) in enumerate(zip(view.sizes, view.pitches, strict=True))
                              if axis != within % view.rank and size != 1)]
     return (view.pitches[within] == 1 or view.sizes[within] == 1) and all(
-        number is not None and number % CHUNK == 0 for number in starts)
+        number is not None and number % chunk == 0 for number in starts)
 
 
 def misplaced(tile: Tile, operands: Iterable[tuple[TensorView, int]]) -> str | None:

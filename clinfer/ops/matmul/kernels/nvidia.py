@@ -1,7 +1,13 @@
 """Matrix products of f16 on NVIDIA's tensor cores."""
 from __future__ import annotations
 
-from clinfer.kernels.contract import Kernel, Lowered, Operand, Stage
+from dataclasses import replace
+from math import ceil
+
+from clinfer.base.layout import Layout
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import BufferRef, Kernel, Lowered, Operand, Stage, Work, scratch_operand
+from clinfer.kernels.cost import time_of
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.tensor_cores import (
@@ -13,8 +19,23 @@ from clinfer.ops.shared.tensor_cores import (
     TURNS_TILES,
     BulkTile,
     Tile,
+    is_aligned,
 )
 from clinfer.runtime.capabilities import Capabilities
+
+FEW_ROWS = (8, 16, 32)
+_WARPS, _COLUMNS = 8, 16
+_COMPRESSED = ("u8", "i8", "u4", "i4")
+_PIECES = {"f16": 8, "u8": 16, "i8": 16, "u4": 32, "i4": 32}
+_LONGEST_PIECE = 32
+_UNPACKED_AT_ONCE = 16
+_AHEAD, _MOST_AHEAD = 128, 8
+"""Halves of one row of the left side that a work-item asks for ahead, and pieces."""
+_FEW_NS, _FEW_ROW_NS, _FEW_BANDWIDTH, _ROW_BYTES = 500.0, 60.0, 0.85, 11.0
+"""What a product takes at least, and for each row that it has registers for, the share of the memory's bandwidth that
+is reached, and the bytes of rows that a compute unit reads in a nanosecond (measured on an H100)."""
+_MOST_UNPACKED = 1 << 28
+"""Bytes of unpacked weights for which memory is taken."""
 
 
 class MmaKernel(Kernel[MatMulProblem, Tile]):
@@ -85,3 +106,114 @@ class BulkKernel(MmaKernel):
         assert isinstance(tile, BulkTile)
         operands, nbytes = tile.scratch(problem.capabilities, problem.rows, problem.columns, problem.depth)
         return Lowered((self.stage(problem, tile, *operands),), nbytes)
+
+
+class UnpackedKernel(BulkKernel):
+    """Of many rows and compressed weights, which are unpacked to halves first."""
+
+    name = "matmul_unpacked"
+
+    def supports(self, problem: MatMulProblem, tile: Tile) -> str | None:
+        if problem.primitive.quantisation is None or problem.right_has_batch or not problem.right_along_k:
+            return "made for compressed weights that lie along the inner axis"
+        if 2 * problem.inputs[1].count > _MOST_UNPACKED:
+            return f"unpacked, the weights would take more than {_MOST_UNPACKED} bytes"
+        return problem.types_refusal() or super().supports(_unpacked(problem), tile)
+
+    def accepts(self, problem: MatMulProblem, tile: Tile) -> str | None:
+        return super().accepts(_unpacked(problem), tile)
+
+    def cost(self, problem: MatMulProblem, tile: Tile) -> float:
+        packed = problem.inputs[1]
+        return super().cost(_unpacked(problem), tile) + time_of(
+            problem.capabilities.ceilings, nbytes=packed.byte_size + 2 * packed.count, bandwidth=_FEW_BANDWIDTH)
+
+    def lower(self, problem: MatMulProblem, tile: Tile) -> Lowered:
+        plain, packed = _unpacked(problem), problem.primitive
+        lowered = super().lower(plain, tile)
+        product, = lowered.stages
+        halves = scratch_operand(len(lowered.scratch), TensorView.of(plain.inputs[1]))
+        buffers = {"INPUT1": halves.buffer, "BIAS": BufferRef("input", packed.bias_input or 0)}
+        operands = tuple(replace(each, buffer=buffers.get(each.macro, each.buffer)) for each in product.operands)
+        read = [each for each in problem.in_place_operands() if each.macro in ("INPUT1", "SCALE", "ZERO_POINT")]
+        columns, depth = plain.inputs[1].static_shape
+        unpack = Stage("matmul_unpack.cl", (*read, halves), Work((ceil(depth / _UNPACKED_AT_ONCE), columns)),
+                       problem.constants)
+        return Lowered((unpack, replace(product, operands=operands)), (*lowered.scratch, 2 * columns * depth))
+
+
+def _unpacked(problem: MatMulProblem) -> MatMulProblem:
+    """The product of the same weights as halves."""
+    packed, halves = problem.primitive, Layout.planar(problem.inputs[1].shape, problem.inputs[0].element_type)
+    assert packed.quantisation is not None
+    kept = [i for i in range(len(problem.inputs)) if i not in packed.quantisation.inputs]
+    own = len(problem.inputs)
+    primitive = replace(packed, quantisation=None, inputs=tuple(
+        port for i, port in enumerate(packed.inputs) if i in kept or i >= own))
+    return replace(problem, primitive=primitive, inputs=tuple(halves if i == 1 else problem.inputs[i] for i in kept))
+
+
+class FewRowsKernel(Kernel[MatMulProblem, int]):
+    """So many rows as the configuration says at a time, by weights that go from memory straight to registers; also
+    compressed ones of 8 or 4 bits. Made for what is bound by reading them."""
+
+    name = "matmul_few"
+    has_epilogue = True
+
+    def targets(self, device: Capabilities) -> str | None:
+        return tensor_cores.needs_tensor_cores(device)
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return FEW_ROWS if problem.primitive.quantisation is not None else FEW_ROWS[:1]
+
+    def supports(self, problem: MatMulProblem, rows: int) -> str | None:
+        if not (problem.left_along_k and problem.right_along_k):
+            return "sides that do not lie along the inner axis"
+        if problem.right_has_batch:
+            return "a batch of right sides"
+        left, right = (x.element_type for x in problem.inputs[:2])
+        found = problem.primitive.quantisation
+        if left.name != "f16" or right.name not in (("f16",) if found is None else _COMPRESSED):
+            return "made for f16, and for weights of 8 or 4 bits"
+        return None if found is None else self._quantisation_refusal(problem)
+
+    def _quantisation_refusal(self, problem: MatMulProblem) -> str | None:
+        found, group = problem.primitive.quantisation, problem.constants["GROUP_SIZE"]
+        assert found is not None and isinstance(group, int)
+        if problem.inputs[found.scale].element_type.name != "f16":
+            return "scales that are not f16"
+        if found.zero_point is not None and problem.inputs[found.zero_point].element_type.name not in _COMPRESSED:
+            return "zero points that are not whole"
+        return f"groups of weights that are no multiples of {_LONGEST_PIECE}" if group % _LONGEST_PIECE else None
+
+    def accepts(self, problem: MatMulProblem, rows: int) -> str | None:
+        product, piece = problem.collapsed, _piece(problem)
+        if any(size != 1 for size in product.output.sizes[:-2]):
+            return "a batch of products"
+        depth = product.left.sizes[-1]
+        if isinstance(depth, int) and depth % piece == 0 and is_aligned(product.left, -1) and is_aligned(
+                product.right, -2, piece):
+            return None
+        return f"rows that do not start at multiples of {piece} elements"
+
+    def cost(self, problem: MatMulProblem, rows: int) -> float:
+        tiles, device = ceil(problem.rows / rows), problem.capabilities
+        nbytes = problem.moved_bytes + problem.inputs[1].byte_size * (tiles - 1)
+        rows_read = 2 * problem.rows * problem.depth * ceil(problem.columns / _COLUMNS)
+        return _FEW_NS + _FEW_ROW_NS * rows + time_of(
+            device.ceilings, flops=rows_read, peak=_ROW_BYTES * device.compute_units, nbytes=nbytes,
+            bandwidth=_FEW_BANDWIDTH)
+
+    def lower(self, problem: MatMulProblem, rows: int) -> Lowered:
+        groups, piece = ceil(problem.columns / _COLUMNS) * ceil(problem.rows / rows), _piece(problem)
+        work = Work((groups * _WARPS * 32,), (_WARPS * 32,))
+        constants = {**problem.constants, "ROWS": rows, "PIECE": piece, "WARPS": _WARPS,
+                     "UNROLL": max(min(_AHEAD // (rows * piece // 8), _MOST_AHEAD), 1),
+                     "IS_SIGNED": problem.inputs[1].element_type.name.startswith("i")}
+        return Lowered((Stage("matmul_few.cl", problem.in_place_operands(), work, constants,
+                              epilogue_views=problem.epilogue_views()),))
+
+
+def _piece(problem: MatMulProblem) -> int:
+    """The weights of 16 bytes."""
+    return _PIECES[problem.inputs[1].element_type.name]

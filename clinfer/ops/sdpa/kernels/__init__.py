@@ -2,10 +2,10 @@
 from clinfer.kernels.contract import KernelTable
 from clinfer.ops.sdpa.kernels.bf16 import PairsKernel
 from clinfer.ops.sdpa.kernels.cpu import RowsKernel, TilesKernel
-from clinfer.ops.sdpa.kernels.gpu import LocalKernel
+from clinfer.ops.sdpa.kernels.gpu import LocalKernel, SplitKernel
 from clinfer.ops.sdpa.kernels.nvidia import MmaKernel
 from clinfer.ops.sdpa.kernels.reference import Reference
 from clinfer.ops.sdpa.problem import AttentionProblem
 
-KERNELS = KernelTable((MmaKernel(), PairsKernel(), RowsKernel(), TilesKernel(), LocalKernel(), Reference()),
-                      AttentionProblem)
+KERNELS = KernelTable((MmaKernel(), PairsKernel(), RowsKernel(), TilesKernel(), SplitKernel(), LocalKernel(),
+                       Reference()), AttentionProblem)

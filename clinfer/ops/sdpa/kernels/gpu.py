@@ -1,12 +1,16 @@
-"""Attention in tiles of local memory."""
+"""Attention in tiles of local memory, and of a few queries."""
 from __future__ import annotations
 
 from math import ceil, prod
 
-from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work
+from clinfer.base.element_type import ElementType
+from clinfer.base.shape import Dim
+from clinfer.base.tensor_view import TensorView
+from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, scratch_operand
 from clinfer.kernels.cost import time_of
-from clinfer.ops.sdpa.problem import AttentionProblem
+from clinfer.ops.sdpa.problem import SINK, AttentionProblem
 from clinfer.ops.shared.views import static
+from clinfer.symbolic.symbols import computed, pure
 
 MOST_WIDTH = 128
 """The last size of values up to which kernels other than the reference are made for it."""
@@ -14,6 +18,12 @@ _GROUP = (16, 8, 1)
 _ROWS = 32
 _ON_GPU, _ON_CPU = 0.15, 0.005
 """The share of the peak that it reaches; work-items that wait for each other are slow on CPUs."""
+
+_F32 = ElementType.of("f32")
+_ITEMS, _VECTOR = 64, 8
+_SPLIT_NS = 2000.0
+_SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 0.05, 0.5
+_GROUPS_A_UNIT = 2
 
 
 class LocalKernel(Kernel[AttentionProblem, None]):
@@ -41,14 +51,91 @@ class LocalKernel(Kernel[AttentionProblem, None]):
         return problem.layout_refusal() or refusal
 
     def cost(self, problem: AttentionProblem, config: None) -> float:
-        return time_of(problem.capabilities.ceilings, flops=problem.flops,
-                       efficiency=_ON_CPU if problem.runs_on_cpu else _ON_GPU, nbytes=problem.moved_bytes)
+        keys = _keys(*static((problem.depth, problem.width)))
+        waiting = 0.0 if problem.runs_on_cpu else problem.walking_ns(_ROWS, keys, _GROUPS_A_UNIT)
+        return waiting + time_of(problem.capabilities.ceilings, flops=problem.flops,
+                                 efficiency=_ON_CPU if problem.runs_on_cpu else _ON_GPU, nbytes=problem.moved_bytes)
 
     def lower(self, problem: AttentionProblem, config: None) -> Lowered:
         depth, width = _padded(*static((problem.depth, problem.width)))
         work = Work((_GROUP[0], ceil(problem.queries / _ROWS) * _GROUP[1], prod(static(problem.batch))), _GROUP)
         constants = {**problem.constants, "KEYS": _keys(depth, width), "QUERY_WIDTH": depth, "VALUE_WIDTH": width}
         return Lowered((Stage("sdpa_local.cl", problem.in_place_operands(), work, constants),))
+
+
+class SplitKernel(Kernel[AttentionProblem, int]):
+    """Of a few queries, as many rows as the configuration says for all heads that share their keys: work-groups share
+    the keys. Runs on CPUs, slowly."""
+
+    name = "sdpa_split"
+
+    def formats(self, problem: AttentionProblem) -> Formats:
+        return problem.formats_wanted()
+
+    def configs(self, problem: AttentionProblem) -> tuple[int, ...]:
+        return 1, 4, 16
+
+    def supports(self, problem: AttentionProblem, rows: int) -> str | None:
+        depth, width = problem.depth, problem.width
+        if not isinstance(depth, int) or not isinstance(width, int) or not depth or not width or width > MOST_WIDTH:
+            return "the last sizes are unknown, zero or large"
+        if any(x.element_type.name == "f64" for x in problem.inputs):
+            return "computes in f32"
+        if problem.primitive.in_byte_rows:
+            return "made for floats"
+        needed = 4 * (rows * (depth + _ITEMS) + _ITEMS + _ITEMS * _VECTOR)
+        if needed > problem.capabilities.local_mem_size:
+            return f"needs {needed} bytes of local memory"
+        return problem.layout_refusal()
+
+    def accepts(self, problem: AttentionProblem, rows: int) -> str | None:
+        queries = problem.result.sizes[-2]
+        if isinstance(queries, int) and problem.primitive.groups * queries <= rows:
+            return None
+        return f"more than {rows} rows"
+
+    def cost(self, problem: AttentionProblem, rows: int) -> float:
+        batch, _, keys, depth, width = problem.sizes.values()
+        flops = 2 * (batch // problem.primitive.groups) * rows * keys * (depth + width)
+        ceilings = problem.capabilities.ceilings
+        efficiency = _ON_CPU / 2 if problem.runs_on_cpu else _SPLIT_ON_GPU
+        return _SPLIT_NS + time_of(ceilings, flops=flops, efficiency=efficiency, nbytes=problem.moved_bytes,
+                                   bandwidth=_SPLIT_BANDWIDTH, launches=2)
+
+    def lower(self, problem: AttentionProblem, rows: int) -> Lowered:
+        depth, width = static((problem.depth, problem.width))
+        entries = prod(static(problem.batch)) // problem.primitive.groups
+        share, shares = _shares(problem, entries)
+        groups = entries * shares
+        totals = scratch_operand(0, TensorView.dense(_F32, (groups, rows, width)))
+        sums = scratch_operand(1, TensorView.dense(_F32, (groups, rows, 2)))
+        constants = {**problem.constants, "ROWS": rows, "ITEMS": _ITEMS, "QUERY_WIDTH": ceil(depth / 16) * 16,
+                     "WIDTH": width}
+        *given, output = problem.in_place_operands()
+        sink = [each for each in given if each.macro == f"INPUT{SINK}"]
+        split = Stage("sdpa_split.cl", (*given, totals, sums), Work((groups * _ITEMS,), (_ITEMS,)), constants,
+                      {"keys": share})
+        elements = prod(static(problem.batch)) * problem.queries * width
+        put = Stage("sdpa_split_sum.cl", (totals, sums, *sink, output), Work((elements,)), constants,
+                    {"shares": shares})
+        return Lowered((split, put), (groups * rows * width * 4, groups * rows * 8))
+
+
+@pure
+def _keys_of_share(keys: int, entries: int, units: int) -> int:
+    """Whole blocks of keys, so that there are some groups for each compute unit."""
+    blocks = ceil(max(keys, 1) / _ITEMS)
+    shares = max(min(_GROUPS_A_UNIT * units // max(entries, 1), blocks), 1)
+    return ceil(blocks / shares) * _ITEMS
+
+
+def _shares(problem: AttentionProblem, entries: int) -> tuple[int, int]:
+    """The keys of a share, and how many shares each entry has."""
+    keys = problem.keys
+    if isinstance(keys, Dim) or isinstance(entries, Dim):
+        return _ITEMS, 1
+    share = computed(_keys_of_share, keys, entries, problem.capabilities.compute_units)
+    return share, computed(max, ceil(keys / share), 1)
 
 
 def _padded(depth: int, width: int) -> tuple[int, int]:

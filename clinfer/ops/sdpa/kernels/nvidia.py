@@ -15,6 +15,7 @@ from clinfer.runtime.capabilities import Capabilities
 THREADS, ROWS, KEYS = 128, 64, 64
 WIDTHS = (32, 64, 128)
 """Halves of a row in local memory."""
+_GROUPS_A_UNIT = 4
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class MmaKernel(Kernel[AttentionProblem, Copies]):
 
     def cost(self, problem: AttentionProblem, copies: Copies) -> float:
         ceilings = problem.capabilities.ceilings
-        return time_of(ceilings, flops=problem.flops, peak=ceilings.tensor, efficiency=copies.share_of_peak,
-                       nbytes=problem.moved_bytes)
+        return problem.walking_ns(ROWS, KEYS, _GROUPS_A_UNIT) + time_of(
+            ceilings, flops=problem.flops, peak=ceilings.tensor, efficiency=copies.share_of_peak,
+            nbytes=problem.moved_bytes)
 
     def lower(self, problem: AttentionProblem, copies: Copies) -> Lowered:
         widths = _widths(problem)
