@@ -18,141 +18,132 @@
 
 #include "extras.h"
 
-#define CHUNK 16
-// Work-items with values: each has VECTOR neighbouring ones of every TURNS-th key.
+// Rows are loops, and what is known of each is in local memory: code that is run once, as in a megakernel, comes from
+// memory first.
 #define VECTOR 8
+#define STEPS CEIL_DIV(QUERY_WIDTH, VECTOR)
+// Work-items with values: each has VECTOR neighbouring ones of every TURNS-th key.
 #define ACROSS CEIL_DIV(WIDTH, VECTOR)
 #define TURNS (ITEMS / ACROSS)
+#define OWN_KEYS CEIL_DIV(ITEMS, TURNS)
+#define PARTS (ITEMS / ROWS)
 
-INLINED float8 FUNC(load_values)(const global INPUT2_TYPE* value, const index_t from, const int first ARGS) {
-    if (INPUT2_PITCH_3 == 1 && first + VECTOR <= INPUT2_SIZE_3) return INPUT2_LOAD8(value, from + first);
-    float values[VECTOR];
-    for (int n = 0; n < VECTOR; ++n)
-        values[n] = INPUT2_LOAD(value, from + min(first + n, (int)INPUT2_SIZE_3 - 1) * INPUT2_PITCH_3);
-    return vload8(0, values);
+// Eight elements of a row of so many, `first` of which come before; behind the last one it goes on.
+#define LOADING(T, N) \
+    INLINED float8 FUNC(load##N)(const global T* row, const index_t from, const int first ARGS) { \
+        if (INPUT##N##_PITCH_3 == 1 && first + VECTOR <= INPUT##N##_SIZE_3) \
+            return INPUT##N##_LOAD8(row, from + first); \
+        float values[VECTOR]; \
+        for (int n = 0; n < VECTOR; ++n) \
+            values[n] = INPUT##N##_LOAD(row, from + min(first + n, (int)INPUT##N##_SIZE_3 - 1) * INPUT##N##_PITCH_3); \
+        return vload8(0, values); \
+    }
+LOADING(INPUT1_TYPE, 1)
+LOADING(INPUT2_TYPE, 2)
+
+INLINED float FUNC(sum8)(const float8 v) {
+    const float4 four = v.lo + v.hi;
+    return (four.x + four.y) + (four.z + four.w);
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
                    const global INPUT2_TYPE* restrict value, EXTRAS global float* restrict totals_found,
                    global float* restrict sums_found ARGS) {
-    local float queries[ROWS][QUERY_WIDTH], weights[ROWS][ITEMS], tops[ROWS][ITEMS / ROWS];
-    local float8 parts[TURNS][ACROSS];
+    local float8 queries[ROWS][STEPS], totals[ROWS][TURNS][ACROSS];
+    local float weights[ROWS][ITEMS], tops[ROWS][PARTS], sums[ROWS][TURNS];
+    local float highest[ROWS], bases[ROWS], rescales[ROWS];
     const int item = get_local_id(0), group = get_group_id(0), turn = item / ACROSS, place = item % ACROSS;
     const int shares = CEIL_DIV((int)INPUT2_SIZE_2, ARG_KEYS), share = group % shares;
     const int heads = INPUT1_SIZE_1, b = group / shares % heads, a = group / shares / heads;
     const int length = INPUT0_SIZE_2, rows = GROUPS * length;
     const float scale = SCALE_OF_SCORES;
-    for (int n = item; n < ROWS * QUERY_WIDTH; n += ITEMS) {
-        const int r = n / QUERY_WIDTH, e = n % QUERY_WIDTH;
-        queries[r][e] = r < rows && e < INPUT0_SIZE_3
+    // Zeros behind the last element: what keys have there does not count.
+    for (int n = item; n < ROWS * STEPS * VECTOR; n += ITEMS) {
+        const int r = n / (STEPS * VECTOR), e = n % (STEPS * VECTOR);
+        ((local float*)queries)[n] = r < rows && e < INPUT0_SIZE_3
             ? INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b * GROUPS + r / length, r % length, e)) * scale : 0;
     }
-    float highest[ROWS], sums[ROWS];
-    float8 totals[ROWS];
-    #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        highest[r] = -INFINITY;
-        sums[r] = 0;
-        totals[r] = 0;
+        if (turn < TURNS) totals[r][turn][place] = 0;
+        if (item < TURNS) sums[r][item] = 0;
+        if (!item) highest[r] = -INFINITY;
     }
     const int end = min((share + 1) * ARG_KEYS, (int)INPUT2_SIZE_2);
     for (int first_key = share * ARG_KEYS; first_key < end; first_key += ITEMS) {
-        const int count = min(ITEMS, end - first_key), at = first_key + item;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        float scores[ROWS];
+        const int count = min(ITEMS, end - first_key), at = min(first_key + item, end - 1);
+        float8 keys[STEPS], values[OWN_KEYS];
+        const index_t key_row = INPUT1_GET_INDEX(ENTRY_OF_KEY(a, at), b, at, 0);
         #pragma unroll
-        for (int r = 0; r < ROWS; ++r) scores[r] = 0;
-        if (item < count) {
-            const index_t from = INPUT1_GET_INDEX(ENTRY_OF_KEY(a, at), b, at, 0);
-            const int whole = INPUT1_PITCH_3 == 1 ? (int)INPUT1_SIZE_3 / CHUNK * CHUNK : 0;
-            #pragma unroll 4
-            for (int e = 0; e < whole; e += CHUNK) {
-                const float16 keys = convert_float16(INPUT1_LOAD16(key, from + e));
-                #pragma unroll
-                for (int r = 0; r < ROWS; ++r) {
-                    const float16 products = keys * vload16(0, queries[r] + e);
-                    const float8 eight = products.lo + products.hi;
-                    const float4 four = eight.lo + eight.hi;
-                    scores[r] += (four.x + four.y) + (four.z + four.w);
-                }
-            }
-            for (int e = whole; e < INPUT1_SIZE_3; ++e) {
-                const float one = INPUT1_LOAD(key, from + e * INPUT1_PITCH_3);
-                #pragma unroll
-                for (int r = 0; r < ROWS; ++r) scores[r] = fma(one, queries[r][e], scores[r]);
-            }
+        for (int e = 0; e < STEPS; ++e) keys[e] = FUNC(load1)(key, key_row, e * VECTOR PASS_ARGS);
+        #pragma unroll
+        for (int k = 0; k < OWN_KEYS; ++k) {
+            const int own = min(first_key + k * TURNS + turn, end - 1);
+            values[k] = FUNC(load2)(value, INPUT2_GET_INDEX(ENTRY_OF_KEY(a, own), b, own, 0), place * VECTOR PASS_ARGS);
         }
-        #pragma unroll
+        barrier(CLK_LOCAL_MEM_FENCE);
+        #pragma unroll 1
         for (int r = 0; r < ROWS; ++r) {
-            const int row = length == 1 ? 0 : r % length;
-            if (item >= count || r >= rows || (IS_CAUSAL && at > row)) scores[r] = -INFINITY;
+            float8 products = 0;
+            #pragma unroll
+            for (int e = 0; e < STEPS; ++e) products = fma(keys[e], queries[r][e], products);
+            float score = FUNC(sum8)(products);
+            const int row = r % length;
+            if (item >= count || r >= rows || (IS_CAUSAL && at > row)) score = -INFINITY;
 #if WITH_MASK
             else {
-                const index_t place = INPUT3_GET_INDEX(a, b * GROUPS + r / length, row, at);
+                const index_t from = INPUT3_GET_INDEX(a, b * GROUPS + r / length, row, at);
 #if MASK_IS_BOOLEAN
-                if (!INPUT3_LOAD(mask, place)) scores[r] = -INFINITY;
+                if (!INPUT3_LOAD(mask, from)) score = -INFINITY;
 #else
-                scores[r] += INPUT3_LOAD(mask, place);
+                score += INPUT3_LOAD(mask, from);
 #endif
             }
 #endif
-            weights[r][item] = scores[r];
+            weights[r][item] = score;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        // The maximum of a row by ITEMS / ROWS work-items first.
-        {
-            const int r = item % ROWS, part = item / ROWS;
-            float top = -INFINITY;
-            #pragma unroll
-            for (int n = 0; n < ROWS; ++n) top = fmax(top, weights[r][part * ROWS + n]);
-            tops[r][part] = top;
-        }
+        float top = -INFINITY;
+        for (int n = 0; n < ROWS; ++n) top = fmax(top, weights[item % ROWS][item / ROWS * ROWS + n]);
+        tops[item % ROWS][item / ROWS] = top;
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            float top = highest[r];
-            for (int part = 0; part < ITEMS / ROWS; ++part) top = fmax(top, tops[r][part]);
-            const float base = top == -INFINITY ? 0 : top, rescale = exp(highest[r] - base);
+        for (int r = item; r < ROWS; r += ITEMS) {
+            top = highest[r];
+            for (int n = 0; n < PARTS; ++n) top = fmax(top, tops[r][n]);
+            bases[r] = top == -INFINITY ? 0 : top;
+            rescales[r] = exp(highest[r] - bases[r]);
             highest[r] = top;
-            sums[r] *= rescale;
-            totals[r] *= rescale;
-            weights[r][item] = exp(scores[r] - base);
         }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        #pragma unroll 1
+        for (int r = 0; r < ROWS; ++r) weights[r][item] = exp(weights[r][item] - bases[r]);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (turn >= TURNS) continue;
-        #pragma unroll 8
-        for (int k = turn; k < count; k += TURNS) {
-            const index_t from = INPUT2_GET_INDEX(ENTRY_OF_KEY(a, first_key + k), b, first_key + k, 0);
-            const float8 own = FUNC(load_values)(value, from, place * VECTOR PASS_ARGS);
+        #pragma unroll 1
+        for (int r = 0; r < ROWS; ++r) {
+            float8 total = 0;
+            float sum = 0;
             #pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                const float weight = weights[r][k];
-                sums[r] += weight;
-                totals[r] = fma((float8)weight, own, totals[r]);
+            for (int k = 0; k < OWN_KEYS; ++k) {
+                const float weight = k * TURNS + turn < ITEMS ? weights[r][k * TURNS + turn] : 0;
+                sum += weight;
+                total = fma((float8)weight, values[k], total);
             }
+            totals[r][turn][place] = fma(totals[r][turn][place], (float8)rescales[r], total);
+            if (!place) sums[r][turn] = fma(sums[r][turn], rescales[r], sum);
         }
     }
-    // Each turn's totals and sums, row by row.
-    for (int r = 0; r < ROWS; ++r) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (turn < TURNS) {
-            parts[turn][place] = totals[r];
-            if (!place) weights[0][turn] = sums[r];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const local float* found = (const local float*)parts;
-        const long row = (long)group * ROWS + r;
-        for (int v = item; v < WIDTH; v += ITEMS) {
-            float total = 0;
-            for (int n = 0; n < TURNS; ++n) total += found[n * ACROSS * VECTOR + v];
-            totals_found[row * WIDTH + v] = total;
-        }
-        if (!item) {
-            float sum = 0;
-            for (int n = 0; n < TURNS; ++n) sum += weights[0][n];
-            sums_found[row * 2] = highest[r];
-            sums_found[row * 2 + 1] = sum;
-        }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int n = item; n < ROWS * WIDTH; n += ITEMS) {
+        const int r = n / WIDTH, v = n % WIDTH;
+        float total = 0;
+        for (int t = 0; t < TURNS; ++t) total += ((const local float*)totals[r][t])[v];
+        totals_found[(long)group * ROWS * WIDTH + n] = total;
+    }
+    for (int r = item; r < ROWS; r += ITEMS) {
+        float sum = 0;
+        for (int t = 0; t < TURNS; ++t) sum += sums[r][t];
+        sums_found[((long)group * ROWS + r) * 2] = highest[r];
+        sums_found[((long)group * ROWS + r) * 2 + 1] = sum;
     }
 }

@@ -29,7 +29,7 @@ _COMPRESSED = ("u8", "i8", "u4", "i4")
 _PIECES = {"f16": 8, "u8": 16, "i8": 16, "u4": 32, "i4": 32}
 _LONGEST_PIECE = 32
 _UNPACKED_AT_ONCE = 16
-_AHEAD, _MOST_AHEAD = 128, 8
+_AHEAD, _MOST_AHEAD = 64, 4
 """Halves of one row of the left side that a work-item asks for ahead, and pieces."""
 _FEW_NS, _FEW_ROW_NS, _FEW_BANDWIDTH, _ROW_BYTES = 500.0, 60.0, 0.85, 11.0
 """What a product takes at least, and for each row that it has registers for, the share of the memory's bandwidth that

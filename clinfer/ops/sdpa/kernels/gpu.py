@@ -83,7 +83,7 @@ class SplitKernel(Kernel[AttentionProblem, int]):
             return "computes in f32"
         if problem.primitive.in_byte_rows:
             return "made for floats"
-        needed = 4 * (rows * (depth + _ITEMS) + _ITEMS + _ITEMS * _VECTOR)
+        needed = 4 * (rows * (ceil(depth / _VECTOR) * _VECTOR + _ITEMS * (_VECTOR + 2) + 3) + _ITEMS)
         if needed > problem.capabilities.local_mem_size:
             return f"needs {needed} bytes of local memory"
         return problem.layout_refusal()
@@ -109,8 +109,7 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         groups = entries * shares
         totals = scratch_operand(0, TensorView.dense(_F32, (groups, rows, width)))
         sums = scratch_operand(1, TensorView.dense(_F32, (groups, rows, 2)))
-        constants = {**problem.constants, "ROWS": rows, "ITEMS": _ITEMS, "QUERY_WIDTH": ceil(depth / 16) * 16,
-                     "WIDTH": width}
+        constants = {**problem.constants, "ROWS": rows, "ITEMS": _ITEMS, "QUERY_WIDTH": depth, "WIDTH": width}
         *given, output = problem.in_place_operands()
         sink = [each for each in given if each.macro == f"INPUT{SINK}"]
         split = Stage("sdpa_split.cl", (*given, totals, sums), Work((groups * _ITEMS,), (_ITEMS,)), constants,
