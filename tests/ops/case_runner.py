@@ -25,6 +25,8 @@ from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, ov, pa
 from tests.seeds import seed_of
 
 ModelOf = Callable[[Case, bool], ov.Model]
+Run = tuple[tuple[tuple[int, ...], ...], list[np.ndarray], list[np.ndarray]]
+"""The shapes of the inputs, the inputs, and what OpenVINO's plugin gives."""
 POISON = 0xA5
 PADDED = "padded"
 
@@ -96,28 +98,51 @@ def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = buil
 
 
 def check_program(program: Program, case: Case, variant: Variant, build: ModelOf = build_model) -> None:
-    """Run the program of a row and compare with OpenVINO's plugin. Where they differ, what the operations give one by
-    one decides: the plugin is wrong for some chains."""
-    network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
-    model = build(case, variant.dynamic)
-    oracle = CpuPlugin(model)
-    base = tuple(shape for shape, _ in parameter_specs(case))
-    seed = seed_of(case.name)
-    rng = np.random.default_rng(seed)
-    for shapes in (base, *case.sequence, base) if variant.dynamic else (base,):
-        inputs = random_inputs(case, shapes, rng)
-        if variant.half:
-            inputs = [a.astype(np.float16).astype(a.dtype) if a.dtype == np.float32 else a for a in inputs]
-        actual = execute(network, inputs)
-        for index, (got, wanted) in enumerate(zip(actual, oracle(inputs), strict=True)):
-            kind = list(program.outputs.values())[index].layout.element_type.name
-            computed = ("f16",) if variant.half else ()
-            worst = max(TOLERANCE.get(k, 0) for k in (kind, *computed, *(t for _, t in parameter_specs(case))))
-            what = f"{case.name} {variant} shapes {shapes} output {index} seed {seed}"
-            try:
-                assert_close(got, wanted, worst, what)
-            except AssertionError:
-                assert_close(got, NodeByNode(model)(inputs)[index], worst, what)
+    """Run the program of a row and compare with OpenVINO's plugin."""
+    RowJudge(case, build).check(program, variant)
+
+
+class RowJudge:
+    """Compares programs of a row with OpenVINO's plugin, which is asked once for all of them. Where they differ, what
+    the operations give one by one decides: the plugin is wrong for some chains."""
+
+    def __init__(self, case: Case, build: ModelOf = build_model) -> None:
+        self._case, self._build = case, build
+        self._oracles: dict[bool, tuple[ov.Model, CpuPlugin]] = {}
+        self._runs: dict[tuple[bool, bool], list[Run]] = {}
+
+    def check(self, program: Program, variant: Variant) -> None:
+        """Run the program, the way a row of its variant is."""
+        network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
+        types = [t for _, t in parameter_specs(self._case)] + ["f16"] * variant.half
+        for shapes, inputs, expected in self._runs_of(variant.dynamic, variant.half):
+            actual = execute(network, inputs)
+            for index, (got, wanted) in enumerate(zip(actual, expected, strict=True)):
+                kind = list(program.outputs.values())[index].layout.element_type.name
+                worst = max(TOLERANCE.get(k, 0) for k in (kind, *types))
+                what = f"{self._case.name} {variant} shapes {shapes} output {index} seed {seed_of(self._case.name)}"
+                try:
+                    assert_close(got, wanted, worst, what)
+                except AssertionError:
+                    assert_close(got, NodeByNode(self._oracle(variant.dynamic)[0])(inputs)[index], worst, what)
+
+    def _runs_of(self, dynamic: bool, half: bool) -> list[Run]:
+        if (dynamic, half) not in self._runs:
+            case, (_, plugin) = self._case, self._oracle(dynamic)
+            rng, base = np.random.default_rng(seed_of(case.name)), tuple(shape for shape, _ in parameter_specs(case))
+            runs = self._runs[dynamic, half] = []
+            for shapes in (base, *case.sequence, base) if dynamic else (base,):
+                inputs = random_inputs(case, shapes, rng)
+                if half:
+                    inputs = [a.astype(np.float16).astype(a.dtype) if a.dtype == np.float32 else a for a in inputs]
+                runs.append((shapes, inputs, plugin(inputs)))
+        return self._runs[dynamic, half]
+
+    def _oracle(self, dynamic: bool) -> tuple[ov.Model, CpuPlugin]:
+        if dynamic not in self._oracles:
+            model = self._build(self._case, dynamic)
+            self._oracles[dynamic] = model, CpuPlugin(model)
+        return self._oracles[dynamic]
 
 
 def give(network: Network, inputs: Sequence[np.ndarray]) -> None:

@@ -18,7 +18,7 @@ from clinfer.runtime.device import available_devices
 from clinfer.runtime.engine import Engine
 from tests.candidates import candidates_of_op, reaches
 from tests.devices import engine_of
-from tests.ops.case_runner import Variant, check_program, is_refusal, needs
+from tests.ops.case_runner import RowJudge, Variant, is_refusal, needs
 from tests.ops.shards import Row, Shard, in_formats, variants_of
 
 ROWS: list[Row] = [(op.name, case) for op in all_operations()
@@ -40,13 +40,13 @@ _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "convert_nibbles", "rope_r
 
 @pytest.mark.parametrize("op, case", ROWS, ids=[f"{op}-{case.name}" for op, case in ROWS])
 def test_row(shard: Shard, op: str, case: Case) -> None:
-    ran = 0
+    judge, ran = RowJudge(case), 0
     for variant, program in shard.programs(case).items():
         if isinstance(program, Exception):
             if not is_refusal(program, variant):
                 raise program
             continue
-        check_program(program, case, variant)
+        judge.check(program, variant)
         ran += 1
     assert ran
 
