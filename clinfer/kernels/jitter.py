@@ -21,8 +21,9 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
+from typing import Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
@@ -144,10 +145,22 @@ def kernel_source(package: str, name: str) -> str:
     return _INCLUDE.sub(header, read_source(package, name))
 
 
+@cache
 def common_source() -> str:
     """The headers of `include/`, which precede the kernels of a batch once."""
     return "\n".join(read_source("clinfer.kernels", f"include/{name}")
                      for name in ("vectors.cl", "types.cl", "math.cl", "subgroup.cl", "epilogue.cl"))
+
+
+@cache
+def _digest_of_common_source() -> Any:
+    return hashlib.sha256(common_source().encode())
+
+
+@lru_cache(1024)
+def _macros_of(body: str) -> tuple[str, ...]:
+    """The macros that the text of a kernel defines itself."""
+    return tuple(_DEFINED.findall(body))
 
 
 def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageCode:
@@ -165,7 +178,8 @@ def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageC
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
     body = stage.text or kernel_source(kernel_folder(stage, problem.primitive), stage.source)
     recipe = [] if stage.recipe == USUAL else [repr(stage.recipe)]
-    identity = hashlib.sha256("\n".join([common_source(), *writer.lines, *writer.names, body, *recipe]).encode())
+    identity = _digest_of_common_source().copy()
+    identity.update("\n".join(["", *writer.lines, *writer.names, body, *recipe]).encode())
     kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"
     return StageCode(kernel_id, _assemble(kernel_id, writer, len(fused_ops), body), tuple(writer.fields), stage.recipe,
                      problem.is_large)
@@ -206,9 +220,9 @@ def _assemble(kernel_id: str, writer: _Writer, fused_ops: int, body: str) -> str
         declared += f", const {kernel_id}_args args"
         passed += ", args"
     lines += [f"#define ARGS {declared}".rstrip(), f"#define PASS_ARGS {passed}".rstrip()]
-    text = "\n".join(lines) + "\n" + body
-    undefine = "\n".join(f"#undef {name}" for name in dict.fromkeys(_DEFINED.findall(text)))
-    return f"{text}\n{undefine}\n"
+    head = "\n".join(lines)
+    undefine = "\n".join(f"#undef {name}" for name in dict.fromkeys((*_DEFINED.findall(head), *_macros_of(body))))
+    return f"{head}\n{body}\n{undefine}\n"
 
 
 def _write_operand(writer: _Writer, index: int, operand: Operand, bake: bool) -> None:

@@ -47,6 +47,8 @@ from clinfer.program.passes.split_products import split_products
 from clinfer.program.passes.store_on_grids import store_on_grids
 
 _COUNT = itertools.count()
+_SHOWING_LEVEL = 5
+"""Where on the CLINFER_DEBUG ladder graphs are shown after each pass."""
 Pass = Callable[[Graph, BuildContext], None]
 
 PIPELINE: tuple[Pass, ...] = (
@@ -131,6 +133,7 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
     skipped = context.options.skipped_passes
     _check_skipped(skipped)
     passes = tuple(run for run in passes if run.__name__ not in skipped)
+    is_shown = knobs.debug_level() >= _SHOWING_LEVEL or knobs.dump_dir() is not None
     for number, run in enumerate(passes):
         graph.history.current_pass = run.__name__
         run(graph, context)
@@ -138,7 +141,8 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
             graph.check()
         except ClinferError as error:
             raise error.at(f"after pass {run.__name__}") from None
-        _dump(graph, f"{name}/{number:02d}_{run.__name__}")
+        if is_shown:
+            _dump(graph, f"{name}/{number:02d}_{run.__name__}")
 
 
 def _check_skipped(names: Iterable[str]) -> None:
@@ -151,8 +155,8 @@ def _check_skipped(names: Iterable[str]) -> None:
 
 def _dump(graph: Graph, name: str) -> None:
     """Show a graph, and write it to `graphs/<program>/<pass>.txt` and `.dot`; programs are counted over the process."""
-    if knobs.debug_level() >= 5:
-        log(5, f"graph after {name}:\n{graph.describe()}")
+    if knobs.debug_level() >= _SHOWING_LEVEL:
+        log(_SHOWING_LEVEL, f"graph after {name}:\n{graph.describe()}")
     if knobs.dump_dir() is not None:
         dump(f"graphs/{name}.txt", graph.describe() + "\n")
         dump(f"graphs/{name}.dot", draw_graph(graph))
