@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from clinfer.frontend.conversions import bodies_of, is_constant, sources_of
+from clinfer.frontend.conversions import bodies_of, is_constant, sources_of, static_shape_of
 from clinfer.frontend.misjudged_sizes import is_suspect, is_taken_for_rest, misjudged_axes, name_sizes
 from clinfer.frontend.openvino_import import openvino as ov
 
@@ -40,7 +40,8 @@ class Partition(ov.Op):
         """The element type and what is told of the input's shape."""
         shape = self.get_input_partial_shape(0)
         if shape.rank.is_static:
-            shape = ov.PartialShape([size if axis in self._told else ov.Dimension() for axis, size in enumerate(shape)])
+            # Indexed, because iterating over OpenVINO's class is ten times slower.
+            shape = ov.PartialShape([shape[axis] if axis in self._told else -1 for axis in range(len(shape))])
         self.set_output_type(0, self.get_input_element_type(0), shape)
 
     def evaluate(self, outputs: list[ov.Tensor], inputs: list[ov.Tensor]) -> bool:
@@ -243,7 +244,9 @@ def _has_zero(node: ov.Node, index: int) -> bool:
     shape = node.get_input_partial_shape(index)
     if shape.rank.is_dynamic:
         return False
-    empty = [axis for axis, size in enumerate(shape) if size == 0]
+    if shape.is_static and all(static_shape_of(shape.get_shape())):
+        return False
+    empty = [axis for axis in range(len(shape)) if shape[axis] == 0]
     if node.get_type_name() == "Concat":
         axis = node.get_attributes()["axis"]
         return any(each != axis % len(shape) for each in empty)

@@ -87,17 +87,19 @@ def _is_reduction(node: ov.Node) -> bool:
 def _count_axes_from_the_front(node: ov.Node) -> None:
     kind = node.get_type_name()
     index = 1 if _is_reduction(node) else _AXES_AT.get(kind, -1)
-    if not 0 <= index < node.get_input_size() or not is_constant(node.input_value(index).get_node()):
+    if not 0 <= index < node.get_input_size():
         return
-    if node.get_input_partial_shape(0).rank.is_dynamic:
+    source, rank = node.input_value(index).get_node(), node.get_input_partial_shape(0).rank
+    if not is_constant(source) or rank.is_dynamic:
         return
-    old = node.input_value(index).get_node().data
-    rank = node.get_input_partial_shape(0).rank.get_length() + (old.size if kind == "Unsqueeze" else 0)
-    new = np.where(old < 0, old + rank, old)
-    if _is_reduction(node) or kind in _SETS:
-        new = np.unique(new)
-    if not np.array_equal(old.reshape(-1), new.reshape(-1)):
-        _give_constant(node, index, new)
+    old, is_set = source.data, _is_reduction(node) or kind in _SETS
+    given = old.reshape(-1).tolist()
+    limit = rank.get_length() + (old.size if kind == "Unsqueeze" else 0)
+    new = [axis + limit if axis < 0 else axis for axis in given]
+    if is_set:
+        new = sorted(set(new))
+    if new != given:
+        _give_constant(node, index, np.array(new, old.dtype).reshape(-1 if is_set else old.shape))
 
 
 def _write_out_order(node: ov.Node) -> None:
