@@ -26,7 +26,7 @@ from tests.crashes import SurvivingScheduling
 from tests.devices import engine_of
 from tests.footprint import MOST_BEFORE_MODELS, MOST_BYTES, Dropping, PeakReport, pass_over_what_lives
 from tests.kept_kernels import trim_kernels
-from tests.scheduling import group, is_of_a_model, place_of, split_part, stays_with
+from tests.scheduling import Sorting, group, is_of_a_model, split_part, stays_with
 from tests.seeds import FULL, seed_of
 
 # OpenVINO's plugin keeps the code of the last 1,024 of its primitives: 200 kB each, and no test asks for them again.
@@ -120,14 +120,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:], left_out = split_part(items)
         config.hook.pytest_deselected(items=left_out)
     group(items)
-
-
-class Sorting:
-    """Sorts the tests when all else has arranged them."""
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=place_of)
 
 
 def pytest_configure(config: pytest.Config) -> None:

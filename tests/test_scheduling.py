@@ -108,14 +108,43 @@ def test_shards_are_whole_operations_of_about_one_weight() -> None:
     assert max(weights.values()) <= max(1.3 * WEIGHT, *ops.values())
 
 
+CONFTEST = """
+    from tests.crashes import SurvivingScheduling
+    from tests.scheduling import Sorting
+
+    def pytest_configure(config):
+        config.pluginmanager.register(Sorting())
+
+    def pytest_xdist_make_scheduler(config, log):
+        return SurvivingScheduling(config, log)
+    """
+
+
+def test_a_group_stays_in_one_process(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("""
+        import os
+        import time
+        from pathlib import Path
+        import pytest
+
+        @pytest.mark.parametrize("group", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in "abcd"])
+        @pytest.mark.parametrize("row", range(6))
+        def test_it(group, row):
+            time.sleep(0.05)
+            Path(f"{group}-{os.getpid()}").touch()
+        """)
+    run = pytester.runpytest_subprocess("-n2", "--dist=loadgroup", "-p", "no:cacheprovider", timeout=120)
+    run.assert_outcomes(passed=24)
+    ran = [path.name.split("-") for path in pytester.path.glob("?-*")]
+    assert sorted(group for group, _ in ran) == ["a", "b", "c", "d"]
+    assert len({process for _, process in ran}) == 2
+
+
 def test_the_others_run_when_a_process_crashes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-    pytester.makeconftest("""
-        from tests.crashes import SurvivingScheduling
-
-        def pytest_xdist_make_scheduler(config, log):
-            return SurvivingScheduling(config, log)
-        """)
+    pytester.makeconftest(CONFTEST)
     pytester.makepyfile("""
         import os
         import pytest
