@@ -1,5 +1,6 @@
 """Runs reference kernels on their smallest case rows, and all of attention and rotary positions, under Oclgrind (see
-test_oclgrind.py): `python -m tests.oclgrind_rows PART PARTS`."""
+test_oclgrind.py): `python -m tests.oclgrind_rows PART PARTS`. It takes a thousand times as long as a device does, so
+each shape is executed once."""
 from __future__ import annotations
 
 import math
@@ -89,7 +90,7 @@ def _run_kernel(engine: Engine, cases: Iterable[Case], kernel: str, build: Model
         print(f"row {case.name} {kernel}", flush=True)
         os.environ["CLINFER_FORCE_KERNEL"] = f"{AGAIN}={kernel}"
         try:
-            run_case(engine, case, Variant(bool(case.sequence), kernel), build)
+            run_case(engine, case, Variant(bool(case.sequence), kernel), build, is_slow=True)
             done += 1
         except ClinferError as error:
             if not is_unsupported(error):
@@ -121,7 +122,7 @@ def _run_attention(engine: Engine) -> tuple[int, int]:
         done += 1
         try:
             for shape in ((2, 5, HIDDEN), (1, 35, HIDDEN)):
-                check(network, CpuPlugin(model), [rng.standard_normal(shape).astype(np.float32)])
+                check(network, CpuPlugin(model), [rng.standard_normal(shape).astype(np.float32)], is_slow=True)
         except AssertionError as error:
             failed += 1
             print(f"failed {name} {kernel}: {error}", flush=True)
@@ -138,7 +139,8 @@ def _run_rope(engine: Engine) -> tuple[int, int]:
         try:
             for batch, length in ((2, 5), (1, 1)):
                 given = rope_inputs(rng, name, batch, length, length, rotated)
-                assert_close(execute(network, given)[0], rope_result(name, *given, rotated), 1e-5)
+                wanted = rope_result(name, *given, rotated)
+                assert_close(execute(network, given, [wanted])[0], wanted, 1e-5)
         except AssertionError as error:
             failed += 1
             print(f"failed {name}: {error}", flush=True)
@@ -155,7 +157,7 @@ def _run_compressed(engine: Engine) -> tuple[int, int]:
             print(f"compressed {kind} {kernel}", flush=True)
             weights = Weights.random(rng, kind, (48, 35), 3, True, zero_point=zero_point, bias=True)
             try:
-                check_compressed(engine, rng, weights, True, (1, 3, 15), kernel, with_epilogue=True)
+                check_compressed(engine, rng, weights, True, (1, 3, 15), kernel, with_epilogue=True, is_slow=True)
                 done += 1
             except (ClinferError, AssertionError) as error:
                 failed += 1

@@ -90,10 +90,12 @@ def _padding(rank: int) -> Padding:
     return Padding((1,) * rank, (2,) * rank)
 
 
-def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = build_model) -> Program:
-    """Run a row and compare with the oracle; `build` makes its model (the same one each time). Returns what ran."""
+def run_case(engine: Engine, case: Case, variant: Variant, build: ModelOf = build_model,
+             is_slow: bool = False) -> Program:
+    """Run a row and compare with the oracle; `build` makes its model (the same one each time). Returns what ran.
+    `is_slow`: see `RowJudge.check`."""
     program = compile_topology(engine, topology_of(case, variant, build), OpenVinoShapeInference(), variant.options())
-    check_program(program, case, variant, build)
+    RowJudge(case, build).check(program, variant, is_slow)
     return program
 
 
@@ -111,12 +113,13 @@ class RowJudge:
         self._oracles: dict[bool, tuple[ov.Model, CpuPlugin]] = {}
         self._runs: dict[tuple[bool, bool], list[Run]] = {}
 
-    def check(self, program: Program, variant: Variant) -> None:
-        """Run the program, the way a row of its variant is."""
+    def check(self, program: Program, variant: Variant, is_slow: bool = False) -> None:
+        """Run the program, the way a row of its variant is; on a device that `is_slow` each shape once, and else again
+        with memory of the network's own before."""
         network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
         types = [t for _, t in parameter_specs(self._case)] + ["f16"] * variant.half
         for shapes, inputs, expected in self._runs_of(variant.dynamic, variant.half):
-            actual = execute(network, inputs)
+            actual = execute(network, inputs, expected if is_slow else None)
             for index, (got, wanted) in enumerate(zip(actual, expected, strict=True)):
                 kind = list(program.outputs.values())[index].layout.element_type.name
                 worst = max(TOLERANCE.get(k, 0) for k in (kind, *types))
@@ -156,12 +159,19 @@ def give(network: Network, inputs: Sequence[np.ndarray]) -> None:
         network.set_input(name, memory, array.shape, array)
 
 
-def execute(network: Network, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One execution from arrays to arrays, with poisoned output memory."""
+def execute(network: Network, inputs: Sequence[np.ndarray],
+            like: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+    """One execution from arrays to arrays, with poisoned output memory: as large as arrays `like` the results, or, if
+    none are given, as an execution before tells."""
     engine, stream = network.program.engine, network.stream
     give(network, inputs)
-    for name, output in network.execute().items():
-        poisoned = engine.allocate_bytes(output.layout.byte_size)
+    if like is None:
+        sizes = {name: output.layout.byte_size for name, output in network.execute().items()}
+    else:
+        sizes = {name: output.layout.with_shape(array.shape).byte_size
+                 for (name, output), array in zip(network.program.outputs.items(), like, strict=True)}
+    for name, size in sizes.items():
+        poisoned = engine.allocate_bytes(size)
         stream.fill(poisoned, POISON)
         network.set_output(name, poisoned)
     results = [output.to_numpy() for output in network.execute().values()]

@@ -85,8 +85,9 @@ def select(selection: Selection, weights: Weights, transpose: bool, kernel: str 
 
 
 def check_program(program: Program, rng: np.random.Generator, weights: Weights, transpose: bool,
-                  rows: tuple[int, ...]) -> None:
-    """Run what `select` made for these numbers of rows in turn."""
+                  rows: tuple[int, ...], is_slow: bool = False) -> None:
+    """Run what `select` made for these numbers of rows in turn; `is_slow`: the device, on which nothing is executed
+    twice."""
     unpacked = weights.unpacked(transpose)
     network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
     left = program.inputs["x"].element_type
@@ -97,15 +98,15 @@ def check_program(program: Program, rng: np.random.Generator, weights: Weights, 
         if "other" in program.inputs:
             arrays.append(rng.standard_normal(wanted.shape).astype(left.numpy))
             wanted += arrays[1]
-        actual, = execute(network, arrays)
+        actual, = execute(network, arrays, [wanted] if is_slow else None)
         assert_close(actual.astype(np.float32), wanted.astype(np.float32), TOLERANCE[left.name],
                      f"{kernels} {count} rows")
 
 
 def check(engine: Engine, rng: np.random.Generator, weights: Weights, transpose: bool, rows: tuple[int, ...],
-          kernel: str = "", with_epilogue: bool = False, kind: str = "f32") -> None:
-    """Run one product for these numbers of rows in turn."""
+          kernel: str = "", with_epilogue: bool = False, kind: str = "f32", is_slow: bool = False) -> None:
+    """Run one product for these numbers of rows in turn; `is_slow`: see `check_program`."""
     selection = Selection(engine)
     program = select(selection, weights, transpose, kernel, with_epilogue, kind)
     selection.build()
-    check_program(program, rng, weights, transpose, rows)
+    check_program(program, rng, weights, transpose, rows, is_slow)
