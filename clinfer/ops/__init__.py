@@ -140,7 +140,8 @@ CONVERTERS: dict[str, Converter] = dict.fromkeys(_FOLDERS, convert_node)
 
 def converters_with(kernels: Iterable[CustomKernel]) -> dict[str, Converter]:
     """The converters of all operations, those of custom kernels in place of others."""
-    return {**CONVERTERS, **{kernel.operation: converter_of(kernel) for kernel in kernels}}
+    custom = {kernel.operation: converter_of(kernel) for kernel in kernels}
+    return {**CONVERTERS, **custom} if custom else CONVERTERS
 
 
 def kernels_of(primitive: Primitive) -> KernelTable:

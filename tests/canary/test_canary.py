@@ -59,8 +59,9 @@ def own_names(tree: ast.Module) -> Iterator[str]:
 
 def private_names() -> set[str]:
     """Underscored names that clinfer asks others' objects for, and private modules that it imports."""
-    own = {name for tree in trees() for name in own_names(tree)} | STANDARD
-    nodes = [node for tree in trees() for node in ast.walk(tree)]
+    parsed = trees()
+    own = {name for tree in parsed for name in own_names(tree)} | STANDARD
+    nodes = [node for tree in parsed for node in ast.walk(tree)]
     return {str(node.module) for node in nodes
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PRIVATE_MODULES)} | {
         node.attr for node in nodes if isinstance(node, ast.Attribute)

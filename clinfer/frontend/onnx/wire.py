@@ -127,6 +127,8 @@ def _varint(number: int) -> bytes:
 
 def _read_varint(content: Bytes, at: int) -> tuple[int, int]:
     """A number of seven bits a byte, lowest first, and the place behind it."""
+    if at < len(content) and content[at] < 0x80:
+        return content[at], at + 1
     value = shift = 0
     while at < len(content) and shift < 70:
         byte = content[at]

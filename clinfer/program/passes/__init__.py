@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 from clinfer.base import knobs
 from clinfer.base.errors import ClinferError
@@ -145,7 +145,9 @@ def run_pipeline(graph: Graph, context: BuildContext) -> None:
             _dump(graph, f"{name}/{number:02d}_{run.__name__}")
 
 
-def _check_skipped(names: Iterable[str]) -> None:
+def _check_skipped(names: Collection[str]) -> None:
+    if not names:
+        return
     known = [run.__name__ for run in OPTIONAL]
     unknown = sorted(set(names) - set(known))
     if unknown:
