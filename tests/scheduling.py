@@ -90,21 +90,8 @@ class Sorting:
     """Sorts the tests when all else has arranged them."""
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=place_of)
-        if config.getoption("loadgroup", False):
-            _write_groups(items)
-
-
-def _write_groups(items: Iterable[pytest.Item]) -> None:
-    """Write the group of each test behind its id, by which processes are given tests.
-
-    pytest-xdist 3.8 does so where pytest 9.2 does not look any more: it would hand out each test by itself.
-    """
-    for item in items:
-        mark, id = item.get_closest_marker("xdist_group"), getattr(item, "_id", None)
-        if mark and id is not None and not item.nodeid.endswith(f"@{mark.args[0]}"):
-            item._id = type(id).parse(f"{item.nodeid}@{mark.args[0]}")  # type: ignore[attr-defined]
 
 
 def _place(item: pytest.Item) -> int:
