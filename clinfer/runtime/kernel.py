@@ -1,8 +1,6 @@
 """A kernel and its arguments."""
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.memory import Memory, NativePointer
@@ -22,8 +20,8 @@ class Kernel:
         self._values: dict[int, bytes] = {}
         self._memories: dict[int, Memory] = {}
         self._pointers: set[int] = set()
-        self.watcher: Callable[[], None] | None = None
-        """Called when an argument changes."""
+        self._changes: set[tuple[int, int]] | None = None
+        self._number = 0
         self._create()
 
     def _create(self) -> None:
@@ -41,8 +39,8 @@ class Kernel:
             status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
             if status:
                 raise self._refused(status, index, len(raw))
-            if self.watcher is not None:
-                self.watcher()
+            if self._changes is not None:
+                self._changes.add((self._number, index))
         self._values[index] = raw
 
     def set_buffer(self, index: int, memory: Memory) -> None:
@@ -57,8 +55,8 @@ class Kernel:
             status = native.set_argument(self.handle, index)
             if status:
                 raise self._refused(status, index, memory.nbytes)
-            if self.watcher is not None:
-                self.watcher()
+            if self._changes is not None:
+                self._changes.add((self._number, index))
         self._memories[index] = memory
 
     def _renew(self) -> None:
@@ -79,15 +77,19 @@ class Kernel:
     def forget_buffer(self, index: int) -> None:
         """Let go of the memory set as an argument; another must be set before the next launch."""
         self._memories.pop(index, None)
-        if self.watcher is not None:
-            self.watcher()
+        if self._changes is not None:
+            self._changes.add((self._number, index))
 
     def forget_buffers(self) -> None:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""
+        if self._changes is not None:
+            self._changes.update([(self._number, index) for index in self._memories])
         self._memories.clear()
-        if self.watcher is not None:
-            self.watcher()
+
+    def note_changes(self, changes: set[tuple[int, int]], number: int) -> None:
+        """Add (number, index) to `changes` from now on for each argument that becomes another."""
+        self._changes, self._number = changes, number
 
     def argument(self, index: int) -> bytes | Memory | None:
         """What an argument is at present; None: it was never set, or let go of."""

@@ -103,10 +103,13 @@ class Launches(list[tuple[Kernel, WorkSize]]):
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
         """Put another launch in the place of one; those given before must have been launched."""
-        if launch[0] is not self[position][0]:
+        (kernel, work), (before, size) = launch, self[position]
+        if kernel is not before:
             self.again, self.request, self.staged = 0, None, None
+        elif work == size:
+            return
         elif self.staged is not None:
-            self.staged.changed.add(position)
+            self.staged.resized.add(position)
         self[position] = launch
         if self._packed is not None:
             self._pack(self._packed, position, launch)

@@ -68,8 +68,13 @@ class Megakernel:
 
     def stage(self, body: int, groups: tuple[int, int, int], wide: int, arguments: bytes) -> bytes:
         """A stage as it stands in the table: work-groups of a body in each dimension, its work-items in the first."""
-        x, y, z = groups
-        return (STAGE.pack(body, x, y, x * y * z, wide, 0, 0, 0) + arguments).ljust(self.stage_bytes, b"\0")
+        return (stage_header(body, groups, wide) + arguments).ljust(self.stage_bytes, b"\0")
+
+
+def stage_header(body: int, groups: tuple[int, int, int], wide: int) -> bytes:
+    """What stands before the arguments of a stage, see `Megakernel.stage`."""
+    x, y, z = groups
+    return STAGE.pack(body, x, y, x * y * z, wide, 0, 0, 0)
 
 
 def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -17,16 +17,19 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
-from clinfer.runtime.ptx_megakernel import ENTRY, Megakernel
+from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header
 from clinfer.runtime.waiting import answering
 
 if TYPE_CHECKING:
     from clinfer.runtime.stream import Stream
 
 Launch = tuple[Kernel, WorkSize]
+Argument = tuple[int, int]
+"""The position of a launch, and the index of one of its arguments."""
 _OPEN_ITEMS, _WARP = 128, 32
 _TABLE, _COUNTER, _FIRST, _STAGES, _MET = range(5)
 _WRAP = 1 << 32
+_ADDRESS = struct.Struct("<Q")
 
 
 class BodyKey(NamedTuple):
@@ -77,7 +80,8 @@ class _Segment:
 
 class StagedLaunches:
     """Launches, of which those that a megakernel has bodies for are its stages. The launches may change in size and in
-    arguments; `changed` holds the positions of those that did."""
+    arguments: `changed` holds the arguments that did, by the positions of launches and their indices, and `resized` the
+    positions of launches that did. Until a table is written that has them, they stay there."""
 
     def __init__(self, stream: Stream, launches: Sequence[Launch], joined: Joined, units: int) -> None:
         engine, megakernel = stream.engine, joined.megakernel
@@ -88,13 +92,15 @@ class StagedLaunches:
         self._counter = engine.allocate_bytes(4, "a counter of groups", zero=True)
         self._met, self._is_whole = 0, True
         self._segments = tuple(self._segments_of(stream, len(launches)))
-        self.changed = set(range(len(launches)))
+        self._places = _argument_places(launches, joined)
+        self.changed = set(self._places)
+        self.resized = set(range(len(launches)))
         self._was_changed = True
         # OpenCL keeps a kernel's arguments until it is done, but does not see those in the table.
-        self._held: list[tuple[cl.Buffer, ...]] = [()] * len(launches)
+        self._held: dict[Argument, cl.Buffer] = {}
         weakref.finalize(self, _let_go, stream.cl_queue, self._held)
         for position, (kernel, _) in enumerate(launches):
-            kernel.watcher = partial(self.changed.add, position)
+            kernel.note_changes(self.changed, position)
 
     def _segments_of(self, stream: Stream, launches: int) -> Iterator[_Segment]:
         first = 0
@@ -114,7 +120,7 @@ class StagedLaunches:
     def enqueue(self, stream: Stream, launches: Sequence[Launch]) -> bool:
         """Launch all on the queue on which they always are; False, and nothing is launched: it is better done one by
         one this time."""
-        if self.changed and not self._write(stream, launches):
+        if (self.changed or self.resized) and not self._write(stream, launches):
             return False
         if not self._is_whole:
             # Something came between, and nobody knows how often the groups have met.
@@ -134,51 +140,96 @@ class StagedLaunches:
 
     def _write(self, stream: Stream, launches: Sequence[Launch]) -> bool:
         """Bring the table up to date; False where more has changed than one launch is worth, or a body is missing."""
-        if 2 * len(self.changed) > len(launches) and not self._was_changed:
+        touched = {position for position, _ in self.changed} | self.resized
+        if 2 * len(touched) > len(launches) and not self._was_changed:
             self._was_changed = True
             return False
-        stages = sorted(self.changed & self._joined.stages)
-        if any(key_of(launches[position]) not in self._joined.numbers for position in stages):
+        stages = touched & self._joined.stages
+        if not self._write_headers(launches):
             return False
-        size = self._joined.megakernel.stage_bytes
-        for position in stages:
-            self._image[position * size:(position + 1) * size] = self._stage(stream, position, launches[position])
+        self._write_arguments(stream, launches)
         if stages:
-            start, end = stages[0] * size, (stages[-1] + 1) * size
+            size = self._joined.megakernel.stage_bytes
+            start, end = min(stages) * size, (max(stages) + 1) * size
             stream.write(self._table, np.frombuffer(bytes(self._image[start:end]), np.uint8), offset_bytes=start)
         self.changed.clear()
+        self.resized.clear()
         self._was_changed = False
         return True
 
-    def _stage(self, stream: Stream, position: int, launch: Launch) -> bytes:
-        """A launch as it stands in the table; its buffers are kept from now on."""
-        kernel, work = launch
-        key = key_of(launch)
-        number = self._joined.numbers[key]
-        parameters = self._joined.megakernel.bodies[number].kernel.parameters
-        arguments = bytearray(parameters[-1].offset + parameters[-1].nbytes)
-        memories: list[Memory] = []
-        for index, parameter in enumerate(parameters):
+    def _write_headers(self, launches: Sequence[Launch]) -> bool:
+        """Put what has changed of the sizes of stages into the image; False: a body is missing."""
+        joined, headers = self._joined, dict[tuple[Program, str, WorkSize], bytes]()
+        size = joined.megakernel.stage_bytes
+        for position in self.resized & joined.stages:
+            kernel, work = launches[position]
+            same = kernel.program, kernel.entry, work
+            header = headers.get(same)
+            if header is None:
+                key = key_of((kernel, work))
+                number = joined.numbers.get(key)
+                if number is None:
+                    return False
+                header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
+            self._image[position * size:position * size + len(header)] = header
+        return True
+
+    def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> None:
+        """Put the arguments that have changed into the image; the buffers among them are kept from now on."""
+        image, places = self._image, self._places
+        memories: dict[Argument, Memory] = {}
+        for argument in self.changed:
+            place = places.get(argument)
+            if place is None:
+                continue
+            position, index = argument
+            kernel, _ = launches[position]
             value = kernel.argument(index)
             assert value is not None, f"{kernel} has no argument {index}"
             if isinstance(value, Memory):
-                memories.append(value)
-                value = struct.pack("<Q", stream.addresses.of(value))
-            arguments[parameter.offset:parameter.offset + parameter.nbytes] = value
-        self._hold(stream, position, memories)
-        return self._joined.megakernel.stage(number, key.groups(work), work.global_size[0], bytes(arguments))
+                memories[argument] = value
+            else:
+                image[place] = value
+        if memories:
+            # All are found before any is kept, since one of them may have been released.
+            addresses = {argument: stream.addresses.of(memory) for argument, memory in memories.items()}
+            self._hold(stream, memories)
+            for argument, address in addresses.items():
+                image[places[argument]] = _ADDRESS.pack(address)
 
-    def _hold(self, stream: Stream, position: int, memories: Sequence[Memory]) -> None:
-        wholes = [memory.origin[0].native for memory in memories]
-        buffers = [native.cl_buffer for native in wholes if isinstance(native, NativeBuffer)]
-        held = self._held[position]
-        if [buffer.int_ptr for buffer in held] != [buffer.int_ptr for buffer in buffers]:
-            if held:
-                stream.keep_a_while(held)
-            self._held[position] = tuple(cl.Buffer.from_int_ptr(buffer.int_ptr, True) for buffer in buffers)
+    def _hold(self, stream: Stream, memories: Mapping[Argument, Memory]) -> None:
+        """Keep the buffers in which arguments lie, and for a while those that they take the places of."""
+        held, others, left = self._held, dict[Argument, int | None](), []
+        for argument, memory in memories.items():
+            native, before = memory.origin[0].native, held.get(argument)
+            pointer = native.cl_buffer.int_ptr if isinstance(native, NativeBuffer) else None
+            if pointer != (None if before is None else before.int_ptr):
+                others[argument] = pointer
+                if before is not None:
+                    left.append(before)
+        if left:
+            stream.keep_a_while(left)
+        for argument, pointer in others.items():
+            if pointer is None:
+                del held[argument]
+            else:
+                held[argument] = cl.Buffer.from_int_ptr(pointer, True)
 
 
-def _let_go(cl_queue: cl.CommandQueue, held: list[tuple[cl.Buffer, ...]]) -> None:
+def _argument_places(launches: Sequence[Launch], joined: Joined) -> dict[Argument, slice]:
+    """Where the arguments of stages lie in the image of a table."""
+    parameters = {(key.program, key.entry): joined.megakernel.bodies[number].kernel.parameters
+                  for key, number in joined.numbers.items()}
+    places: dict[Argument, slice] = {}
+    for position in joined.stages:
+        kernel, first = launches[position][0], position * joined.megakernel.stage_bytes + STAGE.size
+        for index, parameter in enumerate(parameters[kernel.program, kernel.entry]):
+            start = first + parameter.offset
+            places[position, index] = slice(start, start + parameter.nbytes)
+    return places
+
+
+def _let_go(cl_queue: cl.CommandQueue, held: dict[Argument, cl.Buffer]) -> None:
     """Release what a table holds, once nothing uses it any more."""
     answering(partial(driver.finish, cl_queue.int_ptr))
     held.clear()

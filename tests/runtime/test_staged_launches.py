@@ -1,0 +1,109 @@
+"""Tables of stages that change from launch to launch."""
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from clinfer.runtime import staged_launches
+from clinfer.runtime.device_addresses import DeviceAddresses
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.kernel import Kernel
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.memory import Memory
+from clinfer.runtime.staged_launches import Joined, key_of
+from clinfer.runtime.stream import Stream
+from tests.runtime.chains import Chain, joinable_chain
+
+
+@pytest.fixture
+def chain(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Chain:
+    return joinable_chain(engine, monkeypatch)
+
+
+def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
+    """The table of a chain, made anew."""
+    made = b""
+    for kernel, work in chain.launches:
+        key, (source, target, number) = key_of((kernel, work)), map(kernel.argument, range(3))
+        assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(number, bytes)
+        arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + number
+        made += joined.megakernel.stage(joined.numbers[key], key.groups(work), work.global_size[0], arguments)
+    return made
+
+
+def _check_table(chain: Chain, stream: Stream) -> None:
+    staged = chain.launches.staged
+    assert staged is not None and not staged.changed and not staged.resized
+    assert stream.read(staged._table).tobytes() == _expected_table(chain, stream, staged._joined)
+
+
+def test_a_table_that_is_changed_in_place_is_one_that_is_made_anew(chain: Chain, engine: Engine,
+                                                                   rng: np.random.Generator) -> None:
+    stream, other = engine.create_stream(), engine.allocate_bytes(4 * 3 * 5000, "numbers")
+    chain.join(stream, rng)
+    changes = (lambda: chain.resize(int(rng.integers(128, 5000))), chain.move, lambda: chain.resize_one(rng),
+               lambda: chain.go_by(other), chain.kernels[3].forget_buffers, lambda: chain.kernels[4].forget_buffer(1),
+               lambda: chain.kernels[5].set_bytes(2, np.int32(rng.integers(1, 100)).tobytes()))
+    for _ in range(100):
+        for number in rng.integers(0, len(changes), 2):
+            chain.bind()
+            changes[number]()
+        if None in map(chain.kernels[3].argument, range(2)) or chain.kernels[4].argument(1) is None:
+            chain.bind()
+        # Where most have changed the first time is one by one.
+        for _ in range(2):
+            chain.run(stream, np.zeros(3 * chain.wide, np.int32))
+        _check_table(chain, stream)
+    chain.bind()
+    chain.resize(500)
+    for _ in range(3):
+        chain.check(stream, rng)
+
+
+@pytest.mark.parametrize(("where", "what"), [
+    (Stream, "keep_a_while"), (Stream, "write"), (Stream, "enqueue"), (DeviceAddresses, "of"), (Kernel, "argument"),
+    (staged_launches, "stage_header"), (staged_launches.cl.Buffer, "from_int_ptr")])
+def test_what_ends_a_change_is_made_up_for(chain: Chain, engine: Engine, rng: np.random.Generator,
+                                           monkeypatch: pytest.MonkeyPatch, where: type, what: str) -> None:
+    stream, others = engine.create_stream(), [engine.allocate_bytes(4 * 3 * 5000, "numbers") for _ in range(3)]
+    chain.join(stream, rng)
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for other in others:
+        chain.go_by(other)
+        chain.launches.exchange(3, (chain.kernels[3], WorkSize((64,), (64,))))
+        with monkeypatch.context() as patch:
+            patch.setattr(where, what, fail)
+            with pytest.raises(KeyboardInterrupt):
+                stream.enqueue_all(chain.launches)
+        stream.enqueue_all(chain.launches)
+        _check_table(chain, stream)
+        chain.resize(chain.wide)
+        for _ in range(2):
+            chain.check(stream, rng)
+
+
+def test_only_what_changed_is_looked_at(chain: Chain, engine: Engine, rng: np.random.Generator,
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = engine.create_stream()
+    chain.join(stream, rng)
+    asked: list[tuple[Kernel, int]] = []
+    argument = Kernel.argument
+
+    def noted(kernel: Kernel, index: int) -> bytes | Memory | None:
+        asked.append((kernel, index))
+        return argument(kernel, index)
+
+    monkeypatch.setattr(Kernel, "argument", noted)
+    chain.resize(chain.wide)
+    chain.check(stream, rng)
+    assert not asked
+    for number in (5, 3 * chain.wide):
+        chain.kernels[1].set_bytes(2, np.int32(number).tobytes())
+        chain.run(stream, np.zeros(3 * chain.wide, np.int32))
+    assert asked == [(chain.kernels[1], 2)] * 2
+    chain.check(stream, rng)
