@@ -20,7 +20,7 @@ class Kernel:
         self._values: dict[int, bytes] = {}
         self._memories: dict[int, Memory] = {}
         self._pointers: set[int] = set()
-        self._changes: set[tuple[int, int]] | None = None
+        self._changes: dict[tuple[int, int], bytes | Memory | None] | None = None
         self._number = 0
         self._create()
 
@@ -35,13 +35,15 @@ class Kernel:
     def set_bytes(self, index: int, raw: bytes) -> None:
         """Set a by-value argument (scalar or struct) to exactly these bytes, unless it is that; they are copied."""
         # Nothing is known of it while it is being changed.
-        if self._values.pop(index, None) != raw:
+        values = self._values
+        if values.pop(index, None) != raw:
             status = driver.set_kernel_arg(self.handle, index, driver.size_of(len(raw)), raw)
             if status:
                 raise self._refused(status, index, len(raw))
-            if self._changes is not None:
-                self._changes.add((self._number, index))
-        self._values[index] = raw
+            changes = self._changes
+            if changes is not None:
+                changes[self._number, index] = raw
+        values[index] = raw
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument, unless it is that; the kernel refers to `memory` until another one takes its place."""
@@ -56,7 +58,7 @@ class Kernel:
             if status:
                 raise self._refused(status, index, memory.nbytes)
             if self._changes is not None:
-                self._changes.add((self._number, index))
+                self._changes[self._number, index] = memory
         self._memories[index] = memory
 
     def _renew(self) -> None:
@@ -78,17 +80,18 @@ class Kernel:
         """Let go of the memory set as an argument; another must be set before the next launch."""
         self._memories.pop(index, None)
         if self._changes is not None:
-            self._changes.add((self._number, index))
+            self._changes[self._number, index] = None
 
     def forget_buffers(self) -> None:
         """Let go of the memories set as arguments; those that are not kept by others must be set anew before the
         next launch."""
         if self._changes is not None:
-            self._changes.update([(self._number, index) for index in self._memories])
+            self._changes.update(dict.fromkeys([(self._number, index) for index in self._memories]))
         self._memories.clear()
 
-    def note_changes(self, changes: set[tuple[int, int]], number: int) -> None:
-        """Add (number, index) to `changes` from now on for each argument that becomes another."""
+    def note_changes(self, changes: dict[tuple[int, int], bytes | Memory | None], number: int) -> None:
+        """Note in `changes` what arguments are from now on, by (number, index), as soon as they are others; None for
+        one that is let go of."""
         self._changes, self._number = changes, number
 
     def argument(self, index: int) -> bytes | Memory | None:

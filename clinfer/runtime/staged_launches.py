@@ -80,8 +80,8 @@ class _Segment:
 
 class StagedLaunches:
     """Launches, of which those that a megakernel has bodies for are its stages. The launches may change in size and in
-    arguments: `changed` holds the arguments that did, by the positions of launches and their indices, and `resized` the
-    positions of launches that did. Until a table is written that has them, they stay there."""
+    arguments: `changed` holds the arguments that did and what they are now (None: let go of), `resized` the positions
+    of launches that did. Until a table is written that has them, they stay there."""
 
     def __init__(self, stream: Stream, launches: Sequence[Launch], joined: Joined, units: int) -> None:
         engine, megakernel = stream.engine, joined.megakernel
@@ -93,14 +93,16 @@ class StagedLaunches:
         self._met, self._is_whole = 0, True
         self._segments = tuple(self._segments_of(stream, len(launches)))
         self._places = _argument_places(launches, joined)
-        self.changed = set(self._places)
+        self.changed: dict[Argument, bytes | Memory | None] = {
+            (position, index): launches[position][0].argument(index) for position, index in self._places}
         self.resized = set(range(len(launches)))
         self._was_changed = True
         # OpenCL keeps a kernel's arguments until it is done, but does not see those in the table.
         self._held: dict[Argument, cl.Buffer] = {}
         weakref.finalize(self, _let_go, stream.cl_queue, self._held)
         for position, (kernel, _) in enumerate(launches):
-            kernel.note_changes(self.changed, position)
+            if position in joined.stages:
+                kernel.note_changes(self.changed, position)
 
     def _segments_of(self, stream: Stream, launches: int) -> Iterator[_Segment]:
         first = 0
@@ -140,11 +142,10 @@ class StagedLaunches:
 
     def _write(self, stream: Stream, launches: Sequence[Launch]) -> bool:
         """Bring the table up to date; False where more has changed than one launch is worth, or a body is missing."""
-        touched = {position for position, _ in self.changed} | self.resized
-        if 2 * len(touched) > len(launches) and not self._was_changed:
+        stages = {position for position, _ in self.changed} | self.resized & self._joined.stages
+        if 2 * len(stages) > len(launches) and not self._was_changed:
             self._was_changed = True
             return False
-        stages = touched & self._joined.stages
         if not self._write_headers(launches):
             return False
         self._write_arguments(stream, launches)
@@ -178,18 +179,12 @@ class StagedLaunches:
         """Put the arguments that have changed into the image; the buffers among them are kept from now on."""
         image, places = self._image, self._places
         memories: dict[Argument, Memory] = {}
-        for argument in self.changed:
-            place = places.get(argument)
-            if place is None:
-                continue
-            position, index = argument
-            kernel, _ = launches[position]
-            value = kernel.argument(index)
-            assert value is not None, f"{kernel} has no argument {index}"
-            if isinstance(value, Memory):
-                memories[argument] = value
+        for argument, value in self.changed.items():
+            if isinstance(value, bytes):
+                image[places[argument]] = value
             else:
-                image[place] = value
+                assert value is not None, f"{launches[argument[0]][0]} has no argument {argument[1]}"
+                memories[argument] = value
         if memories:
             # All are found before any is kept, since one of them may have been released.
             addresses = {argument: stream.addresses.of(memory) for argument, memory in memories.items()}

@@ -9,7 +9,6 @@ import pytest
 from clinfer.runtime import staged_launches
 from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.staged_launches import Joined, key_of
@@ -63,7 +62,7 @@ def test_a_table_that_is_changed_in_place_is_one_that_is_made_anew(chain: Chain,
 
 
 @pytest.mark.parametrize(("where", "what"), [
-    (Stream, "keep_a_while"), (Stream, "write"), (Stream, "enqueue"), (DeviceAddresses, "of"), (Kernel, "argument"),
+    (Stream, "keep_a_while"), (Stream, "write"), (Stream, "enqueue"), (DeviceAddresses, "of"),
     (staged_launches, "stage_header"), (staged_launches.cl.Buffer, "from_int_ptr")])
 def test_what_ends_a_change_is_made_up_for(chain: Chain, engine: Engine, rng: np.random.Generator,
                                            monkeypatch: pytest.MonkeyPatch, where: type, what: str) -> None:
@@ -91,19 +90,24 @@ def test_only_what_changed_is_looked_at(chain: Chain, engine: Engine, rng: np.ra
                                         monkeypatch: pytest.MonkeyPatch) -> None:
     stream = engine.create_stream()
     chain.join(stream, rng)
-    asked: list[tuple[Kernel, int]] = []
-    argument = Kernel.argument
+    asked: list[Memory] = []
+    of = DeviceAddresses.of
 
-    def noted(kernel: Kernel, index: int) -> bytes | Memory | None:
-        asked.append((kernel, index))
-        return argument(kernel, index)
+    def noted(addresses: DeviceAddresses, memory: Memory) -> int:
+        asked.append(memory)
+        return of(addresses, memory)
 
-    monkeypatch.setattr(Kernel, "argument", noted)
+    monkeypatch.setattr(DeviceAddresses, "of", noted)
+    chain.resize(chain.wide)
+    staged = chain.launches.staged
+    assert staged is not None and not staged.changed and not staged.resized
+    chain.kernels[1].set_bytes(2, np.int32(5).tobytes())
+    assert [*staged.changed] == [(1, 2)]
     chain.resize(chain.wide)
     chain.check(stream, rng)
     assert not asked
-    for number in (5, 3 * chain.wide):
-        chain.kernels[1].set_bytes(2, np.int32(number).tobytes())
-        chain.run(stream, np.zeros(3 * chain.wide, np.int32))
-    assert asked == [(chain.kernels[1], 2)] * 2
+    other = engine.allocate_bytes(4 * 3 * 5000, "numbers")
+    chain.kernels[0].set_buffer(1, other)
+    chain.kernels[1].set_buffer(0, other)
     chain.check(stream, rng)
+    assert asked == [other, other]
