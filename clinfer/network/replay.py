@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
+from operator import is_not
 
 from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.runtime.kernel import Kernel
@@ -43,12 +45,13 @@ class Replay:
 
     def _patch(self, before: Plan, plan: Plan) -> bool:
         """Exchange what differs; False, and nothing is changed, where that is not enough."""
-        if before.waits or plan.waits or [*map(type, before.steps)] != [*map(type, plan.steps)]:
+        if before.waits or plan.waits or len(before.steps) != len(plan.steps):
             return False
-        for number, (old, new) in enumerate(zip(before.steps, plan.steps, strict=True)):
-            if old is new:
-                continue
-            run, position = self._places[number]
+        differing = [*map(is_not, before.steps, plan.steps)]
+        others = [*compress(plan.steps, differing)]
+        if [*map(type, compress(before.steps, differing))] != [*map(type, others)]:
+            return False
+        for new, (run, position) in zip(others, compress(self._places, differing), strict=True):
             if run is None:
                 assert not isinstance(new, Launch)
                 self.steps[position] = new

@@ -5,8 +5,10 @@ grow; as long as they are large enough, nothing is moved.
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import gt
 
 import numpy as np
 
@@ -60,6 +62,8 @@ class MemoryPool:
         self._history = SizeHistory(len(program.dependencies), RECENT * len(program.segments))
         self._most_needed = 0
         self._chunks: list[_Chunk] = []
+        self.nbytes = 0
+        """Bytes of device memory held."""
         self._places: dict[int, Place] = {}
         self._parts: dict[int, Memory] = {}
         self._capacity = [-1] * len(program.dependencies)
@@ -68,14 +72,9 @@ class MemoryPool:
         mends it."""
         self.is_loose = False
         """Whether slots have room for likely sizes, and lie farther apart than executions needed."""
-        self._needed: _Sizes = {}
+        self._needed = [-1] * len(program.dependencies)
         """The most that executions needed of slots while these were loose."""
         self._settled = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory held."""
-        return sum(chunk.nbytes for chunk in self._chunks)
 
     def memory(self, slot: int) -> Memory | None:
         """The memory in which a slot begins; of slots at one place it is the same one."""
@@ -87,8 +86,7 @@ class MemoryPool:
 
     def holds(self, needs: Needs) -> bool:
         """Whether these slots are large enough."""
-        capacity = self._capacity
-        return all(capacity[slot] >= nbytes for slot, nbytes in needs)
+        return not any(_are_more(needs, self._capacity))
 
     def fit(self, needs: Needs, held: Collection[int], tightens: bool = False) -> dict[int, int]:
         """Make these slots large enough; the slots that lie elsewhere or have other sizes now, whose contents are
@@ -98,10 +96,8 @@ class MemoryPool:
         are held, slots that are loose lie as close from now on as what executions needed allows.
         """
         self._history.add(needs)
-        needed = self._needed
-        for slot, nbytes in needs if self.is_loose else ():
-            if nbytes > needed.get(slot, -1):
-                needed[slot] = nbytes
+        if self.is_loose:
+            self._note_needed(needs)
         is_enough, mends = self.holds(needs), self.is_split and not held
         tighter = self.is_loose and is_enough and tightens and not held
         if is_enough and not mends and not tighter:
@@ -109,6 +105,11 @@ class MemoryPool:
         had = self._capacity.copy()
         moved = self._tighten() if tighter else self._plan_again(needs, held, mends, is_enough)
         return {slot: max(had[slot], 0) for slot in moved}
+
+    def _note_needed(self, needs: Needs) -> None:
+        needed = self._needed
+        for slot, nbytes in compress(needs, _are_more(needs, needed)):
+            needed[slot] = max(nbytes, needed[slot])
 
     def settles(self, is_new: bool) -> bool:
         """Told of each execution whether its shapes are new: whether slots that are loose may `fit` tighter now."""
@@ -136,11 +137,11 @@ class MemoryPool:
     def _tighten(self) -> list[int]:
         """Arrange the slots anew in the chunks that are there, without room for more than executions needed, because
         caches then hold more of them; those that lie elsewhere now."""
-        slots = sorted(self._needed)
+        slots = [slot for slot, nbytes in enumerate(self._needed) if nbytes >= 0]
         needed = self._rounded(np.array([self._needed[slot] for slot in slots], np.int64))
         sizes = dict(zip(slots, needed.tolist(), strict=True))
         self.is_loose = False
-        self._needed.clear()
+        self._needed = [-1] * len(self._needed)
         found = self._memory_planner.plan_memory(sizes, [chunk.nbytes for chunk in self._chunks], {}, may_add=False)
         if found is None:
             return []
@@ -237,6 +238,7 @@ class MemoryPool:
             if number not in numbers:
                 chunk.memory.release()
         self._chunks = [self._chunks[number] for number in numbers]
+        self._count_bytes()
         self._places = {slot: (numbers.index(chunk), offset) for slot, (chunk, offset) in fixed.items()}
         self.is_split = False
         return dict(self._places)
@@ -256,6 +258,11 @@ class MemoryPool:
             while len(self._chunks) > there:
                 self._chunks.pop().memory.release()
             raise
+        finally:
+            self._count_bytes()
+
+    def _count_bytes(self) -> None:
+        self.nbytes = sum(chunk.nbytes for chunk in self._chunks)
 
     def _name(self, slots: list[int], sizes: _Sizes) -> str:
         """How errors name a chunk."""
@@ -286,3 +293,11 @@ class MemoryPool:
             log(6, f"slot {slot}: {self._capacity[slot]} bytes at {self._places[slot][1]} of chunk "
                    f"{self._places[slot][0]}")
         return moved
+
+
+def _are_more(needs: Needs, sizes: Sequence[int]) -> Iterable[bool]:
+    """Of each need whether it is larger than the size that its slot has."""
+    if not needs:
+        return ()
+    slots, nbytes = zip(*needs, strict=True)
+    return map(gt, nbytes, map(sizes.__getitem__, slots))

@@ -19,20 +19,24 @@ SizePlaces = tuple[tuple[int, int], ...]
 
 
 class _Size(NamedTuple):
-    """The sizes of a tensor that comes in: those that stay, and those that change."""
+    """The sizes of a tensor that comes in: those that stay, and those that change, and the tensors that have its shape,
+    whose sizes that change are among these."""
 
     tensor: int
     steady: SizePlaces
-    moving: SizePlaces
+    moving: list[tuple[int, int]]
+    followers: list[int]
 
 
 class _Leader(NamedTuple):
-    """A node that is asked, by its number; the indices of what it gave as before, and the nodes that follow it."""
+    """A node that is asked, by its number; the indices of what it gave as before, and the nodes that follow it, with
+    how much higher the numbers of their kernels are."""
 
     number: int
     node: PlannedNode
     steady: list[int]
     followers: list[tuple[int, PlannedNode]]
+    further: list[int]
 
 
 class Course:
@@ -46,7 +50,7 @@ class Course:
         self._present = present
         self._before = before
         self._same: dict[int, int] = {}
-        self._sizes, self._following_sizes = self._incoming(sizes, shapes)
+        self._sizes = self._incoming(sizes, shapes)
         self._leaders = self._led(nodes)
         self.has_moved = any(node.has_aliases for node in nodes.values())
 
@@ -57,16 +61,12 @@ class Course:
         return self._take(shapes, numbers) and all(self._ask(leader, numbers) for leader in self._leaders)
 
     def _take(self, shapes: Mapping[int, StaticShape], numbers: Numbers) -> bool:
-        for tensor, steady, moving in self._sizes:
+        for tensor, steady, moving, followers in self._sizes:
             shape = shapes[tensor]
             for axis, place in steady:
                 if numbers[place] != shape[axis]:
                     return False
-            for axis, place in moving:
-                numbers[place] = shape[axis]
-        for leading, (tensor, _, moving) in self._following_sizes:
-            shape = shapes[tensor]
-            if shape != shapes[leading]:
+            if [shapes[follower] for follower in followers].count(shape) < len(followers):
                 return False
             for axis, place in moving:
                 numbers[place] = shape[axis]
@@ -74,8 +74,7 @@ class Course:
 
     def _ask(self, leader: _Leader, numbers: Numbers) -> bool:
         """Take over what a node gives now, for itself and those that follow it."""
-        number, node, steady, followers = leader
-        present = self._present
+        number, node, steady, followers, further = leader
         before, after = numbers[node.made], node.ask(numbers)
         for index in steady:
             if before[index] != after[index]:
@@ -83,39 +82,41 @@ class Course:
         if followers and not node.launches_its_own:
             return False
         numbers[node.made] = after
-        present.take(number, node)
-        for other, follower in followers:
-            numbers[follower.made] = after
-            follower.follow(node)
-            present.take(other, follower)
+        self._present.take(number, node)
+        if followers:
+            steps = self._present.steps
+            for (other, follower), launches in zip(followers, node.launches_further(further), strict=True):
+                numbers[follower.made] = after
+                steps[other] = launches
         return True
 
     # -- making it ------------------------------------------------------------------------------
 
-    def _incoming(self, sizes: Sequence[tuple[int, SizePlaces]],
-                  shapes: Mapping[int, StaticShape]) -> tuple[list[_Size], list[tuple[int, _Size]]]:
-        """What comes in: the tensors whose sizes are looked at, and those that are to have the shape of one of them."""
+    def _incoming(self, sizes: Sequence[tuple[int, SizePlaces]], shapes: Mapping[int, StaticShape]) -> list[_Size]:
+        """What comes in: the tensors whose sizes are looked at, with those that are to have the shape of one of
+        them."""
         leading: dict[object, _Size] = {}
-        following: list[tuple[int, _Size]] = []
         for tensor, places in sizes:
-            moving = tuple([(axis, place) for axis, place in places if self._has_changed(place)])
-            size = _Size(tensor, tuple([each for each in places if each not in moving]), moving)
+            moving = [(axis, place) for axis, place in places if self._has_changed(place)]
+            size = _Size(tensor, tuple([each for each in places if each not in moving]), moving, [])
             alike = (shapes[tensor], tuple([axis for axis, _ in moving])) if moving else tensor
             first = leading.setdefault(alike, size)
             if first is not size:
-                following.append((first.tensor, size))
-                self._same |= {place: own for (_, place), (_, own) in zip(moving, first.moving, strict=True)}
-        return list(leading.values()), following
+                self._same |= {place: own for (_, place), (_, own) in zip(moving, first.moving, strict=False)}
+                first.followers.append(tensor)
+                first.moving.extend(moving)
+        return list(leading.values())
 
     def _led(self, nodes: Mapping[int, PlannedNode]) -> list[_Leader]:
         leaders: dict[object, _Leader] = {}
         for number, node in nodes.items():
             steady = [index for index, place in enumerate(node.places_made) if not self._has_changed(place)]
-            may_follow = node.alike is not None and not node.values
+            may_follow = node.alike is not None and not node.values and not node.adds_steps
             key = (id(node.alike), tuple(self._keys(node.places_given))) if may_follow else number
-            first = leaders.setdefault(key, _Leader(number, node, steady, []))
+            first = leaders.setdefault(key, _Leader(number, node, steady, [], []))
             if first.number != number:
                 first.followers.append((number, node))
+                first.further.append(node.kernels_behind(first.node))
                 self._same |= dict(zip(node.places_made, first.node.places_made, strict=True))
             node.given = None
         return list(leaders.values())

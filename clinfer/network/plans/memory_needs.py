@@ -22,6 +22,11 @@ class Need:
     held: tuple[int, ...] = ()
     is_holder: bool = False
 
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Of all numbers on which it depends."""
+        return (*self.sizes, *self.held, *(() if self.home is None else (self.home,)))
+
     def of(self, numbers: Sequence[int]) -> tuple[int, int]:
         """(number, bytes)."""
         if self.home is not None and numbers[self.home] >= 0:
@@ -32,25 +37,26 @@ class Need:
 
 
 class Needs:
-    """Needs, and what they come to. Most are one number, or one as long as their tensor lies at home."""
+    """Needs, and what they come to. That of most depends on sizes alone; those of the others seldom change."""
 
     def __init__(self, needs: Sequence[Need]) -> None:
-        single = [need for need in needs if len(need.sizes) == 1 and not need.held]
-        self._others = [need for need in needs if len(need.sizes) > 1 or need.held]
-        plain = [(need.number, need.sizes[0]) for need in single if need.home is None]
-        homed = [(need.number, need.sizes[0], need.home) for need in single if need.home is not None]
-        self._plain = [number for number, _ in plain]
-        self._homed = [number for number, _, _ in homed]
-        self._plain_sizes = getter_of(tuple([size for _, size in plain]))
-        self._homed_sizes = getter_of(tuple([size for _, size, _ in homed]))
-        self._homes = getter_of(tuple([home for _, _, home in homed]))
+        steady = [need for need in needs if need.home is None and not need.held]
+        self._steady = [need.number for need in steady]
+        # A first size, a second one and so on of each, which has its last one again and again.
+        columns = max([2, *[len(need.sizes) for need in steady]])
+        self._sizes = [getter_of(tuple([need.sizes[min(column, len(need.sizes) - 1)] for need in steady]))
+                       for column in range(columns)]
+        self._others = [need for need in needs if need.home is not None or need.held]
+        self._of_others = getter_of(tuple([place for need in self._others for place in need.places]))
+        self._last: tuple[tuple[int, ...], list[tuple[int, int]]] = (), []
 
     def told(self, numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """What they come to, once all nodes gave their numbers: (number, bytes) of each."""
-        return (*zip(self._plain, self._plain_sizes(numbers), strict=True),
-                *[(number, 0 if home >= 0 else size) for number, home, size in zip(
-                    self._homed, self._homes(numbers), self._homed_sizes(numbers), strict=True)],
-                *[need.of(numbers) for need in self._others])
+        given = self._of_others(numbers)
+        if given != self._last[0]:
+            self._last = given, [need.of(numbers) for need in self._others]
+        sizes = map(max, *[get(numbers) for get in self._sizes])
+        return (*zip(self._steady, sizes, strict=True), *self._last[1])
 
 
 def needs_of(program: Program, nodes: Iterable[int],

@@ -1,7 +1,7 @@
 """A node of a segment as its planner goes through it, with what it gave last."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from operator import is_, itemgetter, ne
@@ -98,9 +98,17 @@ class PlannedNode:
         *after, self.launches = self._function.call(*self.get(numbers))
         return after
 
-    def follow(self, leader: PlannedNode) -> None:
-        """Launch what a node that is alike launches by kernels of its own."""
-        self.launches = _shifted(leader.launches, self._kernels.start - leader._kernels.start)
+    def kernels_behind(self, other: PlannedNode) -> int:
+        """How much higher the numbers of its kernels are than those of another node that is alike."""
+        return self._kernels.start - other._kernels.start
+
+    def launches_further(self, further: Sequence[int]) -> list[tuple[Launch, ...]]:
+        """What nodes launch that are alike and are given the same, by how much higher the numbers of their kernels
+        are."""
+        if not self.launches:
+            return [()] * len(further)
+        return [*zip(*[[_new(Launch, (kernel + more, block, work)) for more in further]
+                       for kernel, block, work in self.launches], strict=True)]
 
     def steps(self, numbers: Numbers) -> tuple[Step, ...]:
         """What is to be done for it."""
