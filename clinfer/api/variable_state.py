@@ -14,7 +14,8 @@ from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.base.shape import StaticShape, admits, show
 from clinfer.frontend.conversions import element_type_of, ov_type, static_shape_of
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.network.memory.states import RequestStates, as_declared, as_stored
+from clinfer.network.memory.states import RequestStates
+from clinfer.network.memory.stored_values import as_declared, as_stored
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.memory import Memory

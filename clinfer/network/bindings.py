@@ -15,6 +15,7 @@ from clinfer.kernels.implementation import Implementation, StageImpl
 from clinfer.network.memory.aliases import Aliases, Uses
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.memory.memory_pool import MemoryPool, Needs
+from clinfer.network.memory.state_buffer import StateBuffer
 from clinfer.network.output import check_capacity
 from clinfer.network.plans.plan import Launch, TensorAlias
 from clinfer.network.reports.record import Growth
@@ -142,7 +143,7 @@ class Bindings:
             pictures = self._picture_uses.setdefault(described.root, [])
             pictures += [[] for _ in range(len(pictures), buffer.picture + 1)]
             return pictures[buffer.picture]
-        if self._aliases.may_move(described.root):
+        if described.root in self._aliases.movable:
             return self._aliases.uses(described.root)
         if described.storage == "slot":
             return self._slot_uses[described.slot]
@@ -160,6 +161,12 @@ class Bindings:
             raise ClinferError("a tensor has no memory yet", where="network",
                                values={"tensor": described.port, "storage": described.storage})
         return memory
+
+    def lying(self, tensors: Iterable[int]) -> list[Memory]:
+        """`memory` of several tensors."""
+        present, described, movable = self._memories, self._program.tensors, self._aliases.movable
+        return [present[root] if (root := described[tensor].root) in present and root not in movable
+                else self.memory(tensor) for tensor in tensors]
 
     def alias(self, segment: int, aliases: tuple[TensorAlias, ...]) -> None:
         """Let the tensors of a segment lie where its plan says; those that are not among `aliases` in their own
@@ -187,6 +194,13 @@ class Bindings:
         self._aliases.replaced(root)
         self.is_whole = was_whole
 
+    def bind_each(self, memories: Mapping[int, Memory]) -> None:
+        """`bind` for several tensors, whose memories are there."""
+        present, tensors = self._memories, self._program.tensors
+        for tensor, memory in memories.items():
+            if present.get(tensors[tensor].root) is not memory:
+                self.bind(tensor, memory)
+
     @staticmethod
     def _bind_pictures(uses_of: Sequence[Uses], pictures: Sequence[Memory]) -> None:
         """Give the kernels of each picture of a batch its image; the others let go of theirs."""
@@ -201,9 +215,11 @@ class Bindings:
                    ) -> tuple[list[tuple[int, int]], tuple[Growth, ...]]:
         """Give outputs (root, bytes) the caller's memory; (slot, bytes) of those for which there is none, and what
         grew of the caller's."""
-        own, grown = [], []
+        own, grown, present = [], [], self._memories
         for root, nbytes in needs:
             memory = wanted.get(root)
+            if isinstance(memory, StateBuffer) and nbytes <= memory.nbytes and present.get(root) is memory.held:
+                continue
             if memory is None:
                 own.append((self._program.tensors[root].slot, nbytes))
                 continue
@@ -249,13 +265,16 @@ class Bindings:
         was_whole, self.is_whole = self.is_whole, False
         before = self._pool.nbytes
         moved = self._pool.fit(needs, held, tightens)
+        if not moved:
+            self.is_whole = was_whole
+            return False, ()
         self._show(moved)
         grown = [Growth("slot", slot, had, self._pool.capacity(slot)) for slot, had in moved.items()
                  if self._pool.capacity(slot) > had]
         self.is_whole = was_whole
         if self._pool.nbytes <= before:
-            return bool(moved), ()
-        return bool(moved), (*grown, Growth("pool", 0, before, self._pool.nbytes))
+            return True, ()
+        return True, (*grown, Growth("pool", 0, before, self._pool.nbytes))
 
     def make_room(self, needs: Iterable[Needs], limit: int) -> None:
         """Have memory for the largest of ever larger needs that take at most `limit` bytes, while there is none."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -36,9 +36,7 @@ class Inputs:
 
     def _check(self, name: str, memory: Memory, shape: StaticShape) -> None:
         declared = self._declared(name)
-        if not admits(declared.shape, shape):
-            raise ClinferError(f"input {name!r} has a shape outside what the model declares", where="network",
-                               values={"declared": show(declared.shape), "given": show(shape)})
+        check_shape(declared, shape)
         check_surface(declared, memory, shape)
         needed = declared.element_type.byte_size(math.prod(shape))
         if memory.capacity < needed:
@@ -58,15 +56,15 @@ class Inputs:
         self.given.clear()
         self._on_host.clear()
 
-    def take(self, bind: Callable[[int, Memory], None]) -> Known:
-        """What is known when an execution begins; `bind` is told of the memory of each tensor. Errors: ClinferError for
-        inputs that were not given."""
-        missing = [name for name in self._program.inputs if name not in self.given and name not in self._on_host]
+    def take(self, bind: Callable[[int, Memory], None], tensors: Mapping[str, int]) -> Known:
+        """What is known when an execution begins that is given these inputs, by their names; `bind` is told of the
+        memory of each tensor. Errors: ClinferError for inputs that were not given."""
+        missing = [name for name in tensors if name not in self.given and name not in self._on_host]
         if missing:
             raise ClinferError("not every input was given", where="network",
                                values={"missing": ", ".join(missing)}, hint="call set_input for each")
         known = Known()
-        for name, tensor in self._program.input_tensors.items():
+        for name, tensor in tensors.items():
             if name in self._on_host:
                 known.shapes[tensor], known.values[tensor] = self._on_host[name].shape, self._on_host[name]
                 continue
@@ -83,3 +81,10 @@ class Inputs:
             raise ClinferError(f"there is no input {name!r}", where="network",
                                values={"inputs": ", ".join(self._program.inputs)})
         return declared
+
+
+def check_shape(declared: Input, shape: StaticShape) -> None:
+    """Raise unless an input admits a shape."""
+    if not admits(declared.shape, shape):
+        raise ClinferError(f"input {declared.id!r} has a shape outside what the model declares", where="network",
+                           values={"declared": show(declared.shape), "given": show(shape)})

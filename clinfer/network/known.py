@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from clinfer.base.shape import StaticShape
+from clinfer.network.plans.present import PlannedShapes
 
 
 @dataclass(frozen=True)
@@ -16,3 +18,11 @@ class Known:
 
     shapes: ChainMap[int, StaticShape] = field(default_factory=ChainMap)
     values: dict[int, np.ndarray] = field(default_factory=dict)
+
+    def shapes_of(self, tensors: Collection[int]) -> dict[int, StaticShape]:
+        """The shapes of several tensors, as far as they are known."""
+        found: dict[int, StaticShape] = {}
+        for told in reversed(self.shapes.maps):
+            found.update(told.of(tensors) if isinstance(told, PlannedShapes) else {
+                tensor: told[tensor] for tensor in tensors if tensor in told})
+        return found

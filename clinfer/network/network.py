@@ -63,6 +63,7 @@ class Network:
         self._within = within
         self._execution_log = ExecutionLog() if within is None else within.execution_log
         self._inputs = Inputs(program)
+        self._roots = {name: program.tensors[output.tensor].root for name, output in program.outputs.items()}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
         self.plans_made = 0
         self.plans_continued = 0
@@ -223,16 +224,16 @@ class Network:
         self._repetition = None
         if self._execution_log.notes and self._within is None:
             self._execution_log.clear()
-        targets: Mapping[str, GrowingBuffer] = {}
         if not self.program.states:
             states = None
-        if states is not None:
-            given, targets = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
-            for name, state in given.items():
-                self.set_input(name, state.memory, state.shape)
-        wanted = {self.program.tensors[self.program.outputs[name].tensor].root: memory
-                  for name, memory in (*self._wanted.items(), *targets.items())}
-        known, self._known = self._inputs.take(self._bindings.bind), None
+        given = None if states is None else self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
+        wanted: dict[int, Memory | GrowingBuffer] = {self._roots[name]: memory for name, memory in self._wanted.items()}
+        ports = self.program if given is None else self._state_ports.besides
+        known, self._known = self._inputs.take(self._bindings.bind, ports.input_tensors), None
+        if given is not None:
+            wanted.update(given.targets)
+            known.shapes.maps[0].update(given.shapes)
+            self._bindings.bind_each(given.memories)
         planned = self.plans_made + self.plans_continued
         self._runner.begin(proceed)
         try:
@@ -248,10 +249,10 @@ class Network:
             self._profiler.add_execution(known.shapes)
         if self._execution_log.notes and self._within is None:
             log_record(self._execution_log.page())
-        outputs = {name: self._runner.output(info.tensor, known) for name, info in self.program.outputs.items()
+        outputs = {name: self._runner.output(info.tensor, known) for name, info in ports.outputs.items()
                    if not info.layout.element_type.is_on_host_only}
         if states is not None:
-            states.take(self.stream, outputs)
+            self._state_ports.leave(states, self.stream, known, self._bindings.lying)
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
         if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
             self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
@@ -266,12 +267,13 @@ class Network:
             if tensor not in values:
                 values[tensor] = self._runner.value(tensor, known)
                 read += (tensor,)
-        key = (number, (tuple([shapes[t] for t in segment.incoming]),
+        incoming = known.shapes_of(segment.incoming)
+        key = (number, (tuple([incoming[t] for t in segment.incoming]),
                         tuple([fingerprint(values[t]) for t in segment.values])))
         seen = self._plans.get(key)
         is_new = seen is None
         if seen is None:
-            seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, known))
+            seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, incoming, known))
         else:
             self.plans_reused += 1
             if seen.countdown and self._is_counted:
@@ -284,11 +286,10 @@ class Network:
         self._runner.run(plan, self._replays[number], known, self._is_counted and not is_new)
         return seen
 
-    def _plan(self, key: SegmentKey, known: Known) -> SeenPlan:
+    def _plan(self, key: SegmentKey, incoming: Mapping[int, StaticShape], known: Known) -> SeenPlan:
         segment = self.program.segments[key[0]]
         # Copied, because a plan keeps values and views of them, and the caller may write to what was given.
-        plan = self._planner.plan(key[0], {t: known.shapes[t] for t in segment.incoming},
-                                  {t: known.values[t].copy() for t in segment.values})
+        plan = self._planner.plan(key[0], incoming, {t: known.values[t].copy() for t in segment.values})
         if self._waits is not None:
             plan = replace(plan, waits=self._waits.waits(plan.steps), is_kept=True)
         self._planned_by_themselves += len(plan.planned)

@@ -1,33 +1,69 @@
 """The inputs and outputs of a program that are variable states: what an execution reads and where it writes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.memory.buffers import Given, GrowingBuffer
+from clinfer.base.shape import Shape, StaticShape
+from clinfer.network.inputs import check_shape
+from clinfer.network.known import Known
+from clinfer.network.memory.buffers import Given
+from clinfer.network.memory.state_buffer import StateBuffer
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput
-from clinfer.program.program import Program
+from clinfer.program.program import OutputInfo, Program
+from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
+from clinfer.topology import Input
 
 if TYPE_CHECKING:
     from clinfer.network.network import Network
 
 
+class StatesGiven(NamedTuple):
+    """What an execution reads, by tensors: shapes and where they lie; and where it writes next values, by the roots of
+    tensors."""
+
+    shapes: dict[int, StaticShape]
+    memories: dict[int, Memory]
+    targets: dict[int, StateBuffer]
+
+
+class Besides(NamedTuple):
+    """The inputs and outputs of a program that are no states."""
+
+    input_tensors: Mapping[str, int]
+    outputs: Mapping[str, OutputInfo]
+
+
 class StatePorts:
-    """Those of one network, with the network that computes first values; made by `make(program, name)`."""
+    """Those of one network, with the network that computes first values; made by `make(program, name)`. `besides`: all
+    others."""
 
     def __init__(self, program: Program, make: Callable[[Program, str], Network]) -> None:
         self._program = program
         self._first = None if program.initial is None else make(program.initial, "first values of states")
+        states = program.states
+        read = {name for state in states for name in (state.input, state.table)}
+        written = {state.output for state in states}
+        self.besides = Besides({name: tensor for name, tensor in program.input_tensors.items() if name not in read},
+                               {name: output for name, output in program.outputs.items() if name not in written})
+        self._read = {state.variable: program.input_tensors[state.input] for state in states}
+        self._written = {state.variable: program.outputs[state.output].tensor for state in states if state.output}
+        self._roots = {variable: program.tensors[tensor].root for variable, tensor in self._written.items()}
+        self._steady = {tensor: layout.static_shape for tensor in self._written.values()
+                        if (layout := program.tensors[tensor].layout).is_static}
+        declared: dict[Shape | None, Input] = {}
+        self._declared = {state.variable: declared.setdefault(given.shape, given) for state in states
+                          for given in (program.inputs[state.input],)}
 
     def enter(self, states: RequestStates, stream: Stream, inputs: Mapping[str, Given],
-              proceed: Callable[[], None] | None) -> tuple[dict[str, Given], dict[str, GrowingBuffer]]:
-        """What the next execution reads, by inputs, and where it writes next values, by outputs.
+              proceed: Callable[[], None] | None) -> StatesGiven:
+        """What the next execution reads, and where it writes.
 
         `inputs`: what the network was given otherwise, for first values. `proceed`: see `Network.execute`.
         """
@@ -40,8 +76,32 @@ class StatePorts:
                 network.set_input(name, given.memory, given.shape, given.host_value)
             return network.execute(proceed=proceed)
 
-        read = states.give(stream, first_values, lambda name: self._value(_given(inputs, name), name, stream))
-        return read, states.targets()
+        readings, tables = states.give(
+            stream, first_values, lambda name: self._value(_given(inputs, name), name, stream))
+        found = StatesGiven({}, {}, {})
+        for reading in readings:
+            names, shape = reading.variables, reading.shape
+            # Those that are declared alike may be inputs of bounds that were found to be narrower.
+            for declared in {id(each): each for each in [self._declared[name] for name in names]}.values():
+                check_shape(declared, shape)
+            tensors = [self._read[name] for name in names]
+            found.shapes.update(dict.fromkeys(tensors, shape))
+            found.memories.update(zip(tensors, reading.memories, strict=True))
+            if reading.targets:
+                found.targets.update(zip([self._roots[name] for name in names], reading.targets, strict=True))
+        for name, given in tables.items():
+            tensor = self._program.input_tensors[name]
+            check_shape(self._program.inputs[name], given.shape)
+            found.shapes[tensor], found.memories[tensor] = given.shape, given.memory
+        return found
+
+    def leave(self, states: RequestStates, stream: Stream, known: Known,
+              lying: Callable[[Iterable[int]], list[Memory]]) -> None:
+        """Let states note what an execution made of them; `lying`: where tensors lie at present."""
+        tensors = self._written.values()
+        shapes = {**self._steady, **known.shapes_of(tensors)}
+        made = zip([shapes[tensor] for tensor in tensors], lying(tensors), strict=True)
+        states.take(stream, dict(zip(self._written, made, strict=True)))
 
     def release_memory(self) -> None:
         """Give back what first values took."""

@@ -93,7 +93,7 @@ def test_nothing_is_moved(compiled: Any, decoder: Decoder, rng: np.random.Genera
     for beams in ([1, 0, 3, 2], [0, 0, 0, 0], [3, 1, 3, 1], [0, 1, 2, 3]):
         run.step(1, np.array(beams))
     assert not moved
-    held = [memory._buffers for memory in run.request._states._memories.values()]
+    held = [memory.buffers for memory in run.request._states._memories.values()]
     assert sorted(buffer.nbytes > 0 for pair in held for buffer in pair) == [False] * 4 + [True] * 4
     assert run.request._states.nbytes < 2 * single
 

@@ -1,7 +1,7 @@
 """Where the tensors lie that may lie within others: in their own memory or in part of another, as plans say."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from clinfer.network.plans.plan import TensorAlias
@@ -48,9 +48,10 @@ class Aliases:
         self._seen = [-1] * len(program.segments)
         self._present: list[tuple[TensorAlias, ...]] = [()] * len(program.segments)
 
-    def may_move(self, tensor: int) -> bool:
-        """Whether plans may place a tensor within another one."""
-        return tensor in self._uses
+    @property
+    def movable(self) -> Container[int]:
+        """The tensors that plans may place within others."""
+        return self._uses
 
     def uses(self, tensor: int) -> Uses:
         """The kernel arguments that are a movable tensor's memory; to be added to."""
@@ -67,7 +68,7 @@ class Aliases:
 
     def replaced(self, tensor: int) -> None:
         """A tensor outside the slots has another memory."""
-        if tensor in self._holders:
+        if tensor in self._holders or tensor in self._uses:
             self.generation += 1
 
     def forget(self) -> None:
@@ -87,18 +88,26 @@ class Aliases:
         wanted = {place.moved: place for place in aliases}
         for holder in {place.within for place in aliases} & self._long_homes[segment].keys() - wanted.keys():
             wanted[holder] = TensorAlias(holder, self._long_homes[segment][holder], 0)
-        movable = self._movable[segment]
-        for tensor in movable:
+        movable, is_known = self._movable[segment], self._seen[segment] == self.generation
+        others = [tensor for tensor in movable if self._aliases.get(tensor) != wanted.get(tensor)]
+        self.generation += bool(others)
+        for tensor in others:
             place = wanted.get(tensor)
-            if self._aliases.get(tensor) != place:
-                self.generation += 1
-                if place is None:
-                    del self._aliases[tensor]
-                else:
-                    self._aliases[tensor] = place
-        for tensor in movable:
+            if place is None:
+                del self._aliases[tensor]
+            else:
+                self._aliases[tensor] = place
+        for tensor in self._behind(set(others), movable) if is_known else movable:
             self._show(tensor, own_memory)
         self._seen[segment], self._present[segment] = self.generation, aliases
+
+    def _behind(self, others: set[int], movable: Sequence[int]) -> list[int]:
+        """These tensors and those that lie within them, however deep, in the order of `movable`."""
+        found, more = others, others
+        while more:
+            more = {tensor for tensor, place in self._aliases.items() if place.within in more} - found
+            found = found | more
+        return [tensor for tensor in movable if tensor in found]
 
     def _show(self, tensor: int, own_memory: Callable[[int], Memory | None]) -> None:
         home, offset = tensor, 0

@@ -26,7 +26,7 @@ class Given:
 class GrowingBuffer:
     """Memory that is made anew where more is needed, with room ahead for sizes that grow; what it held is lost then.
 
-    `what` names it in errors. `nbytes`: how much there is at present.
+    `what` names it in errors. `held`, `nbytes`: the memory that there is at present, and how much it is.
     """
 
     def __init__(self, engine: Engine, what: str, preallocation: Preallocation = EXACT) -> None:
@@ -34,29 +34,29 @@ class GrowingBuffer:
         self._what = what
         self._preallocation = preallocation
         self._sizes: deque[int] = deque(maxlen=3)
-        self._memory: Memory | None = None
+        self.held: Memory | None = None
         self.nbytes = 0
 
     def fit(self, nbytes: int) -> Memory:
         """The memory, at least that large."""
         if not self._sizes or self._sizes[-1] != nbytes:
             self._sizes.append(nbytes)
-        held = self._memory
+        held = self.held
         if held is None or held.capacity < nbytes:
             if held is not None:
-                self._memory, self.nbytes = None, 0
+                self.held, self.nbytes = None, 0
                 held.release()
-            held = self._memory = self._allocated(nbytes)
+            held = self.held = self._allocated(nbytes)
             self.nbytes = held.capacity
         return held
 
     def prepare(self) -> None:
         """Have memory for likely sizes, where nothing was needed yet."""
         likely = min(self._preallocation.room, LIKELY_PIECE)
-        if likely and self._memory is None:
+        if likely and self.held is None:
             with suppress(ClinferError):
-                self._memory = self._engine.allocate_bytes(likely, what=self._what)
-                self.nbytes = self._memory.capacity
+                self.held = self._engine.allocate_bytes(likely, what=self._what)
+                self.nbytes = self.held.capacity
 
     def _allocated(self, nbytes: int) -> Memory:
         ahead = self._preallocation.expected(tuple(self._sizes))
@@ -68,7 +68,7 @@ class GrowingBuffer:
 
     def release(self) -> None:
         """Give the memory back."""
-        held, self._memory, self.nbytes = self._memory, None, 0
+        held, self.held, self.nbytes = self.held, None, 0
         self._sizes.clear()
         if held is not None:
             held.release()

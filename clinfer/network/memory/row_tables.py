@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from clinfer.network.memory.buffers import Given
-from clinfer.network.memory.state_buffer import StateBuffer
+from clinfer.network.memory.state_buffer import Moves, StateBuffer
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.stream import Stream
 
@@ -30,7 +30,8 @@ class TableMemory:
     """The memory of one table, as inferences read it."""
 
     def __init__(self, engine: Engine, name: str) -> None:
-        self._buffer = StateBuffer(engine, name, _AHEAD)
+        self._moves = Moves()
+        self._buffer = StateBuffer(engine, name, _AHEAD, self._moves)
         self._held: np.ndarray | None = None
 
     @property
@@ -40,7 +41,7 @@ class TableMemory:
 
     def give(self, stream: Stream, table: np.ndarray | None, rows: int) -> Given:
         """What an inference reads."""
-        self._buffer.settle()
+        self._moves.settle()
         if table is None:
             return Given(self._buffer.fit(1), (0, rows))
         memory = self._buffer.fit(table.nbytes)

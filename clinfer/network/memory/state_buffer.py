@@ -11,40 +11,47 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
 
-class StateBuffer(GrowingBuffer):
-    """Memory whose first `kept` bytes stay when it grows, in the queue of `stream`; its former lives until `settle`."""
+class Moves:
+    """What buffers of one request share: the queue in which what they hold is copied when they grow, and the memory
+    that they leave behind then, which lives until `settle`."""
 
-    def __init__(self, engine: Engine, what: str, ahead: float) -> None:
+    def __init__(self) -> None:
+        self.stream: Stream | None = None
+        self.left: list[Memory] = []
+
+    def begin(self, stream: Stream) -> None:
+        """From now on copy in this queue; what was left behind is given back."""
+        self.settle()
+        self.stream = stream
+
+    def settle(self) -> None:
+        """Give back memory that was left behind."""
+        while self.left:
+            self.left.pop().release()
+
+
+class StateBuffer(GrowingBuffer):
+    """Memory whose first `kept` bytes stay when it grows."""
+
+    def __init__(self, engine: Engine, what: str, ahead: float, moves: Moves) -> None:
         super().__init__(engine, what, EXACT)
         self._ahead = ahead
-        self._left: list[Memory] = []
+        self._moves = moves
         self.kept = 0
-        self.stream: Stream | None = None
 
     def fit(self, nbytes: int) -> Memory:
         """The memory, at least that large."""
-        held = self._memory
+        held = self.held
         if held is not None and held.capacity >= nbytes:
             return held
         made = self._made(nbytes)
         if held is not None and self.kept:
-            assert self.stream is not None
-            self.stream.copy(held, made, self.kept)
-        self._memory, self.nbytes = made, made.capacity
+            assert self._moves.stream is not None
+            self._moves.stream.copy(held, made, self.kept)
+        self.held, self.nbytes = made, made.capacity
         if held is not None:
-            self._left.append(held)
+            self._moves.left.append(held)
         return made
-
-    def settle(self) -> None:
-        """Give back memory that was left behind."""
-        while self._left:
-            self._left.pop().release()
-
-    def release(self) -> None:
-        """Give everything back."""
-        self.settle()
-        self.kept = 0
-        super().release()
 
     def _made(self, nbytes: int) -> Memory:
         if self._ahead:

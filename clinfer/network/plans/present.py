@@ -1,7 +1,7 @@
 """What the nodes of a segment gave last: that of which a plan is made."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.memory_needs import Needs
-from clinfer.network.plans.numbers import Get, Numbers
+from clinfer.network.plans.numbers import Get, Numbers, getter_of
 from clinfer.network.plans.plan import Plan, Step, TensorAlias
 from clinfer.network.plans.planned_node import PlannedNode
 
@@ -23,6 +23,11 @@ class PlannedShapes(Mapping[int, StaticShape]):
 
     def __getitem__(self, tensor: int) -> StaticShape:
         return self.getters[tensor](self.numbers)
+
+    def of(self, tensors: Collection[int]) -> dict[int, StaticShape]:
+        """The shapes of those of some tensors that are among them."""
+        getters, numbers = self.getters, self.numbers
+        return {tensor: getters[tensor](numbers) for tensor in tensors if tensor in getters}
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.getters)
@@ -42,6 +47,8 @@ class Present:
         self.numbers = numbers
         self._slots, self._outputs = needs
         self._aliases = aliases
+        self._offsets_of = getter_of(tuple([place for _, _, place in aliases]))
+        self._offsets: tuple[int, ...] = ()
         self._taken: tuple[TensorAlias, ...] = ()
         self.steps: list[tuple[Step, ...]] = [()] * len(nodes)
         self._shapes = {tensor: shape for node in nodes for tensor, shape in node.shapes}
@@ -57,10 +64,11 @@ class Present:
         """The plan of all that; `may_have_moved`: whether tensors may lie elsewhere within others than before."""
         numbers = self.numbers
         if may_have_moved:
-            aliases = tuple([TensorAlias(moved, within, numbers[place]) for moved, within, place in self._aliases
-                            if numbers[place] >= 0])
-            if aliases != self._taken:
-                self._taken = aliases
+            offsets = self._offsets_of(numbers)
+            if offsets != self._offsets:
+                self._taken = tuple([TensorAlias(moved, within, offset) for (moved, within, _), offset in zip(
+                    self._aliases, offsets, strict=True) if offset >= 0])
+                self._offsets = offsets
         shapes = PlannedShapes(self._shapes, numbers.copy())
         return Plan(tuple(chain.from_iterable(self.steps)), shapes, self.values.copy(), self._slots.told(numbers),
                     self._outputs.told(numbers), aliases=self._taken, is_kept=is_kept)
