@@ -88,8 +88,10 @@ def load_model_parts(content: memoryview, engine: Engine, core: ov.Core,
     if not isinstance(saved, SavedModel):
         raise refusal("the compiled blob holds a program, but no model", {"it holds": type(saved).__name__})
     with making_sense():
-        _check_ports(saved.inputs, saved.input_names, program.inputs)
-        _check_ports(saved.outputs, saved.output_names, program.outputs)
+        states = program.states
+        read, written = {name for state in states for name in (state.input, state.table)}, {s.output for s in states}
+        _check_ports(saved.inputs, saved.input_names, program.inputs.keys() - read)
+        _check_ports(saved.outputs, saved.output_names, program.outputs.keys() - written)
         if knobs.traces_enabled():
             give_traces(program, saved.traces, OpenVinoShapeInference())
         ports = Ports(tuple(make_input(*_description(port)) for port in saved.inputs),
@@ -98,7 +100,7 @@ def load_model_parts(content: memoryview, engine: Engine, core: ov.Core,
 
 
 def _check_ports(ports: tuple[SavedPort, ...], names: tuple[str, ...], known: Container[str]) -> None:
-    """Raise ValueError unless every port stands for an input or output of the program."""
+    """Raise ValueError unless every port stands for an input or output of the program that is no state."""
     if len(ports) != len(names) or any(name not in known for name in names):
         raise ValueError(f"{len(ports)} ports stand for {', '.join(names):.100}")
 

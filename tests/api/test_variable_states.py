@@ -1,6 +1,7 @@
 """Variable states: against NumPy and OpenVINO, through resets, blobs, and moves between requests."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,17 @@ def test_blobs_keep_states(core: Core, device: DeviceInfo, compiled: Any, rng: n
         for _ in range(4):
             x = rows(rng)
             same(request.infer([x]), reference.infer(x))
+
+
+def test_a_blob_that_hands_out_states_is_refused(core: Core, device: DeviceInfo, compiled: Any,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, state = compiled.parts, compiled.states[0]
+    for names in ({"output_names": (state.output, *parts.output_names[1:])}, {"input_names": (state.input,)}):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(compiled), "parts", property(lambda _, names=names: replace(parts, **names)))
+            blob = compiled.export_model()
+        with pytest.raises(ClinferError, match="ports stand for"):
+            core.import_model(blob, device.name)
 
 
 def test_the_model_has_a_request_with_states(compiled: Any, rng: np.random.Generator) -> None:
