@@ -154,6 +154,38 @@ def remembered(inputs: Arrays) -> list[np.ndarray]:
     return [5 * inputs[0] ** 2, inputs[0].sum(0, keepdims=True)]
 
 
+def beams() -> ov.Model:
+    """Attention of two heads to caches of which `beam_idx` selects the rows: keys are x, values 2x."""
+    x = ops.parameter([-1, -1, 16], np.float32, name="x")
+    selected = ops.parameter([-1], np.int32, name="beam_idx")
+    heads = ops.transpose(ops.reshape(x, np.int64([0, 0, 2, 8]), True), np.int64([0, 2, 1, 3]))
+    batch = ops.gather(ops.shape_of(x, "i64"), np.int64([0]), np.int64(0))
+    blank = ops.broadcast(ops.constant(np.float32(0)), ops.concat([batch, ops.constant(np.int64([2, 0, 8]))], 0))
+    kept = []
+    for name, new in (("keys", heads), ("values", ops.multiply(heads, np.float32(2)))):
+        read = ops.read_value(blank, name, ov.Type.f32, ov.PartialShape([-1, 2, -1, 8]))
+        kept.append(ops.concat([ops.gather(read, selected, np.int64(0)), new], 2))
+    return ov.Model([ops.result(ops.scaled_dot_product_attention(heads, *kept))],
+                    [ops.assign(node, name) for node, name in zip(kept, ("keys", "values"), strict=True)],
+                    [x, selected], "beams")
+
+
+def _caches(inputs: Arrays) -> list[np.ndarray]:
+    """What the keys are behind each step: all but two positions of x, of which none is selected, then one by one."""
+    x, selected = inputs
+    found = [x[:, :-2]]
+    for step, rows in enumerate(selected):
+        found.append(np.concatenate([found[-1][rows], x[:, step - 2:][:, :1]], 1))
+    return [each.reshape(*each.shape[:2], 2, 8).transpose(0, 2, 1, 3) for each in found]
+
+
+def attended(inputs: Arrays) -> list[np.ndarray]:
+    keys = _caches(inputs)[-1]
+    query = keys[:, :, -1:]
+    weights = np.exp(query @ keys.swapaxes(2, 3) / np.sqrt(8))
+    return [2 * (weights / weights.sum(-1, keepdims=True)) @ keys]
+
+
 # -- how they are run ---------------------------------------------------------------------------------
 
 
@@ -226,6 +258,29 @@ class WithStates(Session):
     def _ends(rows: np.ndarray) -> tuple[int, ...]:
         """Where the parts of rows end."""
         return len(rows) // 3, len(rows) // 2, len(rows)
+
+
+class WithBeams(Session):
+    """A prompt and two tokens for each of three beams. What an inference before that was struck left in the states is
+    what they were behind one of its steps."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        super().__init__(compiled)
+        self._fed: list[np.ndarray] = []
+
+    def infer(self, inputs: Arrays) -> list[np.ndarray]:
+        keys, values = (state.state.data for state in self.request.query_state())
+        if keys.size:
+            behind = [each for each in _caches(self._fed) if each.shape == keys.shape]
+            assert len(behind) == 1 and np.array_equal(keys, behind[0]), "a state is none of a step"
+        assert np.array_equal(values, 2 * keys), "states are of different inferences"
+        self.request.reset_state()
+        self._fed = [array.copy() for array in inputs]
+        x, selected = self._fed
+        super().infer([x[:, :-2], np.arange(3, dtype=np.int32)])
+        for step, rows in enumerate(selected):
+            found = super().infer([np.ascontiguousarray(x[:, step - 2:][:, :1]), rows])
+        return found
 
 
 def _note(found: dict[int, list[np.ndarray]], request: clinfer.InferRequest, number: int) -> None:
@@ -358,6 +413,8 @@ KINDS = {
     "own queue": Kind(lambda: chain(-1), _rows, chained, in_own_queue=True),
     "specialised": Kind(lambda: chain(-1), _rows, chained, Repeated, {"SPECIALIZE_AFTER": 2}),
     "states": Kind(states, _rows, remembered, WithStates),
+    "beams": Kind(beams, lambda rng, size: [floats(rng, 3, size + 2, 16), rng.integers(3, size=(2, 3), dtype=np.int32)],
+                  attended, WithBeams),
     "cold": Kind(waves, _rows, lambda inputs: [np.sin(inputs[0] * 3)], is_cold=True),
     "profiled": Kind(positives, _rows, positive, Session, {"PERF_COUNT": True}),
 }
