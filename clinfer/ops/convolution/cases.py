@@ -98,6 +98,11 @@ _GROUPS = (
     _case("one-group", (1, 20, 6, 9), (1, 35, 20, 3, 3), pads=1, grouped=True),
     _case("groups-1d", (2, 32, 19), (2, 16, 16, 3), pads=1, grouped=True),
     _case("groups-3d", (1, 32, 3, 4, 9), (2, 16, 16, 2, 3, 3), pads=1, grouped=True),
+    _case("groups-of-2", (1, 44, 9, 30), (22, 2, 2, 3, 3), (2, 44, 4, 7), (1, 44, 3, 3), pads=1, grouped=True),
+    _case("groups-of-4-stride", (2, 36, 9, 30), (9, 4, 4, 5, 5), (1, 36, 12, 12), strides=2, pads=2, grouped=True),
+    _case("groups-of-8", (1, 24, 9, 30), (3, 8, 8, 3, 3), (2, 24, 4, 7), pads=1, grouped=True),
+    _case("groups-of-4-1d", (1, 20, 30), (5, 4, 4, 5), (1, 20, 9), auto_pad="same_upper", grouped=True),
+    _case("groups-of-8-3d-f16", (1, 40, 4, 5, 11), (5, 8, 8, 3, 3, 3), pads=1, grouped=True, kind="f16"),
     _case("channel-multiplier", (1, 10, 7, 9), (10, 2, 1, 3, 3), pads=1, grouped=True),
 )
 

@@ -4,7 +4,7 @@ from clinfer.ops.convolution.kernels.bf16 import PairsKernel
 from clinfer.ops.convolution.kernels.cpu import (
     BlocksKernel,
     BlocksToPlanarKernel,
-    DepthwiseKernel,
+    NarrowGroupsKernel,
     PlanarKernel,
     PlanarToBlocksKernel,
 )
@@ -20,7 +20,7 @@ from clinfer.ops.convolution.kernels.nvidia import (
 from clinfer.ops.convolution.kernels.reference import ChannelsLastReference, Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
-KERNELS = KernelTable((DepthwiseKernel(), PairsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
+KERNELS = KernelTable((NarrowGroupsKernel(), PairsKernel(), PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(),
                        BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(), MmaKernel(), PatchesKernel(),
                        RowsKernel(), PlanarMmaKernel(), LocalKernel(), ChannelsLastReference(), Reference()),
                       ConvolutionProblem)

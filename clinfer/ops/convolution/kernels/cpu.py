@@ -42,6 +42,8 @@ _WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_
 _GROUPED_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
 _PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
 _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
+_NARROW_GROUPS = (1, 2, 4, 8)
+"""Channels of a group of which blocks have several."""
 
 
 class _CpuKernel(Kernel[ConvolutionProblem, C]):
@@ -224,28 +226,41 @@ def _row_pixels(problem: ConvolutionProblem) -> int:
     return ceil(span / 16) * 16
 
 
-# -- depthwise --------------------------------------------------------------------------------------
+# -- narrow groups ----------------------------------------------------------------------------------
 
 
-class DepthwiseKernel(_CpuKernel[int]):
-    """Groups of one channel each; the configuration is the pixels of a tile."""
+class NarrowGroupsKernel(_CpuKernel[int]):
+    """Groups of 1, 2, 4 or 8 input and as many output channels; the configuration is the pixels of a tile."""
 
-    name = "convolution_depthwise_fsv16"
+    name = "convolution_groups_fsv16"
     supports_large = True
-    grouped_weights = _DEPTHWISE_WEIGHTS
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        found, weights = super().formats(problem), problem.inputs[1]
+        size = weights.shape[1]
+        if not problem.primitive.is_grouped or size not in _NARROW_GROUPS:
+            return found
+        depthwise = _DEPTHWISE_WEIGHTS[weights.rank]
+        name = depthwise if size == 1 else depthwise.replace("gs_o", "gs_os_").replace(
+            "gsv16", f"gsv{BLOCK // size}_osv{size}")
+        return Formats((found.inputs[0], Format.of(name), *found.inputs[2:]), found.outputs)
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
         return tuple(_depthwise_tiles(problem))
 
     def supports(self, problem: ConvolutionProblem, pixels: int) -> str | None:
         reason = super().supports(problem, pixels)
-        if reason is None and (not problem.primitive.is_grouped or problem.groups[1:] != (1, 1)):
-            return "not one input and one output channel per group"
+        if reason is None and problem.primitive.factor_input is not None:
+            return "a factor of the data"
+        if reason is None and (not problem.primitive.is_grouped or problem.groups.inputs != problem.groups.outputs
+                               or problem.groups.inputs not in _NARROW_GROUPS):
+            return "not 1, 2, 4 or 8 input and as many output channels per group"
         return reason
 
     def cost(self, problem: ConvolutionProblem, pixels: int) -> float:
         *rows, width = problem.output_sizes
-        channels, speed = Groups(1, problem.groups.number, 1), _depthwise_tiles(problem)[pixels]
+        groups, speed = problem.groups, _depthwise_tiles(problem)[pixels]
+        channels = Groups(1, groups.number * groups.outputs, 1)
         whole, exact = (Tile(count, 1, speed).flops(problem.batch * prod(rows), width, channels, problem.depth)
                         for count in (pixels, 1))
         # Of a tile beyond the end of a row two thirds are spared: neither products nor sums, but looking for pixels.
@@ -253,10 +268,11 @@ class DepthwiseKernel(_CpuKernel[int]):
 
     def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
         *rows, width = problem.output_sizes
-        blocks = ceil(problem.groups.number / BLOCK)
+        blocks = ceil(problem.groups.number * problem.groups.outputs / BLOCK)
         work = Work((ceil(width / pixels), prod(rows), problem.batch * blocks), (1, 1, 1))
-        return Lowered((Stage("convolution_depthwise_fsv16.cl", problem.operands(), work,
-                              {**problem.constants, "TILE_PIXELS": pixels}, problem.steps, problem.epilogue_views()),))
+        constants = {**problem.constants, "TILE_PIXELS": pixels, "GROUP": problem.groups.outputs}
+        return Lowered((Stage("convolution_groups_fsv16.cl", problem.operands(), work, constants, problem.steps,
+                              problem.epilogue_views()),))
 
 
 def _depthwise_tiles(problem: ConvolutionProblem) -> dict[int, float]:
