@@ -1,10 +1,10 @@
-// Convolution of groups of GROUP input and as many output channels (1, which is depthwise, 2, 4 or 8) on b_fs_yx_fsv16 or
-// b_fs_zyx_fsv16, for CPUs.
+// Convolution of groups of GROUP input and as many output channels (1, which is depthwise, 2, 4 or 8) on
+// b_fs_yx_fsv16 or b_fs_zyx_fsv16, for CPUs.
 // One work-item computes TILE_PIXELS pixels of one row of 16 channels, held in float16 registers. An input channel of
 // each group is multiplied at a time: LANES gives the channels of a pixel the n-th one of their groups.
 // Pixels of the data are read where they lie; only tiles whose filter crosses a border check each pixel.
-// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 output channels of all groups, bias
-// [G * O] in blocks of 16.
+// Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 output channels of all groups,
+// bias [G * O] in blocks of 16.
 #include "clinfer.cl"
 
 #ifndef TILE_PIXELS
