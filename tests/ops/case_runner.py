@@ -148,6 +148,11 @@ class RowJudge:
         return self._oracles[dynamic]
 
 
+def refusal_of(error: ClinferError, kernel: str) -> str:
+    """What a forced kernel has against a problem, in one of its configurations."""
+    return next(str(reason) for name, reason in error.values.items() if name.startswith(kernel))
+
+
 def give(network: Network, inputs: Sequence[np.ndarray]) -> None:
     """Set the inputs of a network, in memory of their own."""
     engine, stream = network.program.engine, network.stream

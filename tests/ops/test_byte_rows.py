@@ -12,7 +12,7 @@ from clinfer.ops.sdpa import KERNELS
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import network_of
-from tests.ops.case_runner import execute, is_unsupported
+from tests.ops.case_runner import execute, is_unsupported, refusal_of
 from tests.oracle import assert_close, ov
 
 op = ov.opset13
@@ -52,7 +52,7 @@ def test_attention_to_rows_of_bytes(engine: Engine, depth: int, width: int, kern
     except ClinferError as error:
         if not is_unsupported(error):
             raise
-        pytest.skip(str(error.values[kernel]))
+        pytest.skip(refusal_of(error, kernel))
     copies = [node for node in network.program.nodes if isinstance(node.primitive, DequantiseRows)]
     is_read = engine.capabilities.device_type == "CPU" and kernel != WIDENED
     assert len(copies) == (0 if is_read else 2)

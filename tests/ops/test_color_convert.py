@@ -19,6 +19,7 @@ from clinfer.ops.interpolate import Interpolate
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin
 
 from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm  # isort: skip
@@ -204,4 +205,4 @@ def test_planes_that_do_not_fit_are_refused_before_they_run(engine: Engine) -> N
     for luma, chroma in (((1, 5, 4, 1), (1, 2, 2, 2)), ((1, 4, 5, 1), (1, 2, 2, 2)), ((2, 4, 4, 1), (1, 2, 2, 2)),
                          ((1, 4, 4, 1), (1, 4, 4, 2))):
         with pytest.raises(ClinferError, match="planes do not fit together"):
-            check(network, None, [np.zeros(luma, np.uint8), np.zeros(chroma, np.uint8)])  # type: ignore[arg-type]
+            execute(network, [np.zeros(luma, np.uint8), np.zeros(chroma, np.uint8)])
