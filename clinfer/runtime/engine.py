@@ -1,6 +1,7 @@
 """One device opened for work: its context, memory, programs and streams."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import cached_property, partial
 
@@ -26,6 +27,7 @@ from clinfer.runtime.memory_types import (
 )
 from clinfer.runtime.pointers import PointerCalls, Pointers, svm_calls, usm_calls
 from clinfer.runtime.program import BuildFailure, BuildJob, Program
+from clinfer.runtime.retired_queues import retire
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.stream import Stream
 
@@ -64,7 +66,10 @@ class Engine:
         except cl.Error as error:
             raise driver_error(error, "create a queue", where=f"device {self.device}",
                                values={"in order": in_order, "profiling": profiling}) from None
-        return Stream(self, queue)
+        stream = Stream(self, queue)
+        if not in_order and self.device.type == "CPU":
+            weakref.finalize(stream, retire, queue).atexit = False
+        return stream
 
     def allocate_memory(self, layout: Layout, zero: bool = False, what: str = "tensor",
                         allocation_type: AllocationType | None = None) -> Memory:
