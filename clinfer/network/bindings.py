@@ -218,7 +218,8 @@ class Bindings:
         own, grown, present = [], [], self._memories
         for root, nbytes in needs:
             memory = wanted.get(root)
-            if isinstance(memory, StateBuffer) and nbytes <= memory.nbytes and present.get(root) is memory.held:
+            if isinstance(memory, StateBuffer) and memory.held is not None and (
+                    nbytes <= memory.nbytes and present.get(root) is memory.held):
                 continue
             if memory is None:
                 own.append((self._program.tensors[root].slot, nbytes))

@@ -259,6 +259,18 @@ def test_a_blob_that_hands_out_states_is_refused(core: Core, device: DeviceInfo,
             core.import_model(blob, device.name)
 
 
+def test_a_state_may_be_empty(core: Core, device: DeviceInfo) -> None:
+    """It takes no memory, and grows by itself, which is nothing."""
+    x = op.parameter([1, 1, 0], np.float32, name="x")
+    value = op.read_value(x, "s", ov.Type.f32, ov.PartialShape([1, 1, -1]))
+    model = ov.Model([op.result(op.relu(value))], [op.assign(op.concat([value, value], 2), "s")], [x], "empty")
+    request = core.compile_model(model, device.name, F32).create_infer_request()
+    for _ in range(3):
+        assert request.infer([np.zeros((1, 1, 0), np.float32)])[0].shape == (1, 1, 0)
+        state, = request.query_state()
+        assert state.state.shape == [1, 1, 0]
+
+
 def test_the_model_has_a_request_with_states(compiled: Any, rng: np.random.Generator) -> None:
     compiled.reset_state()
     reference = Reference()
