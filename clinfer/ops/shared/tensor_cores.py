@@ -25,7 +25,9 @@ CHUNK = 8
 BOX = 64
 """Neighbouring elements that the tensor memory accelerator copies at once."""
 _COPYING_WARPS = 4
-_LAST_TILE_NS, _BANDWIDTH = 1500.0, 0.8
+_LAST_TILE_NS = 1500.0
+_BANDWIDTH = 0.8
+"""The share of the memory's bandwidth that copies of tiles reach."""
 _MAP_WORDS = 2 * 16
 _F16, _F32, _U64 = ElementType.of("f16"), ElementType.of("f32"), ElementType.of("u64")
 

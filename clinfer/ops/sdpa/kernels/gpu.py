@@ -1,6 +1,8 @@
 """Attention in tiles of local memory, and of a few queries."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import ceil, prod
 
 from clinfer.base.element_type import ElementType
@@ -20,10 +22,14 @@ _ON_GPU, _ON_CPU = 0.15, 0.005
 """The share of the peak that it reaches; work-items that wait for each other are slow on CPUs."""
 
 _F32 = ElementType.of("f32")
+_AT_ONCE = 2
+"""Groups of `LocalKernel` on a compute unit."""
 _ITEMS, _VECTOR = 64, 8
-_SPLIT_NS = 2000.0
-_SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 0.05, 0.5
-_GROUPS_A_UNIT = 2
+"""Of `SplitKernel`: work-items of a group, and neighbouring elements that one has."""
+_SPLIT_NS, _SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 2000.0, 0.05, 0.5
+"""What it takes at least, and its shares of the peak and of the memory's bandwidth."""
+_SHARES_A_UNIT = 2
+"""Shares of the keys for each compute unit."""
 
 
 class LocalKernel(Kernel[AttentionProblem, None]):
@@ -36,23 +42,11 @@ class LocalKernel(Kernel[AttentionProblem, None]):
         return problem.formats_wanted()
 
     def supports(self, problem: AttentionProblem, config: None) -> str | None:
-        depth, width = problem.depth, problem.width
-        if not isinstance(depth, int) or not isinstance(width, int) or not depth or not width or width > MOST_WIDTH:
-            return "the last sizes are unknown, zero or large"
-        if any(x.element_type.name == "f64" for x in problem.inputs):
-            return "computes in f32"
-        if problem.primitive.in_byte_rows:
-            return "made for floats"
-        device, items = problem.capabilities, prod(_GROUP)
-        needed = _local_bytes(depth, width)
-        if needed > device.local_mem_size:
-            return f"needs {needed} bytes of local memory"
-        refusal = f"needs groups of {items}" if device.max_work_group_size < items else None
-        return problem.layout_refusal() or refusal
+        return _refusal(problem, _local_bytes, prod(_GROUP))
 
     def cost(self, problem: AttentionProblem, config: None) -> float:
         keys = _keys(*static((problem.depth, problem.width)))
-        waiting = 0.0 if problem.runs_on_cpu else problem.walking_ns(_ROWS, keys, _GROUPS_A_UNIT)
+        waiting = 0.0 if problem.runs_on_cpu else problem.walking_ns(_ROWS, keys, _AT_ONCE)
         return waiting + time_of(problem.capabilities.ceilings, flops=problem.flops,
                                  efficiency=_ON_CPU if problem.runs_on_cpu else _ON_GPU, nbytes=problem.moved_bytes)
 
@@ -76,17 +70,7 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         return 1, 4, 16
 
     def supports(self, problem: AttentionProblem, rows: int) -> str | None:
-        depth, width = problem.depth, problem.width
-        if not isinstance(depth, int) or not isinstance(width, int) or not depth or not width or width > MOST_WIDTH:
-            return "the last sizes are unknown, zero or large"
-        if any(x.element_type.name == "f64" for x in problem.inputs):
-            return "computes in f32"
-        if problem.primitive.in_byte_rows:
-            return "made for floats"
-        needed = 4 * (rows * (ceil(depth / _VECTOR) * _VECTOR + _ITEMS * (_VECTOR + 2) + 3) + _ITEMS)
-        if needed > problem.capabilities.local_mem_size:
-            return f"needs {needed} bytes of local memory"
-        return problem.layout_refusal()
+        return _refusal(problem, partial(_split_bytes, rows), _ITEMS)
 
     def accepts(self, problem: AttentionProblem, rows: int) -> str | None:
         queries = problem.result.sizes[-2]
@@ -120,11 +104,33 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         return Lowered((split, put), (groups * rows * width * 4, groups * rows * 8))
 
 
+def _refusal(problem: AttentionProblem, local_bytes: Callable[[int, int], int], items: int) -> str | None:
+    """What keeps groups of so many work-items from a problem, which hold so many bytes for last sizes of keys and
+    values."""
+    depth, width = problem.depth, problem.width
+    if not isinstance(depth, int) or not isinstance(width, int) or not depth or not width or width > MOST_WIDTH:
+        return "the last sizes are unknown, zero or large"
+    if any(x.element_type.name == "f64" for x in problem.inputs):
+        return "computes in f32"
+    if problem.primitive.in_byte_rows:
+        return "made for floats"
+    device, needed = problem.capabilities, local_bytes(depth, width)
+    if needed > device.local_mem_size:
+        return f"needs {needed} bytes of local memory"
+    refusal = f"needs groups of {items}" if device.max_work_group_size < items else None
+    return problem.layout_refusal() or refusal
+
+
+def _split_bytes(rows: int, depth: int, width: int) -> int:
+    """What a group of `SplitKernel` holds in local memory."""
+    return 4 * (rows * (ceil(depth / _VECTOR) * _VECTOR + _ITEMS * (_VECTOR + 2) + 3) + _ITEMS)
+
+
 @pure
 def _keys_of_share(keys: int, entries: int, units: int) -> int:
     """Whole blocks of keys, so that there are some groups for each compute unit."""
     blocks = ceil(max(keys, 1) / _ITEMS)
-    shares = max(min(_GROUPS_A_UNIT * units // max(entries, 1), blocks), 1)
+    shares = max(min(_SHARES_A_UNIT * units // max(entries, 1), blocks), 1)
     return ceil(blocks / shares) * _ITEMS
 
 
