@@ -66,7 +66,7 @@ def test_queues_in_order_are_let_go_at_once(engine: Engine) -> None:
 
 @pytest.mark.full
 def test_many_queues_on_a_busy_machine(engine: Engine) -> None:
-    """Without the rest, one in some ten thousand never came back."""
+    """Without the rest, one of fewer than 40,000 never came back."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
     try:
         subprocess.run([sys.executable, "-c", MANY, engine.device.name, "30000"], check=True, timeout=1200,
