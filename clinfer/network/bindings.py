@@ -75,7 +75,9 @@ class Bindings:
         """The number of a new kernel object, whose arguments are those of its node; `apart`: inputs that it has
         elsewhere."""
         kernel_id = stage.code.kernel_id
-        kernel = self._program.engine.create_kernel(self._program.kernels.program(kernel_id), kernel_id)
+        kernel = self._program.engine.create_kernel(
+            self._program.kernels.program(kernel_id), kernel_id,
+            frozenset(position for position, buffer in enumerate(stage.buffers) if buffer.kind == "input"))
         self.kernels.append(kernel)
         self.kernel_nodes.append(index)
         self.implementations.append(implementation)

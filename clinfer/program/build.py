@@ -248,7 +248,7 @@ class _Assembly:
         return slots
 
     def _dependencies(self) -> Dependencies:
-        if self.context.options.execution_order == "in_order":
+        if not self._may_overlap:
             found = in_order_dependencies(self.slots)
         else:
             step = {node.id: i for i, node in enumerate(self.order)}
@@ -258,6 +258,13 @@ class _Assembly:
         for number, (slot, others) in enumerate(zip(self.slots, found, strict=True)):
             log(6, f"slot {number}: {slot.name}, steps {slot.made} to {slot.last}, apart from {sorted(others)}")
         return found
+
+    @property
+    def _may_overlap(self) -> bool:
+        """Whether steps that do not depend on each other may run at the same time: on an out-of-order queue, or as
+        stages of one level of a megakernel."""
+        context = self.context
+        return context.options.execution_order == "out_of_order" or context.engine.capabilities.megakernels
 
     # -- parts ----------------------------------------------------------------------------------
 

@@ -178,9 +178,9 @@ class Engine:
             raise programs.build_error(self.device, str(failure), what, options) from None
         return Program(built, self.device)
 
-    def create_kernel(self, program: Program, entry: str) -> Kernel:
-        """A new kernel object with no argument set."""
-        return Kernel(program, entry)
+    def create_kernel(self, program: Program, entry: str, only_read: frozenset[int] = frozenset()) -> Kernel:
+        """A new kernel object with no argument set. `only_read`: see `Kernel`."""
+        return Kernel(program, entry, only_read)
 
 
 def _free(pointers: Pointers, address: int, give_back: Callable[[], None]) -> None:

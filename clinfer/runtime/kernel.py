@@ -11,12 +11,14 @@ from clinfer.runtime.status import driver_error
 class Kernel:
     """One kernel object. Arguments stay set from launch to launch; not safe to share between threads.
 
-    It keeps the memories that are set as arguments alive, because OpenCL does not.
+    It keeps the memories that are set as arguments alive, because OpenCL does not. `only_read`: the buffer arguments
+    that it is known not to write to.
     """
 
-    def __init__(self, program: Program, entry: str) -> None:
+    def __init__(self, program: Program, entry: str, only_read: frozenset[int] = frozenset()) -> None:
         self.program = program
         self.entry = entry
+        self.only_read = only_read
         self._values: dict[int, bytes] = {}
         self._memories: dict[int, Memory] = {}
         self._pointers: set[int] = set()

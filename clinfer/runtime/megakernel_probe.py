@@ -10,7 +10,7 @@ from clinfer.runtime import driver
 from clinfer.runtime.probe_bench import Bench
 from clinfer.runtime.program import BuildJob, compile_job
 from clinfer.runtime.ptx_kernel import find_kernel
-from clinfer.runtime.ptx_megakernel import ENTRY, Body, Megakernel, megakernel
+from clinfer.runtime.ptx_megakernel import ENTRY, Body, Megakernel, megakernel, stage_header, turn_header
 
 _PAIRS = 40
 _GATHERING, _TURNING, _OPEN = (64, 2, 1), 128, 32
@@ -31,7 +31,7 @@ def megakernels_work(bench: Bench) -> bool:
     given = np.arange(count, dtype=np.int32) % 1000
     queue = cl.CommandQueue(bench.context, bench.device)
     buffers = [cl.Buffer(bench.context, _BUFFERS, hostbuf=array) for array in (given, np.zeros_like(given))]
-    stages = _table(built, count, [_address(bench, queue, buffer) for buffer in buffers])
+    stages = _table(built, count, units, [_address(bench, queue, buffer) for buffer in buffers])
     table = cl.Buffer(bench.context, _BUFFERS, hostbuf=np.frombuffer(stages, np.uint8))
     counter = cl.Buffer(bench.context, _BUFFERS, hostbuf=np.zeros(1, np.uint32))
     kernel = driver.wrap_kernel(handle)
@@ -56,11 +56,13 @@ def _address(bench: Bench, queue: cl.CommandQueue, buffer: cl.Buffer) -> int:
     return int(found[0])
 
 
-def _table(built: Megakernel, count: int, addresses: list[int]) -> bytes:
-    """There and back, again and again."""
+def _table(built: Megakernel, count: int, units: int, addresses: list[int]) -> bytes:
+    """There and back, again and again, each time beginning with another group."""
     groups = (-(-count // _TURNING), 1, 1)
-    there, back = (struct.pack("<QQi", *pair, count) for pair in (addresses, addresses[::-1]))
-    return (built.stage(0, groups, groups[0] * _GATHERING[0], there) + built.stage(1, groups, count, back)) * _PAIRS
+    headers = stage_header(0, groups, groups[0] * _GATHERING[0]), stage_header(1, groups, count)
+    arguments = [struct.pack("<QQi", *pair, count) for pair in (addresses, addresses[::-1])]
+    turns = (turn_header(number > 0, number % units) for number in range(2 * _PAIRS))
+    return b"".join(built.stage(headers[number % 2] + turn, arguments[number % 2]) for number, turn in enumerate(turns))
 
 
 def _expected(values: np.ndarray) -> np.ndarray:

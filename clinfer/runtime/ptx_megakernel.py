@@ -1,10 +1,10 @@
 """The text of a megakernel: one persistent kernel of PTX that runs the bodies of others, stage by stage.
 
 As many groups as the device has compute units stay from the first stage to the last. Each takes every n-th work-group
-of a stage; behind a stage all of them meet. Stages come from a table in global memory, so that one megakernel serves
-any order of its bodies, any sizes and any arguments. A body is the text of a kernel: where it asks for its group, its
-work-item, its parameters or its local memory, it is given those of the work-group whose turn it is. Parameters come
-from local memory, to which those of the next stage are copied meanwhile.
+of a stage; before a stage that uses what others write all of them meet. Stages come from a table in global memory, so
+that one megakernel serves any order of its bodies, any sizes and any arguments. A body is the text of a kernel: where
+it asks for its group, its work-item, its parameters or its local memory, it is given those of the work-group whose turn
+it is. Parameters come from local memory, to which those of the next stage are copied meanwhile.
 
 PTX is described in NVIDIA's "Parallel Thread Execution ISA". What one group writes is there for the others behind the
 barrier by its memory consistency model: they release and acquire a counter. Reads that need not heed writes of the
@@ -22,7 +22,9 @@ from clinfer.runtime.ptx_kernel import VARIABLE, NotJoinable, PtxKernel, rounded
 ENTRY = "megakernel"
 STAGE = struct.Struct("<8I")
 """Before the arguments of a stage: the number of its body, its groups in the first two dimensions, all of its groups,
-its work-items in the first dimension, zeros."""
+its work-items in the first dimension, whether groups meet before it, the group that begins with its work, a zero."""
+_WORK, _TURN = struct.Struct("<5I"), struct.Struct("<3I")
+_MEETS_AT, _FIRST_AT = _WORK.size, _WORK.size + 4
 
 _REGISTERS, _MOST_REGISTERS = 65536, 255
 """Of a compute unit, and of a work-item ("CUDA C++ Programming Guide", technical specifications)."""
@@ -66,15 +68,22 @@ class Megakernel:
     items: int
     stage_bytes: int
 
-    def stage(self, body: int, groups: tuple[int, int, int], wide: int, arguments: bytes) -> bytes:
-        """A stage as it stands in the table: work-groups of a body in each dimension, its work-items in the first."""
-        return (stage_header(body, groups, wide) + arguments).ljust(self.stage_bytes, b"\0")
+    def stage(self, header: bytes, arguments: bytes) -> bytes:
+        """A stage as it stands in the table: what `stage_header` and `turn_header` give, and the arguments."""
+        return (header + arguments).ljust(self.stage_bytes, b"\0")
 
 
 def stage_header(body: int, groups: tuple[int, int, int], wide: int) -> bytes:
-    """What stands before the arguments of a stage, see `Megakernel.stage`."""
+    """The first part of what stands before the arguments of a stage: work-groups of a body in each dimension, its
+    work-items in the first."""
     x, y, z = groups
-    return STAGE.pack(body, x, y, x * y * z, wide, 0, 0, 0)
+    return _WORK.pack(body, x, y, x * y * z, wide)
+
+
+def turn_header(meets: bool, first_group: int) -> bytes:
+    """The second part: whether the groups of the megakernel meet before the stage, and which of them has its first
+    work-group."""
+    return _TURN.pack(meets, first_group, 0)
 
 
 def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
@@ -93,6 +102,7 @@ def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
         header=max((body.kernel.header for body in bodies), key=lambda header: "sm_90a" in header), entry=ENTRY,
         registers=min(_MOST_REGISTERS, _REGISTERS // items // 8 * 8), items=items, bytes=pool + 2 * stage_bytes,
         tables=pool, stage_bytes=stage_bytes, vectors=stage_bytes // _VECTOR, header_bytes=STAGE.size, polls=_POLLS,
+        first_at=_FIRST_AT, meets_at=_MEETS_AT,
         choices=choices, stages="".join(_stage(number, body, count) for number, (body, count) in
                                         enumerate(zip(bodies, teams, strict=True))))
     return Megakernel(text, tuple(bodies), items, stage_bytes)
@@ -125,7 +135,7 @@ _FRAME = """\
 	.reg .pred %mk_p;
 	.reg .b32 %mk_tid, %mk_cta, %mk_ctas, %mk_left, %mk_goal, %mk_place, %mk_other, %mk_t, %mk_u;
 	.reg .b32 %mk_body, %mk_gx, %mk_gy, %mk_all, %mk_wide, %mk_work, %mk_step, %mk_team, %mk_item, %mk_bar;
-	.reg .b32 %mk_x, %mk_y, %mk_z, %mk_ix, %mk_iy, %mk_iz;
+	.reg .b32 %mk_x, %mk_y, %mk_z, %mk_ix, %mk_iy, %mk_iz, %mk_turn;
 	.reg .b64 %mk_table, %mk_counter, %mk_arguments, %mk_local, %mk_from;
 	.shared .align 1024 .b8 mk_memory[{bytes}];
 
@@ -167,6 +177,10 @@ $MK_STAGE:
 $MK_ASKED:
 	ld.shared.v4.u32 {{%mk_body, %mk_gx, %mk_gy, %mk_all}}, [%mk_place];
 	ld.shared.u32 %mk_wide, [%mk_place+16];
+	ld.shared.u32 %mk_t, [%mk_place+{first_at}];
+	sub.u32 %mk_turn, %mk_cta, %mk_t;
+	setp.lt.u32 %mk_p, %mk_cta, %mk_t;
+	@%mk_p add.u32 %mk_turn, %mk_turn, %mk_ctas;
 	cvt.u64.u32 %mk_arguments, %mk_place;
 	add.u64 %mk_arguments, %mk_arguments, {header_bytes};
 {choices}
@@ -178,6 +192,9 @@ $MK_BEHIND:
 	sub.u32 %mk_left, %mk_left, 1;
 	setp.eq.u32 %mk_p, %mk_left, 0;
 	@%mk_p bra $MK_END;
+	ld.shared.u32 %mk_t, [%mk_other+{meets_at}];
+	setp.eq.u32 %mk_p, %mk_t, 0;
+	@%mk_p bra $MK_NEXT;
 	add.u32 %mk_goal, %mk_goal, %mk_ctas;
 	setp.ne.u32 %mk_p, %mk_tid, 0;
 	@%mk_p bra $MK_MET;
@@ -194,6 +211,7 @@ $MK_WAIT:
 	trap;
 $MK_MET:
 	barrier.cta.sync 0;
+$MK_NEXT:
 	mov.u32 %mk_t, %mk_place;
 	mov.u32 %mk_place, %mk_other;
 	mov.u32 %mk_other, %mk_t;
@@ -222,7 +240,7 @@ $MK_BODY_{number}:
 	mov.u64 %mk_local, mk_memory;
 	mul.wide.u32 %mk_from, %mk_team, {_pitch(body)};
 	add.u64 %mk_local, %mk_local, %mk_from;
-	mad.lo.u32 %mk_work, %mk_team, %mk_ctas, %mk_cta;
+	mad.lo.u32 %mk_work, %mk_team, %mk_ctas, %mk_turn;
 	mul.lo.u32 %mk_step, %mk_ctas, {teams};
 $MK_TURN_{number}:
 	setp.ge.u32 %mk_p, %mk_work, %mk_all;

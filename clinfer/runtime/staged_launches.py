@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
-from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header
+from clinfer.runtime.ptx_kernel import Parameter
+from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header, turn_header
+from clinfer.runtime.stage_order import Region, StagePlace, Use, levels_of, only_moved, places_of
 from clinfer.runtime.waiting import answering
 
 if TYPE_CHECKING:
@@ -69,13 +72,23 @@ class Joined:
     stages: frozenset[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Segment:
     """Launches one behind the other: stages of `kernel`, or each by itself."""
 
     first: int
     count: int
     kernel: Kernel | None
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Of the launches that are stages, by position: where they are; where their `arguments` lie in the table; and how
+    often groups meet between the stages of a segment."""
+
+    stages: Mapping[int, StagePlace]
+    arguments: Mapping[Argument, slice]
+    meetings: Mapping[_Segment, int]
 
 
 class StagedLaunches:
@@ -92,9 +105,11 @@ class StagedLaunches:
         self._counter = engine.allocate_bytes(4, "a counter of groups", zero=True)
         self._met, self._is_whole = 0, True
         self._segments = tuple(self._segments_of(stream, len(launches)))
-        self._places = _argument_places(launches, joined)
+        self._parameters = _parameters(launches, joined)
+        self._order = self._ordered({position: StagePlace(position, True, 0) for position in joined.stages})
+        self._regions: dict[Argument, Region] = {}
         self.changed: dict[Argument, bytes | Memory | None] = {
-            (position, index): launches[position][0].argument(index) for position, index in self._places}
+            (position, index): launches[position][0].argument(index) for position, index in self._order.arguments}
         self.resized = set(range(len(launches)))
         self._was_changed = True
         # OpenCL keeps a kernel's arguments until it is done, but does not see those in the table.
@@ -133,7 +148,7 @@ class StagedLaunches:
             if segment.kernel is not None:
                 segment.kernel.set_bytes(_MET, struct.pack("<I", self._met))
                 stream.enqueue(segment.kernel, self._work)
-                self._met = (self._met + self._units * (segment.count - 1)) % _WRAP
+                self._met = (self._met + self._units * self._order.meetings[segment]) % _WRAP
             else:
                 for kernel, work in launches[segment.first:segment.first + segment.count]:
                     stream.enqueue(kernel, work)
@@ -146,13 +161,17 @@ class StagedLaunches:
         if 2 * len(stages) > len(launches) and not self._was_changed:
             self._was_changed = True
             return False
+        regions = self._write_arguments(stream, launches)
+        if not only_moved(self._regions, regions) and self._arrange(launches, {**self._regions, **regions}):
+            self._write_arguments(stream, launches)
         if not self._write_headers(launches):
             return False
-        self._write_arguments(stream, launches)
-        if stages:
+        if stages := stages | self.resized & self._joined.stages:
+            slots = [self._order.stages[position].slot for position in stages]
             size = self._joined.megakernel.stage_bytes
-            start, end = min(stages) * size, (max(stages) + 1) * size
+            start, end = min(slots) * size, (max(slots) + 1) * size
             stream.write(self._table, np.frombuffer(bytes(self._image[start:end]), np.uint8), offset_bytes=start)
+        self._regions.update(regions)
         self.changed.clear()
         self.resized.clear()
         self._was_changed = False
@@ -172,13 +191,16 @@ class StagedLaunches:
                 if number is None:
                     return False
                 header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
-            self._image[position * size:position * size + len(header)] = header
+            slot, meets, first_group = self._order.stages[position]
+            self._image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, first_group)
         return True
 
-    def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> None:
-        """Put the arguments that have changed into the image; the buffers among them are kept from now on."""
-        image, places = self._image, self._places
+    def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
+        """Put the arguments that have changed into the image; the buffers among them, which are kept from now on, and
+        where they lie."""
+        image, places = self._image, self._order.arguments
         memories: dict[Argument, Memory] = {}
+        regions: dict[Argument, Region] = {}
         for argument, value in self.changed.items():
             if isinstance(value, bytes):
                 image[places[argument]] = value
@@ -191,6 +213,8 @@ class StagedLaunches:
             self._hold(stream, memories)
             for argument, address in addresses.items():
                 image[places[argument]] = _ADDRESS.pack(address)
+                regions[argument] = address, address + memories[argument].capacity
+        return regions
 
     def _hold(self, stream: Stream, memories: Mapping[Argument, Memory]) -> None:
         """Keep the buffers in which arguments lie, and for a while those that they take the places of."""
@@ -210,18 +234,44 @@ class StagedLaunches:
             else:
                 held[argument] = cl.Buffer.from_int_ptr(pointer, True)
 
+    def _arrange(self, launches: Sequence[Launch], regions: Mapping[Argument, Region]) -> bool:
+        """Let stages run in the order that follows from where their arguments lie; whether that is another one than
+        before. Then all of the table is to be written."""
+        uses: dict[int, list[Use]] = {position: [] for position in self._joined.stages}
+        for (position, index), region in regions.items():
+            uses[position].append(Use(*region, index not in launches[position][0].only_read))
+        places: dict[int, StagePlace] = {}
+        for segment in self._segments:
+            if segment.kernel is not None:
+                positions = range(segment.first, segment.first + segment.count)
+                groups = [prod(key_of(launches[position]).groups(launches[position][1])) for position in positions]
+                levels = levels_of([uses[position] for position in positions])
+                places.update(zip(positions, places_of(levels, groups, self._units, segment.first), strict=True))
+        if places == self._order.stages:
+            return False
+        self.resized.update(places)
+        self.changed.update({(position, index): launches[position][0].argument(index)
+                             for position, index in self._order.arguments})
+        self._image[:] = bytes(len(self._image))
+        self._order = self._ordered(places)
+        return True
 
-def _argument_places(launches: Sequence[Launch], joined: Joined) -> dict[Argument, slice]:
-    """Where the arguments of stages lie in the image of a table."""
-    parameters = {(key.program, key.entry): joined.megakernel.bodies[number].kernel.parameters
-                  for key, number in joined.numbers.items()}
-    places: dict[Argument, slice] = {}
-    for position in joined.stages:
-        kernel, first = launches[position][0], position * joined.megakernel.stage_bytes + STAGE.size
-        for index, parameter in enumerate(parameters[kernel.program, kernel.entry]):
-            start = first + parameter.offset
-            places[position, index] = slice(start, start + parameter.nbytes)
-    return places
+    def _ordered(self, stages: Mapping[int, StagePlace]) -> _Order:
+        size = self._joined.megakernel.stage_bytes
+        return _Order(stages, {
+            (position, index): slice(start := place.slot * size + STAGE.size + parameter.offset,
+                                     start + parameter.nbytes)
+            for position, place in stages.items() for index, parameter in enumerate(self._parameters[position])}, {
+            segment: sum(stages[segment.first + number].meets for number in range(segment.count))
+            for segment in self._segments if segment.kernel is not None})
+
+
+def _parameters(launches: Sequence[Launch], joined: Joined) -> dict[int, tuple[Parameter, ...]]:
+    """The parameters of stages, by position."""
+    found = {(key.program, key.entry): joined.megakernel.bodies[number].kernel.parameters
+             for key, number in joined.numbers.items()}
+    return {position: found[launches[position][0].program, launches[position][0].entry]
+            for position in joined.stages}
 
 
 def _let_go(cl_queue: cl.CommandQueue, held: dict[Argument, cl.Buffer]) -> None:

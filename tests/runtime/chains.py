@@ -11,6 +11,7 @@ from clinfer.runtime import megakernels
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import Launches, WorkSize
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import Parameter, PtxKernel
 from clinfer.runtime.ptx_megakernel import STAGE, Body, Megakernel
 from clinfer.runtime.staged_launches import Joined, Launch, key_of
@@ -46,7 +47,7 @@ kernel void megakernel(global const uchar* table, global uint* counter, uint fir
             for (uint y = 0; y < stage[2]; ++y)
                 for (uint x = 0; x < stage[4]; ++x) out[x + y * n] = in[n * 3 - 1 - (x + y * n)] + (int)(x + y * n);
         }
-        *counter += s + 1 < stages ? UNITS : 0;
+        *counter += s + 1 < stages && stage[STAGE_BYTES / 4 + 5] ? UNITS : 0;
     }
 }
 """
@@ -56,13 +57,16 @@ Array = np.ndarray
 
 
 class Chain:
-    """Launches from one memory to another and back, and the same in NumPy."""
+    """Launches from one memory to another and back, every `stride`-th of all, and the same in NumPy."""
 
-    def __init__(self, engine: Engine, wide: int) -> None:
+    stride = 1
+
+    def __init__(self, engine: Engine, wide: int, program: Program | None = None) -> None:
         self.engine, self.launches = engine, Launches()
         self.memories = [engine.allocate_bytes(4 * 3 * 5000, "numbers", zero=True) for _ in range(2)]
-        program = engine.build_program(SOURCE)
-        self.kernels = [engine.create_kernel(program, name) for _ in range(ROUNDS) for name in ("open", "turn")]
+        program = program or engine.build_program(SOURCE)
+        self.kernels = [engine.create_kernel(program, name, frozenset({0}))
+                        for _ in range(ROUNDS) for name in ("open", "turn")]
         self.bind()
         self.wide = wide
         self.launches.extend(zip(self.kernels, self._sizes(wide), strict=True))
@@ -75,7 +79,7 @@ class Chain:
     def resize(self, wide: int) -> None:
         self.wide = wide
         for position, size in enumerate(self._sizes(wide)):
-            self.launches.exchange(position, (self.kernels[position], size))
+            self.launches.exchange(position * self.stride, (self.kernels[position], size))
 
     def resize_one(self, rng: np.random.Generator) -> None:
         """Let one launch be smaller, or whole again."""
@@ -133,6 +137,27 @@ class Chain:
         assert self.launches.staged is not None
 
 
+class Braid(Chain):
+    """The launches of several chains, in turn; what it writes and expects is of the first one."""
+
+    def __init__(self, engine: Engine, wide: int, count: int) -> None:
+        super().__init__(engine, wide)
+        self.stride = count
+        self.others = [Chain(engine, wide + 7 * number, self.kernels[0].program) for number in range(1, count)]
+        mixed = Launches()
+        for launches in zip(self.launches, *(other.launches for other in self.others), strict=True):
+            mixed.extend(launches)
+        self.launches = mixed
+
+    def check(self, stream: Stream, rng: np.random.Generator) -> None:
+        others = [rng.integers(-1000, 1000, 3 * other.wide, np.int32) for other in self.others]
+        for other, values in zip(self.others, others, strict=True):
+            stream.write(other.memories[0], values)
+        super().check(stream, rng)
+        for other, values in zip(self.others, others, strict=True):
+            np.testing.assert_array_equal(other.result(stream), other.expected(values))
+
+
 class OneByOne(megakernels.Megakernels):
     """Megakernels of any device whose pointers are numbers: one work-item does all."""
 
@@ -145,8 +170,9 @@ class OneByOne(megakernels.Megakernels):
         return Joined(program, built, {key: number for number, key in enumerate(keys)}, frozenset(range(len(launches))))
 
 
-def joinable_chain(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Chain:
-    """A chain on a device that has megakernels, or with a program that does one by one what a table says."""
+def joinable_chain(engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Chain:
+    """A chain on a device that has megakernels, or with a program that does one by one what a table says; or several,
+    whose launches come in turn."""
     if engine.megakernels is None:
         monkeypatch.setitem(engine.__dict__, "megakernels", OneByOne(engine.capabilities.compute_units))
-    return Chain(engine, 300)
+    return Chain(engine, 300) if count == 1 else Braid(engine, 300, count)

@@ -12,7 +12,7 @@ from clinfer.runtime import megakernels
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.ptx_kernel import NotJoinable, find_kernel
-from clinfer.runtime.ptx_megakernel import STAGE, Body, megakernel
+from clinfer.runtime.ptx_megakernel import STAGE, Body, megakernel, stage_header, turn_header
 from tests.runtime.chains import Chain, OneByOne, joinable_chain
 
 PTX = """.version 9.0
@@ -86,7 +86,7 @@ def test_a_body_asks_for_what_its_turn_has() -> None:
     assert "scale_" not in own and "ret;" not in own and own.count("bra $MK_DONE_0;") == 2
     assert own.count("{") == own.count("}")
     assert built.items == 256 and built.stage_bytes == STAGE.size + 48
-    assert built.stage(1, (3, 2, 5), 700, b"\x07").startswith(STAGE.pack(1, 3, 2, 30, 700, 0, 0, 0) + b"\x07")
+    assert stage_header(1, (3, 2, 5), 700) + turn_header(True, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
 
 
 @pytest.mark.parametrize(("line", "replacement", "reason"), [

@@ -11,9 +11,10 @@ from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.ptx_megakernel import stage_header, turn_header
 from clinfer.runtime.staged_launches import Joined, key_of
 from clinfer.runtime.stream import Stream
-from tests.runtime.chains import Chain, joinable_chain
+from tests.runtime.chains import Braid, Chain, joinable_chain
 
 
 @pytest.fixture
@@ -22,13 +23,14 @@ def chain(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Chain:
 
 
 def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
-    """The table of a chain, made anew."""
+    """The table of a chain, made anew: each launch waits for the one before."""
     made = b""
-    for kernel, work in chain.launches:
-        key, (source, target, number) = key_of((kernel, work)), map(kernel.argument, range(3))
-        assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(number, bytes)
-        arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + number
-        made += joined.megakernel.stage(joined.numbers[key], key.groups(work), work.global_size[0], arguments)
+    for number, (kernel, work) in enumerate(chain.launches):
+        key, (source, target, wide) = key_of((kernel, work)), map(kernel.argument, range(3))
+        assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(wide, bytes)
+        header = stage_header(joined.numbers[key], key.groups(work), work.global_size[0])
+        arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + wide
+        made += joined.megakernel.stage(header + turn_header(number > 0, 0), arguments)
     return made
 
 
@@ -111,3 +113,43 @@ def test_only_what_changed_is_looked_at(chain: Chain, engine: Engine, rng: np.ra
     chain.kernels[1].set_buffer(0, other)
     chain.check(stream, rng)
     assert asked == [other, other]
+
+
+def test_launches_of_several_chains_wait_for_their_own(engine: Engine, rng: np.random.Generator,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, braid = engine.create_stream(), joinable_chain(engine, monkeypatch, 3)
+    braid.join(stream, rng)
+    staged = braid.launches.staged
+    assert staged is not None
+    places = [staged._order.stages[position] for position in range(len(braid.launches))]
+    assert [place.slot for place in places] == [*range(len(places))]
+    assert [place.meets for place in places] == [False, False, False, *[True, False, False] * (len(places) // 3 - 1)]
+    for wide in (5000, 128, 301):
+        braid.resize(wide)
+        for _ in range(3):
+            braid.check(stream, rng)
+
+
+def test_the_order_follows_where_memory_lies(engine: Engine, rng: np.random.Generator,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch that begins to read what another one writes waits for it, until it no longer does."""
+    stream, braid = engine.create_stream(), joinable_chain(engine, monkeypatch, 2)
+    braid.join(stream, rng)
+    staged, last = braid.launches.staged, len(braid.launches) - 1
+    assert staged is not None and isinstance(braid, Braid)
+    levels = len(braid.kernels)
+    other, own = braid.others[0].kernels[-1], braid.others[0].memories[1]
+    for source, wanted in [(braid.memories[0], levels + 1), (own, levels), (braid.memories[0], levels + 1)]:
+        other.set_buffer(0, source)
+        for _ in range(2):
+            braid.run(stream, rng.integers(-1000, 1000, 3 * braid.wide, np.int32))
+        assert 1 + sum(place.meets for place in staged._order.stages.values()) == wanted
+        assert staged._order.stages[last].slot == last
+        result = braid.result(stream)
+    padded = np.full(-(-3 * braid.others[0].wide // 64) * 64, 3 * braid.others[0].wide, np.int32)
+    padded[:len(result)] = result
+    turned = padded.reshape(-1, 64)[:, ::-1].reshape(-1)[:len(result) // 64 * 64] ^ np.int32(3 * braid.others[0].wide)
+    np.testing.assert_array_equal(braid.others[0].result(stream)[:len(turned)], turned)
+    other.set_buffer(0, own)
+    for _ in range(3):
+        braid.check(stream, rng)

@@ -1,0 +1,85 @@
+"""In which order the stages of a megakernel run, and before which of them all of its groups meet.
+
+A stage that uses nothing that another one writes, and writes nothing that the other uses, need not wait for it. Each is
+put on the first *level* behind the levels of those that it must wait for ("as soon as possible" scheduling, De Micheli,
+"Synthesis and Optimization of Digital Circuits", 1994, 5.2). Groups meet between levels alone; on a level a stage's
+work-groups begin with the compute unit behind those that the stage before took.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+Region = tuple[int, int]
+"""Bytes of the device: the first one's address, and that behind the last."""
+K = TypeVar("K", bound=Hashable)
+
+
+class Use(NamedTuple):
+    """A region that a launch reads, or writes (and may read)."""
+
+    begin: int
+    end: int
+    is_written: bool
+
+
+class StagePlace(NamedTuple):
+    """A launch as a stage: its place in the table, whether groups meet before it, and with which of them its work
+    begins."""
+
+    slot: int
+    meets: bool
+    first_group: int
+
+
+def levels_of(uses: Sequence[Sequence[Use]]) -> list[int]:
+    """The levels of launches, counted from 0, from what each of them uses."""
+    edges = sorted({edge for launch in uses for use in launch for edge in use[:2]})
+    parts = {edge: number for number, edge in enumerate(edges)}
+    # By parts of memory between neighbouring edges: the first levels at which they may be read, and written.
+    readable, writable = [0] * len(edges), [0] * len(edges)
+    levels = []
+    for launch in uses:
+        spans = [(range(parts[begin], parts[end]), is_written) for begin, end, is_written in launch]
+        level = max([(writable if is_written else readable)[part] for span, is_written in spans for part in span],
+                    default=0)
+        for span, is_written in spans:
+            for part in span:
+                writable[part] = max(writable[part], level + 1)
+                if is_written:
+                    readable[part] = level + 1
+        levels.append(level)
+    return levels
+
+
+def places_of(levels: Sequence[int], groups: Sequence[int], units: int, first_slot: int) -> list[StagePlace]:
+    """Where launches of these levels, each of so many work-groups, are stages, on a device with so many compute
+    units."""
+    order = sorted(range(len(levels)), key=levels.__getitem__)
+    places: dict[int, StagePlace] = {}
+    before, turn = -1, 0
+    for slot, number in enumerate(order, first_slot):
+        is_new = levels[number] != before
+        if is_new:
+            before, turn = levels[number], 0
+        places[number] = StagePlace(slot, is_new and slot > first_slot, turn)
+        turn = (turn + groups[number]) % units
+    return [places[number] for number in range(len(levels))]
+
+
+def only_moved(before: Mapping[K, Region], changed: Mapping[K, Region]) -> bool:
+    """Whether launches must wait for the same ones as before, where some of their arguments lie elsewhere now: all
+    that used a region use another one instead, and neither overlaps any besides."""
+    moved: dict[Region, Region] = {}
+    for argument, region in changed.items():
+        if argument not in before or moved.setdefault(before[argument], region) != region:
+            return False
+    others = {region for argument, region in before.items() if argument not in changed}
+    return not any(_overlap(one, other) for regions in (moved, moved.values()) for one in regions for other in others
+                   ) and not any(_overlap(*pair) for regions in (moved, moved.values()) for pair in
+                                 combinations(regions, 2))
+
+
+def _overlap(one: Region, other: Region) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
