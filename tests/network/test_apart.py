@@ -8,6 +8,8 @@ import pytest
 
 from clinfer.frontend.transformations import prepare
 from clinfer.network.memory.memory_planner import MemoryPlanner
+from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.memory.preallocation import AHEAD
 from clinfer.runtime import memory as memories
 from clinfer.runtime.engine import Engine
 from tests.models.zoo import EVERYWHERE
@@ -49,3 +51,14 @@ def test_slots_share_chunks_only_where_none_of_them_must_be_apart() -> None:
     chunk = {slot: number for slot, (number, _) in found.places.items()}
     assert chunk[0] == chunk[2] != chunk[1] and chunk[3] != chunk[4]
     assert sorted(found.chunks) == [80, 100]
+
+
+def test_growth_allocates_seldom_where_chunks_are_much_more_than_is_held_at_a_time(apart: Engine) -> None:
+    """Five slots in a ring, each apart from its neighbours: two are held at a time, and three chunks are needed.
+    Executions of two kinds come in turn."""
+    ring = tuple(frozenset({(slot + 1) % 5, (slot - 1) % 5}) for slot in range(5))
+    program = replace(network_of(apart, _looping_model()).program, dependencies=ring, first_scratch=5)
+    pool = MemoryPool(program, AHEAD)
+    moves = [pool.fit([(slot, 4096 * n if (slot + n) % 2 else 3584 * n) for slot in range(5)], ()) != {}
+             for n in range(1, 200)]
+    assert sum(moves) <= 70, [n for n, moved in enumerate(moves, 1) if moved]

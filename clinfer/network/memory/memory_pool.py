@@ -119,7 +119,7 @@ class MemoryPool:
     def make_room(self, needs: Needs) -> list[int]:
         """Be as after an execution that needed that, while there are no slots; which there are now."""
         exact, *_ = self._sizes(needs, ())
-        self._most_needed = self._memory_planner.bound(exact)
+        self._most_needed = self._taken(exact)
         self.is_loose = True
         return self._grow(exact, exact, exact, {})
 
@@ -159,7 +159,7 @@ class MemoryPool:
         if mends and is_enough and self._fresh(wanted) >= self.nbytes:
             self.is_split = False
             return []
-        self._most_needed = max(self._most_needed, bound(exact))
+        self._most_needed = max(self._most_needed, self._taken(exact))
         present = [chunk.nbytes for chunk in self._chunks]
         staying = {slot: place for slot, place in self._places.items() if wanted[slot] == self._capacity[slot]}
         if not mends and len(staying) * 2 > len(wanted):
@@ -196,6 +196,12 @@ class MemoryPool:
     def _may_have(self, nbytes: int) -> bool:
         """Whether the pool may have so many bytes, so that slots keep sizes that they once needed."""
         return nbytes <= _SPARE * self._most_needed
+
+    def _taken(self, sizes: _Sizes) -> int:
+        """Bytes that an execution takes which needs exactly that: where slots share whole chunks, more than those that
+        are apart hold."""
+        planner = self._memory_planner
+        return planner.bound(sizes) if planner.may_overlap else self._fresh(sizes)
 
     def _fresh(self, sizes: _Sizes) -> int:
         """The bytes of a pool that is made for slots of these sizes."""
