@@ -11,6 +11,7 @@ from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
+from clinfer.network.foresight import Foresight
 from clinfer.network.inputs import Inputs
 from clinfer.network.known import Known
 from clinfer.network.large_kernels import LargeKernels
@@ -91,6 +92,8 @@ class Network:
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
+        self._foresight = Foresight() if self._may_look_ahead else None
+        self._foreseen: SeenPlan | None = None
         self._replays = [Replay(self._bindings.ready) for _ in program.segments]
         self._site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations,
                           "" if self._within is None else self._within.path)
@@ -256,7 +259,32 @@ class Network:
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
         if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
             self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
+        if self._foresight is not None:
+            self._look_ahead(self._foresight)
         return delivered
+
+    @property
+    def _may_look_ahead(self) -> bool:
+        """Whether shapes may grow from execution to execution, and alone decide what is done."""
+        segments = self.program.segments
+        return bool(self.program.states) and len(segments) == 1 and not segments[0].values and not self._profiling
+
+    def _look_ahead(self, foresight: Foresight) -> None:
+        """Plan the next execution while the device is at work, where its shapes are foreseen."""
+        shapes, values = self._keys[0]
+        following, plan = foresight.next(shapes), self._current[0]
+        if following is None or plan is None or plan.is_kept:
+            return
+        self.stream.flush()
+        key, incoming = (0, (following, values)), dict(zip(self.program.segments[0].incoming, following, strict=True))
+        seen = self._plans.get(key)
+        if seen is None:
+            try:
+                seen = self._foreseen = self._plan(key, incoming, Known())
+            except ClinferError:
+                # Whoever asks for these shapes is told.
+                return
+        self._replays[0].take(seen.plan)
 
     def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> SeenPlan:
         """Plan a segment and enqueue its steps; its plan. `wanted`: where outputs are to be written, by the roots of
@@ -271,9 +299,11 @@ class Network:
         key = (number, (tuple([incoming[t] for t in segment.incoming]),
                         tuple([fingerprint(values[t]) for t in segment.values])))
         seen = self._plans.get(key)
-        is_new = seen is None
+        is_new = seen is None or seen is self._foreseen
         if seen is None:
             seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, incoming, known))
+        elif is_new:
+            self._foreseen = None
         else:
             self.plans_reused += 1
             if seen.countdown and self._is_counted:
@@ -313,7 +343,8 @@ class Network:
         before, has_outputs = self._current[number], self._pool.holds(own)
         # Bodies run again for other reasons than that shapes come again.
         tightens = number == 0 and self._within is None and self._pool.settles(is_new)
-        if before is not plan or grown or not has_outputs or self._pool.is_split or tightens:
+        replay = self._replays[number]
+        if before is not plan or not replay.has(plan) or grown or not has_outputs or self._pool.is_split or tightens:
             self._current[number] = None
             if plan not in self._fitted or not has_outputs or tightens:
                 grown += self._noted("memory", f"segment {number}",
@@ -321,7 +352,7 @@ class Network:
             self._execution_log.add(Note(
                 self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
                 None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
-            self._replays[number].take(plan)
+            replay.take(plan)
             self._current[number], self._keys[number] = plan, key[1]
         self._bindings.bind_own(plan.output_bytes, wanted)
         self._bindings.alias(number, plan.aliases)

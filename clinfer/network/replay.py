@@ -35,8 +35,14 @@ class Replay:
         self._plan: Plan | None = None
         self._places: list[tuple[Launches | None, int]] = []
 
+    def has(self, plan: Plan) -> bool:
+        """Whether it is the form of this plan."""
+        return self._plan is plan
+
     def take(self, plan: Plan) -> None:
         """Be the form of this plan."""
+        if self.has(plan):
+            return
         before, self._plan = self._plan, None
         if before is None or not self._patch(before, plan):
             self.steps, self._places = [], []
