@@ -131,6 +131,7 @@ EXPECTED = {
     "softmax of rows, f16": (Softmax("p", ("x",), axis=3), "f16", ((1, 12, 128, 128),), {"": "softmax_rows"}),
     "softmax of channels, f16": (Softmax("p", ("x",)), "f16", ((1, 1000, 8, 8),), {"": "softmax_columns"}),
     "layer norm, f16": (MVN("p", ("x", "axes")), "f16 i64", ((1, 128, 768), Axes([2])), {"": "mvn_held"}),
+    "layer norm of a row, f16": (MVN("p", ("x", "axes")), "f16 i64", ((1, 1, 2048), Axes([2])), {"": "mvn_wide"}),
     "mean of pixels, f16": (Reduce("p", ("x", "axes"), mode="Mean"), "f16 i64", ((8, 64, 56, 56), Axes([2, 3])),
                             {"": "reduce_rows"}),
     "sum of columns, f32": (Reduce("p", ("x", "axes")), "f32 i64", ((4096, 512), Axes([0])), {"": "reduce_columns"}),

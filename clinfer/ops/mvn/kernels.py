@@ -11,6 +11,10 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.jitter import literal
 from clinfer.ops.mvn.op import MVN
 from clinfer.ops.shared.axis_kernels import AxisProblem, Rows, axis_kernels
+from clinfer.symbolic.symbols import computed, pure
+
+_LONGER = 0.05
+"""By what share a row alone on a compute unit takes longer for each further vector that a work-item holds."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,13 @@ class MVNProblem(AxisProblem):
 
 
 class HeldRows(Rows):
-    """One work-group per row of a length that the model fixes, which its work-items hold in registers."""
+    """One work-group per row of a length that the model fixes, which its work-items hold in registers: of as few warps
+    as can."""
 
     suffix = file = "held"
     efficiency = 0.85
     vector, most_held, most_lanes = 4, 8, 256
+    wanted_held = most_held
 
     def supports(self, problem: AxisProblem, config: None) -> str | None:
         length = problem.counts[0]
@@ -47,21 +53,42 @@ class HeldRows(Rows):
 
     def cost(self, problem: AxisProblem, config: None) -> float:
         share = 0.1 if problem.runs_on_cpu else self.efficiency
-        return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=share)
+        length, rows = problem.counts
+        seen = computed(_share_seen, rows, problem.capabilities.compute_units)
+        longer = 1 + _LONGER * (self._held(length) - 1) * seen
+        return time_of(problem.capabilities.ceilings, nbytes=problem.moved_bytes, bandwidth=share / longer)
 
     def work(self, problem: AxisProblem, sizes: StaticShape) -> tuple[Work, Mapping[str, Constant]]:
         a, b, c, _ = sizes
         length = problem.counts[0]
         lanes = self._lanes(length)
-        held = ceil(length / (self.vector * lanes))
-        return Work((a * b * c * lanes,), (lanes,)), {"LANES": lanes, "HELD": held, "LENGTH": length}
+        return Work((a * b * c * lanes,), (lanes,)), {"LANES": lanes, "HELD": self._held(length), "LENGTH": length}
+
+    def _held(self, length: int) -> int:
+        """Vectors that a work-item holds."""
+        return ceil(length / (self.vector * self._lanes(length)))
 
     def _lanes(self, length: int) -> int:
-        """Work-items that hold a row: a warp, or twice as many until it fits."""
-        return next(lanes for lanes in (32, 64, 128, self.most_lanes) if length <= self._length_of(lanes))
+        """Work-items that hold a row: a warp, or twice as many until each holds no more than is wanted."""
+        few = (lanes for lanes in (32, 64, 128) if length <= lanes * self.vector * self.wanted_held)
+        return next(few, self.most_lanes)
 
     def _length_of(self, lanes: int) -> int:
         return lanes * self.vector * self.most_held
 
 
-KERNELS = KernelTable((HeldRows("mvn"), *axis_kernels("mvn", MVNProblem).kernels), MVNProblem)
+class WideRows(HeldRows):
+    """The same by more warps, each work-item of which holds little: for fewer rows than keep a device at work."""
+
+    suffix = "wide"
+    efficiency = 0.7
+    wanted_held = 2
+
+
+@pure
+def _share_seen(rows: int, units: int) -> float:
+    """Of the time in which a row waits what is not hidden behind other rows of the compute unit."""
+    return min(1.0, units / max(rows, 1))
+
+
+KERNELS = KernelTable((HeldRows("mvn"), WideRows("mvn"), *axis_kernels("mvn", MVNProblem).kernels), MVNProblem)
