@@ -2,15 +2,16 @@
 // [a, b, L, S]; any pitches, any float type of 16 or 32 bits ("Flash-Decoding", Dao, Haziza, Massa and Sizov 2023).
 // GROUPS of b share one of the b of keys and values, which are read for all of them at once: ROWS rows at most, the L
 // queries of each.
-// Work-groups share the keys of an entry, ARG_KEYS each, and go through them in blocks of a key for each work-item,
-// with a running maximum and sum per row. sdpa_split_sum.cl puts together what they find: totals [groups, ROWS, V], and
-// maxima and sums [groups, ROWS, 2].
+// Work-groups share the keys of an entry, ARG_KEYS each, and go through them in blocks of KEYS, with a running maximum
+// and sum per row. ABREAST rows are computed at a time, each by a work-item for each key. sdpa_split_sum.cl puts
+// together what they find: totals [groups, ROWS, V], and maxima and sums [groups, ROWS, 2].
 // Groups: a times b of keys; shares of the keys.
 #include "clinfer.cl"
 
 #ifndef ROWS
 #define ROWS 4
-#define ITEMS 64
+#define ABREAST 4
+#define KEYS 64
 #define QUERY_WIDTH 64
 #define WIDTH 64
 #define ARG_KEYS 64
@@ -20,13 +21,17 @@
 
 // Rows are loops, and what is known of each is in local memory: code that is run once, as in a megakernel, comes from
 // memory first.
+#define ITEMS (KEYS * ABREAST)
+#define FOR_ROWS _Pragma("unroll 1") for (int r = item / KEYS; r < ROWS; r += ABREAST)
 #define VECTOR 8
 #define STEPS CEIL_DIV(QUERY_WIDTH, VECTOR)
-// Work-items with values: each has VECTOR neighbouring ones of every TURNS-th key.
+// Work-items of a row with values: each has VECTOR neighbouring ones of every TURNS-th key.
 #define ACROSS CEIL_DIV(WIDTH, VECTOR)
-#define TURNS (ITEMS / ACROSS)
-#define OWN_KEYS CEIL_DIV(ITEMS, TURNS)
-#define PARTS (ITEMS / ROWS)
+#define TURNS (KEYS / ACROSS)
+#define OWN_KEYS CEIL_DIV(KEYS, TURNS)
+// Of so many keys a work-item finds the highest score.
+#define PART 8
+#define PARTS (KEYS / PART)
 
 // Eight elements of a row of so many, `first` of which come before; behind the last one it goes on.
 #define LOADING(T, N) \
@@ -51,9 +56,10 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
                    const global INPUT2_TYPE* restrict value, EXTRAS global float* restrict totals_found,
                    global float* restrict sums_found ARGS) {
     local float8 queries[ROWS][STEPS], totals[ROWS][TURNS][ACROSS];
-    local float weights[ROWS][ITEMS], tops[ROWS][PARTS], sums[ROWS][TURNS];
-    local float highest[ROWS], bases[ROWS], rescales[ROWS];
-    const int item = get_local_id(0), group = get_group_id(0), turn = item / ACROSS, place = item % ACROSS;
+    local float weights[ROWS][KEYS], tops[ROWS][PARTS], sums[ROWS][TURNS];
+    local float highest[ROWS], next_highest[ROWS], rescales[ROWS];
+    const int item = get_local_id(0), group = get_group_id(0), own_key = item % KEYS;
+    const int turn = own_key / ACROSS, place = own_key % ACROSS;
     const int shares = CEIL_DIV((int)INPUT2_SIZE_2, ARG_KEYS), share = group % shares;
     const int heads = INPUT1_SIZE_1, b = group / shares % heads, a = group / shares / heads;
     const int length = INPUT0_SIZE_2, rows = GROUPS * length;
@@ -64,14 +70,14 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
         ((local float*)queries)[n] = r < rows && e < INPUT0_SIZE_3
             ? INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b * GROUPS + r / length, r % length, e)) * scale : 0;
     }
-    for (int r = 0; r < ROWS; ++r) {
+    FOR_ROWS {
         if (turn < TURNS) totals[r][turn][place] = 0;
-        if (item < TURNS) sums[r][item] = 0;
-        if (!item) highest[r] = -INFINITY;
+        if (own_key < TURNS) sums[r][own_key] = 0;
+        if (!own_key) highest[r] = -INFINITY;
     }
     const int end = min((share + 1) * ARG_KEYS, (int)INPUT2_SIZE_2);
-    for (int first_key = share * ARG_KEYS; first_key < end; first_key += ITEMS) {
-        const int count = min(ITEMS, end - first_key), at = min(first_key + item, end - 1);
+    for (int first_key = share * ARG_KEYS; first_key < end; first_key += KEYS) {
+        const int count = min(KEYS, end - first_key), at = min(first_key + own_key, end - 1);
         float8 keys[STEPS], values[OWN_KEYS];
         const index_t key_row = INPUT1_GET_INDEX(ENTRY_OF_KEY(a, at), b, at, 0);
         #pragma unroll
@@ -82,14 +88,13 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
             values[k] = FUNC(load2)(value, INPUT2_GET_INDEX(ENTRY_OF_KEY(a, own), b, own, 0), place * VECTOR PASS_ARGS);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll 1
-        for (int r = 0; r < ROWS; ++r) {
+        FOR_ROWS {
             float8 products = 0;
             #pragma unroll
             for (int e = 0; e < STEPS; ++e) products = fma(keys[e], queries[r][e], products);
             float score = FUNC(sum8)(products);
             const int row = r % length;
-            if (item >= count || r >= rows || (IS_CAUSAL && at > row)) score = -INFINITY;
+            if (own_key >= count || r >= rows || (IS_CAUSAL && at > row)) score = -INFINITY;
 #if WITH_MASK
             else {
                 const index_t from = INPUT3_GET_INDEX(a, b * GROUPS + r / length, row, at);
@@ -100,32 +105,34 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
 #endif
             }
 #endif
-            weights[r][item] = score;
+            weights[r][own_key] = score;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        float top = -INFINITY;
-        for (int n = 0; n < ROWS; ++n) top = fmax(top, weights[item % ROWS][item / ROWS * ROWS + n]);
-        tops[item % ROWS][item / ROWS] = top;
+        FOR_ROWS {
+            if (own_key >= PARTS) continue;
+            float top = -INFINITY;
+            for (int n = 0; n < PART; ++n) top = fmax(top, weights[r][own_key * PART + n]);
+            tops[r][own_key] = top;
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int r = item; r < ROWS; r += ITEMS) {
-            top = highest[r];
+        FOR_ROWS {
+            float top = highest[r];
             for (int n = 0; n < PARTS; ++n) top = fmax(top, tops[r][n]);
-            bases[r] = top == -INFINITY ? 0 : top;
-            rescales[r] = exp(highest[r] - bases[r]);
-            highest[r] = top;
+            const float base = top == -INFINITY ? 0 : top;
+            weights[r][own_key] = exp(weights[r][own_key] - base);
+            if (own_key) continue;
+            rescales[r] = exp(highest[r] - base);
+            next_highest[r] = top;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll 1
-        for (int r = 0; r < ROWS; ++r) weights[r][item] = exp(weights[r][item] - bases[r]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (turn >= TURNS) continue;
-        #pragma unroll 1
-        for (int r = 0; r < ROWS; ++r) {
+        FOR_ROWS {
+            if (!own_key) highest[r] = next_highest[r];
+            if (turn >= TURNS) continue;
             float8 total = 0;
             float sum = 0;
             #pragma unroll
             for (int k = 0; k < OWN_KEYS; ++k) {
-                const float weight = k * TURNS + turn < ITEMS ? weights[r][k * TURNS + turn] : 0;
+                const float weight = k * TURNS + turn < KEYS ? weights[r][k * TURNS + turn] : 0;
                 sum += weight;
                 total = fma((float8)weight, values[k], total);
             }

@@ -24,8 +24,9 @@ _ON_GPU, _ON_CPU = 0.15, 0.005
 _F32 = ElementType.of("f32")
 _AT_ONCE = 2
 """Groups of `LocalKernel` on a compute unit."""
-_ITEMS, _VECTOR = 64, 8
-"""Of `SplitKernel`: work-items of a group, and neighbouring elements that one has."""
+_BLOCK, _VECTOR, _ABREAST = 64, 8, 4
+"""Of `SplitKernel`: keys of a block, neighbouring elements that a work-item has, and rows that are computed at a time
+(measured on an H200: with one at a time a few warps take their time)."""
 _SPLIT_NS, _SPLIT_ON_GPU, _SPLIT_BANDWIDTH = 2000.0, 0.05, 0.5
 """What it takes at least, and its shares of the peak and of the memory's bandwidth."""
 _SHARES_A_UNIT = 2
@@ -70,7 +71,7 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         return 1, 4, 16
 
     def supports(self, problem: AttentionProblem, rows: int) -> str | None:
-        return _refusal(problem, partial(_split_bytes, rows), _ITEMS)
+        return _refusal(problem, partial(_split_bytes, rows), _split_items(rows))
 
     def accepts(self, problem: AttentionProblem, rows: int) -> str | None:
         queries = problem.result.sizes[-2]
@@ -90,13 +91,14 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         depth, width = static((problem.depth, problem.width))
         entries = prod(static(problem.batch)) // problem.primitive.groups
         share, shares = _shares(problem, entries)
-        groups = entries * shares
+        groups, items = entries * shares, _split_items(rows)
         totals = scratch_operand(0, TensorView.dense(_F32, (groups, rows, width)))
         sums = scratch_operand(1, TensorView.dense(_F32, (groups, rows, 2)))
-        constants = {**problem.constants, "ROWS": rows, "ITEMS": _ITEMS, "QUERY_WIDTH": depth, "WIDTH": width}
+        constants = {**problem.constants, "ROWS": rows, "ABREAST": min(rows, _ABREAST), "KEYS": _BLOCK,
+                     "QUERY_WIDTH": depth, "WIDTH": width}
         *given, output = problem.in_place_operands()
         sink = [each for each in given if each.macro == f"INPUT{SINK}"]
-        split = Stage("sdpa_split.cl", (*given, totals, sums), Work((groups * _ITEMS,), (_ITEMS,)), constants,
+        split = Stage("sdpa_split.cl", (*given, totals, sums), Work((groups * items,), (items,)), constants,
                       {"keys": share})
         elements = prod(static(problem.batch)) * problem.queries * width
         put = Stage("sdpa_split_sum.cl", (totals, sums, *sink, output), Work((elements,)), constants,
@@ -115,7 +117,7 @@ def _refusal(problem: AttentionProblem, local_bytes: Callable[[int, int], int], 
     if problem.primitive.in_byte_rows:
         return "made for floats"
     device, needed = problem.capabilities, local_bytes(depth, width)
-    if needed > device.local_mem_size:
+    if needed > device.usable_local_mem:
         return f"needs {needed} bytes of local memory"
     refusal = f"needs groups of {items}" if device.max_work_group_size < items else None
     return problem.layout_refusal() or refusal
@@ -123,22 +125,27 @@ def _refusal(problem: AttentionProblem, local_bytes: Callable[[int, int], int], 
 
 def _split_bytes(rows: int, depth: int, width: int) -> int:
     """What a group of `SplitKernel` holds in local memory."""
-    return 4 * (rows * (ceil(depth / _VECTOR) * _VECTOR + _ITEMS * (_VECTOR + 2) + 3) + _ITEMS)
+    return 4 * rows * (ceil(depth / _VECTOR) * _VECTOR + _BLOCK * (_VECTOR + 2) + _BLOCK // _VECTOR + 3)
+
+
+def _split_items(rows: int) -> int:
+    """The work-items of a group of `SplitKernel`."""
+    return _BLOCK * min(rows, _ABREAST)
 
 
 @pure
 def _keys_of_share(keys: int, entries: int, units: int) -> int:
     """Whole blocks of keys, so that there are some groups for each compute unit."""
-    blocks = ceil(max(keys, 1) / _ITEMS)
+    blocks = ceil(max(keys, 1) / _BLOCK)
     shares = max(min(_SHARES_A_UNIT * units // max(entries, 1), blocks), 1)
-    return ceil(blocks / shares) * _ITEMS
+    return ceil(blocks / shares) * _BLOCK
 
 
 def _shares(problem: AttentionProblem, entries: int) -> tuple[int, int]:
     """The keys of a share, and how many shares each entry has."""
     keys = problem.keys
     if isinstance(keys, Dim) or isinstance(entries, Dim):
-        return _ITEMS, 1
+        return _BLOCK, 1
     share = computed(_keys_of_share, keys, entries, problem.capabilities.compute_units)
     return share, computed(max, ceil(keys / share), 1)
 
