@@ -21,7 +21,7 @@ from bench.gpu import by_kernel
 from bench.models import llama
 from bench.models.compressed import LEVELS, compress_weights
 
-_WARM_S, _TIMED, _PROMPTS = 12.0, 100, 5
+_WARM_S, _TIMED, _PROMPTS = 25.0, 100, 5
 _F16 = {"INFERENCE_PRECISION_HINT": "f16"}
 Feed = Callable[[np.ndarray], object]
 
