@@ -1,12 +1,24 @@
-"""Which shapes come next where sizes change by as much each time, as a text's length does from token to token."""
+"""Plans that are made before they are asked for: of shapes that change by as much each time, as a text's length does
+from token to token, while the device is at work on those before."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import add, sub
 
+from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
+from clinfer.network.plans.plan import Plan, PlanKey
+from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
+from clinfer.network.replay import Replay
+from clinfer.program.program import Program
+from clinfer.runtime.stream import Stream
 
 Shapes = Sequence[StaticShape]
+
+
+def grows_alone(program: Program) -> bool:
+    """Whether states make shapes change from execution to execution, which alone decide what is done."""
+    return bool(program.states) and len(program.segments) == 1 and not program.segments[0].values
 
 
 class Foresight:
@@ -26,3 +38,36 @@ class Foresight:
             return None
         following = tuple([tuple(map(add, now, step)) for now, step in zip(shapes, steps, strict=True)])
         return following if min(map(min, filter(None, following))) >= 0 else None
+
+
+class PlansAhead:
+    """The plan that the only segment of a program is likely to need next."""
+
+    def __init__(self, program: Program, stream: Stream, plans: PlanCache) -> None:
+        self._segment, self._stream, self._plans = program.segments[0], stream, plans
+        self._foresight = Foresight()
+        self._made: SeenPlan | None = None
+
+    def was_waiting(self, seen: SeenPlan) -> bool:
+        """Whether a plan was made ahead, and is asked for the first time."""
+        was_made, self._made = seen is self._made, None
+        return was_made
+
+    def take(self, replay: Replay, key: PlanKey, plan: Plan | None,
+             make: Callable[[SegmentKey, Mapping[int, StaticShape]], SeenPlan]) -> None:
+        """Let `replay` be ready for what comes behind a plan that was continued, where that is foreseen: a plan that is
+        there, or that this makes."""
+        shapes, values = key
+        following = self._foresight.next(shapes)
+        if following is None or plan is None or plan.is_kept:
+            return
+        self._stream.flush()
+        wanted = 0, (following, values)
+        seen = self._plans.get(wanted)
+        if seen is None:
+            try:
+                seen = self._made = make(wanted, dict(zip(self._segment.incoming, following, strict=True)))
+            except ClinferError:
+                # Whoever asks for these shapes is told.
+                return
+        replay.take(seen.plan)

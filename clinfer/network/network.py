@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
-from clinfer.network.foresight import Foresight
+from clinfer.network.foresight import PlansAhead, grows_alone
 from clinfer.network.inputs import Inputs
 from clinfer.network.known import Known
 from clinfer.network.large_kernels import LargeKernels
@@ -66,17 +66,13 @@ class Network:
         self._inputs = Inputs(program)
         self._roots = {name: program.tensors[output.tensor].root for name, output in program.outputs.items()}
         self._wanted: dict[str, Memory | GrowingBuffer] = {}
-        self.plans_made = 0
-        self.plans_continued = 0
-        self._planned_by_themselves = 0
-        self.plans_reused = 0
+        self.plans_made = self.plans_continued = self.plans_reused = self._planned_by_themselves = 0
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         """Make everything that executions change: kernel objects, memory, plans and the networks of bodies."""
         self.is_whole, self._is_counted = False, True
-        program, stream, parametric, preallocation = (self.program, self.stream, self._parametric,
-                                                      self._preallocation)
+        program, stream, preallocation = self.program, self.stream, self._preallocation
         self._pool = MemoryPool(program, preallocation)
         self._bindings = Bindings(program, self._pool)
         waiting = program.execution_order == "out_of_order" and not stream.in_order
@@ -85,15 +81,14 @@ class Network:
                                   self._bindings.implementations) if self._profiling else None
         self._planner = Planner(program, stream, self._shape_inference, self._bindings.kernel_index,
                                 LargeKernels(program, self._bindings).find,
-                                self._profiler.add_host_time if self._profiler else None, parametric)
+                                self._profiler.add_host_time if self._profiler else None, self._parametric)
         self._plans = PlanCache()
         self._looks_after = 0 if waiting else self._specialise_after
         self._special = SpecialPlans(program, self._bindings, self._planner.nodes) if self._looks_after else None
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
-        self._foresight = Foresight() if self._may_look_ahead else None
-        self._foreseen: SeenPlan | None = None
+        self._ahead = PlansAhead(program, stream, self._plans) if grows_alone(program) and not self._profiling else None
         self._replays = [Replay(self._bindings.ready) for _ in program.segments]
         self._site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations,
                           "" if self._within is None else self._within.path)
@@ -259,32 +254,10 @@ class Network:
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
         if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
             self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
-        if self._foresight is not None:
-            self._look_ahead(self._foresight)
+        if self._ahead is not None:
+            self._ahead.take(self._replays[0], self._keys[0], self._current[0],
+                             lambda key, shapes: self._plan(key, shapes, Known()))
         return delivered
-
-    @property
-    def _may_look_ahead(self) -> bool:
-        """Whether shapes may grow from execution to execution, and alone decide what is done."""
-        segments = self.program.segments
-        return bool(self.program.states) and len(segments) == 1 and not segments[0].values and not self._profiling
-
-    def _look_ahead(self, foresight: Foresight) -> None:
-        """Plan the next execution while the device is at work, where its shapes are foreseen."""
-        shapes, values = self._keys[0]
-        following, plan = foresight.next(shapes), self._current[0]
-        if following is None or plan is None or plan.is_kept:
-            return
-        self.stream.flush()
-        key, incoming = (0, (following, values)), dict(zip(self.program.segments[0].incoming, following, strict=True))
-        seen = self._plans.get(key)
-        if seen is None:
-            try:
-                seen = self._foreseen = self._plan(key, incoming, Known())
-            except ClinferError:
-                # Whoever asks for these shapes is told.
-                return
-        self._replays[0].take(seen.plan)
 
     def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> SeenPlan:
         """Plan a segment and enqueue its steps; its plan. `wanted`: where outputs are to be written, by the roots of
@@ -299,15 +272,13 @@ class Network:
         key = (number, (tuple([incoming[t] for t in segment.incoming]),
                         tuple([fingerprint(values[t]) for t in segment.values])))
         seen = self._plans.get(key)
-        is_new = seen is None or seen is self._foreseen
+        is_new = seen is None or (self._ahead is not None and self._ahead.was_waiting(seen))
         if seen is None:
             seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, incoming, known))
-        elif is_new:
-            self._foreseen = None
-        else:
+        elif not is_new:
             self.plans_reused += 1
-            if seen.countdown and self._is_counted:
-                self._specialise(seen, known)
+            if seen.countdown and self._is_counted and self._special is not None:
+                self._special.count(seen, known.shapes, known.values)
         plan = seen.plan
         shapes.maps.append(plan.shapes)  # type: ignore[arg-type]
         values.update(plan.values)
@@ -328,12 +299,6 @@ class Network:
         seen = SeenPlan(plan, self._looks_after)
         self._plans.put(key, seen)
         return seen
-
-    def _specialise(self, seen: SeenPlan, known: Known) -> None:
-        """Count one more run of a plan, and look at it when its time has come."""
-        seen.countdown -= 1
-        if not seen.countdown and self._special is not None:
-            self._special.look(seen, known.shapes, known.values)
 
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...],
                  wanted: Mapping[int, Memory | GrowingBuffer]) -> None:

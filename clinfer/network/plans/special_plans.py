@@ -41,6 +41,12 @@ class SpecialPlans:
         # A megakernel is built for kernels that stay, and takes the driver seconds.
         self._is_at_once = program.engine.megakernels is not None
 
+    def count(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
+        """Count one more run of a plan, and look at it when its time has come."""
+        seen.countdown -= 1
+        if not seen.countdown:
+            self.look(seen, shapes, values)
+
     def look(self, seen: SeenPlan, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> None:
         """Give the tasks of a plan that were not given yet, and take over what was found since.
 
