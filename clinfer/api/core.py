@@ -352,12 +352,17 @@ def check_queue(context: RemoteContext, config: CompileConfig) -> None:
                            hint="make the queue with PROFILING_ENABLE, or leave PERF_COUNT off")
 
 
+_BF16_PAYS = 1.5
+"""So many times as fast as f32 products of bf16 must be for it to be the default; processors have half or twice."""
+
+
 def natural_precision(engine: Engine) -> str:
     """The type in which a device computes floats unless told otherwise: f16 where that is native, on CPUs bf16 where
-    tile registers multiply it; `vdpbf16ps` alone may be no faster than f32."""
+    it is multiplied clearly faster than f32, by tile registers or in vectors; there it may be no faster."""
     able = engine.capabilities
     if engine.device.type == "CPU":
-        return "bf16" if able.tile_registers else "f32"
+        gains = able.tile_registers or able.ceilings.bf16 >= _BF16_PAYS * able.ceilings.f32
+        return "bf16" if gains else "f32"
     return "f16" if able.fp16 else "f32"
 
 

@@ -28,7 +28,7 @@ from clinfer.runtime.remeasuring import SINGLE_RATES, is_due, with_better
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.tile_registers import may_use_tile_registers
 
-_REVISION = 10
+_REVISION = 11
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16

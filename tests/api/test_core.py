@@ -87,15 +87,18 @@ def test_configuration_reaches_the_compiled_model(device: DeviceInfo, rng: np.ra
     assert np.abs(result - softmax(x)).max() > 1e-6, "computed in another type than asked for"
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_precision_is_the_device_s_own_choice(device: DeviceInfo, masked: bool, rng: np.random.Generator,
+@pytest.mark.parametrize("tiles, gain", [(True, 2.0), (False, 2.0), (False, 0.9), (False, 0.0)])
+def test_precision_is_the_device_s_own_choice(device: DeviceInfo, tiles: bool, gain: float, rng: np.random.Generator,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_module, "natural_precision", natural_precision)
     core = Core()
     engine = core.engine(device.name)
-    able = replace(engine.capabilities, tile_registers=engine.capabilities.tile_registers and not masked)
+    able = engine.capabilities
+    able = replace(able, tile_registers=able.tile_registers and tiles, ceilings=replace(
+        able.ceilings, bf16=gain * able.ceilings.f32 if able.bf16_products else 0.0))
     monkeypatch.setattr(engine, "capabilities", able)
-    own = ("bf16" if able.tile_registers else "f32") if device.type == "CPU" else "f16" if able.fp16 else "f32"
+    multiplies = able.tile_registers or (able.bf16_products and gain == 2)
+    own = ("bf16" if multiplies else "f32") if device.type == "CPU" else "f16" if able.fp16 else "f32"
     data, weights = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 64])), rng.standard_normal((64, 32))
     product = ov.opset13.matmul(data, ov.op.Constant(weights.astype(np.float32)), False, False)
     x = rng.standard_normal((40, 64), dtype=np.float32)
