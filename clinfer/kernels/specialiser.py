@@ -31,7 +31,6 @@ QUEUE_CAPACITY = 256
 BATCH = 12
 MARGIN = 0.97
 """The part of the present time that a faster implementation may take at most."""
-NICENESS = 10
 IDLE_S = 5.0
 TIMEOUT_S = 120.0
 MOST_FAILURES = 3
@@ -216,7 +215,7 @@ class Specialiser:
         """What the helper answers; a helper that fails is replaced by the next request."""
         try:
             if self._helper is None:
-                self._helper = Helper(self._device, NICENESS)
+                self._helper = Helper(self._device, is_in_background=True)
             if self._closed:
                 raise HelperFailure("specialisation was closed")
             answer = self._helper.request(message, TIMEOUT_S)

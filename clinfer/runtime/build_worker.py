@@ -1,7 +1,7 @@
 """The main program of a helper process: `python -m clinfer.runtime.build_worker`.
 
-Reads the device's identity and its own niceness, answers None (ready) or the reason why not, then serves messages:
-("build", BuildJob) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
+Reads the device's identity and whether it works in the background, answers None (ready) or the reason why not, then
+serves messages: ("build", BuildJob) -> (binary or None, compiler's log or None); ("probe", name) -> its answer;
 ("trial", Trial) -> its TrialResult, or None where the device had no room for it.
 """
 from __future__ import annotations
@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 import pyopencl as cl
@@ -23,15 +24,17 @@ from clinfer.runtime.program import BuildFailure, binary_of, compile_job
 from clinfer.runtime.tile_registers import may_use_tile_registers
 from clinfer.runtime.trial import Trial, TrialBench, TrialResult
 
+_NICENESS = 10
+
 
 def main() -> None:
     """Serve standard input until it ends; leave at once then, even in the middle of a build."""
     answers = _take_standard_output()
     messages = _read_in_background(sys.stdin.buffer)
-    identity, niceness = next(messages)
+    identity, is_in_background = next(messages)
     # Before the driver starts threads, because these inherit it.
-    if hasattr(os, "nice"):
-        os.nice(niceness)
+    if is_in_background:
+        _step_back()
     # Trials run kernels of the process that sends them.
     may_use_tile_registers()
     try:
@@ -44,6 +47,16 @@ def main() -> None:
     trials = TrialBench(bench.context, bench.device)
     for message in messages:
         send(answers, _try(trials, message[1]) if message[0] == "trial" else _serve(device, bench, message))
+
+
+def _step_back() -> None:
+    """Leave the processors to all that wants them, on Linux at once: beside a process that is merely nicer, threads
+    that wake wait for its turn to end, up to milliseconds."""
+    if hasattr(os, "SCHED_IDLE"):
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
 
 
 def _take_standard_output() -> IO[bytes]:

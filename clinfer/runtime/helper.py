@@ -38,10 +38,10 @@ class HelperFailure(Exception):
 class Helper:
     """A process serving one device; it ends with `close()`, or by itself when this process ends.
 
-    `niceness`: by how much its priority is lower than this process's, where the system has priorities.
+    `is_in_background`: whether it leaves the processors to all that wants them.
     """
 
-    def __init__(self, device: DeviceInfo, niceness: int = 0) -> None:
+    def __init__(self, device: DeviceInfo, is_in_background: bool = False) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
@@ -51,13 +51,13 @@ class Helper:
             self._errors.close()
             raise HelperFailure(f"no helper process could be started: {error}") from None
         try:
-            self._greet(device, niceness)
+            self._greet(device, is_in_background)
         except HelperFailure:
             self.close()
             raise
 
-    def _greet(self, device: DeviceInfo, niceness: int) -> None:
-        problem = self.request((device.identity, niceness), _START_TIMEOUT_S)
+    def _greet(self, device: DeviceInfo, is_in_background: bool) -> None:
+        problem = self.request((device.identity, is_in_background), _START_TIMEOUT_S)
         if problem is not None:
             raise HelperFailure(str(problem))
 

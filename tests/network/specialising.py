@@ -43,7 +43,7 @@ class FakeHelper:
     trials = 0
     gate: threading.Event | None = None
 
-    def __init__(self, device: DeviceInfo, niceness: int = 0) -> None:
+    def __init__(self, device: DeviceInfo, is_in_background: bool = False) -> None:
         self._device = device
 
     def request(self, message: tuple[Any, ...], timeout: float) -> Any:

@@ -137,6 +137,19 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="the system has no such priority")
+@pytest.mark.parametrize("is_in_background", [False, True])
+def test_threads_in_the_background_run_when_nothing_else_does(device: DeviceInfo, is_in_background: bool) -> None:
+    helper = Helper(device, is_in_background)
+    # For this the driver starts its threads.
+    assert helper.request(("probe", "runs"), 60) is True
+    process = helper._process.pid
+    policies = [os.sched_getscheduler(int(thread)) for thread in os.listdir(f"/proc/{process}/task")]
+    helper.close()
+    # One thread waits for messages, from before the first of them on.
+    assert len(policies) > 2 and policies.count(os.SCHED_IDLE) == (len(policies) - 1 if is_in_background else 0)
+
+
 def test_a_closed_helper_is_gone(device: DeviceInfo) -> None:
     with Helper(device) as helper:
         pid = helper._process.pid
