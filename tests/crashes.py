@@ -28,6 +28,9 @@ class SurvivingScheduling(LoadGroupScheduling):
         return crashed
 
     def _reschedule(self, node: Any) -> None:
+        # One that takes the place of another is given work once it has told which tests there are.
+        if node not in self.registered_collections:
+            return
         super()._reschedule(node)
         if not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
             self._reschedule(node)

@@ -157,3 +157,35 @@ def test_the_others_run_when_a_process_crashes(pytester: pytest.Pytester, monkey
         """)
     run = pytester.runpytest_subprocess("-n1", "--dist=loadgroup", "-p", "no:cacheprovider", timeout=120)
     run.assert_outcomes(passed=11, failed=1)
+
+
+def test_a_process_crashes_while_the_place_of_another_is_taken(pytester: pytest.Pytester,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes the place of the first one has not told which tests it has when the second one is gone."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("""
+        import os
+        import time
+        from pathlib import Path
+        import pytest
+
+        if Path("a").exists():
+            Path("taken").touch()
+            time.sleep(1)
+
+        @pytest.mark.parametrize("row", range(4))
+        @pytest.mark.parametrize("group", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in "abcd"])
+        def test_it(group, row):
+            if (group, row) == ("a", 1):
+                Path("a").touch()
+                os._exit(1)
+            if (group, row) == ("b", 1):
+                until = time.monotonic() + 30
+                while not Path("taken").exists() and time.monotonic() < until:
+                    time.sleep(0.005)
+                time.sleep(0.2)
+                os._exit(1)
+        """)
+    run = pytester.runpytest_subprocess("-n2", "--dist=loadgroup", "-p", "no:cacheprovider", timeout=120)
+    run.assert_outcomes(passed=14, failed=2)
