@@ -248,7 +248,7 @@ class _Assembly:
         return slots
 
     def _dependencies(self) -> Dependencies:
-        if not self._may_overlap:
+        if not self._may_run_at_once:
             found = in_order_dependencies(self.slots)
         else:
             step = {node.id: i for i, node in enumerate(self.order)}
@@ -260,11 +260,11 @@ class _Assembly:
         return found
 
     @property
-    def _may_overlap(self) -> bool:
+    def _may_run_at_once(self) -> bool:
         """Whether steps that do not depend on each other may run at the same time: on an out-of-order queue, or as
         stages of one level of a megakernel."""
         context = self.context
-        return context.options.execution_order == "out_of_order" or context.engine.capabilities.megakernels
+        return context.options.execution_order == "out_of_order" or context.engine.megakernels is not None
 
     # -- parts ----------------------------------------------------------------------------------
 

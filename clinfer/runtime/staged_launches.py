@@ -162,7 +162,8 @@ class StagedLaunches:
             self._was_changed = True
             return False
         regions = self._write_arguments(stream, launches)
-        if not only_moved(self._regions, regions) and self._arrange(launches, {**self._regions, **regions}):
+        has_moved = bool(regions) and not only_moved(self._regions, regions)
+        if has_moved and self._arrange(launches, {**self._regions, **regions}):
             self._write_arguments(stream, launches)
         if not self._write_headers(launches):
             return False
