@@ -18,6 +18,10 @@ _FOREIGN = re.compile(r"\bcall\b|\.(?:const|texref|samplerref|surfref|local)\b|%
 its own, and numbers of the driver's that mean something else."""
 
 
+_AWAITS = re.compile(r"^\s*// awaits others, has read((?: \d+)*)$", re.MULTILINE)
+"""A line of a kernel before which it reads no memory but that of parameters with these numbers, and writes none."""
+
+
 class NotJoinable(Exception):
     """What a kernel has that no body of a megakernel may have."""
 
@@ -51,6 +55,16 @@ class PtxKernel:
     def local_bytes(self) -> int:
         """Local memory of a group."""
         return variables(self.text)[1]
+
+    @property
+    def read_early(self) -> tuple[int, ...] | None:
+        """The parameters that it reads before it awaits other kernels; None: it awaits them before it begins."""
+        found = _AWAITS.findall(self.text)
+        return tuple(map(int, found[0].split())) if len(found) == 1 else None
+
+    def awaiting(self, wait: str) -> str:
+        """Its text that awaits others by this code, where that is not done before."""
+        return self.text if self.read_early is None else _AWAITS.sub(lambda _: wait, self.text)
 
 
 def find_kernel(program: str, name: str) -> PtxKernel:

@@ -1,7 +1,8 @@
 """The text of a megakernel: one persistent kernel of PTX that runs the bodies of others, stage by stage.
 
 As many groups as the device has compute units stay from the first stage to the last. Each takes every n-th work-group
-of a stage; before a stage that uses what others write all of them meet. Stages come from a table in global memory, so
+of a stage; before a stage that uses what others write all of them meet, or within it: a body may begin with what does
+not depend on others, and wait for them where it needs what they wrote. Stages come from a table in global memory, so
 that one megakernel serves any order of its bodies, any sizes and any arguments. A body is the text of a kernel: where
 it asks for its group, its work-item, its parameters or its local memory, it is given those of the work-group whose turn
 it is. Parameters come from local memory, to which those of the next stage are copied meanwhile.
@@ -22,9 +23,11 @@ from clinfer.runtime.ptx_kernel import VARIABLE, NotJoinable, PtxKernel, rounded
 ENTRY = "megakernel"
 STAGE = struct.Struct("<8I")
 """Before the arguments of a stage: the number of its body, its groups in the first two dimensions, all of its groups,
-its work-items in the first dimension, whether groups meet before it, the group that begins with its work, a zero."""
+its work-items in the first dimension, when groups meet (not, before it, within it), the group that begins with its
+work, a zero."""
 _WORK, _TURN = struct.Struct("<5I"), struct.Struct("<3I")
 _MEETS_AT, _FIRST_AT = _WORK.size, _WORK.size + 4
+_WITHIN = 2
 
 _REGISTERS, _MOST_REGISTERS = 65536, 255
 """Of a compute unit, and of a work-item ("CUDA C++ Programming Guide", technical specifications)."""
@@ -34,6 +37,8 @@ _BARRIERS = 16
 """Those of a group: the first is of all work-items, the others of the work-groups that run in it."""
 _POLLS = 1 << 24
 """Some ten seconds; then a group that never came will not come, and the launch is given up."""
+_REGISTERS_OF = re.compile(r"^\s*\.reg\s+\.([busf]\d+)\s+(%\w+)<(\d+)>;$", re.MULTILINE)
+_ZEROS = {"f32": "0f00000000", "f64": "0d0000000000000000"}
 _COMMON = re.compile(r"\.sync\b|\.shared\b")
 
 
@@ -80,10 +85,10 @@ def stage_header(body: int, groups: tuple[int, int, int], wide: int) -> bytes:
     return _WORK.pack(body, x, y, x * y * z, wide)
 
 
-def turn_header(meets: bool, first_group: int) -> bytes:
-    """The second part: whether the groups of the megakernel meet before the stage, and which of them has its first
-    work-group."""
-    return _TURN.pack(meets, first_group, 0)
+def turn_header(meets: bool, is_early: bool, first_group: int) -> bytes:
+    """The second part: whether the groups of the megakernel meet for the stage, which may begin before they have met
+    (a body whose kernel awaits others by itself), and which of them has its first work-group."""
+    return _TURN.pack(meets and (_WITHIN if is_early else 1), first_group, 0)
 
 
 def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
@@ -101,10 +106,10 @@ def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
     text = _FRAME.format(
         header=max((body.kernel.header for body in bodies), key=lambda header: "sm_90a" in header), entry=ENTRY,
         registers=min(_MOST_REGISTERS, _REGISTERS // items // 8 * 8), items=items, bytes=pool + 2 * stage_bytes,
-        tables=pool, stage_bytes=stage_bytes, vectors=stage_bytes // _VECTOR, header_bytes=STAGE.size, polls=_POLLS,
-        first_at=_FIRST_AT, meets_at=_MEETS_AT,
-        choices=choices, stages="".join(_stage(number, body, count) for number, (body, count) in
-                                        enumerate(zip(bodies, teams, strict=True))))
+        tables=pool, stage_bytes=stage_bytes, vectors=stage_bytes // _VECTOR, header_bytes=STAGE.size,
+        first_at=_FIRST_AT, meets_at=_MEETS_AT, within=_WITHIN, wait=_wait("FRAME", "%mk_tid", "0"),
+        wait_idle=_wait("IDLE", "%mk_tid", "0"), choices=choices, stages="".join(
+            _stage(number, body, count) for number, (body, count) in enumerate(zip(bodies, teams, strict=True))))
     return Megakernel(text, tuple(bodies), items, stage_bytes)
 
 
@@ -135,7 +140,7 @@ _FRAME = """\
 	.reg .pred %mk_p;
 	.reg .b32 %mk_tid, %mk_cta, %mk_ctas, %mk_left, %mk_goal, %mk_place, %mk_other, %mk_t, %mk_u;
 	.reg .b32 %mk_body, %mk_gx, %mk_gy, %mk_all, %mk_wide, %mk_work, %mk_step, %mk_team, %mk_item, %mk_bar;
-	.reg .b32 %mk_x, %mk_y, %mk_z, %mk_ix, %mk_iy, %mk_iz, %mk_turn;
+	.reg .b32 %mk_x, %mk_y, %mk_z, %mk_ix, %mk_iy, %mk_iz, %mk_turn, %mk_due;
 	.reg .b64 %mk_table, %mk_counter, %mk_arguments, %mk_local, %mk_from;
 	.shared .align 1024 .b8 mk_memory[{bytes}];
 
@@ -181,6 +186,12 @@ $MK_ASKED:
 	sub.u32 %mk_turn, %mk_cta, %mk_t;
 	setp.lt.u32 %mk_p, %mk_cta, %mk_t;
 	@%mk_p add.u32 %mk_turn, %mk_turn, %mk_ctas;
+	ld.shared.u32 %mk_due, [%mk_place+{meets_at}];
+	setp.ne.u32 %mk_p, %mk_due, {within};
+	@%mk_p bra $MK_CHOOSE;
+	setp.lt.u32 %mk_p, %mk_turn, %mk_all;
+	@%mk_p bra $MK_CHOOSE;
+{wait_idle}$MK_CHOOSE:
 	cvt.u64.u32 %mk_arguments, %mk_place;
 	add.u64 %mk_arguments, %mk_arguments, {header_bytes};
 {choices}
@@ -197,21 +208,10 @@ $MK_BEHIND:
 	@%mk_p bra $MK_NEXT;
 	add.u32 %mk_goal, %mk_goal, %mk_ctas;
 	setp.ne.u32 %mk_p, %mk_tid, 0;
-	@%mk_p bra $MK_MET;
-	red.release.gpu.global.add.u32 [%mk_counter], 1;
-	mov.u32 %mk_u, 0;
-$MK_WAIT:
-	ld.acquire.gpu.global.u32 %mk_t, [%mk_counter];
-	sub.u32 %mk_t, %mk_t, %mk_goal;
-	setp.ge.s32 %mk_p, %mk_t, 0;
-	@%mk_p bra $MK_MET;
-	add.u32 %mk_u, %mk_u, 1;
-	setp.lt.u32 %mk_p, %mk_u, {polls};
-	@%mk_p bra $MK_WAIT;
-	trap;
-$MK_MET:
-	barrier.cta.sync 0;
-$MK_NEXT:
+	@!%mk_p red.release.gpu.global.add.u32 [%mk_counter], 1;
+	setp.eq.u32 %mk_p, %mk_t, {within};
+	@%mk_p bra $MK_NEXT;
+{wait}$MK_NEXT:
 	mov.u32 %mk_t, %mk_place;
 	mov.u32 %mk_place, %mk_other;
 	mov.u32 %mk_other, %mk_t;
@@ -219,6 +219,36 @@ $MK_NEXT:
 $MK_END:
 	ret;
 }}
+"""
+
+
+def _wait(label: str, item: str, barrier: str) -> str:
+    """What awaits all groups of the megakernel, for work-items that number 0 of them and a barrier bring together."""
+    return f"""\
+	setp.ne.u32 %mk_p, {item}, 0;
+	@%mk_p bra $MK_CAME_{label};
+	mov.u32 %mk_u, 0;
+$MK_POLL_{label}:
+	ld.acquire.gpu.global.u32 %mk_t, [%mk_counter];
+	sub.u32 %mk_t, %mk_t, %mk_goal;
+	setp.ge.s32 %mk_p, %mk_t, 0;
+	@%mk_p bra $MK_CAME_{label};
+	add.u32 %mk_u, %mk_u, 1;
+	setp.lt.u32 %mk_p, %mk_u, {_POLLS};
+	@%mk_p bra $MK_POLL_{label};
+	trap;
+$MK_CAME_{label}:
+	barrier.cta.sync {barrier};
+"""
+
+
+def _wait_within(number: int, body: Body) -> str:
+    """The same in a body, by one team, the first time that it gets there."""
+    return f"""\
+	setp.ne.u32 %mk_p, %mk_due, {_WITHIN};
+	@%mk_p bra $MK_GO_{number};
+	mov.u32 %mk_due, 0;
+{_wait(str(number), "%mk_item", f"%mk_bar, {body.items}")}$MK_GO_{number}:
 """
 
 
@@ -271,6 +301,13 @@ $MK_DONE_{number}:
 """
 
 
+def _cleared(text: str) -> str:
+    """Registers have a value from the beginning of a body on; else those that may be read before they are written, as
+    the compiler sees it, would be kept for a body while others run. What is never read is no instruction."""
+    return _REGISTERS_OF.sub(lambda found: found[0] + "".join(
+        f"\n\tmov.{found[1]} {found[2]}{number}, {_ZEROS.get(found[1], 0)};" for number in range(int(found[3]))), text)
+
+
 def _cut(number: int, body: Body) -> str:
     """Passes over the work-items behind the last one."""
     return (f"\tmad.lo.u32 %mk_t, %mk_x, {body.local[0]}, %mk_ix;\n\tsetp.ge.u32 %mk_p, %mk_t, %mk_wide;\n"
@@ -279,7 +316,7 @@ def _cut(number: int, body: Body) -> str:
 
 def _relocated(number: int, body: Body) -> str:
     """A kernel's text with what it asks for replaced by what the work-group whose turn it is has."""
-    kernel, text = body.kernel, body.kernel.text
+    kernel, text = body.kernel, body.kernel.awaiting(_wait_within(number, body))
     places, _ = variables(text)
     text = VARIABLE.sub("", text)
     for parameter in kernel.parameters:
@@ -294,6 +331,7 @@ def _relocated(number: int, body: Body) -> str:
         (r"%ntid\.([xyz])", lambda found: str(body.local["xyz".index(found[1])])))
     for pattern, replacement in replacements:
         text = re.sub(pattern, replacement, text)
+    text = _cleared(text)
     for name in (*places, *(parameter.name for parameter in kernel.parameters)):
         if name in text:
             raise NotJoinable(f"{kernel.name} takes the address of {name}")

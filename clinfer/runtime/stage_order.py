@@ -7,7 +7,7 @@ work-groups begin with the compute unit behind those that the stage before took.
 """
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
@@ -25,11 +25,12 @@ class Use(NamedTuple):
 
 
 class StagePlace(NamedTuple):
-    """A launch as a stage: its place in the table, whether groups meet before it, and with which of them its work
-    begins."""
+    """A launch as a stage: its place in the table, whether groups meet for it, whether it may begin before they have
+    met, and with which of them its work begins."""
 
     slot: int
     meets: bool
+    is_early: bool
     first_group: int
 
 
@@ -53,9 +54,10 @@ def levels_of(uses: Sequence[Sequence[Use]]) -> list[int]:
     return levels
 
 
-def places_of(levels: Sequence[int], groups: Sequence[int], units: int, first_slot: int) -> list[StagePlace]:
+def places_of(levels: Sequence[int], groups: Sequence[int], early: Container[int], units: int,
+              first_slot: int) -> list[StagePlace]:
     """Where launches of these levels, each of so many work-groups, are stages, on a device with so many compute
-    units."""
+    units; `early`: the numbers of those that may begin before groups have met."""
     order = sorted(range(len(levels)), key=levels.__getitem__)
     places: dict[int, StagePlace] = {}
     before, turn = -1, 0
@@ -63,7 +65,8 @@ def places_of(levels: Sequence[int], groups: Sequence[int], units: int, first_sl
         is_new = levels[number] != before
         if is_new:
             before, turn = levels[number], 0
-        places[number] = StagePlace(slot, is_new and slot > first_slot, turn)
+        meets = is_new and slot > first_slot
+        places[number] = StagePlace(slot, meets, meets and number in early, turn)
         turn = (turn + groups[number]) % units
     return [places[number] for number in range(len(levels))]
 
@@ -79,6 +82,11 @@ def only_moved(before: Mapping[K, Region], changed: Mapping[K, Region]) -> bool:
     return not any(_overlap(one, other) for regions in (moved, moved.values()) for one in regions for other in others
                    ) and not any(_overlap(*pair) for regions in (moved, moved.values()) for pair in
                                  combinations(regions, 2))
+
+
+def independent(read: Sequence[Region], uses: Sequence[Sequence[Use]]) -> bool:
+    """Whether no launch with one of these uses writes where others read."""
+    return not any(use.is_written and _overlap(region, use[:2]) for launch in uses for use in launch for region in read)
 
 
 def _overlap(one: Region, other: Region) -> bool:

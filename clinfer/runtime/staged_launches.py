@@ -18,9 +18,9 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
-from clinfer.runtime.ptx_kernel import Parameter
+from clinfer.runtime.ptx_kernel import PtxKernel
 from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header, turn_header
-from clinfer.runtime.stage_order import Region, StagePlace, Use, levels_of, only_moved, places_of
+from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
 from clinfer.runtime.waiting import answering
 
 if TYPE_CHECKING:
@@ -105,8 +105,10 @@ class StagedLaunches:
         self._counter = engine.allocate_bytes(4, "a counter of groups", zero=True)
         self._met, self._is_whole = 0, True
         self._segments = tuple(self._segments_of(stream, len(launches)))
-        self._parameters = _parameters(launches, joined)
-        self._order = self._ordered({position: StagePlace(position, True, 0) for position in joined.stages})
+        kernels = _kernels(launches, joined)
+        self._parameters = {position: kernel.parameters for position, kernel in kernels.items()}
+        self._read_early = {position: kernel.read_early for position, kernel in kernels.items()}
+        self._order = self._ordered({position: StagePlace(position, True, False, 0) for position in joined.stages})
         self._regions: dict[Argument, Region] = {}
         self.changed: dict[Argument, bytes | Memory | None] = {
             (position, index): launches[position][0].argument(index) for position, index in self._order.arguments}
@@ -192,8 +194,8 @@ class StagedLaunches:
                 if number is None:
                     return False
                 header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
-            slot, meets, first_group = self._order.stages[position]
-            self._image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, first_group)
+            slot, meets, is_early, first_group = self._order.stages[position]
+            self._image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, is_early, first_group)
         return True
 
     def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
@@ -246,8 +248,11 @@ class StagedLaunches:
             if segment.kernel is not None:
                 positions = range(segment.first, segment.first + segment.count)
                 groups = [prod(key_of(launches[position]).groups(launches[position][1])) for position in positions]
-                levels = levels_of([uses[position] for position in positions])
-                places.update(zip(positions, places_of(levels, groups, self._units, segment.first), strict=True))
+                used = [uses[position] for position in positions]
+                early = {position - segment.first for position in positions if self._may_begin(position, regions, used)}
+                levels = levels_of(used)
+                places.update(zip(positions, places_of(levels, groups, early, self._units, segment.first),
+                                  strict=True))
         if places == self._order.stages:
             return False
         self.resized.update(places)
@@ -256,6 +261,11 @@ class StagedLaunches:
         self._image[:] = bytes(len(self._image))
         self._order = self._ordered(places)
         return True
+
+    def _may_begin(self, position: int, regions: Mapping[Argument, Region], used: Sequence[Sequence[Use]]) -> bool:
+        """Whether a stage may read what it reads before it awaits others: none of these stages writes there."""
+        early = self._read_early.get(position)
+        return early is not None and independent([regions[position, index] for index in early], used)
 
     def _ordered(self, stages: Mapping[int, StagePlace]) -> _Order:
         size = self._joined.megakernel.stage_bytes
@@ -267,9 +277,9 @@ class StagedLaunches:
             for segment in self._segments if segment.kernel is not None})
 
 
-def _parameters(launches: Sequence[Launch], joined: Joined) -> dict[int, tuple[Parameter, ...]]:
-    """The parameters of stages, by position."""
-    found = {(key.program, key.entry): joined.megakernel.bodies[number].kernel.parameters
+def _kernels(launches: Sequence[Launch], joined: Joined) -> dict[int, PtxKernel]:
+    """The kernels of stages, by position."""
+    found = {(key.program, key.entry): joined.megakernel.bodies[number].kernel
              for key, number in joined.numbers.items()}
     return {position: found[launches[position][0].program, launches[position][0].entry]
             for position in joined.stages}

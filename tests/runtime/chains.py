@@ -18,6 +18,11 @@ from clinfer.runtime.staged_launches import Joined, Launch, key_of
 from clinfer.runtime.stream import Stream
 
 SOURCE = """
+#ifdef __NV_CL_C_VERSION
+#define AWAIT_OTHERS() asm volatile("// awaits others, has read" ::: "memory")
+#else
+#define AWAIT_OTHERS()
+#endif
 kernel void open(global const int* restrict in, global int* out, int n) {
     int i = get_global_id(0) + get_global_id(1) * n;
     out[i] = in[n * 3 - 1 - i] + i;
@@ -25,6 +30,7 @@ kernel void open(global const int* restrict in, global int* out, int n) {
 kernel __attribute__((reqd_work_group_size(64, 1, 1))) void turn(global const int* in, global int* out, int n) {
     local int items[64];
     int i = get_local_id(0);
+    AWAIT_OTHERS();
     items[63 - i] = get_group_id(0) * 64 + i < n ? in[get_group_id(0) * 64 + i] : n;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_group_id(0) * 64 + i < n) out[get_group_id(0) * 64 + i] = items[i] ^ n;
@@ -51,6 +57,8 @@ kernel void megakernel(global const uchar* table, global uint* counter, uint fir
     }
 }
 """
+_EARLY = {"open": "// awaits others, has read\n", "turn": "// awaits others, has read 0\n"}
+"""What kernels do before they await others; the second one may not, since others write there."""
 PARAMETERS = (Parameter("in", 0, 8, True), Parameter("out", 8, 8, True), Parameter("n", 16, 4, False))
 ROUNDS = 3
 Array = np.ndarray
@@ -163,7 +171,7 @@ class OneByOne(megakernels.Megakernels):
 
     def _join(self, engine: Engine, launches: Sequence[Launch]) -> Joined:
         keys = dict.fromkeys(map(key_of, launches))
-        bodies = tuple(Body(PtxKernel(key.entry, PARAMETERS, "", ""), key.local, False) for key in keys)
+        bodies = tuple(Body(PtxKernel(key.entry, PARAMETERS, _EARLY[key.entry], ""), key.local, False) for key in keys)
         built = Megakernel("", bodies, 256, STAGE.size + 32)
         program = engine.build_program(
             BY_ITSELF, f"-DSTAGE_BYTES={built.stage_bytes} -DUNITS={engine.capabilities.compute_units}u")

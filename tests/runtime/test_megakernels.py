@@ -86,7 +86,32 @@ def test_a_body_asks_for_what_its_turn_has() -> None:
     assert "scale_" not in own and "ret;" not in own and own.count("bra $MK_DONE_0;") == 2
     assert own.count("{") == own.count("}")
     assert built.items == 256 and built.stage_bytes == STAGE.size + 48
-    assert stage_header(1, (3, 2, 5), 700) + turn_header(True, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
+    assert stage_header(1, (3, 2, 5), 700) + turn_header(True, False, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
+    assert turn_header(True, True, 9) == STAGE.pack(0, 0, 0, 0, 0, 2, 9, 0)[-12:]
+    assert turn_header(False, True, 9) == STAGE.pack(0, 0, 0, 0, 0, 0, 9, 0)[-12:]
+
+
+def test_a_body_waits_where_its_kernel_says() -> None:
+    marker = "\tbar.sync \t0;\n\t// begin inline asm\n\t// awaits others, has read 0 1\n\t// end inline asm\n"
+    text = PTX.replace("\tbar.sync \t0;\n", marker)
+    early = find_kernel(text, "scale")
+    assert early.read_early == (0, 1) and find_kernel(PTX, "scale").read_early is None
+    assert find_kernel(PTX.replace("\tbar.sync \t0;\n", "// awaits others, has read\n"), "scale").read_early == ()
+    built = megakernel([Body(early, (32, 4, 1), False), _body()], 48 << 10)
+    own, other = (built.text[built.text.index(f"$MK_BODY_{number}:"):built.text.index(f"$MK_DONE_{number}:")]
+                  for number in range(2))
+    assert "$MK_POLL_0:" in own and own.index("bar.sync %mk_bar") < own.index("$MK_POLL_0:") < own.index("ld.global")
+    assert "barrier.cta.sync %mk_bar, 128;" in own and "POLL" not in other
+    # Twice: nobody knows which of them others are to be awaited at.
+    assert find_kernel(text.replace(marker, 2 * marker), "scale").read_early is None
+
+
+def test_registers_have_a_value_from_the_beginning() -> None:
+    text = PTX.replace(".reg .b32 \t%r<9>;", ".reg .b32 \t%r<9>;\n\t.reg .f32 \t%f<2>;\n\t.reg .pred \t%p<3>;")
+    own = megakernel([_body(text=text)], 48 << 10).text
+    for line in ("mov.b32 %r8, 0;", "mov.b64 %rd0, 0;", "mov.f32 %f1, 0f00000000;"):
+        assert line in own, line
+    assert "%r9" not in own and "mov.pred" not in own
 
 
 @pytest.mark.parametrize(("line", "replacement", "reason"), [

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clinfer.runtime.stage_order import Region, StagePlace, Use, levels_of, only_moved, places_of
+from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
 
 _BYTES, _UNITS = 60, 7
 
@@ -34,17 +34,24 @@ def test_each_launch_is_as_early_as_may_be(rng: np.random.Generator, launches: i
 def test_groups_meet_between_levels_alone(rng: np.random.Generator) -> None:
     for _ in range(50):
         levels, groups = rng.integers(0, 4, 12).tolist(), rng.integers(0, 20, 12).tolist()
-        places = places_of(levels, groups, _UNITS, 5)
+        early = {*rng.integers(0, 12, 6).tolist()}
+        places = places_of(levels, groups, early, _UNITS, 5)
         assert sorted(place.slot for place in places) == [*range(5, 17)]
         order = sorted(range(12), key=lambda number: places[number].slot)
         before, turn = levels[order[0]], 0
-        assert places[order[0]] == StagePlace(5, False, 0)
+        assert places[order[0]] == StagePlace(5, False, False, 0)
         for number in order:
             assert levels[number] >= before
             is_new = levels[number] > before
             turn = 0 if is_new else turn
-            assert places[number][1:] == (is_new, turn)
+            assert places[number][1:] == (is_new, is_new and number in early, turn)
             before, turn = levels[number], (turn + groups[number]) % _UNITS
+
+
+def test_what_is_written_nowhere_may_be_read_early() -> None:
+    uses = [[Use(0, 4, False), Use(10, 14, True)], [Use(10, 14, False), Use(20, 24, True)]]
+    assert independent([], uses) and independent([(0, 4), (14, 20), (24, 30)], uses)
+    assert not independent([(0, 4), (13, 15)], uses) and not independent([(23, 24)], uses)
 
 
 def test_what_only_moved_leaves_the_order_as_it_is(rng: np.random.Generator) -> None:
