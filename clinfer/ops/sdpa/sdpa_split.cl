@@ -5,6 +5,7 @@
 // Work-groups share the keys of an entry, ARG_KEYS each, and go through them in blocks of KEYS, with a running maximum
 // and sum per row. ABREAST rows are computed at a time, each by a work-item for each key. sdpa_split_sum.cl puts
 // together what they find: totals [groups, ROWS, V], and maxima and sums [groups, ROWS, 2].
+// IN_VECTORS: rows of keys and of values are whole vectors of elements that lie together.
 // Groups: a times b of keys; shares of the keys.
 #include "clinfer.cl"
 
@@ -15,6 +16,7 @@
 #define QUERY_WIDTH 64
 #define WIDTH 64
 #define ARG_KEYS 64
+#define IN_VECTORS 0
 #endif
 
 #include "extras.h"
@@ -34,15 +36,20 @@
 #define PARTS (KEYS / PART)
 
 // Eight elements of a row of so many, `first` of which come before; behind the last one it goes on.
+#if IN_VECTORS
 #define LOADING(T, N) \
     INLINED float8 FUNC(load##N)(const global T* row, const index_t from, const int first ARGS) { \
-        if (INPUT##N##_PITCH_3 == 1 && first + VECTOR <= INPUT##N##_SIZE_3) \
-            return INPUT##N##_LOAD8(row, from + first); \
+        return INPUT##N##_LOAD8(row, from + first); \
+    }
+#else
+#define LOADING(T, N) \
+    INLINED float8 FUNC(load##N)(const global T* row, const index_t from, const int first ARGS) { \
         float values[VECTOR]; \
         for (int n = 0; n < VECTOR; ++n) \
             values[n] = INPUT##N##_LOAD(row, from + min(first + n, (int)INPUT##N##_SIZE_3 - 1) * INPUT##N##_PITCH_3); \
         return vload8(0, values); \
     }
+#endif
 LOADING(INPUT1_TYPE, 1)
 LOADING(INPUT2_TYPE, 2)
 
@@ -65,6 +72,7 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
     const int length = INPUT0_SIZE_2, rows = GROUPS * length;
     const float scale = SCALE_OF_SCORES;
     // Zeros behind the last element: what keys have there does not count.
+    #pragma unroll 1
     for (int n = item; n < ROWS * STEPS * VECTOR; n += ITEMS) {
         const int r = n / (STEPS * VECTOR), e = n % (STEPS * VECTOR);
         ((local float*)queries)[n] = r < rows && e < INPUT0_SIZE_3
@@ -141,6 +149,7 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll 1
     for (int n = item; n < ROWS * WIDTH; n += ITEMS) {
         const int r = n / WIDTH, v = n % WIDTH;
         float total = 0;

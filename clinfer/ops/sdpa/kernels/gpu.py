@@ -95,7 +95,7 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         totals = scratch_operand(0, TensorView.dense(_F32, (groups, rows, width)))
         sums = scratch_operand(1, TensorView.dense(_F32, (groups, rows, 2)))
         constants = {**problem.constants, "ROWS": rows, "ABREAST": min(rows, _ABREAST), "KEYS": _BLOCK,
-                     "QUERY_WIDTH": depth, "WIDTH": width}
+                     "QUERY_WIDTH": depth, "WIDTH": width, "IN_VECTORS": _in_vectors(problem)}
         *given, output = problem.in_place_operands()
         sink = [each for each in given if each.macro == f"INPUT{SINK}"]
         split = Stage("sdpa_split.cl", (*given, totals, sums), Work((groups * items,), (items,)), constants,
@@ -126,6 +126,13 @@ def _refusal(problem: AttentionProblem, local_bytes: Callable[[int, int], int], 
 def _split_bytes(rows: int, depth: int, width: int) -> int:
     """What a group of `SplitKernel` holds in local memory."""
     return 4 * rows * (ceil(depth / _VECTOR) * _VECTOR + _BLOCK * (_VECTOR + 2) + _BLOCK // _VECTOR + 3)
+
+
+def _in_vectors(problem: AttentionProblem) -> bool:
+    """Whether rows of keys and values are whole vectors of neighbouring elements."""
+    return all(size % _VECTOR == 0 and operand.view.pitches[-1] == 1
+               for operand in problem.in_place_operands() if operand.macro in ("INPUT1", "INPUT2")
+               for size in static(operand.view.sizes[-1:]))
 
 
 def _split_items(rows: int) -> int:
