@@ -92,7 +92,8 @@ def test_products_of_few_rows(engine: Engine, rng: np.random.Generator) -> None:
     """relu(x @ w + bias) + other, for fewer rows than the kernel takes at a time, as many, and more."""
     most = multiplying.FEW_ROWS[0]
     from openvino import opset13 as op
-    for depth, columns in ((8 * int(rng.integers(1, 400)), int(rng.integers(1, 300))), (8, 1), (4096, 160)):
+    for depth, columns in ((8 * int(rng.integers(1, 400)), int(rng.integers(1, 300))), (8, 1), (4096, 160),
+                           (264, 7000), (1000, 4500)):
         weights, bias = _random(rng, (columns, depth)), _random(rng, (columns,))
         x, other = op.parameter([-1, 1, depth], ov.Type.f16), op.parameter([-1, 1, columns], ov.Type.f16)
         product = op.add(op.matmul(x, op.constant(weights), False, True, name="tiled"), op.constant(bias))
@@ -110,8 +111,10 @@ def test_products_of_few_rows(engine: Engine, rng: np.random.Generator) -> None:
                                               ("u8", "u8"), ("u8", None)])
 def test_products_of_few_rows_and_compressed_weights(engine: Engine, most: int, kind: str, zero_point: str | None,
                                                      rng: np.random.Generator) -> None:
-    for depth, groups in ((32 * int(rng.integers(1, 80)), 1), (64 * int(rng.integers(3, 40)), 0), (4096, 32)):
-        weights = Weights.random(rng, kind, (depth, int(rng.integers(1, 200))), groups or depth // 64, True,
+    for depth, groups in ((32 * int(rng.integers(1, 80)), 1), (64 * int(rng.integers(3, 40)), 0), (4096, 32),
+                          (192, 3)):
+        columns = 5000 if depth == 192 else int(rng.integers(1, 200))
+        weights = Weights.random(rng, kind, (depth, columns), groups or depth // 64, True,
                                  zero_point=zero_point, bias=True)
         rows = (1, most // 2, int(rng.integers(1, most)), most + 1)
         check(engine, rng, weights, True, rows, f"matmul_few_{most}", with_epilogue=True, kind="f16")

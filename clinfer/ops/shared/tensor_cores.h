@@ -66,6 +66,7 @@ INLINED uint FUNC(pack_halves)(const float low, const float high) {
 #define SHARED(p) 0
 #define COPY16(to, from, bytes) ((void)(to), (void)(from), (void)(bytes))
 #define COPY16_LEAVING(to, from, bytes) COPY16(to, from, bytes)
+#define LEAVES 0
 #define STORE16(to, v) ((void)(to), (void)(v))
 #define COPIES_END()
 #define COPIES_WAIT(n)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import ceil
 
 from clinfer.base.layout import Layout
+from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Kernel, Lowered, Operand, Stage, Work, scratch_operand
 from clinfer.kernels.cost import time_of
@@ -22,6 +23,7 @@ from clinfer.ops.shared.tensor_cores import (
     is_aligned,
 )
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed, pure
 
 FEW_ROWS = (8, 16, 32)
 _WARPS, _COLUMNS = 8, 16
@@ -29,8 +31,8 @@ _COMPRESSED = ("u8", "i8", "u4", "i4")
 _PIECES = {"f16": 8, "u8": 16, "i8": 16, "u4": 32, "i4": 32}
 _LONGEST_PIECE = 32
 _UNPACKED_AT_ONCE = 16
-_AHEAD, _MOST_AHEAD = 64, 4
-"""Halves of one row of the left side that a work-item asks for ahead, and pieces."""
+_HALVES, _MOST_BLOCKS = 32, 4
+"""Halves of the left side, and blocks of weights, that a work-item has of half a step, at most."""
 _FEW_NS, _FEW_ROW_NS, _FEW_BANDWIDTH, _ROW_BYTES = 500.0, 60.0, 0.85, 11.0
 """What a product takes at least, and for each row that it has registers for, the share of the memory's bandwidth that
 is reached, and the bytes of rows that a compute unit reads in a nanosecond (measured on an H100)."""
@@ -205,13 +207,26 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
             bandwidth=_FEW_BANDWIDTH)
 
     def lower(self, problem: MatMulProblem, rows: int) -> Lowered:
-        groups, piece = ceil(problem.columns / _COLUMNS) * ceil(problem.rows / rows), _piece(problem)
-        work = Work((groups * _WARPS * 32,), (_WARPS * 32,))
+        tiles, piece = ceil(problem.columns / _COLUMNS) * ceil(problem.rows / rows), _piece(problem)
+        groups = 1 if isinstance(tiles, Dim) else computed(_even_groups, tiles, problem.capabilities.compute_units)
         constants = {**problem.constants, "ROWS": rows, "PIECE": piece, "WARPS": _WARPS,
-                     "UNROLL": max(min(_AHEAD // (rows * piece // 8), _MOST_AHEAD), 1),
+                     "BLOCKS": _blocks(rows, piece, problem.depth),
                      "IS_SIGNED": problem.inputs[1].element_type.name.startswith("i")}
-        return Lowered((Stage("matmul_few.cl", problem.in_place_operands(), work, constants,
+        work = Work((groups * _WARPS * 32,), (_WARPS * 32,))
+        return Lowered((Stage("matmul_few.cl", problem.in_place_operands(), work, constants, {"groups": groups},
                               epilogue_views=problem.epilogue_views()),))
+
+
+@pure
+def _even_groups(tiles: int, units: int) -> int:
+    """As many as are needed for all tiles to be done when a group for each unit would have done them."""
+    return ceil(tiles / max(ceil(tiles / units), 1))
+
+
+def _blocks(rows: int, piece: int, depth: int) -> int:
+    """The blocks of half a step: a whole one is no deeper than the product."""
+    blocks = min(_HALVES // (rows * piece // 8), _MOST_BLOCKS, depth // (2 * _WARPS * 4 * piece))
+    return 1 << max(blocks, 1).bit_length() - 1
 
 
 def _piece(problem: MatMulProblem) -> int:
