@@ -40,7 +40,8 @@ ExecutionMode: TypeAlias = ov.properties.hint.ExecutionMode
 class CompileConfig:
     """How a model is compiled and run.
 
-    `precision`: the type that floats are computed in; empty lets `execution_mode` and the device decide.
+    `precision`: the type that floats are computed in; empty, as nobody set it, and `dynamic` let `execution_mode` and
+    the device decide.
     `cache_precision`: the name of the type in which keys and values of decoders are stored; empty, and for what is no
     float of 16 bits, that which the model gives them.
     `streams`: inferences that run at a time; 0 lets the performance hint decide, with at most `requests`
@@ -92,7 +93,8 @@ class CompileConfig:
     @property
     def wanted_precision(self) -> str:
         """The type that floats are computed in; empty: the device decides."""
-        return self.precision or ("f32" if self.execution_mode == ExecutionMode.ACCURACY else "")
+        left_open = "f32" if self.execution_mode == ExecutionMode.ACCURACY else ""
+        return left_open if self.precision in ("", "dynamic") else self.precision
 
     @property
     def cache_type(self) -> str:

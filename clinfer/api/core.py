@@ -136,8 +136,7 @@ class Core(OneOfAKind):
             return SeveralDevices([self.compile_model(model, device.name, config) for device in devices])
         context, settings = self._where_to_run(device_name or "AUTO", config or {})
         engine = context.engine
-        settings = replace(settings, precision=settings.wanted_precision or natural_precision(engine),
-                           registered=registered_kernels())
+        settings = replace(settings, precision=_precision(settings, engine), registered=registered_kernels())
 
         @cache
         def read() -> ov.Model:
@@ -201,7 +200,7 @@ class Core(OneOfAKind):
         device = choose_device(device_name)
         settings = self._config_of(device).updated(settings_for(device, config or {}))
         engine = self._open(device, settings)
-        precision = settings.wanted_precision or natural_precision(engine)
+        precision = _precision(settings, engine)
         name = device_name if is_meant(device_name, device) else device.name
         host = HostOperations(self._reader) if settings.host_fallback else None
         converters = converters_of(replace(settings, registered=registered_kernels()))
@@ -290,7 +289,10 @@ class Core(OneOfAKind):
             return self._common_property(_property_name(only("get_property", property=property, device=device_name)))
         property = _property_name(property)
         device = choose_device(device_name)
-        config = self._config_of(device).properties()
+        settings = self._config_of(device)
+        if property == "INFERENCE_PRECISION_HINT" and not settings.precision:
+            return getattr(ov.Type, _precision(settings, self._open(device, settings)))
+        config = settings.properties()
         if property in config:
             return config[property]
         own = {**properties_of(device), "GPU_MEMORY_STATISTICS": lambda: self._memory_statistics(device),
@@ -364,6 +366,10 @@ def natural_precision(engine: Engine) -> str:
         gains = able.tile_registers or able.ceilings.bf16 >= _BF16_PAYS * able.ceilings.f32
         return "bf16" if gains else "f32"
     return "f16" if able.fp16 else "f32"
+
+
+def _precision(settings: CompileConfig, engine: Engine) -> str:
+    return settings.wanted_precision or natural_precision(engine)
 
 
 def compile_model(model: Any, device_name: str | None = "AUTO",

@@ -141,10 +141,10 @@ def read_cache_type(name: str, value: Any) -> str:
 
 
 def read_precision(name: str, value: Any) -> str:
-    """The name of an element type that clinfer computes floats in; empty: the device's own choice."""
+    """The name of an element type that clinfer computes floats in, or `dynamic`: the device's own choice."""
     text = value.type_name if isinstance(value, ov.Type) else str(value)
     if text in ("", "dynamic", "undefined", "UNSPECIFIED"):
-        return ""
+        return "dynamic"
     text = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}.get(text, text)
     if text not in PRECISIONS:
         raise wrong_value(name, value, f"{', '.join(PRECISIONS)}, or `dynamic` for the device's own choice")

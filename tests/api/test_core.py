@@ -99,6 +99,9 @@ def test_precision_is_the_device_s_own_choice(device: DeviceInfo, tiles: bool, g
     monkeypatch.setattr(engine, "capabilities", able)
     multiplies = able.tile_registers or (able.bf16_products and gain == 2)
     own = ("bf16" if multiplies else "f32") if device.type == "CPU" else "f16" if able.fp16 else "f32"
+    assert core.get_property(device.name, "INFERENCE_PRECISION_HINT").type_name == own
+    core.set_property({"INFERENCE_PRECISION_HINT": ov.Type.dynamic})
+    assert core.get_property(device.name, "INFERENCE_PRECISION_HINT") == ov.Type.dynamic
     data, weights = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 64])), rng.standard_normal((64, 32))
     product = ov.opset13.matmul(data, ov.op.Constant(weights.astype(np.float32)), False, False)
     x = rng.standard_normal((40, 64), dtype=np.float32)
