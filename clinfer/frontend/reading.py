@@ -48,9 +48,11 @@ def read_model(core: ov.Core, model: Any, weights: Any = None, config: dict[str,
                            hint="download or export the model again")
     if named is not None:
         _check_kind(named)
-    content = mended_content(model) if mend_onnx and weights is None else None
+    content = mended_content(model) if mend_onnx else None
+    # OpenVINO's import of ONNX takes weights of each form and looks at none of them.
+    model_and_weights = (model, weights) if content is None else (content, None)
     try:
-        found = core.read_model(model if content is None else content, weights, {} if config is None else config)
+        found = core.read_model(*model_and_weights, {} if config is None else config)
     except Exception as error:
         kind = WrongTypeError if isinstance(error, TypeError) else ClinferError
         refusal = _unreadable(_described(model, named), reason_of(error), kind)

@@ -30,8 +30,8 @@ def _shift(*nodes: onnx.NodeProto, weights: np.ndarray | None = None) -> onnx.Mo
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
-def _run(model: Any, **config: Any) -> np.ndarray:
-    read = clinfer.Core().read_model(model, config=config)
+def _run(model: Any, weights: Any = None, **config: Any) -> np.ndarray:
+    read = clinfer.Core().read_model(model, weights, config)
     request = clinfer.Core().compile_model(read, "CPU").create_infer_request()
     return np.array(request.infer([np.array([-8, 4, -1], np.int32), np.array([40, 1, 1], np.int32)])[0])
 
@@ -134,6 +134,17 @@ def test_the_property_leaves_it_out() -> None:
 
 def test_streams_are_mended() -> None:
     assert _run(io.BytesIO(_shift().SerializeToString())).tolist() == [-1, 2, -1]
+
+
+@pytest.mark.parametrize("form", ["stream", "bytes", "tensor", "path", "no name"])
+def test_weights_that_are_given_beside_it_change_nothing(tmp_path: Path, form: str) -> None:
+    content, path, weights = _shift().SerializeToString(), tmp_path / "model.onnx", tmp_path / "weights.bin"
+    path.write_bytes(content)
+    weights.write_bytes(b"none of it")
+    forms: dict[str, tuple[Any, Any]] = {
+        "stream": (io.BytesIO(content), io.BytesIO()), "bytes": (content, b""),
+        "tensor": (content, clinfer.Tensor(clinfer.Type.u8, [])), "path": (path, weights), "no name": (str(path), "")}
+    assert _run(*forms[form]).tolist() == [-1, 2, -1]
 
 
 def _beside(folder: Path, in_node: bool = False) -> Path:
