@@ -18,6 +18,8 @@ MOST_BEFORE_MODELS = 500 << 20
 """The same ahead of a real model, which takes half a gigabyte itself."""
 LEAST_GROWTH = 100 << 20
 """A process that grew by less since it dropped what it could has little to drop, and to look for it takes a second."""
+NOTED_GROWTH = 32 << 20
+"""A test that raises the most memory of its process by as much is told of at the end."""
 _CACHED = type(lru_cache(print))
 
 
@@ -64,25 +66,32 @@ def _peak_bytes() -> int:
 
 
 class PeakReport:
-    """Tells at the end of a run how large its processes became."""
+    """Tells at the end of a run how large its processes became, and in which tests."""
 
     def __init__(self) -> None:
-        self._peaks: list[int] = []
+        self._peaks: list[tuple[int, str]] = []
+        self._bytes, self._test = 0, "no test"
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """A test is over: it may have needed more than all before."""
+        peak = _peak_bytes()
+        if peak >= self._bytes + NOTED_GROWTH:
+            self._bytes, self._test = peak, nodeid
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        peak = _peak_bytes()
+        peak = _peak_bytes(), self._test
         if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput["peak_bytes"] = peak
+            session.config.workeroutput["peak"] = peak
         elif not self._peaks:
             self._peaks.append(peak)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A process of several has ended; one that crashed says nothing."""
-        self._peaks.append(getattr(node, "workeroutput", {}).get("peak_bytes", 0))
+        self._peaks.append(getattr(node, "workeroutput", {}).get("peak", (0, "unknown")))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        sizes = ", ".join(f"{peak / 2**30:.2f} GiB" for peak in self._peaks)
+        sizes = ", ".join(f"{peak / 2**30:.2f} GiB ({test})" for peak, test in self._peaks)
         terminalreporter.write_line(f"most memory of a process: {sizes}")
 
 
