@@ -3,6 +3,7 @@ from token to token, while the device is at work on those before."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from operator import add, sub
 
 from clinfer.base.errors import ClinferError
@@ -11,6 +12,7 @@ from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
 from clinfer.network.replay import Replay
 from clinfer.program.program import Program
+from clinfer.runtime.launches import Launches
 from clinfer.runtime.stream import Stream
 
 Shapes = Sequence[StaticShape]
@@ -71,3 +73,7 @@ class PlansAhead:
                 # Whoever asks for these shapes is told.
                 return
         replay.take(seen.plan)
+        with suppress(ClinferError):
+            for step in replay.steps:
+                if isinstance(step, Launches) and step.staged is not None:
+                    step.staged.prepare(self._stream, step)

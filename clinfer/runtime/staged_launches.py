@@ -157,9 +157,18 @@ class StagedLaunches:
         self._is_whole = True
         return True
 
+    def prepare(self, stream: Stream, launches: Sequence[Launch]) -> None:
+        """Bring the table up to date ahead of the next launch, behind those that were given, if it is worth one."""
+        stages = self._changed_stages()
+        if stages and 2 * len(stages) <= len(launches):
+            self._write(stream, launches)
+
+    def _changed_stages(self) -> set[int]:
+        return {position for position, _ in self.changed} | self.resized & self._joined.stages
+
     def _write(self, stream: Stream, launches: Sequence[Launch]) -> bool:
         """Bring the table up to date; False where more has changed than one launch is worth, or a body is missing."""
-        stages = {position for position, _ in self.changed} | self.resized & self._joined.stages
+        stages = self._changed_stages()
         if 2 * len(stages) > len(launches) and not self._was_changed:
             self._was_changed = True
             return False

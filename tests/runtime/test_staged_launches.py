@@ -89,6 +89,26 @@ def test_what_ends_a_change_is_made_up_for(chain: Chain, engine: Engine, rng: np
             chain.check(stream, rng)
 
 
+def test_a_table_is_brought_up_to_date_ahead(chain: Chain, engine: Engine, rng: np.random.Generator,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = engine.create_stream()
+    chain.join(stream, rng)
+    staged = chain.launches.staged
+    assert staged is not None
+    chain.resize_one(rng)
+    staged.prepare(stream, chain.launches)
+    _check_table(chain, stream)
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "write", None)
+        stream.enqueue_all(chain.launches)
+    # What changes as a whole is launched one by one, so there is nothing to prepare.
+    chain.resize(chain.wide + 64)
+    staged.prepare(stream, chain.launches)
+    assert len(staged.resized) > len(chain.launches) / 2
+    for _ in range(3):
+        chain.check(stream, rng)
+
+
 def test_only_what_changed_is_looked_at(chain: Chain, engine: Engine, rng: np.random.Generator,
                                         monkeypatch: pytest.MonkeyPatch) -> None:
     stream = engine.create_stream()
