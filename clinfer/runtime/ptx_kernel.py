@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 _MOST_LOCAL_BYTES = 200 << 10
 """Tiles that fill more of it hold more sums than a work-item of a megakernel has registers for."""
@@ -16,10 +17,11 @@ _FOREIGN = re.compile(r"\bcall\b|\.(?:const|texref|samplerref|surfref|local)\b|%
                       r"|%envreg(?:[789]|\d\d)")
 """What only a kernel of its own may have: functions, other kinds of memory, other barriers than that of all, a size of
 its own, and numbers of the driver's that mean something else."""
-
-
 _AWAITS = re.compile(r"^\s*// awaits others, has read((?: \d+)*)$", re.MULTILINE)
 """A line of a kernel before which it reads no memory but that of parameters with these numbers, and writes none."""
+_INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(\{[^}]*\}|[^,;]*)([^;]*);", re.MULTILINE)
+_NAME, _ADDRESS = re.compile(r"[%\w$]+"), re.compile(r"\[([^\]]*)\]")
+_ELSEWHERE = re.compile(r"\.(?:param|shared|local|const)\b(?!.*\.global\b)")
 
 
 class NotJoinable(Exception):
@@ -56,11 +58,37 @@ class PtxKernel:
         """Local memory of a group."""
         return variables(self.text)[1]
 
-    @property
+    @cached_property
     def read_early(self) -> tuple[int, ...] | None:
-        """The parameters that it reads before it awaits other kernels; None: it awaits them before it begins."""
-        found = _AWAITS.findall(self.text)
-        return tuple(map(int, found[0].split())) if len(found) == 1 else None
+        """The parameters that it reads before it awaits other kernels; None: it awaits them before it begins, since it
+        says nothing else, or a compiler has moved other reads ahead."""
+        before, *found = _AWAITS.split(self.text)
+        if len(found) != 2:
+            return None
+        early = tuple(map(int, found[0].split()))
+        return early if self._reads(before) <= set(early) else None
+
+    def _reads(self, text: str) -> set[int]:
+        """The numbers of the pointers among the parameters through which the beginning of the text may read; -1 if
+        it may write."""
+        numbers = {parameter.name: number for number, parameter in enumerate(self.parameters) if parameter.is_pointer}
+        instructions = [(found[1], {*_NAME.findall(found[2])}, found[2] + found[3], {*_NAME.findall(found[3])})
+                        for found in _INSTRUCTION.finditer(text)]
+        origins: dict[str, set[int]] = {name: {number} for name, number in numbers.items()}
+        before = None
+        while before != (before := sum(map(len, origins.values()))):
+            for _, results, _, names in instructions:
+                come = {number for name in names for number in origins.get(name, ())}
+                for result in results if come else ():
+                    origins[result] = origins.get(result, set()) | come
+        read: set[int] = set()
+        for name, _, operands, _ in instructions:
+            if name.startswith(("st", "atom", "red")) and not _ELSEWHERE.search(name):
+                read.add(-1)
+            elif name.startswith(("ld", "cp.", "prefetch")) and not _ELSEWHERE.search(name):
+                read |= {number for address in _ADDRESS.findall(operands) for each in _NAME.findall(address)
+                         for number in origins.get(each, ())}
+        return read
 
     def awaiting(self, wait: str) -> str:
         """Its text that awaits others by this code, where that is not done before."""

@@ -106,6 +106,18 @@ def test_a_body_waits_where_its_kernel_says() -> None:
     assert find_kernel(text.replace(marker, 2 * marker), "scale").read_early is None
 
 
+@pytest.mark.parametrize(("moved", "is_early"), [
+    ("ld.global.nc.u32 \t%r6, [%rd1];", True), ("ld.global.u32 \t%r6, [%rd9+4];", False),
+    ("add.s64 \t%rd5, %rd9, %rd1;\n\t@%p1 ld.global.v2.u32 \t{%r6, %r7}, [%rd5];", False),
+    ("cp.async.cg.shared.global [%r3], [%rd9], 16;", False), ("st.shared.u64 \t[%r3], %rd9;", True),
+    ("ld.u32 \t%r6, [%rd9];", False), ("st.global.u32 \t[%rd1], %r6;", False), ("ld.shared.u32 \t%r6, [%rd9];", True)])
+def test_what_a_compiler_moved_ahead_is_seen(moved: str, is_early: bool) -> None:
+    text = PTX.replace("\t.param .u32 scale_param_1,", "\t.param .u64 .ptr .global .align 4 scale_param_1,").replace(
+        "\tld.param.u64 \t%rd1, [scale_param_0];\n", "\tld.param.u64 \t%rd1, [scale_param_0];\n"
+        f"\tld.param.u64 \t%rd9, [scale_param_1];\n\t{moved}\n\t// awaits others, has read 0\n")
+    assert find_kernel(text, "scale").read_early == ((0,) if is_early else None)
+
+
 def test_registers_have_a_value_from_the_beginning() -> None:
     text = PTX.replace(".reg .b32 \t%r<9>;", ".reg .b32 \t%r<9>;\n\t.reg .f32 \t%f<2>;\n\t.reg .pred \t%p<3>;")
     own = megakernel([_body(text=text)], 48 << 10).text
