@@ -20,6 +20,8 @@ def time_of(device: Ceilings, *, flops: float = 0.0, peak: float | None = None, 
     of f32) and of `nbytes` moved at a share `bandwidth` of the cache's and the memory's; numbers may be symbols."""
     computing = flops / ((device.f32 if peak is None else peak) * efficiency)
     moving = computed(_moving, nbytes, device.cache, device.memory) / bandwidth
+    if type(flops) in (int, float) and not flops:
+        return moving + launches * device.launch
     return computed(_overlapped, computing, moving) + launches * device.launch
 
 

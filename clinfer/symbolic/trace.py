@@ -68,6 +68,8 @@ class Trace:
 
     def calculate(self, sign: str, left: Any, right: Any) -> Any:
         """left sign right, of which one is a symbol."""
+        if sign in ("*", "/") and type(right) in (int, float) and right == 1:
+            return left
         one, other = _form(left), _form(right)
         if one is not None and other is not None:
             found = self._calculate_forms(sign, self._resolved(one), self._resolved(other))

@@ -142,6 +142,12 @@ def test_functions_of_plain_numbers() -> None:
     assert made(5) == (2.5, 3.5, True) and made(8) == (4.0, 3.5, True) and made(3) == MISSED and trace.value_guards == 0
 
 
+def test_a_factor_of_one_is_no_line() -> None:
+    made, trace = traced(lambda a: (a / 2 * 1.0 / 1, a * 1.0, math.ceil(a / 1)), 5)
+    lines = [text for name, text in trace.steps(f"v{number}" for number in range(9)) if name]
+    assert made(7) == (3.5, 7, 7) and lines == ["a0 / 2"]
+
+
 def test_zero_and_one_are_recorded_as_such() -> None:
     made, _ = traced(lambda a, b: (is_symbol(a), is_symbol(b), a + b), 1, 0)
     assert made(1, 0) == (False, False, 1) and made(2, 0) == made(1, 1) == MISSED

@@ -261,10 +261,10 @@ class NarrowGroupsKernel(_CpuKernel[int]):
         *rows, width = problem.output_sizes
         groups, speed = problem.groups, _depthwise_tiles(problem)[pixels]
         channels = Groups(1, groups.number * groups.outputs, 1)
-        whole, exact = (Tile(count, 1, speed).flops(problem.batch * prod(rows), width, channels, problem.depth)
+        whole, exact = (Tile(count, 1, 1.0).flops(problem.batch * prod(rows), width, channels, problem.depth)
                         for count in (pixels, 1))
         # Of a tile beyond the end of a row two thirds are spared: neither products nor sums, but looking for pixels.
-        return self.time(problem, (whole + 2 * exact) / 3)
+        return self.time(problem, (whole + 2 * exact) / (3 * speed))
 
     def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
         *rows, width = problem.output_sizes
