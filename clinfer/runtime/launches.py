@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from operator import mod
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 _WORD = struct.calcsize("N")
 _SIZES = struct.Struct("7N")
-_PACKERS = {dims: struct.Struct(f"N{dims}n{(3 - dims) * _WORD}x{dims}N{(3 - dims) * _WORD}x").pack
-            for dims in (1, 2, 3)}
+PACK_SIZES = {dims: partial(struct.Struct(f"N{dims}N{(3 - dims) * _WORD}x{dims}N{(3 - dims) * _WORD}x").pack, dims)
+              for dims in (1, 2, 3)}
+"""By the number of dimensions what makes the bytes of a work size of the global sizes and the local ones or zeros."""
 _new = bytes.__new__
+_END = 1 << 63
 _ANY_LOCAL = {dims: (0,) * dims for dims in (1, 2, 3)}
 
 
@@ -41,8 +43,8 @@ class WorkSize(bytes):
     def __new__(cls, global_size: Sequence[int], local_size: Sequence[int] | None = None) -> WorkSize:
         dims = len(global_size)
         try:
-            packed = _PACKERS[dims](dims, *global_size, *(local_size or _ANY_LOCAL[dims]))
-            if min(global_size) >= 0 and (local_size is None or not any(map(mod, global_size, local_size))):
+            packed = PACK_SIZES[dims](*global_size, *(local_size or _ANY_LOCAL[dims]))
+            if max(global_size) < _END and (local_size is None or not any(map(mod, global_size, local_size))):
                 return _new(cls, packed)
         except (struct.error, LookupError, ArithmeticError):
             pass
@@ -96,31 +98,34 @@ class Launches(list[tuple[Kernel, WorkSize]]):
     def packed(self) -> ctypes.Array[ctypes.c_char]:
         """The same for the loop in C: of each launch where its kernel's handle stands, and its work size."""
         if self._packed is None:
-            self._packed = ctypes.create_string_buffer(_PACKED.size * len(self))
-            for position, launch in enumerate(self):
-                self._pack(self._packed, position, launch)
+            self._packed = ctypes.create_string_buffer(_PACKED_BYTES * len(self))
+            for position, (kernel, work) in enumerate(self):
+                _pack_launch(self._packed, position * _PACKED_BYTES, _place(kernel.handle), work)
         return self._packed
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
         """Put another launch in the place of one; those given before must have been launched."""
-        (kernel, work), (before, size) = launch, self[position]
-        if kernel is not before:
-            self.again, self.request, self.staged = 0, None, None
-        elif work == size:
-            return
-        elif self.staged is not None:
-            self.staged.resized.add(position)
-        self[position] = launch
-        if self._packed is not None:
-            self._pack(self._packed, position, launch)
-
-    @staticmethod
-    def _pack(packed: ctypes.Array[ctypes.c_char], position: int, launch: tuple[Kernel, WorkSize]) -> None:
         kernel, work = launch
-        _PACKED.pack_into(packed, position * _PACKED.size, _place(kernel.handle), work)
+        before, size = self[position]
+        packed = self._packed
+        if kernel is before:
+            if work == size:
+                return
+            if self.staged is not None:
+                self.staged.resized.add(position)
+            if packed is not None:
+                _pack_work(packed, position * _PACKED_BYTES + _WORD, work)
+        else:
+            self.again, self.request, self.staged = 0, None, None
+            if packed is not None:
+                _pack_launch(packed, position * _PACKED_BYTES, _place(kernel.handle), work)
+        self[position] = launch
 
 
 _PACKED = struct.Struct(f"P{_SIZES.size}s")
+_PACKED_BYTES = _PACKED.size
+_pack_launch = _PACKED.pack_into
+_pack_work = struct.Struct(f"{_SIZES.size}s").pack_into
 _place = ctypes.addressof
 
 

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import mod
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -19,13 +20,14 @@ from clinfer.kernels.implementation import StageLaunch
 from clinfer.kernels.jitter import block_format
 from clinfer.network.plans.plan import Launch
 from clinfer.network.plans.tracer import NodeCall
-from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.launches import PACK_SIZES, WorkSize
 from clinfer.symbolic.symbols import PURE, is_symbol
 from clinfer.symbolic.trace import Trace, spell, symbols_in
 from clinfer.tuning.database import MeasuredRatio
 
 ALWAYS = {"failures": (ArithmeticError, ValueError, struct.error), "new": tuple.__new__, "Launch": Launch,
-          "work_size": WorkSize, "ceil": math.ceil, "floor": math.floor}
+          "new_bytes": bytes.__new__, "WorkSize": WorkSize,
+          **{f"sizes{dims}": pack for dims, pack in PACK_SIZES.items()}, "ceil": math.ceil, "floor": math.floor}
 """What the text of every trace may name."""
 _INTEGER = re.compile(r"(?<![\w.])(?<!\de[+-])\d+(?![\w.])")
 """Integers as expressions spell them, but for what belongs to a float or to a name."""
@@ -151,12 +153,21 @@ def joined(items: Iterable[str]) -> str:
 
 
 def spell_launch(helpers: dict[str, Helper], place: int, launch: StageLaunch) -> str:
-    """An expression for the step of a launch; what does not depend on symbols is put among `helpers`."""
+    """An expression for the step of a launch; what does not depend on symbols is put among `helpers`. What a work size
+    has to be is guarded in the trace, where that is not known."""
     work = launch.work.global_size, launch.work.local_size
     block = (_spell_block(helpers, launch.arguments, block_format(launch.is_large)) if symbols_in(launch.arguments)
              else _helper(helpers, "block", launch.block))
-    sizes = f"work_size{spell(work)}" if symbols_in(work) else _helper(helpers, "work", FixedWork(*work))
+    sizes = _spell_work(*work) if symbols_in(work) else _helper(helpers, "work", FixedWork(*work))
     return f"new(Launch, ({_helper(helpers, 'kernel', KernelOffset(place))}, {block}, {sizes}))"
+
+
+def _spell_work(global_size: tuple[int, ...], local_size: tuple[int, ...] | None) -> str:
+    """What makes a work size without looking at it; sizes that cannot be packed fail there."""
+    if local_size is not None and any(map(mod, global_size, local_size)):
+        raise ValueError("a local size does not divide the global one")
+    sizes = (*global_size, *(local_size or (0,) * len(global_size)))
+    return f"new_bytes(WorkSize, sizes{len(global_size)}({joined(map(spell, sizes))}))"
 
 
 def _spell_block(helpers: dict[str, Helper], numbers: tuple[int, ...], width: str) -> str:

@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)|[<>=!]=|[-+
 """Names, numbers and signs: nothing else makes up a trace."""
 _LINE_NAME = re.compile(r"[rv]\d+", re.ASCII)
 _MOST_ARGUMENT_BYTES = 1 << 16
-_WORDS = {"not", "and", "len", "abs", "ceil", "floor", "work_size", "new", "Launch"}
+_WORDS = {"not", "and", "len", "abs", "ceil", "floor", *ALWAYS}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _refusal(trace: NodeTrace, step: NodeStep) -> str:
 
 
 def _refused_helper(name: str, helper: object, stages: int) -> str:
-    if not _NAME.fullmatch(name) or _LINE_NAME.fullmatch(name) or name in ALWAYS or name in _WORDS or iskeyword(name):
+    if not _NAME.fullmatch(name) or _LINE_NAME.fullmatch(name) or name in _WORDS or iskeyword(name):
         return "is no name of its own"
     if isinstance(helper, KernelOffset) and helper.place >= stages:
         return f"is kernel {helper.place} of {stages}"

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from clinfer.network.plans.node_trace import FixedWork, KernelOffset, NodeTrace, Packing, PureFunction, code_of
 from clinfer.network.plans.tracer import NodeCall
+from clinfer.runtime.launches import PACK_SIZES
 from clinfer.tuning.database import MeasuredRatio
 
 _LONGEST = 1 << 18
@@ -23,6 +24,7 @@ _FLOAT_BITS = 1024
 _SUMS = (ast.Add, ast.Sub, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor, ast.RShift)
 _SIGNS = (ast.USub, ast.UAdd, ast.Invert)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SIZES = {f"sizes{dims}": 2 * dims for dims in PACK_SIZES}
 _ROUNDING = ("abs", "ceil", "floor")
 _Kinds = tuple[tuple[str, type], ...]
 
@@ -123,9 +125,9 @@ class _Reader:
 
     def _check_work(self, work: ast.expr) -> None:
         match work:
-            case ast.Call(func=ast.Name(id="work_size"), keywords=[],
-                          args=[ast.Tuple(elts=sizes), ast.Tuple() | ast.Constant(value=None) as local]):
-                for size in (*sizes, *(local.elts if isinstance(local, ast.Tuple) else ())):
+            case ast.Call(func=ast.Name(id="new_bytes"), keywords=[], args=[ast.Name(id="WorkSize"), ast.Call(
+                    func=ast.Name(id=pack), args=sizes, keywords=[])]) if len(sizes) == _SIZES.get(pack):
+                for size in sizes:
                     self._number(size)
             case _ if not self._is(work, FixedWork):
                 _refuse(work, "is no work size")
