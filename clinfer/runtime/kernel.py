@@ -15,6 +15,9 @@ class Kernel:
     that it is known not to write to.
     """
 
+    __slots__ = ("__weakref__", "_changes", "_memories", "_number", "_pointers", "_values", "entry", "handle",
+                 "only_read", "program")
+
     def __init__(self, program: Program, entry: str, only_read: frozenset[int] = frozenset()) -> None:
         self.program = program
         self.entry = entry

@@ -15,15 +15,19 @@ from openvino import opset13 as ops
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import ANY, UNBOUNDED, Shape
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.contract import Work
+from clinfer.kernels.implementation import StageLaunch
 from clinfer.network import network as network_module
 from clinfer.network.network import Network
 from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
+from clinfer.network.plans.node_trace import spell_launch
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.network.plans.tracer import NodeCall
 from clinfer.ops.eltwise.op import Eltwise
 from clinfer.runtime.engine import Engine
+from clinfer.symbolic.trace import Trace
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
@@ -99,7 +103,22 @@ def test_a_new_shape_takes_few_calls_per_primitive(engine: Engine, counter: Coun
     counter.taken()
     assert nodes > 30 and len(network.program.segments) == 1
     calls = [_plan_calls(network, shape) / nodes for shape in ((3, 9, 32), (2, 40, 32), (5, 11, 32))]
-    assert counter.taken() == 0 and max(calls) < 11, calls
+    assert counter.taken() == 0 and max(calls) < 7, calls
+
+
+def _launch(global_size: int, local_size: int) -> StageLaunch:
+    return StageLaunch("kernel", (), Work((global_size,), (local_size,)))
+
+
+def test_a_work_size_that_its_groups_may_not_divide_is_guarded() -> None:
+    trace = Trace()
+    size = trace.free(64)
+    assert "new_bytes(WorkSize, sizes1(" in spell_launch({}, 0, _launch(4 * size, 4))
+    assert all("%" not in text for name, text in trace.steps([]) if not name), "it is known that 4 divides it"
+    spell_launch({}, 0, _launch(size, 16))
+    assert any("% 16" in text for _, text in trace.steps([]))
+    with pytest.raises(ValueError, match="does not divide"):
+        spell_launch({}, 0, _launch(size, 24))
 
 
 def test_a_plan_keeps_its_shapes(engine: Engine, counter: Counter) -> None:

@@ -70,6 +70,9 @@ class NodeFunction:
     keep device memory until the garbage collector runs.
     """
 
+    __slots__ = ("__weakref__", "_apart", "_arguments", "_failed", "_index", "_inputs", "_node", "_outputs", "_planner",
+                 "_taken", "_wanted", "call", "is_traced", "kernels", "traces")
+
     def __init__(self, program: Program, planner: NodePlanner, index: int, arguments: NodeArguments,
                  wanted: deque[WantedTrace]) -> None:
         self.call: Callable[..., tuple[Any, ...]] = _asking(ref(self))

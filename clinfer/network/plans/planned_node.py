@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from operator import is_, itemgetter, ne
+from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
 
 from clinfer.base.layout import Layout
-from clinfer.network.plans.numbers import Get, Names, Numbers
+from clinfer.network.plans.numbers import Names, Numbers, getter_of
 from clinfer.network.plans.plan import CallHost, Launch, Step, Upload, fetches, run_body
 from clinfer.network.plans.segment_nodes import NodeStep, SegmentNodes
 from clinfer.program.program import Program, ProgramNode
@@ -21,14 +21,14 @@ Constant = Callable[[int], "np.ndarray | None"]
 
 
 class PlannedNode:
-    """A node of a segment: what takes what it is `given` out of the numbers (`get`), whether that would `differ` from
-    what it was given last, the places of what it gives (`made`), how `shapes` and `values` of its outputs follow from
-    the numbers, and what it `launches`, which is all that is to be done unless it `adds_steps`. `is_arithmetic`:
-    its function goes from numbers to numbers; `has_kernels`: it is no arithmetic of the host, view, body or call."""
+    """A node of a segment: what takes what it is `given` out of the numbers (`get`), the places of what it gives
+    (`made`), how `shapes` and `values` of its outputs follow from the numbers, and what it `launches`, which is all
+    that is to be done unless it `adds_steps`; with these or values it `gives_more`. `is_arithmetic`: its function goes
+    from numbers to numbers; `has_kernels`: it is no arithmetic of the host, view, body or call."""
 
-    __slots__ = ("_fetches", "_function", "_kernels", "_rest", "_uploads", "adds_steps", "alike", "differ", "get",
-                 "given", "has_aliases", "has_kernels", "is_arithmetic", "launches", "made", "places_given",
-                 "shapes", "values")
+    __slots__ = ("_fetches", "_first", "_function", "_kernels", "_rest", "_uploads", "adds_steps", "alike", "get",
+                 "given", "gives_more", "has_aliases", "has_kernels", "is_arithmetic", "launches", "made",
+                 "places_given", "shapes", "values")
 
     def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, numbers: Numbers,
                  constant: Constant, alike: dict[int, Alike]) -> None:
@@ -40,15 +40,15 @@ class PlannedNode:
                                              for position in node.read_on_host))
         has_arrays = step.has_arrays or any(isinstance(described.values.get(node.inputs[position]), str)
                                             for position in node.read_on_host)
-        self.get: Get = numbers.getter(read)
-        self.differ: Callable[[Any, Any], bool] = _are_others if has_arrays else ne
+        self.get: Callable[[Numbers], Sequence[Any]] = _getter(numbers.places(read), has_arrays)
         self.places_given = numbers.places(read)
         self._fetches = fetches(program.segments[segment], node)
         self.has_aliases = bool(node.aliases)
         self.made = numbers.row(step.results)
-        self.given: tuple[Any, ...] | None = None
+        self.given: Sequence[Any] | None = None
         self.launches: tuple[Launch, ...] = ()
         self._kernels = range(0) if step.function is None else step.function.kernels
+        self._first = self._kernels.start
         self.has_kernels = bool(self._kernels)
         self.alike: Alike | None = None
         if step.function is not None and step.function.is_traced:
@@ -68,19 +68,19 @@ class PlannedNode:
         elif node.kind == "body":
             self._rest = _body(step.index, node, program, described, numbers, constant)
         self.adds_steps = bool(self._rest or self._uploads or self._fetches)
+        self.gives_more = self.adds_steps or bool(self.values)
 
-    def work_out(self, given: tuple[Any, ...], numbers: Numbers) -> None:
-        """Call its function, unless one that is alike was given the same last."""
+    def work_out(self, given: Sequence[Any], numbers: Numbers) -> tuple[Launch, ...]:
+        """Call its function, unless one that is alike was given the same last; what it launches."""
         self.given = given
-        if self._function is None:
-            return
-        alike = self.alike
+        alike, function = self.alike, self._function
         if alike is not None and given == alike.given:
-            numbers[self.made], self.launches = alike.found(self._kernels)
-        else:
-            *numbers[self.made], self.launches = self._function.call(*given)
+            numbers[self.made], self.launches = alike.found(self._first)
+        elif function is not None:
+            *numbers[self.made], self.launches = function.call(*given)
             if alike is not None:
                 alike.take(given, numbers[self.made], self.launches, self._kernels)
+        return self.launches
 
     @property
     def places_made(self) -> range:
@@ -100,7 +100,7 @@ class PlannedNode:
 
     def kernels_behind(self, other: PlannedNode) -> int:
         """How much higher the numbers of its kernels are than those of another node that is alike."""
-        return self._kernels.start - other._kernels.start
+        return self._first - other._first
 
     def launches_further(self, further: Sequence[int]) -> list[tuple[Launch, ...]]:
         """What nodes launch that are alike and are given the same, by how much higher the numbers of their kernels
@@ -122,23 +122,25 @@ class PlannedNode:
 class Alike:
     """What the last of so many nodes that are alike (their traces are shared) was `given` and gave."""
 
-    __slots__ = ("_kernels", "_launches", "_numbers", "count", "given")
+    __slots__ = ("_first", "_launches", "_numbers", "count", "given")
 
     def __init__(self) -> None:
         self.count = 0
-        self.given: tuple[Any, ...] | None = None
+        self.given: Sequence[Any] | None = None
         self._numbers: list[Any] = []
         self._launches: tuple[Launch, ...] = ()
-        self._kernels = range(0)
+        self._first = 0
 
-    def take(self, given: tuple[Any, ...], numbers: list[Any], launches: tuple[Launch, ...], kernels: range) -> None:
+    def take(self, given: Sequence[Any], numbers: list[Any], launches: tuple[Launch, ...], kernels: range) -> None:
         """Note it, unless it launches others than the node's own `kernels`."""
         self.given = given if _are_of(launches, kernels) else None
-        self._numbers, self._launches, self._kernels = numbers, launches, kernels
+        self._numbers, self._launches, self._first = numbers, launches, kernels.start
 
-    def found(self, kernels: range) -> tuple[list[Any], tuple[Launch, ...]]:
-        """The same for a node with these kernels."""
-        return self._numbers, _shifted(self._launches, kernels.start - self._kernels.start)
+    def found(self, first: int) -> tuple[list[Any], tuple[Launch, ...]]:
+        """The same for a node whose kernels begin with that number."""
+        further = first - self._first
+        return self._numbers, tuple([_new(Launch, (kernel + further, block, work))
+                                     for kernel, block, work in self._launches])
 
 
 def _are_of(launches: tuple[Launch, ...], kernels: range) -> bool:
@@ -146,14 +148,22 @@ def _are_of(launches: tuple[Launch, ...], kernels: range) -> bool:
     return not launches or launches[0][0] in kernels
 
 
-def _shifted(launches: tuple[Launch, ...], further: int) -> tuple[Launch, ...]:
-    """The same with kernels whose numbers are that much higher."""
-    return tuple([_new(Launch, (kernel + further, block, work)) for kernel, block, work in launches])
+def _getter(places: tuple[int, ...], has_arrays: bool) -> Callable[[Numbers], Sequence[Any]]:
+    """What takes the numbers at these places out of a list, to be compared with those of another time."""
+    if has_arrays:
+        get = getter_of(places)
+        return lambda numbers: _WithArrays(get(numbers))
+    return itemgetter(slice(places[0], places[0] + 1)) if len(places) == 1 else getter_of(places)
 
 
-def _are_others(given: tuple[Any, ...], before: tuple[Any, ...] | None) -> bool:
-    """Whether these are others than before, arrays among them, of which contents are not compared."""
-    return before is None or not all(map(is_, given, before))
+class _WithArrays(tuple[Any, ...]):
+    """Numbers and arrays, of which contents are not compared."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, tuple) or not all(map(is_, self, other))
 
 
 def _names(spelled: Names | str) -> Names:

@@ -118,12 +118,13 @@ class SegmentPlanner:
     def _work_out(self) -> dict[int, PlannedNode]:
         """Let the nodes that are given something else say what they give now, and take that over; by their numbers."""
         touched: dict[int, PlannedNode] = {}
-        numbers, present = self._numbers, self._present
+        numbers, present, steps = self._numbers, self._present, self._present.steps
         for number, node in enumerate(self._nodes):
             given = node.get(numbers)
-            if node.differ(given, node.given):
-                node.work_out(given, numbers)
-                present.take(number, node)
+            if given != node.given:
+                steps[number] = node.work_out(given, numbers)
+                if node.gives_more:
+                    present.take(number, node)
                 touched[number] = node
         return touched
 
