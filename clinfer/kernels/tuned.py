@@ -52,13 +52,15 @@ def believed(candidate: Candidate, sample: Problem) -> float:
     true: faster than the device is."""
     estimate = candidate.estimate(sample)
     cost = corrected(estimate, candidate, sample)
-    if cost < estimate and cost < FASTEST * cached_roofline(sample):
-        database = _database(sample)
-        assert database is not None
-        database.refuse(sample.subject, variant_of(candidate, sample),
-                        f"they amount to {show_time(cost)}, and the device takes {show_time(cached_roofline(sample))}")
-        return estimate
-    return cost
+    database = _database(sample)
+    if database is None or cost >= estimate or cost >= FASTEST * cached_roofline(sample):
+        return cost
+    variant = variant_of(candidate, sample)
+    if variant not in database.variants(sample.subject):
+        return cost
+    database.refuse(sample.subject, variant,
+                    f"they amount to {show_time(cost)}, and the device takes {show_time(cached_roofline(sample))}")
+    return believed(candidate, sample)
 
 
 def measured(candidate: Candidate, problem: Problem) -> Entry | None:

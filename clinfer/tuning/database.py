@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, lru_cache
 from importlib import resources
-from operator import sub
+from operator import attrgetter, sub
 
 from clinfer.base import knobs
 from clinfer.base.tracing import log, warn_once
@@ -26,6 +26,8 @@ from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
 _LARGEST_TABLE = 1 << 26
 _MOST_ENTRIES = 20_000
+LEAST_OF_OTHERS = 0.5
+"""The least ratio that is taken over from a candidate that was measured to others."""
 
 Point = tuple[tuple[int, ...], float]
 Points = tuple[Point, ...]
@@ -77,8 +79,9 @@ class Database:
         return None if found is None else f"wrong results on this device, seen on {found.date}: {found.why}"
 
     def variants(self, subject: Subject) -> set[Variant]:
-        """The candidates of which there are times."""
-        return {variant for table in self._tables for group in table.get(subject, {}).values() for variant in group}
+        """The candidates of which there are times that are used."""
+        return {variant for table in self._tables for group in table.get(subject, {}).values() for variant in group
+                if (subject, variant) not in self._refused}
 
     def entry(self, subject: Subject, sizes: Mapping[str, int], variant: Variant) -> Entry | None:
         """What was measured for the bucket of these sizes, by the closest table that knows it."""
@@ -93,7 +96,7 @@ class Database:
     def ratio(self, subject: Subject, variant: Variant) -> MeasuredRatio | None:
         """How much longer than estimated a candidate takes; None: there are no times of what it computes."""
         key = subject, variant
-        if subject not in self._subjects or key in self._refused:
+        if subject not in self._subjects:
             return None
         found = self._ratios.get(key)
         if found is None:
@@ -102,7 +105,7 @@ class Database:
 
     def refuse(self, subject: Subject, variant: Variant, why: str) -> None:
         """Use the times of a candidate no more, and warn of the first, since what spoils one often spoils many."""
-        self._ratios.pop((subject, variant), None)
+        self._ratios = {key: ratio for key, ratio in self._ratios.items() if key[0] != subject}
         told = (f"clinfer does not use the measured times of {variant.kernel} {variant.config} ({subject.operation}, "
                 f"{subject.traits}): {why}").replace("  ", " ")
         if self._refused:
@@ -113,7 +116,9 @@ class Database:
 
     def _points(self, subject: Subject, variant: Variant) -> Points:
         """Of the first table with times of a bucket. What was not measured where others were is taken to be as far
-        off its estimate as the least of them: an estimate that is too low for all of them is so for it, too."""
+        off its estimate as the fastest of them: an estimate that is too low for all of them is so for it, too, and it
+        is chosen before that only if it is estimated to take less. But where only what is far from its estimate was
+        measured, that tells little of others."""
         found: dict[Sizes, Point] = {}
         for table in self._tables:
             for bucket, group in table.get(subject, {}).items():
@@ -121,11 +126,11 @@ class Database:
                          if not entry.is_baked and (subject, entry.variant) not in self._refused]
                 if bucket in found or not plain:
                     continue
-                least = min(entry.ratio for entry in plain)
+                fastest = min(plain, key=attrgetter("measured"))
                 own = next((entry for entry in plain if entry.variant == variant), None)
-                scale = 1.0 if all(entry.is_alone for entry in plain) else least
-                ratio = least if own is None else own.ratio
-                found[bucket] = tuple(size for _, size in plain[0].sizes), ratio / scale
+                scale = 1.0 if all(entry.is_alone for entry in plain) else fastest.ratio
+                ratio = max(fastest.ratio / scale, LEAST_OF_OTHERS) if own is None else own.ratio / scale
+                found[bucket] = tuple(size for _, size in plain[0].sizes), ratio
         return tuple(found.values())
 
     # -- adding ---------------------------------------------------------------------------------

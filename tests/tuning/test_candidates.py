@@ -142,6 +142,29 @@ def test_a_time_that_no_device_reaches_is_not_believed(engine: Engine) -> None:
     assert len(caught) == 1 and chosen(table, problem) == "true"
 
 
+def test_a_time_that_is_not_believed_leaves_a_candidate_as_one_that_was_not_measured(engine: Engine) -> None:
+    """On a device that is slower than thought, what lied is so, too."""
+    table = KernelTable((Doubling("lies", 2e6), Doubling("true", 1e6), Doubling("slow", 8e6)))
+    problem = problem_of(engine, 40_000)
+    for kernel, nanoseconds, estimated in (("lies", 300.0, 2e6), ("true", 3e6, 1e6), ("slow", 4e6, 8e6)):
+        learn(kernel, problem, nanoseconds, estimated)
+    reopen()
+    with pytest.warns(RuntimeWarning, match="measured times of lies"):
+        assert chosen(table, problem) == "true"
+    assert cheapest(table.candidates(problem), problem) == 1
+
+
+def test_estimates_decide_where_only_what_is_slow_was_measured(engine: Engine) -> None:
+    """What the others are taken for is no time of theirs: not refused where it is less than the device can."""
+    table = KernelTable((Doubling("bad", 40e6), Doubling("good", 4e6), Doubling("slow", 900e6)))
+    problem = problem_of(engine, 40_000)
+    learn("slow", problem, 9e6, 900e6)
+    reopen()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert chosen(table, problem) == "good"
+
+
 def test_specialisation_does_not_believe_it_either(engine: Engine) -> None:
     table = KernelTable((Doubling("lies", 2e6), Doubling("true", 1e6)))
     problem = problem_of(engine, 40_000)

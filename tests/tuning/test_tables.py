@@ -15,7 +15,7 @@ from clinfer.base.version import VERSION
 from clinfer.runtime.hardware import Hardware
 from clinfer.symbolic.trace import Trace
 from clinfer.tuning import database as database_module
-from clinfer.tuning.database import Database, shipped_tables
+from clinfer.tuning.database import LEAST_OF_OTHERS, Database, shipped_tables
 from clinfer.tuning.entry import REACH, Entry, Variant, bucket_of
 from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
 
@@ -95,10 +95,13 @@ def test_a_time_counts_less_the_farther_its_sizes_are() -> None:
     assert database.ratio(ENTRY.subject._replace(traits="f16"), ENTRY.variant) is None
 
 
-def test_what_was_not_measured_is_off_as_the_least_of_the_others() -> None:
-    others = (ENTRY, entry(kernel="vector", measured=500.0), entry(kernel="baked", is_baked=True, measured=100.0))
+def test_what_was_not_measured_is_off_as_the_fastest_of_the_others() -> None:
+    others = (ENTRY, entry(kernel="vector", measured=500.0), entry(kernel="baked", is_baked=True, measured=100.0),
+              entry(kernel="slow", measured=900.0, estimated=9000.0))
     database = Database(CPU, Table(CPU, others))
     assert ratio(database, Variant("new", "", "", False), 64, 100) == 2
+    quick = Database(CPU, Table(CPU, (entry(measured=10.0),)))
+    assert ratio(quick, Variant("new", "", "", False), 64, 100) == LEAST_OF_OTHERS
     beside = Database(CPU, Table(CPU, tuple(replace(each, is_alone=False) for each in others)))
     assert [ratio(beside, Variant(kernel, config, "", False), 64, 100) for kernel, config in (
         ("tile", "14"), ("vector", "14"), ("new", ""))] == [1, 2.5, 1]
