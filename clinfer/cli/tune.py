@@ -99,7 +99,8 @@ def run_tune(order: TuneOrder) -> TuneReport:
         with waiting("looking for what takes time"):
             problems = _of_model(session.model, shapes, engine, order.model.precision)
     distinct = list(_distinct(problems).values())
-    waiting_for = [each for each in distinct if order.force or not is_tuned(kernels_of(each[1].primitive), each[1])]
+    waiting_for = [each for each in distinct if order.force or not is_tuned(
+        kernels_of(each[1].primitive), each[1], kernel_cache_of(engine))]
     done = _tune_all(engine, waiting_for)
     exported = None if order.export is None else _export(engine, order.export)
     return TuneReport(str(device), tuple(done), len(distinct) - len(waiting_for), exported)
@@ -123,7 +124,7 @@ def print_tune(report: TuneReport, as_json: bool) -> None:
                      f"{best} {show_time(least)}", "-" if before is None else f"{before / least:.2f}"))
     if rows:
         print_table("tuned", ("primitive", "sizes", "chosen before", "fastest", "times faster"), rows)
-    failed = sum(each.found is None for each in report.problems)
+    failed = sum(each.found is None or not each.found.times for each in report.problems)
     print_line(f"{len(report.problems) - failed} problems timed on {report.device}, {report.known} timed before"
                + (f", {failed} failed" if failed else ""))
     for error in dict.fromkeys(text for each in report.problems if each.found for text in each.found.errors):

@@ -38,6 +38,12 @@ class RefusedKernels:
         with self._lock:
             return self._found.get(kernel_id) or self._on_disk().get(kernel_id)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known against any kernel."""
+        with self._lock:
+            return not self._found and not self._on_disk()
+
     def is_old(self, kernel_id: str) -> bool:
         """Whether it was another process that found out."""
         with self._lock:

@@ -4,7 +4,7 @@ what becomes of its result in the tables of measured times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from clinfer.base.errors import ClinferError
@@ -14,6 +14,7 @@ from clinfer.base.version import VERSION
 from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
+from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.kernels.selector import is_able
 from clinfer.kernels.tuned import believed, subject_of, variant_of, wrong_results
 from clinfer.runtime.helper import Helper
@@ -29,28 +30,34 @@ FAR_OFF = 30.0
 """What is estimated to take so many times as long as the best is not timed."""
 
 
-def able_candidates(table: KernelTable, problem: Problem) -> list[Candidate]:
-    """The candidates that compute a static problem, each in its own formats, and are not known to be wrong."""
+def able_candidates(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> list[Candidate]:
+    """The candidates that compute a static problem, each in its own formats, and are not known to be wrong, nor, as
+    `kernels` tell, to be what the driver cannot build."""
     found = []
     for candidate in table.candidates(problem):
         wanted = candidate.in_own_formats(problem)
         if (is_able(candidate, wanted) and candidate.accepts(wanted) is None
-                and wrong_results(candidate, wanted, table.kernels[-1]) is None):
+                and wrong_results(candidate, wanted, table.kernels[-1]) is None
+                and (kernels is None or kernels.refused.is_empty or not _is_refused(candidate, wanted, kernels))):
             found.append(candidate)
     return found
 
 
-def worth_timing(table: KernelTable, problem: Problem) -> list[Candidate]:
+def _is_refused(candidate: Candidate, wanted: Problem, kernels: KernelCache) -> bool:
+    return any(kernels.refusal(stage.code) for stage in generate(candidate, wanted).stages)
+
+
+def worth_timing(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> list[Candidate]:
     """Those of the able candidates that may be the fastest, the least estimate first."""
     times = [(candidate.estimate(candidate.in_own_formats(problem)), candidate)
-             for candidate in able_candidates(table, problem)]
+             for candidate in able_candidates(table, problem, kernels)]
     times.sort(key=lambda pair: pair[0])
     return [candidate for time, candidate in times if time <= FAR_OFF * times[0][0]]
 
 
-def reference_for(table: KernelTable, problem: Problem) -> Implementation:
+def reference_for(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> Implementation:
     """The kernel with which others are compared: the last of a table that computes the static problem."""
-    for candidate in reversed(able_candidates(table, problem)):
+    for candidate in reversed(able_candidates(table, problem, kernels)):
         return generate(candidate, candidate.in_own_formats(problem))
     raise ClinferError("no kernel computes it", where=problem.primitive.where)
 
@@ -65,23 +72,49 @@ class Tuned:
     errors: tuple[str, ...] = ()
 
 
-def is_tuned(table: KernelTable, problem: Problem) -> bool:
+def is_tuned(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> bool:
     """Whether every candidate that may be the fastest was timed on this device with nothing else running."""
-    entries = _own_entries(table, problem).values()
+    entries = _own_entries(table, problem, kernels).values()
     return all(entry is not None and entry.is_alone for entry in entries)
 
 
 def tune(table: KernelTable, problem: Problem, kernels: KernelCache, helper: Helper, driver: str) -> Tuned:
-    """Time what may be the fastest for a static problem and keep it. Errors: ClinferError, HelperFailure."""
-    chosen = min(able_candidates(table, problem), key=lambda each: believed(each, each.in_own_formats(problem)))
-    candidates = [generate(candidate, candidate.in_own_formats(problem)) for candidate in worth_timing(table, problem)]
-    trial = trial_of(candidates, problem, reference_for(table, problem), kernels)
+    """Time what may be the fastest for a static problem and keep it; of what the driver cannot build, that it cannot,
+    and then others are timed. Errors: ClinferError, HelperFailure."""
+    able = able_candidates(table, problem, kernels)
+    if not able:
+        raise ClinferError("no kernel computes it", where=problem.primitive.where)
+    chosen = min(able, key=lambda each: believed(each, each.in_own_formats(problem)))
+    candidates = [generate(candidate, candidate.in_own_formats(problem))
+                  for candidate in worth_timing(table, problem, kernels)]
+    trial = trial_of(candidates, problem, reference_for(table, problem, kernels), kernels)
     result = usable(helper.request(("trial", trial), TIMEOUT_S), problem.primitive.where)
     keep_result(candidates, problem, result, driver, is_alone=True)
+    wrong_ones = {number for number, _ in result.wrong}
+    refused = _refused([each for number, (each, spent) in enumerate(zip(candidates, result.times, strict=True))
+                        if spent is None and number not in wrong_ones], kernels)
+    if refused:
+        others = tune(table, problem, kernels, helper, driver)
+        told = (f"{name}: {why}" for name, why in refused.items())
+        return replace(others, chosen=others.chosen if chosen.name in refused else chosen.name,
+                       errors=(*told, *others.errors))
     times = sorted(((each.name, median(spent)) for each, spent in zip(candidates, result.times, strict=True) if spent),
                    key=lambda pair: pair[1])
     wrong = (f"{candidates[number].name}: {why}" for number, why in result.wrong)
     return Tuned(tuple(times), chosen.name, (*result.errors, *wrong))
+
+
+def _refused(failed: Sequence[Implementation], kernels: KernelCache) -> dict[str, str]:
+    """Of candidates that could not be timed those that the driver cannot build, by name with its reasons; other
+    processes know of them from now on."""
+    refused = {}
+    for implementation in failed:
+        try:
+            kernels.prepare(stage.code for stage in implementation.stages)
+        except KernelBuildError as error:
+            kernels.refused.keep(error.values)
+            refused[implementation.name] = str(next(iter(error.values.values())))
+    return refused
 
 
 def usable(result: TrialResult | None, where: str) -> TrialResult:
@@ -94,10 +127,11 @@ def usable(result: TrialResult | None, where: str) -> TrialResult:
     return result
 
 
-def _own_entries(table: KernelTable, problem: Problem) -> dict[Candidate, Entry | None]:
+def _own_entries(table: KernelTable, problem: Problem,
+                 kernels: KernelCache | None) -> dict[Candidate, Entry | None]:
     database = database_of(problem.capabilities.hardware)
     found = {}
-    for candidate in worth_timing(table, problem):
+    for candidate in worth_timing(table, problem, kernels):
         own = candidate.in_own_formats(problem)
         found[candidate] = database.own_entry(subject_of(own), own.sizes, variant_of(candidate, own))
     return found

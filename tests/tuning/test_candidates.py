@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -197,11 +198,24 @@ def test_a_kernel_with_wrong_results_is_used_no_more(engine: Engine) -> None:
         assert any("nonsense" in error for error in found.errors)
     for _ in range(2):
         selection = select(table, problem)
-        assert selection.candidates[0].name in ("also_right", "broken")
+        assert selection.candidates[0].name not in ("wrong", "partly")
         assert "wrong results on this device" in dict(selection.rejected)["wrong"]
         reopen()
     assert [each.name for each in worth_timing(table, problem)] == ["broken", "also_right", "ref"]
     assert reference_for(table, problem).name == "ref"
+
+
+def test_what_the_driver_cannot_build_is_tried_once(engine: Engine) -> None:
+    """And hides nobody: others are timed that take a hundred times as long as it would."""
+    unknown = Doubling("no_kernel", 1e3, f"unknown_{uuid4().hex}")
+    table, problem = KernelTable((unknown, ALSO_RIGHT, REFERENCE)), problem_of(engine)
+    kernels = kernel_cache_of(engine)
+    with Helper(engine.device) as helper:
+        first, again = (tune(table, problem, kernels, helper, "driver") for _ in range(2))
+    assert {name for name, _ in first.times} == {name for name, _ in again.times} == {"also_right", "ref"}
+    assert "no_kernel: the driver could not build it" in " ".join(first.errors) and not again.errors
+    assert first.chosen == again.chosen == "also_right"
+    assert is_tuned(table, problem, kernels) and not is_tuned(table, problem)
 
 
 def test_where_all_differ_the_reference_is_in_doubt(engine: Engine) -> None:
