@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -57,17 +58,33 @@ def python_files(folder: Path) -> list[Path]:
     return [path for path in files(".py") if path.is_relative_to(folder)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forget_trees() -> Iterator[None]:
-    """The trees of all files take more memory than the other tests of a process need."""
-    yield
-    nodes_of.cache_clear()
+@dataclass(frozen=True)
+class Source:
+    """What is kept of a Python file; all trees at once would take 300 MB. `imports`: (module, line) of each, wherever
+    it stands; for `from a import b` both a and a.b. `code`: the numbers of lines that hold code: no blank lines,
+    comments or docstrings. `functions`: (name, first line, last line)."""
+
+    imports: tuple[tuple[str, int], ...]
+    code: frozenset[int]
+    functions: tuple[tuple[str, int, int], ...]
+    is_silent: bool
+    """Whether it has code and does not say what it is."""
 
 
-@cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """All nodes of a file, the module first."""
     return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))))
+
+
+@cache
+def source_of(path: Path) -> Source:
+    nodes = nodes_of(path)
+    module = nodes[0]
+    assert isinstance(module, ast.Module)
+    functions = ((node.name, node.lineno, node.end_lineno or node.lineno) for node in nodes
+                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    return Source(tuple(_imported(path, nodes)), _code_lines(path, nodes), tuple(functions),
+                  bool(module.body) and ast.get_docstring(module) is None)
 
 
 def place(path: Path, line: int = 0) -> str:
@@ -79,14 +96,8 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).parent.parts)
 
 
-@cache
-def imported(path: Path) -> tuple[tuple[str, int], ...]:
-    """(module, line) of every import, wherever it stands; for `from a import b` both a and a.b."""
-    return tuple(_imported(path))
-
-
-def _imported(path: Path) -> Iterator[tuple[str, int]]:
-    for node in nodes_of(path):
+def _imported(path: Path, nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -117,13 +128,11 @@ def operation_names() -> list[str]:
     return sorted(p.name for p in folders if p.name != SHARED)
 
 
-@cache
-def code_lines(path: Path) -> frozenset[int]:
-    """Numbers of the lines that hold Python code: no blank lines, comments or docstrings."""
+def _code_lines(path: Path, nodes: Sequence[ast.AST]) -> frozenset[int]:
     text = path.read_text(encoding="utf-8").split("\n")
     lines = {number for number, line in enumerate(text, 1) if line.strip() and not line.lstrip().startswith("#")}
     docstrings: set[int] = set()
-    for node in nodes_of(path):
+    for node in nodes:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
@@ -150,7 +159,7 @@ def test_imports_go_one_way() -> None:
     wrong = []
     for path in python_files(PACKAGE):
         own = layer_of(path)
-        for module, line in imported(path):
+        for module, line in source_of(path).imports:
             parts = module.split(".")
             if not own or parts[0] != "clinfer":
                 continue
@@ -167,7 +176,7 @@ def test_libraries_have_owners(library: str) -> None:
         f"{place(path, line)} imports {module}"
         for path in python_files(PACKAGE)
         if layer_of(path) not in OWNERS[library]
-        for module, line in imported(path)
+        for module, line in source_of(path).imports
         if module.split(".")[0] == library
     ]
     assert not wrong, "\n".join(wrong)
@@ -179,7 +188,7 @@ def test_cases_are_known_only_to_operations_and_passes() -> None:
     for path in python_files(PACKAGE):
         if path.is_relative_to(OPERATIONS) or path.is_relative_to(PACKAGE / "program" / "passes"):
             continue
-        for module, line in imported(path):
+        for module, line in source_of(path).imports:
             parts = module.split(".")
             if parts[:2] == ["clinfer", "ops"] and len(parts) > 2 and parts[2] in ops:
                 wrong.append(f"{place(path, line)} imports {module}")
@@ -200,7 +209,7 @@ def test_only_operations_and_what_they_share_stand_in_ops() -> None:
     wrong = [
         f"{place(path, line)} imports {module}"
         for path in python_files(OPERATIONS / SHARED)
-        for module, line in imported(path)
+        for module, line in source_of(path).imports
         if module.split(".")[:2] == ["clinfer", "ops"] and module.split(".")[2:3] not in ([], [SHARED], ["operation"])
     ]
     assert not wrong, "what operations share knows none of them:\n" + "\n".join(wrong)
@@ -235,7 +244,7 @@ def test_kernels_include_headers_of_their_own_operation_or_shared_ones() -> None
 
 
 def test_files_stay_small() -> None:
-    sizes = {path: len(code_lines(path)) for path in files(".py")}
+    sizes = {path: len(source_of(path).code) for path in files(".py")}
     for path in files(".cl", ".h"):
         text = strip_cl_comments(path.read_text(encoding="utf-8"))
         sizes[path] = sum(1 for line in text.splitlines() if line.strip())
@@ -246,12 +255,11 @@ def test_files_stay_small() -> None:
 def test_functions_fit_on_a_screen() -> None:
     large = []
     for path in files(".py"):
-        code = code_lines(path)
-        for node in nodes_of(path):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                size = len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
-                if size > MAX_FUNCTION:
-                    large.append(f"{place(path, node.lineno)} {node.name}: {size} lines of code")
+        source = source_of(path)
+        for name, first, last in source.functions:
+            size = len(source.code & set(range(first, last + 1)))
+            if size > MAX_FUNCTION:
+                large.append(f"{place(path, first)} {name}: {size} lines of code")
     assert not large, "\n".join(large)
 
 
@@ -266,9 +274,7 @@ def test_every_kernel_source_starts_with_a_header() -> None:
 
 
 def test_every_file_of_the_package_says_what_it_is() -> None:
-    modules = [(path, nodes_of(path)[0]) for path in python_files(PACKAGE)]
-    silent = [place(path) for path, module in modules
-              if isinstance(module, ast.Module) and module.body and ast.get_docstring(module) is None]
+    silent = [place(path) for path in python_files(PACKAGE) if source_of(path).is_silent]
     assert not silent, f"no docstring: {silent}"
 
 
@@ -278,10 +284,8 @@ def test_knobs_are_read_in_one_place() -> None:
         if path == PACKAGE / "base" / "knobs.py":
             continue
         for node in nodes_of(path) if "CLINFER_" in path.read_text(encoding="utf-8") else ():
-            reads = isinstance(node, (ast.Call, ast.Subscript)) and re.match(
-                r"(os\.)?(environ\b|getenv\b).*['\"]CLINFER_", ast.unparse(node)
-            )
-            if reads:
+            if isinstance(node, (ast.Call, ast.Subscript)) and re.match(
+                    r"(os\.)?(environ\b|getenv\b).*['\"]CLINFER_", ast.unparse(node)):
                 wrong.append(place(path, node.lineno))
     assert not wrong, f"environment variables read outside clinfer/base/knobs.py: {wrong}"
 

@@ -2,18 +2,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from clinfer.base.errors import ClinferError
-from clinfer.runtime import capabilities, helper, rates
+from clinfer.runtime import capabilities
 from clinfer.runtime.capabilities import probe_capabilities
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.probes import PROBES
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -139,14 +143,24 @@ def test_a_probe_that_kills_its_process_means_no(engine: Engine, answers: dict[s
     assert found.fp64 == engine.capabilities.fp64
 
 
-def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: Path, overlapping: None,
-                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+HERE = """
+import sys
+from dataclasses import replace
+from clinfer.runtime import rates
+from clinfer.runtime.capabilities import probe_capabilities
+from clinfer.runtime.device import find_device
+sys.executable = "/does/not/exist"
+rates._MOST_MEMORY = 64 << 20
+print(replace(probe_capabilities(find_device(sys.argv[1])), ceilings=None))
+"""
+
+
+def test_without_helper_processes_probes_run_here(engine: Engine, empty_cache: Path, overlapping: None) -> None:
     """One of the probes ends the process where buffers may not overlap. How fast the device is differs, and is not
-    found out with a buffer of three times the cache."""
-    monkeypatch.setattr(helper.sys, "executable", "/does/not/exist")
-    monkeypatch.setattr(rates, "_MOST_MEMORY", 64 << 20)
-    found = probe_capabilities(engine.device)
-    assert replace(found, ceilings=engine.capabilities.ceilings) == engine.capabilities
+    found out with a buffer of three times the cache. It is a process of its own, since probes leave 140 MB."""
+    done = subprocess.run([sys.executable, "-c", HERE, engine.device.name], cwd=ROOT, text=True, timeout=120,
+                          check=True, capture_output=True)
+    assert done.stdout.strip() == str(replace(engine.capabilities, ceilings=None))  # type: ignore[arg-type]
 
 
 def test_a_device_that_runs_nothing_is_refused(engine: Engine, empty_cache: Path,
