@@ -47,6 +47,18 @@ def test_ranges_beyond_32_bits(core: Core, device: DeviceInfo) -> None:
     assert np.array_equal(found, expected.data)
 
 
+@pytest.mark.parametrize("kind", ["f32", "i32"])
+def test_scalars(core: Core, device: DeviceInfo, kind: str) -> None:
+    """OpenVINO's CPU plugin leaves them as the memory was; what it evaluates itself is the definition."""
+    of = np.dtype(kind.replace("f", "float").replace("i", "int"))
+    bounds = [np.array(bound, of) for bound in RANGES[kind]]
+    node = ov.opset8.random_uniform(np.zeros(0, np.int64), *bounds, kind, 7, 9)
+    expected = ov.Tensor(getattr(ov.Type, kind), ov.Shape([]))
+    assert node.evaluate([expected], [ov.Tensor(x) for x in (np.zeros(0, np.int64), *bounds)])
+    found = core.compile_model(ov.Model([node], []), device.name, NATIVE)()[0]
+    assert found.shape == () and found == expected.data and bounds[0] <= found < bounds[1]
+
+
 def test_without_seeds_every_network_draws_others(core: Core, device: DeviceInfo) -> None:
     compiled = core.compile_model(_drawn("f32", seeds=(0, 0)), device.name, NATIVE)
     first, second = (compiled.create_infer_request().infer([np.array([20, 30])])[0] for _ in range(2))
