@@ -97,7 +97,7 @@ INLINED void FUNC(unpack)(uint* pairs, const uint4 piece, const float scale, con
 INLINED void FUNC(load_pairs)(uint* pairs, const global half* from) {
     #pragma unroll
     for (int i = 0; i < PIECE / 8; ++i) {
-        const uint4 eight = as_uint4(vload4(i, (const global int*)from));
+        const uint4 eight = ((const global uint4*)from)[i];
 #if PIECE == 32
         pairs[4 * i] = FUNC(pick_bytes)(eight.x, eight.z, 0x5410);
         pairs[4 * i + 1] = FUNC(pick_bytes)(eight.x, eight.z, 0x7632);
