@@ -9,9 +9,10 @@ import pytest
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
-from clinfer.base.shape import Dim, Shape
+from clinfer.base.shape import ANY, Dim, Shape
 from clinfer.kernels.contract import Problem
-from clinfer.kernels.selector import Selection, cheapest, select
+from clinfer.kernels.implementation import generate
+from clinfer.kernels.selector import Selection, cheapest, is_able, select
 from clinfer.ops import kernels_of
 from clinfer.ops.convolution import Convolution
 from clinfer.ops.eltwise import Eltwise
@@ -59,8 +60,13 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
 
 
 def _chosen(gpu: Capabilities, primitive: Primitive, kind: str, *given: Shape | Axes) -> Selection:
-    """What is chosen for inputs of these shapes, all of one type or of one each, and for axes; outputs have the
-    first."""
+    """What is chosen for such inputs."""
+    problem = _problem(gpu, primitive, kind, *given)
+    return select(kernels_of(primitive), problem)
+
+
+def _problem(gpu: Capabilities, primitive: Primitive, kind: str, *given: Shape | Axes) -> Problem:
+    """Inputs of these shapes, all of one type or of one each, and axes; outputs have the first type."""
     kinds = [ElementType.of(name) for name in kind.split()]
     values = {i: np.array(x) for i, x in enumerate(given) if isinstance(x, Axes)}
     shapes = tuple((len(x),) if isinstance(x, Axes) else x for x in given)
@@ -68,8 +74,7 @@ def _chosen(gpu: Capabilities, primitive: Primitive, kind: str, *given: Shape | 
     found = primitive.infer_shapes(shapes, values)
     assert found is not None
     outputs = tuple(Layout.planar(shape, kinds[0]) for shape in found if shape is not None)
-    table = kernels_of(primitive)
-    return select(table, table.problem(primitive, inputs, outputs, gpu, values))
+    return kernels_of(primitive).problem(primitive, inputs, outputs, gpu, values)
 
 
 def _names(selection: Selection) -> list[str]:
@@ -156,6 +161,32 @@ def test_no_gpu_gets_kernels_made_for_cpus(gpu: Capabilities) -> None:
         refused = tuple(name for name, reason in found.items() if reason == "made for CPUs")
         assert all(any(name.startswith(kernel.name) for name in refused) for kernel in kernels_of(primitive).kernels
                    if kernel.targets(gpu) is not None and kernel.targets(cpu) is None)
+
+
+def _may_be_open(primitive: Primitive, number: int, axis: int) -> bool:
+    """Compressed weights are constants, and heads that share keys are counted when a model is read."""
+    if getattr(primitive, "quantisation", None) is not None:
+        return number == 0
+    return getattr(primitive, "groups", 1) == 1 or axis != 1
+
+
+@pytest.mark.parametrize("gpu", KINDS, indirect=True)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_kernel_can_be_written_for_open_sizes(gpu: Capabilities, name: str) -> None:
+    """Those of the first input, of all inputs, or of all but their last axis: what a kernel is not able to do it must
+    say."""
+    primitive, kind, shapes, _ = EXPECTED[name]
+    written = 0
+    for inputs, axes in ((1, 0), (len(shapes), 0), (len(shapes), 1)):
+        given = [x if isinstance(x, Axes) or number >= inputs else tuple(
+            ANY if axis < len(x) - axes and _may_be_open(primitive, number, axis) else size
+            for axis, size in enumerate(x)) for number, x in enumerate(shapes)]
+        problem = _problem(gpu, primitive, kind, *given)
+        for candidate in kernels_of(primitive).candidates(problem):
+            wanted = candidate.in_own_formats(problem)
+            if is_able(candidate, wanted):
+                written += len(generate(candidate, wanted).stages)
+    assert written
 
 
 def _open_rows(capabilities: Capabilities, kind: str) -> Selection:

@@ -210,7 +210,7 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
         tiles, piece = ceil(problem.columns / _COLUMNS) * ceil(problem.rows / rows), _piece(problem)
         groups = 1 if isinstance(tiles, Dim) else computed(_even_groups, tiles, problem.capabilities.compute_units)
         constants = {**problem.constants, "ROWS": rows, "PIECE": piece, "WARPS": _WARPS,
-                     "BLOCKS": _blocks(rows, piece, problem.depth),
+                     "BLOCKS": max(min(_HALVES // (rows * piece // 8), _MOST_BLOCKS), 1),
                      "IS_SIGNED": problem.inputs[1].element_type.name.startswith("i")}
         work = Work((groups * _WARPS * 32,), (_WARPS * 32,))
         return Lowered((Stage("matmul_few.cl", problem.in_place_operands(), work, constants, {"groups": groups},
@@ -221,12 +221,6 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
 def _even_groups(tiles: int, units: int) -> int:
     """As many as are needed for all tiles to be done when a group for each unit would have done them."""
     return ceil(tiles / max(ceil(tiles / units), 1))
-
-
-def _blocks(rows: int, piece: int, depth: int) -> int:
-    """The blocks of half a step: a whole one is no deeper than the product."""
-    blocks = min(_HALVES // (rows * piece // 8), _MOST_BLOCKS, depth // (2 * _WARPS * 4 * piece))
-    return 1 << max(blocks, 1).bit_length() - 1
 
 
 def _piece(problem: MatMulProblem) -> int:
