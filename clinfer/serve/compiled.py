@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -110,11 +111,13 @@ class ServedModel:
 
 
 async def _end(request: InferRequest, computing: asyncio.Future[Sequence[np.ndarray]]) -> None:
-    """Cancel an inference and wait until it is over; whether it had failed is told to nobody."""
+    """Cancel an inference and wait until it is over, however often the caller is cancelled: the next one needs
+    its request and its thread. Whether it had failed is told to nobody."""
     while not computing.done():
         # Cancelling a request that its thread has not begun yet has no effect.
         request.cancel()
-        await asyncio.wait([computing], timeout=_AGAIN_S)
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([computing], timeout=_AGAIN_S)
     computing.exception()
 
 

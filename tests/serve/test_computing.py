@@ -108,25 +108,35 @@ def test_inferences_that_nobody_waits_for(models: Path, first_device: str) -> No
     assert time.monotonic() - start < 60
 
 
-def test_cancelled_before_it_begins(models: Path, first_device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that was handed to its thread, and that the thread has not looked at yet."""
+@pytest.mark.parametrize("times", [1, 2])
+def test_cancelled_before_it_begins(models: Path, first_device: str, monkeypatch: pytest.MonkeyPatch,
+                                    times: int) -> None:
+    """A request that was handed to its thread, and that the thread has not looked at yet. Its time is up and its client
+    goes: the inference is over before the next one has its turn."""
     model = served(models, "counts", first_device)
-    infer, begun, requests = model._infer, threading.Event(), []
+    infer, begun, over, requests = model._infer, threading.Event(), threading.Event(), []
 
     def infer_late(request: Any, inputs: Any) -> Any:
         requests.append(request)
         begun.set()
         time.sleep(0.2)
-        return infer(request, inputs)
+        try:
+            return infer(request, inputs)
+        finally:
+            over.set()
 
     async def ask() -> bool:
         running = asyncio.create_task(model.run({"x": np.zeros(4, np.float32), "n": np.array(10**9)}))
         await asyncio.to_thread(begun.wait)
-        running.cancel()
+        for _ in range(times):
+            running.cancel()
+            await asyncio.sleep(0.05)
         await asyncio.wait([running], timeout=20)
-        was_over = running.done()
-        requests[0].cancel()
-        return was_over
+        was_over = over.is_set()
+        while not over.is_set():
+            requests[0].cancel()
+            await asyncio.sleep(0.05)
+        return was_over and running.cancelled()
 
     monkeypatch.setattr(model, "_infer", infer_late)
     assert asyncio.run(ask())
