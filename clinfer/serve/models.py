@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayTaskError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError, RequestCancelledError
@@ -25,10 +25,12 @@ from clinfer.serve.errors import (
     UnknownModelError,
     UnsupportedRequestError,
 )
+from clinfer.serve.looks import Looks
 from clinfer.serve.messages import Description, InferenceRequest, Outcome, Statistics
 from clinfer.serve.options import ModelOptions, ModelSource
 from clinfer.serve.sources import scan
 
+T = TypeVar("T")
 _FRESH_S = 1.0
 """How old what is known of the models may be where they are only looked up."""
 _TRIES = 3
@@ -43,11 +45,10 @@ class Models:
         self._sources = sources
         self._options = options
         self._repository = repository
-        self._known: tuple[Deployed, ...] = ()
-        self._seen = float("-inf")
+        self._deployed = Looks(applications.deployed)
+        self._going: set[str] = set()
         self._handles: dict[str, DeploymentHandle] = {}
         self._descriptions: dict[str, Description] = {}
-        self._looking = asyncio.Lock()
         self._changing = asyncio.Lock()
         self._changes: set[asyncio.Task[None]] = set()
         self.loading = ""
@@ -55,13 +56,7 @@ class Models:
 
     async def all(self, max_age_s: float = 0.0) -> tuple[Deployed, ...]:
         """Every version of every model, as it was at most so many seconds ago."""
-        if time.monotonic() - self._seen > max_age_s:
-            asked = time.monotonic()
-            async with self._looking:
-                if self._seen < asked:
-                    known = await asyncio.to_thread(applications.deployed)
-                    self._known, self._seen = _newest(known), asked
-        return self._known
+        return _newest([each for each in await self._deployed.get(max_age_s) if each.application not in self._going])
 
     async def find(self, name: str, version: str = "", max_age_s: float = _FRESH_S) -> Deployed:
         """The model of that name and version, or of the highest version that is ready.
@@ -85,13 +80,13 @@ class Models:
         """
         deadline = time.monotonic() + timeout_s
         for left in reversed(range(_TRIES)):
-            found = await self.find(name, version)
+            found = await _in_time(deadline, timeout_s, self.find(name, version))
             sent = replace(request, timeout_s=max(0.0, deadline - time.monotonic()))
             try:
                 with _told(name):
                     return await _within(deadline, timeout_s, self._handle(found).infer.remote(sent))
             except _LostError:
-                self._seen = float("-inf")
+                self._deployed.forget()
                 if not left:
                     raise
         raise AssertionError
@@ -142,7 +137,7 @@ class Models:
             offered = await self._check_changeable()
             if name not in offered:
                 raise BadRequestError("there is no such model to load", values={"model": name})
-            former = _of(await self.all(), name, "")
+            former = await self._generations(name)
             self.loading = name
             try:
                 await asyncio.to_thread(applications.deploy, offered[name], self._options)
@@ -155,7 +150,7 @@ class Models:
     async def _unload(self, name: str) -> None:
         async with self._changing:
             await self._check_changeable()
-            former = _of(await self.all(), name, "")
+            former = await self._generations(name)
             if not former:
                 raise UnknownModelError("there is no such model", values={"model": name})
             await self._remove(former)
@@ -168,12 +163,19 @@ class Models:
 
     async def _remove(self, former: tuple[Deployed, ...]) -> None:
         gone = {each.application for each in former}
-        self._known = tuple(each for each in await self.all() if each.application not in gone)
+        self._going |= gone
         for application in gone:
             self._handles.pop(application, None)
             self._descriptions.pop(application, None)
-        await asyncio.to_thread(applications.delete, former)
-        self._seen = float("-inf")
+        try:
+            await asyncio.to_thread(applications.delete, former)
+        finally:
+            self._deployed.forget()
+            self._going -= gone
+
+    async def _generations(self, name: str) -> tuple[Deployed, ...]:
+        """Every version of a model, with earlier generations: a front end that was lost may have left some."""
+        return tuple(each for each in await self._deployed.get(0.0) if each.name == name)
 
     def _handle(self, model: Deployed) -> DeploymentHandle:
         if model.application not in self._handles:
@@ -203,14 +205,19 @@ def _told(name: str) -> Iterator[None]:
 async def _within(deadline: float, timeout_s: float, response: Any) -> Outcome:
     """What a replica answers, unless time is up or this task is cancelled: then the replica is told so."""
     try:
-        return await asyncio.wait_for(_awaited(response), max(0.0, deadline - time.monotonic()))
-    except asyncio.TimeoutError:
-        response.cancel()
-        raise TimedOutError("the inference took too long, and was cancelled",
-                            values={"seconds": timeout_s}) from None
-    except asyncio.CancelledError:
+        return await _in_time(deadline, timeout_s, _awaited(response))
+    except (TimedOutError, asyncio.CancelledError):
         response.cancel()
         raise
+
+
+async def _in_time(deadline: float, timeout_s: float, waiting: Coroutine[Any, Any, T]) -> T:
+    """What is waited for, unless time is up: then it is cancelled."""
+    try:
+        return await asyncio.wait_for(waiting, max(0.0, deadline - time.monotonic()))
+    except asyncio.TimeoutError:
+        raise TimedOutError("the inference took too long, and was cancelled",
+                            values={"seconds": timeout_s}) from None
 
 
 async def _awaited(response: Awaitable[Outcome]) -> Outcome:
@@ -221,7 +228,7 @@ def _of(known: tuple[Deployed, ...], name: str, version: str) -> tuple[Deployed,
     return tuple(each for each in known if each.name == name and version in ("", each.version))
 
 
-def _newest(known: tuple[Deployed, ...]) -> tuple[Deployed, ...]:
+def _newest(known: Iterable[Deployed]) -> tuple[Deployed, ...]:
     """Of each version of each model the latest generation that is ready, else the latest."""
     best: dict[tuple[str, str], Deployed] = {}
     for each in sorted(known, key=lambda one: (one.is_ready, one.generation)):
