@@ -53,6 +53,11 @@ class OutOfMemoryError(ClinferError):
     """Memory was not to be had. What the inference or compilation took is given back; a smaller one may succeed."""
 
 
+class DeviceUnavailableError(ClinferError):
+    """The device takes no commands: it was lost, or another process has it to itself. What was made on it is of no
+    use any more."""
+
+
 class CancelledError(ClinferError):
     """The inference was ended by `InferRequest.cancel`."""
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pyopencl as cl
 
-from clinfer.base.errors import ClinferError, OutOfMemoryError
+from clinfer.base.errors import ClinferError, DeviceUnavailableError, OutOfMemoryError
 from clinfer.runtime.driver import StatusError
 
 _HINTS = {
@@ -20,11 +20,14 @@ _HINTS = {
     "INVALID_KERNEL_ARGS": "an argument of the kernel was never set, or its memory was released",
     "INVALID_KERNEL_NAME": "the program holds no kernel of that name",
     "INVALID_BINARY": "the binary was made for another device or driver; build from source",
-    "DEVICE_NOT_AVAILABLE": "the device is busy or in exclusive use by another process",
+    "DEVICE_NOT_AVAILABLE": "the device is busy, in exclusive use by another process, or was lost; a new process may "
+                            "find it again",
+    "INVALID_COMMAND_QUEUE": "the device was lost, as after a kernel that failed; a new process may find it again",
     "PROFILING_INFO_NOT_AVAILABLE": "create the stream with profiling=True and wait for the event",
 }
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY")
+_UNAVAILABLE = ("DEVICE_NOT_AVAILABLE", "INVALID_COMMAND_QUEUE", "INVALID_CONTEXT", "INVALID_DEVICE")
 
 
 def status_name(status: int) -> str:
@@ -36,5 +39,6 @@ def driver_error(error: cl.Error | StatusError | int, doing: str, *, where: str 
                  values: Mapping[str, object] | None = None) -> ClinferError:
     """The error for a status code (or an exception that holds one) met while `doing` something (a verb phrase)."""
     name = status_name(error if isinstance(error, int) else error.code)
-    kind = OutOfMemoryError if name in _OUT_OF_MEMORY else ClinferError
+    kind = (OutOfMemoryError if name in _OUT_OF_MEMORY else
+            DeviceUnavailableError if name in _UNAVAILABLE else ClinferError)
     return kind(f"the OpenCL driver could not {doing}: {name}", where=where, values=values, hint=_HINTS.get(name, ""))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, DeviceUnavailableError
 from clinfer.serve.accounts import Accounts
 from clinfer.serve.batches import group, split, stack
 from clinfer.serve.compiled import ServedModel
-from clinfer.serve.errors import ServeError
+from clinfer.serve.errors import LostDeviceError, ServeError
 from clinfer.serve.messages import Description, InferenceRequest, InferenceResponse, Outcome, Statistics, Tensor
 
 
@@ -99,8 +99,8 @@ class Computing:
         except asyncio.CancelledError:
             return [self._failed(ticket, ServeError("the inference was cancelled")) for ticket in tickets]
         except ClinferError as error:
-            if len(tickets) == 1:
-                return [self._failed(tickets[0], _told(error))]
+            if len(tickets) == 1 or isinstance(error, DeviceUnavailableError):
+                return [self._failed(ticket, _told(error)) for ticket in tickets]
             # One request's fault is not its neighbours'.
             return [(await self._execute([ticket]))[0] for ticket in tickets]
         self.accounts.add_execution(sum(rows), len(tickets), {
@@ -129,4 +129,5 @@ def _told(error: ClinferError) -> ServeError:
     """An error of the engine as one of the server."""
     if isinstance(error, ServeError):
         return error
-    return ServeError(error.what, where=error.where, values=error.values, hint=error.hint)
+    kind = LostDeviceError if isinstance(error, DeviceUnavailableError) else ServeError
+    return kind(error.what, where=error.where, values=error.values, hint=error.hint)

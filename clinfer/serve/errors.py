@@ -56,6 +56,10 @@ class NotReadyError(OverloadedError):
     """The model is there, and no replica of it is ready."""
 
 
+class LostDeviceError(NotReadyError):
+    """The device of the replica takes no commands; another replica may answer."""
+
+
 class TimedOutError(ServeError):
     """The time that the request or the server allows is over; the inference was cancelled."""
 

@@ -2,12 +2,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from typing import NoReturn
 
 from ray import serve
 
+from clinfer.base.errors import DeviceUnavailableError
 from clinfer.serve.compiled import ServedModel
 from clinfer.serve.computing import Computing, Ticket
 from clinfer.serve.devices import served_devices
+from clinfer.serve.errors import LostDeviceError
 from clinfer.serve.messages import Description, InferenceRequest, Outcome, Statistics
 from clinfer.serve.options import ModelOptions, ModelSource
 from clinfer.serve.rows import why_unbatched
@@ -44,7 +50,7 @@ class Replica:
         self._ongoing += 1
         try:
             if self._ongoing == 1 or not self._description.max_batch:
-                return (await self._computing.answer([ticket]))[0]
+                return (await self._answer_all([ticket]))[0]
             return await self._batched(ticket)
         except asyncio.CancelledError:
             ticket.give_up()
@@ -63,10 +69,25 @@ class Replica:
 
     async def check_health(self) -> None:
         """Raise where the device does not answer: Ray Serve ends the replica and starts another."""
-        await asyncio.to_thread(self._model.check_device)
+        try:
+            await asyncio.to_thread(self._model.check_device)
+        except DeviceUnavailableError as error:
+            _end(error)
 
-    async def _answer_all(self, tickets: list[Ticket]) -> list[Outcome]:
-        return await self._computing.answer(tickets)
+    async def _answer_all(self, tickets: Sequence[Ticket]) -> list[Outcome]:
+        outcomes = await self._computing.answer(tickets)
+        for each in outcomes:
+            if isinstance(each, LostDeviceError):
+                _end(each)
+        return outcomes
+
+
+def _end(reason: Exception) -> NoReturn:
+    """End this process, whose device is lost: at once, because it fails faster than others compute, so that it would
+    get most requests. The front end sends those under way to another replica, and Ray Serve starts a new one."""
+    logging.getLogger("ray.serve").error("the replica ends: %s", reason)
+    logging.shutdown()
+    os._exit(1)
 
 
 def _rows(tickets: list[Ticket]) -> int:

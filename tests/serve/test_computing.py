@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, DeviceUnavailableError
+from clinfer.runtime import driver
 from clinfer.serve.batches import group
 from clinfer.serve.compiled import ServedModel
 from clinfer.serve.computing import Computing, Ticket
-from clinfer.serve.errors import BadRequestError, ServeError
+from clinfer.serve.errors import BadRequestError, LostDeviceError, ServeError
 from clinfer.serve.messages import Description, InferenceRequest, InferenceResponse, Tensor
 from clinfer.serve.rows import why_unbatched
 
@@ -82,6 +84,27 @@ def test_a_fault_is_not_its_neighbours(models: Path, first_device: str, monkeypa
     bad = InferenceRequest((Tensor("x", "FP32", np.full((1, 6), np.nan, np.float32)),))
     outcomes = asyncio.run(computing(model, 8).answer([Ticket(each) for each in (request(1, 6), bad, request(2, 6))]))
     assert [isinstance(each, ServeError) for each in outcomes] == [False, True, False]
+
+
+def test_a_device_that_is_lost(models: Path, first_device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All requests of the execution are told so, without another try on that device."""
+    model = served(models, "scores", first_device)
+    answering, run, calls = computing(model, 8), model.run, []
+
+    async def run_counted(inputs: Any) -> Any:
+        calls.append(inputs)
+        return await run(inputs)
+
+    monkeypatch.setattr(model, "run", run_counted)
+    for status in (cl.status_code.DEVICE_NOT_AVAILABLE, cl.status_code.INVALID_COMMAND_QUEUE):
+        calls.clear()
+        with monkeypatch.context() as lost:
+            for name in ("finish", "wait_for_all", "read_buffer", "write_buffer"):
+                lost.setattr(driver, name, lambda *_, status=status: int(status))
+            outcomes = asyncio.run(answering.answer([Ticket(request(1, 6)), Ticket(request(2, 6))]))
+            with pytest.raises(DeviceUnavailableError):
+                model.check_device()
+        assert [type(each) for each in outcomes] == [LostDeviceError] * 2 and len(calls) == 1
 
 
 def test_inferences_that_nobody_waits_for(models: Path, first_device: str) -> None:

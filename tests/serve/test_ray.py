@@ -4,17 +4,20 @@ Left out where Ray is not installed (`pip install clinfer[serve]`).
 """
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 pytest.importorskip("ray.serve")
@@ -24,15 +27,17 @@ import tritonclient.grpc as triton
 import tritonclient.http
 from tritonclient.utils import InferenceServerException
 
+from tests.serve.losing_server import LOSSES, ROOT
+
 pytestmark = pytest.mark.slow
-STARTED_S, ENDED_S = 180, 60
+STARTED_S, ENDED_S, REPLACED_S = 180, 60, 120
 
 
 class Server:
     """A running server."""
 
-    def __init__(self, process: subprocess.Popen[str], rest: str, grpc: str) -> None:
-        self.process, self.rest, self.grpc = process, rest, grpc
+    def __init__(self, process: subprocess.Popen[str], rest: str, grpc: str, losses: Path) -> None:
+        self.process, self.rest, self.grpc, self.losses = process, rest, grpc, losses
         self.client = triton.InferenceServerClient(grpc)
 
     def scores(self, values: np.ndarray) -> np.ndarray:
@@ -41,6 +46,20 @@ class Server:
     def count(self, times: int) -> float:
         inputs = [given("x", np.zeros(4, np.float32), "FP32"), given("n", np.array(times), "INT64")]
         return float(self.client.infer("counts", inputs).as_numpy("y")[0])
+
+    def processes(self, application: str) -> list[Any]:
+        """Those of a Serve application, the oldest first."""
+        import psutil  # Ray brings it along.
+
+        found = [each for each in psutil.Process(self.process.pid).children(recursive=True)
+                 if each.name().startswith("ray::ServeRepli") and application in "".join(each.cmdline())]
+        return sorted(found, key=lambda each: each.create_time())
+
+    def lose(self, status: int, process: int = 0) -> None:
+        """Let the device be lost for one process, or for all; see losing_server.py."""
+        new = self.losses.with_suffix(".new")
+        new.write_text(f"{status} {process}")
+        new.replace(self.losses)
 
     def statistics(self, model: str) -> dict[str, Any]:
         return dict(self.client.get_inference_statistics(model, as_json=True)["model_stats"][0])
@@ -75,16 +94,18 @@ def server(models: Path, tmp_path_factory: pytest.TempPathFactory, first_device:
     for file in models.glob("centred.*"):
         (repository / file.name).write_bytes(file.read_bytes())
     rest, grpc = free_port(), free_port()
-    command = [sys.executable, "-m", "clinfer", "serve", f"{models}/scores.xml", f"{models}/counts.xml",
-               "--repository", str(repository), "--port", str(rest), "--grpc-port", str(grpc),
+    losses = tmp_path_factory.mktemp("losses") / "losses"
+    command = [sys.executable, "-m", "tests.serve.losing_server", "serve", f"{models}/scores.xml",
+               f"{models}/counts.xml", "--repository", str(repository), "--port", str(rest), "--grpc-port", str(grpc),
                "--device", first_device, "--replicas", "2", "--queue", "8", "--precision", "f32"]
     log = tmp_path_factory.mktemp("log") / "out.txt"
     with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                                   env={**os.environ, "PYTHONPATH": str(ROOT), LOSSES: str(losses)})
     try:
         assert until(lambda: "clinfer: serving" in log.read_text() or process.poll() is not None, STARTED_S)
         assert process.poll() is None, log.read_text()
-        yield Server(process, f"127.0.0.1:{rest}", f"127.0.0.1:{grpc}")
+        yield Server(process, f"127.0.0.1:{rest}", f"127.0.0.1:{grpc}", losses)
     finally:
         process.terminate()
         assert process.wait(ENDED_S) == 0, log.read_text()
@@ -147,16 +168,41 @@ def test_too_many_requests(server: Server) -> None:
 
 
 def test_a_replica_that_is_killed(server: Server) -> None:
-    import psutil  # Ray brings it along.
-
-    replicas = [each for each in psutil.Process(server.process.pid).children(recursive=True)
-                if each.name().startswith("ray::ServeRepli") and ":scores:" in "".join(each.cmdline())]
+    replicas = server.processes(":scores:")
     assert len(replicas) == 2
-    with ThreadPoolExecutor(4) as threads:
-        asked = [threads.submit(server.scores, np.zeros((1, 6), np.float32)) for _ in range(300)]
+    with _asked(server) as asked:
         replicas[0].kill()
-        for each in asked:
-            np.testing.assert_allclose(each.result(), np.full((1, 6), 1 / 6), rtol=0, atol=1e-5)
+        _check_answers(asked)
+    assert until(lambda: len(server.processes(":scores:")) == 2, REPLACED_S)
+
+
+@pytest.mark.parametrize("status", [cl.status_code.INVALID_COMMAND_QUEUE, cl.status_code.DEVICE_NOT_AVAILABLE])
+def test_a_device_that_disappears_under_a_replica(server: Server, status: int) -> None:
+    """Its requests are computed by another replica, and a new one takes its place."""
+    assert until(lambda: len(server.processes(":scores:")) == 2, REPLACED_S)
+    lost, _ = server.processes(":scores:")
+    with _asked(server) as asked:
+        server.lose(int(status), lost.pid)
+        _check_answers(asked)
+    assert until(lambda: lost not in server.processes(":scores:") and len(server.processes(":scores:")) == 2,
+                 REPLACED_S)
+    server.losses.unlink()
+
+
+def test_a_device_that_disappears_under_all_replicas(server: Server) -> None:
+    """Requests end with a clear error, the model is not ready, and is again when the device is back."""
+    server.lose(int(cl.status_code.DEVICE_NOT_AVAILABLE))
+    x = given("x", np.zeros((1, 6), np.float32), "FP32")
+    codes = set()
+    while "StatusCode.UNAVAILABLE" not in codes:
+        with pytest.raises(InferenceServerException, match=r"not ready|were lost|too long") as error:
+            server.client.infer("scores", [x], timeout=5_000_000, client_timeout=30.0)
+        codes.add(error.value.status())
+    assert codes <= {"StatusCode.UNAVAILABLE", "StatusCode.DEADLINE_EXCEEDED"}
+    assert not server.client.is_model_ready("scores") and not server.client.is_server_ready()
+    server.losses.unlink()
+    assert until(server.client.is_server_ready, REPLACED_S)
+    assert _is_answered(server) and server.count(5) == 5.0
 
 
 def test_the_end(server: Server) -> None:
@@ -168,6 +214,18 @@ def test_the_end(server: Server) -> None:
         refused = until(lambda: not _is_answered(server), 20)
         assert refused and under_way.result() == 40_000.0
     assert server.process.wait(ENDED_S) == 0
+
+
+@contextmanager
+def _asked(server: Server) -> Iterator[list[Future[np.ndarray]]]:
+    """Requests that are under way."""
+    with ThreadPoolExecutor(4) as threads:
+        yield [threads.submit(server.scores, np.zeros((1, 6), np.float32)) for _ in range(300)]
+
+
+def _check_answers(asked: list[Future[np.ndarray]]) -> None:
+    for each in asked:
+        np.testing.assert_allclose(each.result(), np.full((1, 6), 1 / 6), rtol=0, atol=1e-5)
 
 
 def _is_answered(server: Server) -> bool:
