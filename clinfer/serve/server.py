@@ -26,6 +26,8 @@ from clinfer.serve.sources import check_sources
 APPLICATION, _FRONT_END = "clinfer", "front-end"
 _HERE = 1e-3
 """How much of the resource that stands for a node is asked for, so that a process is on that node."""
+_LOOKED_AFTER_S = 1.0
+"""How often Ray Serve asks whether the front end is there: while it is not, nobody is answered."""
 
 
 @contextmanager
@@ -128,6 +130,7 @@ def _deploy_front_end(options: ServerOptions, found: ModelOptions) -> None:
     node = next(each for each in ray.nodes() if each["NodeID"] == here)
     deployment = serve.deployment(
         FrontEnd, name=_FRONT_END, num_replicas=1, graceful_shutdown_timeout_s=options.drain_s,
+        health_check_period_s=_LOOKED_AFTER_S,
         ray_actor_options={"num_cpus": 0, "resources": {f"node:{node['NodeManagerAddress']}": _HERE}})
     address = Address(options.host, options.port, options.grpc_port)
     bound = deployment.bind(options.models, found, options.repository, options.limits, address)

@@ -176,6 +176,22 @@ def test_a_replica_that_is_killed(server: Server) -> None:
     assert until(lambda: len(server.processes(":scores:")) == 2, REPLACED_S)
 
 
+def test_a_front_end_that_is_killed(server: Server) -> None:
+    """Its clients are told so, and it comes back with all models."""
+    front_end, = server.processes(":front-end")
+    with ThreadPoolExecutor(1) as threads:
+        under_way = threads.submit(server.count, 10**9)
+        time.sleep(0.5)
+        front_end.kill()
+        with pytest.raises(InferenceServerException, match="UNAVAILABLE"):
+            under_way.result()
+    assert until(lambda: _is_answered(server), REPLACED_S)
+    with tritonclient.http.InferenceServerClient(server.rest) as client:
+        assert client.is_server_ready() and client.is_model_ready("scores")
+    assert server.processes(":front-end") != [front_end]
+    assert server.count(5) == 5.0
+
+
 @pytest.mark.parametrize("status", [cl.status_code.INVALID_COMMAND_QUEUE, cl.status_code.DEVICE_NOT_AVAILABLE])
 def test_a_device_that_disappears_under_a_replica(server: Server, status: int) -> None:
     """Its requests are computed by another replica, and a new one takes its place."""
