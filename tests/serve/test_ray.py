@@ -153,16 +153,20 @@ def test_a_client_that_vanishes(server: Server) -> None:
 
 
 def test_too_many_requests(server: Server) -> None:
-    def ask(_: int) -> str:
+    def ask(patience_s: int) -> str:
         inputs = [given("x", np.zeros(4, np.float32), "FP32"), given("n", np.array(10**9), "INT64")]
         try:
-            server.client.infer("counts", inputs, timeout=4_000_000)
+            server.client.infer("counts", inputs, timeout=patience_s * 1_000_000)
         except InferenceServerException as error:
             return str(error.status())
         return "answered"
 
-    with ThreadPoolExecutor(200) as threads:
-        outcomes = set(threads.map(ask, range(200)))
+    outcomes: set[str] = set()
+    # On a machine that is busy otherwise, the time of the first ones is up before the last ones are there.
+    for patience_s in (4, 30):
+        if "StatusCode.UNAVAILABLE" not in outcomes:
+            with ThreadPoolExecutor(200) as threads:
+                outcomes.update(threads.map(ask, [patience_s] * 200))
     assert outcomes == {"StatusCode.UNAVAILABLE", "StatusCode.DEADLINE_EXCEEDED"}
     assert server.count(5) == 5.0
 
