@@ -1,8 +1,9 @@
 """The server that `bench.serve` asks: `clinfer serve`'s application, on clinfer or on OpenVINO's CPU plugin.
 
-Usage: python -m bench.ray_server clinfer|openvino FILE... --port 8100 [--precision f32]. Says `ready` and ends with its
-standard input. Behind Ray Serve's own proxy, on the second port after `--port`, `/bare` is a deployment of the first
-model without anything of clinfer.serve around it: raw f32 of shape [1, n] in, raw outputs out.
+Usage: python -m bench.ray_server clinfer|openvino FILE... --port 8100 [--precision f32]. Without a precision it is the
+engine's own choice. Says `ready` and ends with its standard input. Behind Ray Serve's own proxy, on the second port
+after `--port`, `/bare` is a deployment of the first model without anything of clinfer.serve around it: raw f32 of shape
+[1, n] in, raw outputs out.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class _Bare:
 
     def __init__(self, engine: str, path: Path, precision: str) -> None:
         core = _OpenVinoCore() if engine == "openvino" else clinfer.Core()
-        self._request = core.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": precision}).create_infer_request()
+        config: dict[str, object] = {"INFERENCE_PRECISION_HINT": precision} if precision else {}
+        self._request = core.compile_model(path, "CPU", config).create_infer_request()
 
     async def __call__(self, request: Request) -> Response:
         given = np.frombuffer(await request.body(), np.float32).reshape(1, -1)
@@ -73,7 +75,7 @@ def main() -> None:
     parser.add_argument("engine", choices=("clinfer", "openvino"))
     parser.add_argument("files", nargs="+")
     parser.add_argument("--port", type=int, default=8100)
-    parser.add_argument("--precision", default="f32")
+    parser.add_argument("--precision", default="")
     given = parser.parse_args()
     if given.engine == "openvino":
         start = ray.init

@@ -1,11 +1,12 @@
 """Serving under load: clinfer beside OpenVINO's CPU plugin in the same Ray Serve application, asked by Locust.
 
 Each engine has a server of its own, and they are loaded in turn, beginning with a model that was never asked: the
-first figures are those of new shapes. Closed loop: as many users as `--users`, each of whom waits for its answer. Open
-loop: requests at a rate of `--share` of what OpenVINO's server answered in the closed loop, whether or not earlier ones
-are answered. Then one client asks for a small model, by the protocol and of a bare Ray Serve deployment.
-Usage: python -m bench.serve [ppocr_rec minilm] [--seconds 30] [--users 4] [--share 0.8]
-       [--running ENGINE=URL ...] [--json FILE]
+figures of round 1 are those of new shapes. Closed loop, `--rounds` times: as many users as `--users`, each of whom
+waits for its answer. Open loop: requests at a rate of `--share` of what OpenVINO's server answered in the closed loop
+(0: it is left out), whether or not earlier ones are answered. Then one client asks for a small model, by the protocol
+and of a bare Ray Serve deployment. Engines compute in the precision that is their own choice, unless one is given.
+Usage: python -m bench.serve [ppocr_rec minilm] [--seconds 30] [--rounds 1] [--users 4] [--share 0.8]
+       [--precision f32] [--running ENGINE=URL ...] [--json FILE]
 Needs `pip install clinfer[serve,bench]`.
 """
 
@@ -37,7 +38,7 @@ ENGINES = ("openvino", "clinfer")
 _ROOT = Path(__file__).parents[1]
 """From where Ray's processes import `bench`."""
 _PORTS = {"openvino": 18200, "clinfer": 18300}
-_OPEN_USERS = 64
+OPEN_USERS = 64
 _SMALL_ROUNDS = 300
 
 
@@ -73,10 +74,11 @@ def write_models(names: list[str], folder: Path) -> list[Path]:
 
 
 @contextmanager
-def server(engine: str, paths: list[Path]) -> Iterator[str]:
+def server(engine: str, paths: list[Path], precision: str = "") -> Iterator[str]:
     """A server while the context lasts; its address."""
     port = _PORTS[engine]
-    command = [sys.executable, "-m", "bench.ray_server", engine, *map(str, paths), "--port", str(port)]
+    command = [sys.executable, "-m", "bench.ray_server", engine, *map(str, paths), "--port", str(port),
+               "--precision", precision]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, env={**os.environ, "PYTHONPATH": str(_ROOT)}) as process:
         assert process.stdout is not None and process.stdin is not None
@@ -104,14 +106,16 @@ def load(address: str, model: str, users: int, seconds: int, rate: float = 0.0) 
             "p99_ms": float(np.percentile(times, 99)), "most_ms": found["max_response_time"]}
 
 
-def measure(addresses: dict[str, str], model: str, users: int, seconds: int, share: float) -> list[Row]:
-    """Both loops on all servers."""
-    rows = [Row(model, engine, "closed", 0.0, **load(address, model, users, seconds))
+def closed(addresses: dict[str, str], model: str, users: int, seconds: int, rounds: int) -> list[Row]:
+    """The closed loop on all servers by turns, each round in the other order."""
+    return [Row(model, engine, f"round {number}", 0.0, **load(addresses[engine], model, users, seconds))
+            for number in range(1, rounds + 1) for engine in sorted(addresses, reverse=number % 2 == 0)]
+
+
+def open_loop(addresses: dict[str, str], model: str, rate: float, seconds: int) -> list[Row]:
+    """The open loop on all servers."""
+    return [Row(model, engine, "open", rate, **load(address, model, OPEN_USERS, seconds, rate))
             for engine, address in addresses.items()]
-    rate = share * next(row.per_s for row in rows if row.engine == "openvino") if "openvino" in addresses else 10.0
-    rows += [Row(model, engine, "open", rate, **load(address, model, _OPEN_USERS, seconds, rate))
-             for engine, address in addresses.items()]
-    return rows
 
 
 def _bare(address: str) -> str:
@@ -143,6 +147,8 @@ def main() -> None:
     parser.add_argument("--running", nargs="+", default=[], metavar="ENGINE=URL",
                         help="servers of bench.ray_server that run already, with `small` and the models")
     parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--precision", default="")
     parser.add_argument("--users", type=int, default=4)
     parser.add_argument("--share", type=float, default=0.8)
     parser.add_argument("--json", type=Path)
@@ -152,9 +158,13 @@ def main() -> None:
         addresses = dict(each.split("=", 1) for each in given.running)
         if not addresses:
             paths = write_models(given.models, Path(folder))
-            addresses = {engine: servers.enter_context(server(engine, paths)) for engine in given.engines}
+            addresses = {engine: servers.enter_context(server(engine, paths, given.precision))
+                         for engine in given.engines}
         for model in given.models:
-            rows += measure(addresses, model, given.users, given.seconds, given.share)
+            rows += closed(addresses, model, given.users, given.seconds, given.rounds)
+            if given.share:
+                answered = [row.per_s for row in rows if (row.model, row.engine) == (model, "openvino")] or [10.0]
+                rows += open_loop(addresses, model, given.share * statistics.median(answered), given.seconds)
         small = {engine: small_request(address) for engine, address in addresses.items()}
     for row in rows:
         print(f"{row.model:10} {row.engine:9} {row.loop:7} {row.per_s:7.1f} requests/s  p50 {row.p50_ms:7.1f} ms  "
