@@ -11,6 +11,7 @@ import pytest
 
 from clinfer.api import core
 from clinfer.api.core import natural_precision
+from clinfer.kernels import kernel_cache
 from clinfer.network import network
 from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
@@ -44,6 +45,14 @@ def without_measured_times() -> Iterator[None]:
     """Kernels are chosen by estimates, whatever was measured on the machine; tests of tables turn them on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLINFER_TUNING", "0")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_idle_programs() -> Iterator[None]:
+    """A process of tests has an engine for each device, and hardly asks for a program again that it has let go of."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_cache, "MOST_IDLE", 12)
         yield
 
 
