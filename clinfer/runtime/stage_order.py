@@ -7,7 +7,7 @@ work-groups begin with the compute unit behind those that the stage before took.
 """
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
@@ -84,7 +84,7 @@ def only_moved(before: Mapping[K, Region], changed: Mapping[K, Region]) -> bool:
                                  combinations(regions, 2))
 
 
-def independent(read: Sequence[Region], uses: Sequence[Sequence[Use]]) -> bool:
+def independent(read: Sequence[Region], uses: Sequence[Collection[Use]]) -> bool:
     """Whether no launch with one of these uses writes where others read."""
     return not any(use.is_written and _overlap(region, use[:2]) for launch in uses for use in launch for region in read)
 

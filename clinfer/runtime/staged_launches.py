@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -257,9 +257,10 @@ class StagedLaunches:
             if segment.kernel is not None:
                 positions = range(segment.first, segment.first + segment.count)
                 groups = [prod(key_of(launches[position]).groups(launches[position][1])) for position in positions]
-                used = [uses[position] for position in positions]
-                early = {position - segment.first for position in positions if self._may_begin(position, regions, used)}
-                levels = levels_of(used)
+                written = {use for position in positions for use in uses[position] if use.is_written}
+                early = {position - segment.first for position in positions
+                         if self._may_begin(position, regions, written)}
+                levels = levels_of([uses[position] for position in positions])
                 places.update(zip(positions, places_of(levels, groups, early, self._units, segment.first),
                                   strict=True))
         if places == self._order.stages:
@@ -271,10 +272,11 @@ class StagedLaunches:
         self._order = self._ordered(places)
         return True
 
-    def _may_begin(self, position: int, regions: Mapping[Argument, Region], used: Sequence[Sequence[Use]]) -> bool:
-        """Whether a stage may read what it reads before it awaits others: none of these stages writes there."""
+    def _may_begin(self, position: int, regions: Mapping[Argument, Region], written: Collection[Use]) -> bool:
+        """Whether a stage may read what it reads before it awaits others: nobody writes there. `written`: what all
+        stages write."""
         early = self._read_early.get(position)
-        return early is not None and independent([regions[position, index] for index in early], used)
+        return early is not None and independent([regions[position, index] for index in early], [written])
 
     def _ordered(self, stages: Mapping[int, StagePlace]) -> _Order:
         size = self._joined.megakernel.stage_bytes

@@ -63,7 +63,7 @@ INLINED uint FUNC(scaled_high)(const uint pair, const uint zeros, const uint sca
 #define LOAD_PIECE(piece, from, policy) ((piece) = *(const global uint4*)(from), (void)(policy))
 INLINED uint FUNC(pick_bytes)(const uint low, const uint high, const uint which) { return low + high + which; }
 INLINED uint FUNC(scaled)(const uint pair, const uint zeros, const uint scales) { return pair + zeros + scales; }
-#define scaled_high scaled
+INLINED uint FUNC(scaled_high)(const uint pair, const uint zeros, const uint scales) { return pair - zeros + scales; }
 #endif
 
 // The weights of a piece, and as many halves from global memory, as pairs of halves in the same order: of 4 bits

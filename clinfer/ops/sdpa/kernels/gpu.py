@@ -10,7 +10,7 @@ from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, scratch_operand
 from clinfer.kernels.cost import time_of
-from clinfer.ops.sdpa.problem import SINK, AttentionProblem
+from clinfer.ops.sdpa.problem import KEY, SINK, VALUE, AttentionProblem
 from clinfer.ops.shared.views import static
 from clinfer.symbolic.symbols import computed, pure
 
@@ -130,9 +130,8 @@ def _split_bytes(rows: int, depth: int, width: int) -> int:
 
 def _in_vectors(problem: AttentionProblem) -> bool:
     """Whether rows of keys and values are whole vectors of neighbouring elements."""
-    return all(size % _VECTOR == 0 and operand.view.pitches[-1] == 1
-               for operand in problem.in_place_operands() if operand.macro in ("INPUT1", "INPUT2")
-               for size in static(operand.view.sizes[-1:]))
+    return problem.rows_are_contiguous((KEY, VALUE)) and all(
+        size % _VECTOR == 0 for size in static((problem.depth, problem.width)))
 
 
 def _split_items(rows: int) -> int:
