@@ -67,7 +67,7 @@ class HostInputSlot:
             self.check_remote(tensor)
         check_tensor_type(tensor, self.declared)
         if tensor.size:
-            self.declared.check_shape(tuple(tensor.shape))
+            self.declared.check_shape(tensor_shape(tensor, self.declared))
         self._tensor, self._data = tensor, None
 
     def set_tensors(self, tensors: Sequence[ov.Tensor | RemoteTensor]) -> None:

@@ -115,7 +115,7 @@ class InputSlot:
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
-            self.declared.check_shape(tuple(tensor.shape))
+            self.declared.check_shape(tensor_shape(tensor, self.declared))
         self._take_tensor(tensor, is_shared=False)
 
     def set_tensors(self, tensors: Sequence[ov.Tensor | RemoteTensor]) -> None:

@@ -63,7 +63,7 @@ class OutputSlot:
             return
         check_tensor_type(tensor, self.declared)
         if tensor.size:
-            self.declared.check_shape(tuple(tensor.shape))
+            self.declared.check_shape(tensor_shape(tensor, self.declared))
         self._tensor, self._remote, self._units, self._written = tensor, None, None, None
         self._is_users, self._is_shared = True, False
         self._place.forget()
