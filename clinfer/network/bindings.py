@@ -236,6 +236,10 @@ class Bindings:
             self.bind(root, memory)
         return own, tuple(grown)
 
+    def own_slots(self, needs: Needs, wanted: Container[int]) -> Needs:
+        """(slot, bytes) of outputs (root, bytes) that are not wanted elsewhere."""
+        return [(self._program.tensors[root].slot, nbytes) for root, nbytes in needs if root not in wanted]
+
     def bind_own(self, needs: Needs, wanted: Container[int]) -> None:
         """Give outputs (root, bytes) that are not wanted elsewhere their slots."""
         for root, _ in needs:

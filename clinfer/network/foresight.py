@@ -63,7 +63,6 @@ class PlansAhead:
         following = self._foresight.next(shapes)
         if following is None or plan is None or plan.is_kept:
             return
-        self._stream.flush()
         wanted = 0, (following, values)
         seen = self._plans.get(wanted)
         if seen is None:

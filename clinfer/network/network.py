@@ -1,7 +1,7 @@
 """The network: a program on a stream, with its kernel objects, its memory and its plans."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakSet
 
@@ -241,6 +241,9 @@ class Network:
                 seen = self._run_segment(number, known, wanted)
         finally:
             self._runner.end()
+        if self._ahead is not None:
+            # The device begins, before what comes next is thought about.
+            self.stream.flush()
         self._known = known
         self._planner.record_some_traces(has_planned=planned != self.plans_made + self.plans_continued)
         if self._profiler is not None:
@@ -256,7 +259,7 @@ class Network:
             self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
         if self._ahead is not None:
             self._ahead.take(self._replays[0], self._keys[0], self._current[0],
-                             lambda key, shapes: self._plan(key, shapes, Known()))
+                             lambda key, shapes: self._plan_ahead(key, shapes, wanted))
         return delivered
 
     def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> SeenPlan:
@@ -298,6 +301,14 @@ class Network:
         self.plans_continued += not plan.is_kept
         seen = SeenPlan(plan, self._looks_after)
         self._plans.put(key, seen)
+        return seen
+
+    def _plan_ahead(self, key: SegmentKey, incoming: Mapping[int, StaticShape], wanted: Container[int]) -> SeenPlan:
+        """The plan of shapes that are foreseen; it is known to fit if all slots may stay, where results still lie."""
+        seen = self._plan(key, incoming, Known())
+        own = self._bindings.own_slots(seen.plan.output_bytes, wanted)
+        if self._pool.takes((*seen.plan.slot_bytes, *own)):
+            self._fitted.add(seen.plan)
         return seen
 
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...],

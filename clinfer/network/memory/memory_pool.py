@@ -88,6 +88,13 @@ class MemoryPool:
         """Whether these slots are large enough."""
         return not any(_are_more(needs, self._capacity))
 
+    def takes(self, needs: Needs) -> bool:
+        """Whether an execution that needs that may leave all slots as they are; noted as `fit` does if so."""
+        if self.is_split or not self.holds(needs):
+            return False
+        self._note(needs)
+        return True
+
     def fit(self, needs: Needs, held: Collection[int], tightens: bool = False) -> dict[int, int]:
         """Make these slots large enough; the slots that lie elsewhere or have other sizes now, whose contents are
         lost, with the bytes that they had.
@@ -95,9 +102,7 @@ class MemoryPool:
         `held` slots keep their memory and contents. After an error only they are left. Where it `tightens` and none
         are held, slots that are loose lie as close from now on as what executions needed allows.
         """
-        self._history.add(needs)
-        if self.is_loose:
-            self._note_needed(needs)
+        self._note(needs)
         is_enough, mends = self.holds(needs), self.is_split and not held
         tighter = self.is_loose and is_enough and tightens and not held
         if is_enough and not mends and not tighter:
@@ -106,9 +111,10 @@ class MemoryPool:
         moved = self._tighten() if tighter else self._plan_again(needs, held, mends, is_enough)
         return {slot: max(had[slot], 0) for slot in moved}
 
-    def _note_needed(self, needs: Needs) -> None:
+    def _note(self, needs: Needs) -> None:
+        self._history.add(needs)
         needed = self._needed
-        for slot, nbytes in compress(needs, _are_more(needs, needed)):
+        for slot, nbytes in compress(needs, _are_more(needs, needed)) if self.is_loose else ():
             needed[slot] = max(nbytes, needed[slot])
 
     def settles(self, is_new: bool) -> bool:
