@@ -29,6 +29,7 @@ from clinfer.runtime.launches import Launches
 from clinfer.runtime.program import BuildJob, Program, unseal
 from clinfer.runtime.ptx_kernel import NotJoinable, PtxKernel, find_kernel
 from clinfer.runtime.ptx_megakernel import Body, megakernel
+from clinfer.runtime.stage_table import exchange_job
 from clinfer.runtime.staged_launches import Joined, Launch, StagedLaunches, key_of
 
 if TYPE_CHECKING:
@@ -134,13 +135,13 @@ class Megakernels:
         if not found:
             return None
         built = megakernel(tuple(found.values()), engine.capabilities.usable_local_mem)
-        job = BuildJob("", binary=built.text.encode("latin-1"))
-        # In a helper first, because a driver that builds keeps others waiting; then it finds the program on its disk.
-        build_in_processes(engine.device, [job], workers=1)
+        jobs = BuildJob("", binary=built.text.encode("latin-1")), exchange_job(engine)
+        # In a helper first, because a driver that builds keeps others waiting; then it finds the programs on its disk.
+        build_in_processes(engine.device, jobs, workers=1)
         with _AT_WORK:
-            program = engine.build(job, "a megakernel")
+            program, exchange = (engine.build(job, "a megakernel") for job in jobs)
         log(1, f"{len(stages)} of {len(launches)} launches are stages of a megakernel of {len(found)} kernels")
-        return Joined(program, built, {key: number for number, key in enumerate(found)}, stages)
+        return Joined(program, exchange, built, {key: number for number, key in enumerate(found)}, stages)
 
     def _body(self, launch: Launch) -> Body | None:
         """What a launch is as a stage; None: it is launched by itself."""

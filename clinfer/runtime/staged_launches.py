@@ -10,7 +10,6 @@ from itertools import groupby
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyopencl as cl
 
 from clinfer.runtime import driver
@@ -21,6 +20,7 @@ from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import PtxKernel
 from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header, turn_header
 from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
+from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.waiting import answering
 
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ def _of_three(size: tuple[int, ...]) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Joined:
-    """A built megakernel, the numbers of its bodies, and which of the launches, by position, are its stages."""
+    """A built megakernel, what its table needs (`stage_table.py`), the numbers of its bodies, and which of the
+    launches, by position, are its stages."""
 
     program: Program
+    exchange: Program
     megakernel: Megakernel
     numbers: dict[BodyKey, int]
     stages: frozenset[int]
@@ -100,8 +102,7 @@ class StagedLaunches:
         engine, megakernel = stream.engine, joined.megakernel
         self._joined, self._units = joined, units
         self._work = WorkSize((units * megakernel.items,), (megakernel.items,))
-        self._image = bytearray(megakernel.stage_bytes * len(launches))
-        self._table = engine.allocate_bytes(len(self._image), "a table of stages")
+        self._table = StageTable(engine, joined.exchange, megakernel.stage_bytes * len(launches))
         self._counter = engine.allocate_bytes(4, "a counter of groups", zero=True)
         self._met, self._is_whole = 0, True
         self._segments = tuple(self._segments_of(stream, len(launches)))
@@ -130,7 +131,7 @@ class StagedLaunches:
 
     def _segment_kernel(self, stream: Stream, first: int, count: int) -> Kernel:
         kernel = stream.engine.create_kernel(self._joined.program, ENTRY)
-        kernel.set_buffer(_TABLE, self._table)
+        kernel.set_buffer(_TABLE, self._table.memory)
         kernel.set_buffer(_COUNTER, self._counter)
         kernel.set_bytes(_FIRST, struct.pack("<I", first))
         kernel.set_bytes(_STAGES, struct.pack("<I", count))
@@ -178,11 +179,7 @@ class StagedLaunches:
             self._write_arguments(stream, launches)
         if not self._write_headers(launches):
             return False
-        if stages := stages | self.resized & self._joined.stages:
-            slots = [self._order.stages[position].slot for position in stages]
-            size = self._joined.megakernel.stage_bytes
-            start, end = min(slots) * size, (max(slots) + 1) * size
-            stream.write(self._table, np.frombuffer(bytes(self._image[start:end]), np.uint8), offset_bytes=start)
+        self._table.update(stream)
         self._regions.update(regions)
         self.changed.clear()
         self.resized.clear()
@@ -204,13 +201,13 @@ class StagedLaunches:
                     return False
                 header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
             slot, meets, is_early, first_group = self._order.stages[position]
-            self._image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, is_early, first_group)
+            self._table.image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, is_early, first_group)
         return True
 
     def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
         """Put the arguments that have changed into the image; the buffers among them, which are kept from now on, and
         where they lie."""
-        image, places = self._image, self._order.arguments
+        image, places = self._table.image, self._order.arguments
         memories: dict[Argument, Memory] = {}
         regions: dict[Argument, Region] = {}
         for argument, value in self.changed.items():
@@ -268,7 +265,7 @@ class StagedLaunches:
         self.resized.update(places)
         self.changed.update({(position, index): launches[position][0].argument(index)
                              for position, index in self._order.arguments})
-        self._image[:] = bytes(len(self._image))
+        self._table.image[:] = bytes(len(self._table.image))
         self._order = self._ordered(places)
         return True
 

@@ -14,6 +14,7 @@ from clinfer.runtime.memory import Memory
 from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import Parameter, PtxKernel
 from clinfer.runtime.ptx_megakernel import STAGE, Body, Megakernel
+from clinfer.runtime.stage_table import exchange_job
 from clinfer.runtime.staged_launches import Joined, Launch, key_of
 from clinfer.runtime.stream import Stream
 
@@ -175,7 +176,9 @@ class OneByOne(megakernels.Megakernels):
         built = Megakernel("", bodies, 256, STAGE.size + 32)
         program = engine.build_program(
             BY_ITSELF, f"-DSTAGE_BYTES={built.stage_bytes} -DUNITS={engine.capabilities.compute_units}u")
-        return Joined(program, built, {key: number for number, key in enumerate(keys)}, frozenset(range(len(launches))))
+        exchange = engine.build(exchange_job(engine))
+        return Joined(program, exchange, built, {key: number for number, key in enumerate(keys)},
+                      frozenset(range(len(launches))))
 
 
 def joinable_chain(engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Chain:

@@ -12,6 +12,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.ptx_megakernel import stage_header, turn_header
+from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.staged_launches import Joined, key_of
 from clinfer.runtime.stream import Stream
 from tests.runtime.chains import Braid, Chain, joinable_chain
@@ -38,7 +39,7 @@ def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
 def _check_table(chain: Chain, stream: Stream) -> None:
     staged = chain.launches.staged
     assert staged is not None and not staged.changed and not staged.resized
-    assert stream.read(staged._table).tobytes() == _expected_table(chain, stream, staged._joined)
+    assert stream.read(staged._table.memory).tobytes() == _expected_table(chain, stream, staged._joined)
 
 
 def test_a_table_that_is_changed_in_place_is_one_that_is_made_anew(chain: Chain, engine: Engine,
@@ -65,7 +66,7 @@ def test_a_table_that_is_changed_in_place_is_one_that_is_made_anew(chain: Chain,
 
 
 @pytest.mark.parametrize(("where", "what"), [
-    (Stream, "keep_a_while"), (Stream, "write"), (Stream, "enqueue"), (DeviceAddresses, "of"),
+    (Stream, "keep_a_while"), (StageTable, "update"), (Stream, "enqueue"), (DeviceAddresses, "of"),
     (staged_launches, "stage_header"), (staged_launches.cl.Buffer, "from_int_ptr")])
 def test_what_ends_a_change_is_made_up_for(chain: Chain, engine: Engine, rng: np.random.Generator,
                                            monkeypatch: pytest.MonkeyPatch, where: type, what: str) -> None:
@@ -99,7 +100,7 @@ def test_a_table_is_brought_up_to_date_ahead(chain: Chain, engine: Engine, rng: 
     staged.prepare(stream, chain.launches)
     _check_table(chain, stream)
     with monkeypatch.context() as patch:
-        patch.setattr(Stream, "write", None)
+        patch.setattr(StageTable, "update", None)
         stream.enqueue_all(chain.launches)
     # What changes as a whole is launched one by one, so there is nothing to prepare.
     chain.resize(chain.wide + 64)

@@ -1,0 +1,69 @@
+"""The table of a megakernel's stages, as the host has it and as it is on the device."""
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.program import BuildJob, Program
+
+if TYPE_CHECKING:
+    from clinfer.runtime.engine import Engine
+    from clinfer.runtime.stream import Stream
+
+_ENTRY = "exchange_words"
+_SOURCE = """
+typedef struct { uint places[MOST], words[MOST]; } Changes;
+kernel void exchange_words(global uint* table, const Changes changes, const uint count) {
+    const uint n = get_global_id(0);
+    if (n < count) table[changes.places[n]] = changes.words[n];
+}
+"""
+_MOST, _OTHERS = 480, 32
+"""Words that one launch exchanges, and the bytes of its other arguments."""
+_TABLE, _CHANGES, _COUNT = range(3)
+
+
+def _most(engine: Engine) -> int:
+    return min(_MOST, (engine.device.cl_device.max_parameter_size - _OTHERS) // 8)
+
+
+def exchange_job(engine: Engine) -> BuildJob:
+    """What builds the program that tables need."""
+    return BuildJob(_SOURCE, f"-DMOST={_most(engine)}")
+
+
+class StageTable:
+    """A table of so many bytes: `image` is what it shall be, `memory` what it is since the last `update`.
+
+    A few words are exchanged by a launch, which has them as arguments: a transfer behind other launches takes 75 to
+    170 us more, since it is another engine of the device that does it (76 KB, H200). `program`: from `exchange_job`.
+    """
+
+    def __init__(self, engine: Engine, program: Program, nbytes: int) -> None:
+        self.image = bytearray(nbytes)
+        self.memory = engine.allocate_bytes(nbytes, "a table of stages")
+        self._kernel = engine.create_kernel(program, _ENTRY)
+        self._kernel.set_buffer(_TABLE, self.memory)
+        self._most = _most(engine)
+        self._work = WorkSize((self._most,))
+        self._there: np.ndarray | None = None
+        """The words on the device; None: nobody knows."""
+
+    def update(self, stream: Stream) -> None:
+        """Bring the device's up to date, behind what was given to the stream."""
+        words = np.frombuffer(bytes(self.image), np.uint32)
+        there, self._there = self._there, None
+        places = np.arange(len(words)) if there is None else np.flatnonzero(words != there)
+        if len(places) > self._most:
+            first, last = int(places[0]), int(places[-1])
+            stream.write(self.memory, words[first:last + 1], offset_bytes=first * words.itemsize)
+        elif len(places):
+            changes = np.zeros((2, self._most), np.uint32)
+            changes[0, :len(places)], changes[1, :len(places)] = places, words[places]
+            self._kernel.set_bytes(_CHANGES, changes.tobytes())
+            self._kernel.set_bytes(_COUNT, struct.pack("<I", len(places)))
+            stream.enqueue(self._kernel, self._work)
+        self._there = words
