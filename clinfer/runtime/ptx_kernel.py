@@ -7,12 +7,17 @@ from functools import cached_property
 
 _MOST_LOCAL_BYTES = 200 << 10
 """Tiles that fill more of it hold more sums than a work-item of a megakernel has registers for."""
+_MOST_PRIVATE_BYTES = 256
+"""Of a work-item, in memory; all work-items of a megakernel have room for those of all of its bodies."""
 _PARAMETER = re.compile(r"\.param\s+(?:\.[usfb](?P<bits>\d+)(?P<pointer>\s+\.ptr\s+\.(?P<space>\w+)"
                         r"(?:\s+\.align\s+\d+)?)?\s+(?P<name>\w+)"
                         r"|\.align\s+(?P<align>\d+)\s+\.b8\s+(?P<array>\w+)\[(?P<bytes>\d+)\])")
 VARIABLE = re.compile(r"^\s*\.shared\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\];\n", re.MULTILINE)
 """A variable in a group's local memory: its alignment, name and bytes."""
-_FOREIGN = re.compile(r"\bcall\b|\.(?:const|texref|samplerref|surfref|local)\b|%(?:nctaid|clock|dynamic)"
+_PRIVATE = re.compile(r"^\s*\.local\s.*\[(\d+)\];$", re.MULTILINE)
+_TABLE = re.compile(r"^\.global\s[^\n=]*?([\w$]+)\[\d+\] = \{[^}]*\};$", re.MULTILINE)
+"""A variable of a program that has its value from the beginning: its name."""
+_FOREIGN = re.compile(r"\bcall\b|\.(?:const|texref|samplerref|surfref)\b|%(?:nctaid|clock|dynamic)"
                       r"|\bbar(?:rier)?(?:\.cta)?\.(?:arrive|red)|\bbar\.sync\s+(?!\s|0;)|\bexit;|\btrap;"
                       r"|%envreg(?:[789]|\d\d)")
 """What only a kernel of its own may have: functions, other kinds of memory, other barriers than that of all, a size of
@@ -40,12 +45,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PtxKernel:
-    """A kernel as PTX spells it out: what is within its braces, and what its program says before all kernels."""
+    """A kernel as PTX spells it out: what is within its braces, what its program says before all kernels, and the
+    tables of numbers of its program that it reads, by their names."""
 
     name: str
     parameters: tuple[Parameter, ...]
     text: str
     header: str
+    tables: tuple[tuple[str, str], ...] = ()
 
     @property
     def arguments_bytes(self) -> int:
@@ -100,13 +107,17 @@ def find_kernel(program: str, name: str) -> PtxKernel:
     found = re.search(rf"\.entry\s+{re.escape(name)}\s*\((?P<parameters>[^)]*)\)[^{{]*\{{\n", program)
     if found is None:
         raise NotJoinable(f"the program spells out no kernel {name}")
-    kernel = PtxKernel(name, _parameters(found["parameters"]), _to_closing_brace(program, found.end()),
-                       program[:program.index(".address_size")])
+    text = _to_closing_brace(program, found.end())
+    tables = tuple((table[1], table[0]) for table in _TABLE.finditer(program) if table[1] in text)
+    kernel = PtxKernel(name, _parameters(found["parameters"]), text, program[:program.index(".address_size")], tables)
     foreign = _FOREIGN.search(kernel.text)
     if foreign:
         raise NotJoinable(f"{name} uses {foreign[0].strip()}")
     if kernel.local_bytes > _MOST_LOCAL_BYTES:
         raise NotJoinable(f"{name} has {kernel.local_bytes} bytes of local memory")
+    private = sum(map(int, _PRIVATE.findall(text)))
+    if private > _MOST_PRIVATE_BYTES:
+        raise NotJoinable(f"{name} has {private} bytes of memory for each work-item")
     return kernel
 
 

@@ -104,13 +104,23 @@ def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
     choices = "\n".join(f"\tsetp.eq.u32 %mk_p, %mk_body, {number};\n\t@%mk_p bra $MK_BODY_{number};"
                         for number in range(len(bodies)))
     text = _FRAME.format(
+        numbers=_tables(bodies),
         header=max((body.kernel.header for body in bodies), key=lambda header: "sm_90a" in header), entry=ENTRY,
         registers=min(_MOST_REGISTERS, _REGISTERS // items // 8 * 8), items=items, bytes=pool + 2 * stage_bytes,
         tables=pool, stage_bytes=stage_bytes, vectors=stage_bytes // _VECTOR, header_bytes=STAGE.size,
         first_at=_FIRST_AT, meets_at=_MEETS_AT, within=_WITHIN, wait=_wait("FRAME", "%mk_tid", "0"),
-        wait_idle=_wait("IDLE", "%mk_tid", "0"), choices=choices, stages="".join(
+        choices=choices, stages="".join(
             _stage(number, body, count) for number, (body, count) in enumerate(zip(bodies, teams, strict=True))))
     return Megakernel(text, tuple(bodies), items, stage_bytes)
+
+
+def _tables(bodies: Sequence[Body]) -> str:
+    """The tables of numbers that bodies read; NotJoinable: two have one name."""
+    found: dict[str, str] = {}
+    for name, table in (table for body in bodies for table in body.kernel.tables):
+        if found.setdefault(name, table) != table:
+            raise NotJoinable(f"there are two tables {name}")
+    return "\n".join(found.values())
 
 
 def _pitch(body: Body) -> int:
@@ -127,6 +137,7 @@ def _teams(body: Body, items: int, room: int) -> int:
 _FRAME = """\
 {header}.address_size 64
 
+{numbers}
 .entry {entry}(
 	.param .u64 .ptr .global .align 16 {entry}_table,
 	.param .u64 .ptr .global .align 4 {entry}_counter,
@@ -187,11 +198,14 @@ $MK_ASKED:
 	setp.lt.u32 %mk_p, %mk_cta, %mk_t;
 	@%mk_p add.u32 %mk_turn, %mk_turn, %mk_ctas;
 	ld.shared.u32 %mk_due, [%mk_place+{meets_at}];
-	setp.ne.u32 %mk_p, %mk_due, {within};
+	setp.eq.u32 %mk_p, %mk_due, 0;
 	@%mk_p bra $MK_CHOOSE;
+	setp.ne.u32 %mk_p, %mk_due, {within};
+	@%mk_p bra $MK_AWAIT;
 	setp.lt.u32 %mk_p, %mk_turn, %mk_all;
 	@%mk_p bra $MK_CHOOSE;
-{wait_idle}$MK_CHOOSE:
+$MK_AWAIT:
+{wait}$MK_CHOOSE:
 	cvt.u64.u32 %mk_arguments, %mk_place;
 	add.u64 %mk_arguments, %mk_arguments, {header_bytes};
 {choices}
@@ -209,9 +223,7 @@ $MK_BEHIND:
 	add.u32 %mk_goal, %mk_goal, %mk_ctas;
 	setp.ne.u32 %mk_p, %mk_tid, 0;
 	@!%mk_p red.release.gpu.global.add.u32 [%mk_counter], 1;
-	setp.eq.u32 %mk_p, %mk_t, {within};
-	@%mk_p bra $MK_NEXT;
-{wait}$MK_NEXT:
+$MK_NEXT:
 	mov.u32 %mk_t, %mk_place;
 	mov.u32 %mk_place, %mk_other;
 	mov.u32 %mk_other, %mk_t;

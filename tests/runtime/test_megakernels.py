@@ -126,6 +126,27 @@ def test_registers_have_a_value_from_the_beginning() -> None:
     assert "%r9" not in own and "mov.pred" not in own
 
 
+def test_tables_of_numbers_come_with_the_kernels_that_read_them() -> None:
+    table, reads = ".global .align 4 .b8 two_over_pi[4] = {65, 144, 67, 60};", "\tmov.u64 \t%rd4, two_over_pi;\n"
+    text = PTX.replace("\n.entry scale", f"{table}\n\n.entry scale", 1)
+    reading = text.replace("\tbar.sync \t0;\n", "\tbar.sync \t0;\n" + reads)
+    bodies = [_body(text=reading), _body(local=(64, 2, 1), text=reading), _body("plain", (128, 1, 1), True, text)]
+    built = megakernel(bodies, 48 << 10).text
+    assert built.count(table) == 1 and built.index(table) < built.index(".entry megakernel")
+    assert built.count(reads.strip()) == 2
+    assert table not in megakernel(bodies[2:], 48 << 10).text
+    with pytest.raises(NotJoinable, match="two tables"):
+        megakernel([bodies[0], _body(local=(64, 2, 1), text=reading.replace("{65,", "{66,"))], 48 << 10)
+
+
+def test_work_items_may_have_a_little_memory() -> None:
+    private = "\t.local .align 4 .b8 \t__local_depot3[28];\n"
+    text = PTX.replace("\t.reg .b64 \t%rd<9>;\n", private + "\t.reg .b64 \t%rd<9>;\n", 1)
+    assert private in megakernel([_body(text=text)], 48 << 10).text
+    with pytest.raises(NotJoinable, match="each work-item"):
+        _body(text=text.replace("[28]", "[260]"))
+
+
 @pytest.mark.parametrize(("line", "replacement", "reason"), [
     ("bar.sync \t0;", "bar.sync \t1, 64;", "bar.sync"), ("bar.sync \t0;", "call.uni foo;", "call"),
     ("mov.u32 \t%r5, %tid.x;", "mov.u32 \t%r5, %nctaid.x;", "nctaid"),
