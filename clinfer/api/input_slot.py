@@ -57,6 +57,8 @@ class InputSlot:
         self._data: HostData | None = None
         self._memory: Memory | None = None
         self._value: np.ndarray | None = None
+        self._sent: bytes | None = None
+        """What the device memory holds, as far as it is known."""
 
     @property
     def layout(self) -> Layout | None:
@@ -201,7 +203,7 @@ class InputSlot:
             network.set_input(name, batch.pictures, batch.shape)
             return
         if batch is not None and data is None:
-            self._memory, self._value = self._fit(batch.shape), None
+            self._memory, self._value, self._sent = self._fit(batch.shape), None, None
             batch.gather(stream, self._memory)
         if data is not None:
             is_kept = data.units.nbytes <= _KEPT_BYTES or name in network.program.called_inputs
@@ -210,10 +212,18 @@ class InputSlot:
             if shared is not None and not (written and overlaps(span_of(data.units), written)):
                 network.set_input(name, shared, data.shape, self._value)
                 return
-            self._memory = self._fit(data.shape)
-            stream.write(self._memory, data.units)
+            self._send(stream, data)
         assert self._memory is not None and self._memory.layout is not None
         network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
+
+    def _send(self, stream: Stream, data: HostData) -> None:
+        """Enqueue the transfer to the device's memory, unless it is known to hold these bytes."""
+        before, self._sent = (self._memory, self._sent), None
+        memory = self._memory = self._fit(data.shape)
+        sent = data.units.tobytes() if data.units.nbytes <= _KEPT_BYTES else None
+        if sent is None or before != (memory, sent):
+            stream.write(memory, data.units)
+        self._sent = sent
 
     def move_to_host(self, stream: Stream) -> None:
         """Give the device memory back; what is there only is read into memory of the host first (blocking)."""
@@ -242,6 +252,8 @@ class InputSlot:
         device memory of what was given to it is given back.
         """
         data = self._data
+        if error is not None:
+            self._sent = None
         if data is not None and isinstance(error, OutOfMemoryError) and self._memory is not None:
             self._memory.release()
             self._memory = None
