@@ -33,6 +33,14 @@ class StatesGiven(NamedTuple):
     targets: dict[int, StateBuffer]
 
 
+class _Ports(NamedTuple):
+    """Of some variables: the different inputs that they are, the tensors of these, and the roots of next values."""
+
+    declared: tuple[Input, ...]
+    tensors: tuple[int, ...]
+    roots: tuple[int, ...]
+
+
 class Besides(NamedTuple):
     """The inputs and outputs of a program that are no states."""
 
@@ -57,6 +65,7 @@ class StatePorts:
         self._roots = {variable: program.tensors[tensor].root for variable, tensor in self._written.items()}
         self._steady = {tensor: layout.static_shape for tensor in self._written.values()
                         if (layout := program.tensors[tensor].layout).is_static}
+        self._found: dict[tuple[str, ...], _Ports] = {}
         declared: dict[Shape | None, Input] = {}
         self._declared = {state.variable: declared.setdefault(given.shape, given) for state in states
                           for given in (program.inputs[state.input],)}
@@ -80,19 +89,28 @@ class StatePorts:
             stream, first_values, lambda name: self._value(_given(inputs, name), name, stream))
         found = StatesGiven({}, {}, {})
         for reading in readings:
-            names, shape = reading.variables, reading.shape
-            # Those that are declared alike may be inputs of bounds that were found to be narrower.
-            for declared in {id(each): each for each in [self._declared[name] for name in names]}.values():
-                check_shape(declared, shape)
-            tensors = [self._read[name] for name in names]
-            found.shapes.update(dict.fromkeys(tensors, shape))
+            declared, tensors, roots = self._ports(reading.variables)
+            for each in declared:
+                check_shape(each, reading.shape)
+            found.shapes.update(dict.fromkeys(tensors, reading.shape))
             found.memories.update(zip(tensors, reading.memories, strict=True))
             if reading.targets:
-                found.targets.update(zip([self._roots[name] for name in names], reading.targets, strict=True))
+                found.targets.update(zip(roots, reading.targets, strict=True))
         for name, given in tables.items():
             tensor = self._program.input_tensors[name]
             check_shape(self._program.inputs[name], given.shape)
             found.shapes[tensor], found.memories[tensor] = given.shape, given.memory
+        return found
+
+    def _ports(self, variables: tuple[str, ...]) -> _Ports:
+        """The ports of variables that are read alike. Those that are declared alike may be inputs of bounds that were
+        found to be narrower."""
+        found = self._found.get(variables)
+        if found is None:
+            declared = {id(each): each for each in [self._declared[name] for name in variables]}
+            found = self._found[variables] = _Ports(
+                tuple(declared.values()), tuple(self._read[name] for name in variables),
+                tuple(self._roots[name] for name in variables if name in self._roots))
         return found
 
     def leave(self, states: RequestStates, stream: Stream, known: Known,

@@ -10,6 +10,7 @@ layers do. What follows from that shape is worked out once for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,10 @@ _LEAST_AHEAD, _MOST_AHEAD = 0.125, 0.25
 """Shares of their size that states which grow get beside it; each another, so that they move at different times."""
 
 
+Group = tuple[str, str]
+"""The input that selects rows of some states, and the one by which the program is given where they lie, if any."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
     """What one inference reads of states that are declared as `declared` is and whose values are as `value`: their
@@ -36,7 +41,7 @@ class Reading:
 
     declared: State
     value: Value
-    variables: Sequence[str]
+    variables: tuple[str, ...]
     memories: Sequence[Memory]
     targets: Sequence[StateBuffer]
     buffer: int
@@ -53,6 +58,15 @@ class Reading:
         return Value(shape, self.buffer, self.value.table)
 
 
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """What an inference reads of `values`, where it selects all of so many `rows`, in their order."""
+
+    values: Mapping[str, Value]
+    readings: Sequence[Reading]
+    rows: Mapping[Group, int]
+
+
 class RequestStates:
     """All states of a request, by their variables. One thread at a time.
 
@@ -65,17 +79,18 @@ class RequestStates:
         self._memories = {state.variable: StateMemory(
             engine, state, _LEAST_AHEAD + (_MOST_AHEAD - _LEAST_AHEAD) * number / count, self._moves)
             for number, state in enumerate(declared)}
-        self._selected: dict[tuple[str, str], list[str]] = {}
+        self._selected: dict[Group, list[str]] = {}
         alike: dict[State, list[str]] = {}
         for state in declared:
             if state.selected_by:
                 self._selected.setdefault((state.selected_by, state.table), []).append(state.variable)
             alike.setdefault(_without_names(state), []).append(state.variable)
-        self._alike = list(alike.values())
+        self._alike = [tuple(names) for names in alike.values()]
         self._begin_with = {state.variable: state.begins_with for state in declared if state.begins_with}
         self._tables = {table: TableMemory(engine, table) for _, table in self._selected if table}
         self._values = {name: Value() for name in self._memories}
         self._read: Sequence[Reading] = ()
+        self._ready: _Ready | None = None
         self._next: dict[str, Value] | None = None
 
     @property
@@ -127,6 +142,18 @@ class RequestStates:
         self._check_reset()
         self._read = ()
         self._moves.begin(stream)
+        ready, self._ready = self._ready, None
+        if ready is None or ready.values is not self._values or not all(
+                selected(group[0]).tolist() == [*range(rows)] for group, rows in ready.rows.items()):
+            values = self._chosen(stream, first, selected)
+            ready = _Ready(values, self._readings(values), {})
+        values, self._read = ready.values, ready.readings
+        self._check_sizes()
+        return self._read, self._given_tables(stream, values)
+
+    def _chosen(self, stream: Stream, first: FirstValues,
+                selected: Callable[[str], np.ndarray]) -> Mapping[str, Value]:
+        """The values that an inference reads: first ones after a reset, of the rows that it selects."""
         values, memories = self._values, self._memories
         blank = {name: memories[name].first(stream, value, first) for name, value in values.items()
                  if value.shape is None}
@@ -136,9 +163,7 @@ class RequestStates:
             moved = self._select(stream, {name: values[name] for name in names}, selected(by), bool(table))
             if moved:
                 values = {**values, **moved}
-        self._read = [reading for names in self._alike for reading in self._readings(names, values)]
-        self._check_sizes()
-        return self._read, self._given_tables(stream, values)
+        return values
 
     def take(self, stream: Stream, made: Mapping[str, tuple[StaticShape, Memory]]) -> None:
         """Note what an inference made, by variables: shapes as they are stored, and where that lies. ClinferError for a
@@ -158,11 +183,31 @@ class RequestStates:
         self._next = found
 
     def commit(self) -> None:
-        """The inference was a success: let the states be what it made."""
+        """The inference was a success: let the states be what it made. What the next one is likely to read is worked
+        out now, since the device may be at work."""
         if self._next is not None:
             self._values, self._next = self._next, None
+            with suppress(ClinferError):
+                self._ready = self._likely(self._values)
 
-    def _readings(self, names: Sequence[str], values: Mapping[str, Value]) -> Iterator[Reading]:
+    def _likely(self, values: Mapping[str, Value]) -> _Ready | None:
+        """What an inference reads of values if it selects all rows; None where that is more than to look where they
+        lie."""
+        rows: dict[Group, int] = {}
+        for group, names in self._selected.items():
+            first, *others = {id(values[name]): values[name] for name in names}.values()
+            if first.table is not None or first.shape is None or others:
+                return None
+            rows[group] = first.shape[1]
+        if any(value.shape is None for value in values.values()):
+            return None
+        return _Ready(values, self._readings(values), rows)
+
+    def _readings(self, values: Mapping[str, Value]) -> list[Reading]:
+        """What is read of these values."""
+        return [reading for names in self._alike for reading in self._alike_readings(names, values)]
+
+    def _alike_readings(self, names: tuple[str, ...], values: Mapping[str, Value]) -> Iterator[Reading]:
         """What is read of states that are declared alike, by values that are alike."""
         row = [values[name] for name in names]
         if row.count(row[0]) == len(row):
@@ -172,9 +217,9 @@ class RequestStates:
         for name, value in zip(names, row, strict=True):
             found.setdefault((value.shape, value.buffer, id(value.table)), []).append(name)
         for alike in found.values():
-            yield self._reading(alike, values[alike[0]])
+            yield self._reading(tuple(alike), values[alike[0]])
 
-    def _reading(self, names: Sequence[str], value: Value) -> Reading:
+    def _reading(self, names: tuple[str, ...], value: Value) -> Reading:
         declared, place = self._memories[names[0]].declared, value.buffer
         assert value.shape is not None
         kept = stored_bytes(declared, value.shape)
