@@ -1,7 +1,7 @@
 """The network: a program on a stream, with its kernel objects, its memory and its plans."""
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakSet
 
@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
-from clinfer.network.foresight import PlansAhead, grows_alone
+from clinfer.network.foresight import plans_ahead
 from clinfer.network.inputs import Inputs
 from clinfer.network.known import Known
 from clinfer.network.large_kernels import LargeKernels
@@ -88,7 +88,7 @@ class Network:
         self._fitted: WeakSet[Plan] = WeakSet()
         self._current: list[Plan | None] = [None] * len(program.segments)
         self._keys: list[PlanKey] = [((), ())] * len(program.segments)
-        self._ahead = PlansAhead(program, stream, self._plans) if grows_alone(program) and not self._profiling else None
+        self._ahead = None if self._profiling else plans_ahead(program, stream, self._bindings, self._pool, self._plans)
         self._replays = [Replay(self._bindings.ready) for _ in program.segments]
         self._site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations,
                           "" if self._within is None else self._within.path)
@@ -258,8 +258,8 @@ class Network:
         if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
             self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
         if self._ahead is not None:
-            self._ahead.take(self._replays[0], self._keys[0], self._current[0],
-                             lambda key, shapes: self._plan_ahead(key, shapes, wanted))
+            self._fitted.update(self._ahead.take(self._replays[0], self._keys[0], self._current[0], wanted,
+                                                 lambda key, shapes: self._plan(key, shapes, Known())))
         return delivered
 
     def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> SeenPlan:
@@ -301,14 +301,6 @@ class Network:
         self.plans_continued += not plan.is_kept
         seen = SeenPlan(plan, self._looks_after)
         self._plans.put(key, seen)
-        return seen
-
-    def _plan_ahead(self, key: SegmentKey, incoming: Mapping[int, StaticShape], wanted: Container[int]) -> SeenPlan:
-        """The plan of shapes that are foreseen; it is known to fit if all slots may stay, where results still lie."""
-        seen = self._plan(key, incoming, Known())
-        own = self._bindings.own_slots(seen.plan.output_bytes, wanted)
-        if self._pool.takes((*seen.plan.slot_bytes, *own)):
-            self._fitted.add(seen.plan)
         return seen
 
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...],
