@@ -22,7 +22,7 @@ from clinfer.kernels.implementation_cache import TuningResult
 from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import by_recipe, kernel_cache_of
 from clinfer.kernels.specialisation import TuningTask, rivals
-from clinfer.kernels.tuner import keep_result, known_result, reference_for, trial_of, usable
+from clinfer.kernels.tuner import able_candidates, keep_result, known_result, reference_of, trial_of, usable
 from clinfer.runtime.engine import Engine, Program
 from clinfer.runtime.helper import Helper, HelperFailure
 from clinfer.runtime.trial import TrialResult
@@ -162,7 +162,7 @@ class Specialiser:
         return candidates[number] if number else None
 
     def _measured(self, task: TuningTask, candidates: Sequence[Implementation]) -> TrialResult:
-        reference = reference_for(task.table, task.problem)
+        reference = reference_of(able_candidates(task.table, task.problem), task.problem)
         if reference.candidate.estimate(reference.problem) > LONGEST_REFERENCE_NS:
             raise ClinferError("the reference kernel takes too long to compare results with")
         trial = trial_of(candidates, task.problem, reference, self._kernels)

@@ -3,7 +3,7 @@ what becomes of its result in the tables of measured times.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -47,19 +47,19 @@ def _is_refused(candidate: Candidate, wanted: Problem, kernels: KernelCache) -> 
     return any(kernels.refusal(stage.code) for stage in generate(candidate, wanted).stages)
 
 
-def worth_timing(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> list[Candidate]:
+def worth_timing(able: Sequence[Candidate], problem: Problem) -> list[Candidate]:
     """Those of the able candidates that may be the fastest, the least estimate first."""
-    times = [(candidate.estimate(candidate.in_own_formats(problem)), candidate)
-             for candidate in able_candidates(table, problem, kernels)]
+    times = [(candidate.estimate(candidate.in_own_formats(problem)), candidate) for candidate in able]
     times.sort(key=lambda pair: pair[0])
     return [candidate for time, candidate in times if time <= FAR_OFF * times[0][0]]
 
 
-def reference_for(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> Implementation:
-    """The kernel with which others are compared: the last of a table that computes the static problem."""
-    for candidate in reversed(able_candidates(table, problem, kernels)):
-        return generate(candidate, candidate.in_own_formats(problem))
-    raise ClinferError("no kernel computes it", where=problem.primitive.where)
+def reference_of(able: Sequence[Candidate], problem: Problem) -> Implementation:
+    """The kernel with which others are compared: the last of the able candidates. Errors: ClinferError where there is
+    none."""
+    if not able:
+        raise ClinferError("no kernel computes it", where=problem.primitive.where)
+    return generate(able[-1], able[-1].in_own_formats(problem))
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Tuned:
 
 def is_tuned(table: KernelTable, problem: Problem, kernels: KernelCache | None = None) -> bool:
     """Whether every candidate that may be the fastest was timed on this device with nothing else running."""
-    entries = _own_entries(table, problem, kernels).values()
+    entries = _own_entries(worth_timing(able_candidates(table, problem, kernels), problem), problem)
     return all(entry is not None and entry.is_alone for entry in entries)
 
 
@@ -82,12 +82,10 @@ def tune(table: KernelTable, problem: Problem, kernels: KernelCache, helper: Hel
     """Time what may be the fastest for a static problem and keep it; of what the driver cannot build, that it cannot,
     and then others are timed. Errors: ClinferError, HelperFailure."""
     able = able_candidates(table, problem, kernels)
-    if not able:
-        raise ClinferError("no kernel computes it", where=problem.primitive.where)
+    reference = reference_of(able, problem)
     chosen = min(able, key=lambda each: believed(each, each.in_own_formats(problem)))
-    candidates = [generate(candidate, candidate.in_own_formats(problem))
-                  for candidate in worth_timing(table, problem, kernels)]
-    trial = trial_of(candidates, problem, reference_for(table, problem, kernels), kernels)
+    candidates = [generate(candidate, candidate.in_own_formats(problem)) for candidate in worth_timing(able, problem)]
+    trial = trial_of(candidates, problem, reference, kernels)
     result = usable(helper.request(("trial", trial), TIMEOUT_S), problem.primitive.where)
     keep_result(candidates, problem, result, driver, is_alone=True)
     wrong_ones = {number for number, _ in result.wrong}
@@ -127,14 +125,12 @@ def usable(result: TrialResult | None, where: str) -> TrialResult:
     return result
 
 
-def _own_entries(table: KernelTable, problem: Problem,
-                 kernels: KernelCache | None) -> dict[Candidate, Entry | None]:
+def _own_entries(candidates: Sequence[Candidate], problem: Problem) -> Iterator[Entry | None]:
+    """What was measured of candidates for a problem on this very device."""
     database = database_of(problem.capabilities.hardware)
-    found = {}
-    for candidate in worth_timing(table, problem, kernels):
+    for candidate in candidates:
         own = candidate.in_own_formats(problem)
-        found[candidate] = database.own_entry(subject_of(own), own.sizes, variant_of(candidate, own))
-    return found
+        yield database.own_entry(subject_of(own), own.sizes, variant_of(candidate, own))
 
 
 def trial_of(candidates: Sequence[Implementation], problem: Problem, reference: Implementation,

@@ -12,7 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.kernels import tuner
 from clinfer.kernels.implementation import generate
 from clinfer.kernels.kernel_cache import kernel_cache_of
-from clinfer.kernels.tuner import reference_for, trial_of, worth_timing
+from clinfer.kernels.tuner import able_candidates, reference_of, trial_of, worth_timing
 from clinfer.ops import kernels_of
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
@@ -36,9 +36,9 @@ def check(engine: Engine, topology: Topology) -> int:
     """How many problems of a topology have candidates that were compared; all gave the same."""
     kernels, bench, compared = kernel_cache_of(engine), TrialBench(engine.cl_context, engine.device.cl_device), 0
     for name, problem in heavy_problems(topology, context_of(engine)):
-        table = kernels_of(problem.primitive)
-        candidates = [generate(each, each.in_own_formats(problem)) for each in worth_timing(table, problem)]
-        found = bench.run(trial_of(candidates, problem, reference_for(table, problem), kernels))
+        able = able_candidates(kernels_of(problem.primitive), problem)
+        candidates = [generate(each, each.in_own_formats(problem)) for each in worth_timing(able, problem)]
+        found = bench.run(trial_of(candidates, problem, reference_of(able, problem), kernels))
         assert not found.wrong and not found.errors, (name, [each.name for each in candidates], found)
         compared += len(candidates) > 1
     return compared
