@@ -1,0 +1,140 @@
+"""Products, attention and convolutions of f16 by kernels for tensor cores, against NumPy."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.frontend.reader import to_topology
+from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.network.compile import compile_topology
+from clinfer.network.network import Network
+from clinfer.program.options import BuildOptions
+from clinfer.program.program import Program
+from clinfer.runtime.engine import Engine
+from tests.ops.case_runner import execute
+from tests.oracle import assert_close
+
+TOLERANCE = 2e-3
+"""Operands and results of f16, sums in float: what rounding the result takes, and a little."""
+Shape = tuple[int, ...]
+PICTURES: tuple[Shape, ...] = (1, 9, 14), (3, 12, 11), (2, 20, 32)
+
+
+def network_of(engine: Engine, model: ov.Model, kernel: str = "") -> Network:
+    """The network of a model; `kernel` is forced for the layer named "tiled"."""
+    options = BuildOptions({"tiled": ("", kernel)} if kernel else {})
+    program = compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference(), options)
+    return Network(program, engine.create_stream(), OpenVinoShapeInference())
+
+
+def kernels_of(program: Program) -> set[str]:
+    """The names of all that it may launch."""
+    return {implementation.name for node in program.nodes for implementation in node.implementations}
+
+
+def random_halves(rng: np.random.Generator, shape: Shape) -> np.ndarray:
+    """Numbers of -1 to 1."""
+    return rng.uniform(-1, 1, shape).astype(np.float16)
+
+
+def random_size(rng: np.random.Generator, most: int, aligned: bool) -> int:
+    """A size; aligned: one of rows that are copied in chunks."""
+    return 8 * int(rng.integers(1, most // 8 + 1)) if aligned else int(rng.integers(1, most + 1))
+
+
+def check_product(engine: Engine, rng: np.random.Generator, kernel: str, left: Shape, sizes: tuple[int, int],
+                  along_k: bool, rows: Iterable[int]) -> None:
+    """relu(x @ w + bias) + other for so many rows in turn, in one network; `left`: the axes of x before the last one,
+    -1 that of the rows; `sizes`: the depth and the columns of w, in which its columns (`along_k`) or rows lie
+    together."""
+    from openvino import opset13 as op
+    depth, columns = sizes
+    weights = random_halves(rng, (columns, depth) if along_k else sizes)
+    bias = random_halves(rng, (columns,))
+    x = op.parameter([*left, depth], ov.Type.f16)
+    other = op.parameter([*left, columns], ov.Type.f16)
+    product = op.add(op.matmul(x, op.constant(weights), False, along_k, name="tiled"), op.constant(bias))
+    network = network_of(engine, ov.Model([op.add(op.relu(product), other)], [x, other], "product"), kernel)
+    assert kernel in kernels_of(network.program)
+    right = (weights.T if along_k else weights).astype(np.float64)
+    for count in rows:
+        there = tuple(count if size < 0 else size for size in left)
+        given = [random_halves(rng, (*there, depth)), random_halves(rng, (*there, columns))]
+        expected = np.maximum(given[0].astype(np.float64) @ right + bias, 0) + given[1]
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
+                     f"{given[0].shape} by {right.shape}")
+
+
+def check_attention(engine: Engine, rng: np.random.Generator, widths: tuple[int, int], masked: str,
+                    sizes: Iterable[tuple[int, int, int]], kernel: str = "") -> None:
+    """Three heads of so many batches, queries and keys in turn, in one network; `widths`: those of a key and of a
+    value; `masked`: "", "causal", "added" or "boolean"."""
+    from openvino import opset13 as op
+    depth, width = widths
+    inputs = [op.parameter([-1, 3, -1, size], ov.Type.f16) for size in (depth, depth, width)]
+    if masked in ("added", "boolean"):
+        inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f16))
+    attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
+    network = network_of(engine, ov.Model([attention], inputs, "attention"), kernel)
+    assert any(name.startswith("sdpa_mma") for name in kernels_of(network.program))
+    for batch, queries, keys in sizes:
+        keys = queries if masked == "causal" else keys
+        given = [random_halves(rng, (batch, 3, rows, size)) * 3
+                 for rows, size in ((queries, depth), (keys, depth), (keys, width))]
+        if len(inputs) == 4:
+            mask = random_halves(rng, (batch, 1, queries, keys)) if masked == "added" else rng.random(
+                (batch, 1, queries, keys)) < 0.7
+            mask[..., 0] = 1
+            given.append(mask)
+        expected = _attention(*given[:3], given[3] if len(given) == 4 else None, masked == "causal")
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
+                     f"{batch} x {queries} queries x {keys} keys")
+
+
+def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray | None,
+               causal: bool) -> np.ndarray:
+    query, key, value = (x.astype(np.float64) for x in (query, key, value))
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    elif mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ value
+
+
+def check_convolution(engine: Engine, rng: np.random.Generator, kernel: str, channels: int, filters: tuple[int, int],
+                      stride: int, dilations: tuple[int, int], pictures: Iterable[Shape] = PICTURES) -> None:
+    """relu(conv(x) + bias) + other over so many pictures of such heights and widths in turn, in one network; PyTorch's
+    formula in NumPy."""
+    from openvino import opset13 as op
+    outputs = random_size(rng, 150, False)
+    weights, bias = random_halves(rng, (outputs, channels, *filters)), random_halves(rng, (1, outputs, 1, 1))
+    pad = [size // 2 for size in filters]
+    x = op.parameter([-1, channels, -1, -1], ov.Type.f16)
+    convolved = op.convolution(x, op.constant(weights), [stride] * 2, pad, pad, list(dilations), name="tiled")
+    other = op.parameter([-1, outputs, -1, -1], ov.Type.f16)
+    result = op.add(op.relu(op.add(convolved, op.constant(bias))), other)
+    network = network_of(engine, ov.Model([result], [x, other], "convolution"), kernel)
+    assert any(name.startswith(kernel) for name in kernels_of(network.program))
+    for batch, height, width in pictures:
+        data = random_halves(rng, (batch, channels, height, width))
+        expected = _convolution(data, weights, stride, pad, dilations) + bias
+        added = random_halves(rng, expected.shape)
+        assert_close(execute(network, [data, added])[0].astype(np.float64), np.maximum(expected, 0) + added, TOLERANCE,
+                     f"{data.shape} by {weights.shape}")
+
+
+def _convolution(data: np.ndarray, weights: np.ndarray, stride: int, pad: list[int],
+                 dilations: tuple[int, int]) -> np.ndarray:
+    data = np.pad(data.astype(np.float64), ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
+    _, _, *filters = weights.shape
+    height, width = ((size - dilation * (taps - 1) - 1) // stride + 1
+                     for size, taps, dilation in zip(data.shape[2:], filters, dilations, strict=True))
+    return sum(np.einsum("bchw,oc->bohw",
+                         data[:, :, y * dilations[0]:y * dilations[0] + (height - 1) * stride + 1:stride,
+                              x * dilations[1]:x * dilations[1] + (width - 1) * stride + 1:stride],
+                         weights[:, :, y, x].astype(np.float64))
+               for y in range(filters[0]) for x in range(filters[1]))
