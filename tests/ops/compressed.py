@@ -85,9 +85,9 @@ def select(selection: Selection, weights: Weights, transpose: bool, kernel: str 
 
 
 def check_program(program: Program, rng: np.random.Generator, weights: Weights, transpose: bool,
-                  rows: tuple[int, ...], is_slow: bool = False) -> None:
+                  rows: tuple[int, ...], is_slow: bool = False, tolerance: float | None = None) -> None:
     """Run what `select` made for these numbers of rows in turn; `is_slow`: the device, on which nothing is executed
-    twice."""
+    twice; `tolerance`: None, that of the left side's type."""
     unpacked = weights.unpacked(transpose)
     network = Network(program, program.engine.create_stream(), OpenVinoShapeInference())
     left = program.inputs["x"].element_type
@@ -99,7 +99,7 @@ def check_program(program: Program, rng: np.random.Generator, weights: Weights, 
             arrays.append(rng.standard_normal(wanted.shape).astype(left.numpy))
             wanted += arrays[1]
         actual, = execute(network, arrays, [wanted] if is_slow else None)
-        assert_close(actual.astype(np.float32), wanted.astype(np.float32), TOLERANCE[left.name],
+        assert_close(actual.astype(np.float32), wanted.astype(np.float32), tolerance or TOLERANCE[left.name],
                      f"{kernels} {count} rows")
 
 
