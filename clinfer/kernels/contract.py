@@ -30,7 +30,6 @@ Constant = int | float | str | bool
 COUNTERS = 2048
 """The numbers by which work-groups of a stage may count."""
 COUNTERS_BYTES = 4 * COUNTERS
-PRIVATE_BYTES = 512
 OCL, HOST = "ocl", "host"
 """Implementation types: kernels of the operations, and NumPy on the host."""
 
@@ -149,10 +148,9 @@ def fused_layout(layout: Layout, output: Layout) -> Layout:
 class BufferRef:
     """A buffer of the primitive: its n-th input, output or scratch buffer; of an input that is images, the one of
     this picture of the batch. Its `counters` (index 0) are `COUNTERS` zeros of u32 when a stage begins, and the stage
-    must leave them as zeros. Its `private` memory (index 0), `PRIVATE_BYTES` for each compute unit, lies where nothing
-    else ever does; what it holds when a stage begins is not known."""
+    must leave them as zeros."""
 
-    kind: Literal["input", "output", "scratch", "counters", "private"]
+    kind: Literal["input", "output", "scratch", "counters"]
     index: int
     picture: int | None = None
 
@@ -366,12 +364,6 @@ def scratch_operand(index: int, view: TensorView) -> Operand:
 def counters_operand() -> Operand:
     """COUNTERS: zeros by which the work-groups of a stage tell one another how far they are."""
     return Operand("COUNTERS", BufferRef("counters", 0), TensorView.dense(ElementType.of("u32"), (COUNTERS,)))
-
-
-def private_operand(units: int) -> Operand:
-    """PRIVATE: u64 of memory that is the stage's before it awaits others, on a device with so many compute units."""
-    return Operand("PRIVATE", BufferRef("private", 0),
-                   TensorView.dense(ElementType.of("u64"), (units * PRIVATE_BYTES // 8,)))
 
 
 def all_operands(problem: Problem) -> tuple[Operand, ...]:

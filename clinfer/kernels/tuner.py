@@ -11,7 +11,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
 from clinfer.base.tracing import warn_once
 from clinfer.base.version import VERSION
-from clinfer.kernels.contract import COUNTERS_BYTES, PRIVATE_BYTES, BufferRef, Candidate, KernelTable, Problem
+from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef, Candidate, KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, bind, generate
 from clinfer.kernels.kernel_cache import KernelCache, by_recipe
 from clinfer.kernels.refused_kernels import KernelBuildError
@@ -171,13 +171,11 @@ def _part(implementation: Implementation, problem: Problem, kernels: KernelCache
 
 
 def _buffer(buffer: BufferRef, problem: Problem, scratch: Sequence[int]) -> tuple[Layout | None, int]:
-    """The layout (of what is no tensor: none) and the bytes of a buffer."""
+    """The layout (of scratch and counters: none) and the bytes of a buffer."""
     if buffer.kind == "scratch":
         return None, scratch[buffer.index]
     if buffer.kind == "counters":
         return None, COUNTERS_BYTES
-    if buffer.kind == "private":
-        return None, PRIVATE_BYTES * problem.capabilities.compute_units
     layout = (problem.all_inputs if buffer.kind == "input" else problem.outputs)[buffer.index]
     return layout, layout.byte_size
 

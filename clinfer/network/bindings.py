@@ -10,7 +10,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from clinfer.base.errors import ClinferError
-from clinfer.kernels.contract import COUNTERS_BYTES, PRIVATE_BYTES, BufferRef
+from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef
 from clinfer.kernels.implementation import Implementation, StageImpl
 from clinfer.network.memory.aliases import Aliases, Uses
 from clinfer.network.memory.buffers import GrowingBuffer
@@ -24,7 +24,6 @@ from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.memory import Memory
 
-_OWN = ("counters", "private")
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
 
 
@@ -57,7 +56,7 @@ class Bindings:
         self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
         self._slot_memories: dict[int, Memory] = {}
         self._memories: dict[int, Memory] = {}
-        self._owned: dict[tuple[int, str], Memory] = {}
+        self._counters: dict[int, Memory] = {}
         self._specialised: dict[tuple[int, tuple[str, ...]], tuple[int, ...]] = {}
         self._aliases = Aliases(program)
         for index, node in enumerate(program.nodes):
@@ -84,22 +83,19 @@ class Bindings:
         self.implementations.append(implementation)
         self._block_position.append(len(stage.buffers))
         for position, buffer in enumerate(stage.buffers):
-            if buffer.kind in _OWN:
-                kernel.set_buffer(position, self._own(index, buffer.kind))
+            if buffer.kind == "counters":
+                kernel.set_buffer(position, self._counters_of(index))
             elif buffer.kind == "input" and buffer.index in apart:
                 kernel.set_buffer(position, apart[buffer.index])
             else:
                 self._uses(node, buffer).append((kernel, position))
         return len(self.kernels) - 1
 
-    def _own(self, index: int, kind: str) -> Memory:
-        """The counters or the private memory of a node, whose stages run one after the other."""
-        found = self._owned.get((index, kind))
-        if found is None:
-            engine = self._program.engine
-            nbytes = COUNTERS_BYTES if kind == "counters" else PRIVATE_BYTES * engine.capabilities.compute_units
-            found = self._owned[index, kind] = engine.allocate_bytes(nbytes, kind, zero=kind == "counters")
-        return found
+    def _counters_of(self, index: int) -> Memory:
+        """The counters of a node, whose stages run one after the other."""
+        if index not in self._counters:
+            self._counters[index] = self._program.engine.allocate_bytes(COUNTERS_BYTES, "counters", zero=True)
+        return self._counters[index]
 
     def specialised(self, index: int, implementation: Implementation, apart: Mapping[int, Memory]) -> tuple[int, ...]:
         """The numbers of the kernels of a specialised implementation of a node; made when first asked for.
@@ -115,7 +111,7 @@ class Bindings:
                           for stage in implementation.stages)
             for kernel, stage in zip(found, implementation.stages, strict=True):
                 for position, buffer in enumerate(stage.buffers):
-                    if buffer.kind in _OWN or (buffer.kind == "input" and buffer.index in apart):
+                    if buffer.kind == "counters" or (buffer.kind == "input" and buffer.index in apart):
                         continue
                     memory = self._present(node, buffer)
                     if memory is not None:
@@ -253,7 +249,7 @@ class Bindings:
                 self.bind(root, memory)
 
     def release(self) -> None:
-        """Let go of all memory but constants and what nodes own, and of specialised kernels, which may have weights of
+        """Let go of all memory but constants and counters, and of specialised kernels, which may have weights of
         their own."""
         was_whole, self.is_whole = self.is_whole, False
         numbers = [number for found in self._specialised.values() for number in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 _MOST_LOCAL_BYTES = 200 << 10
 """Tiles that fill more of it hold more sums than a work-item of a megakernel has registers for."""
@@ -23,10 +22,9 @@ _FOREIGN = re.compile(r"\bcall\b|\.(?:const|texref|samplerref|surfref)\b|%(?:nct
                       r"|%envreg(?:[789]|\d\d)")
 """What only a kernel of its own may have: functions, other kinds of memory, other barriers than that of all, a size of
 its own, and numbers of the driver's that mean something else."""
-_AWAITS = re.compile(r"^\s*// awaits others, has read((?: \d+)*)(?:, has written((?: \d+)*))?$", re.MULTILINE)
-"""A line of a kernel before which it reads, and writes, no memory but that of parameters with these numbers."""
+_AWAITS = re.compile(r"^\s*// awaits others, has read((?: \d+)*)$", re.MULTILINE)
+"""A line of a kernel before which it reads no memory but that of parameters with these numbers, and writes none."""
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(\{[^}]*\}|[^,;]*)([^;]*);", re.MULTILINE)
-_WRITING, _READING = ("st.", "atom", "red"), ("ld", "cp.", "prefetch")
 _NAME, _ADDRESS = re.compile(r"[%\w$]+"), re.compile(r"\[([^\]]*)\]")
 _ELSEWHERE = re.compile(r"\.(?:param|shared|local|const)\b(?!.*\.global\b)")
 
@@ -43,13 +41,6 @@ class Parameter:
     offset: int
     nbytes: int
     is_pointer: bool
-
-
-class Early(NamedTuple):
-    """The numbers of the parameters whose memory a kernel reads, and writes, before it awaits others."""
-
-    read: tuple[int, ...]
-    written: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -75,23 +66,21 @@ class PtxKernel:
         return variables(self.text)[1]
 
     @cached_property
-    def early(self) -> Early | None:
-        """What it does before it awaits other kernels; None: it awaits them before it begins, since it says nothing
-        else, or a compiler has moved something else ahead."""
+    def read_early(self) -> tuple[int, ...] | None:
+        """The parameters that it reads before it awaits other kernels; None: it awaits them before it begins, since it
+        says nothing else, or a compiler has moved other reads ahead."""
         before, *found = _AWAITS.split(self.text)
-        if len(found) != 3:
+        if len(found) != 2:
             return None
-        early = Early(*(tuple(map(int, (numbers or "").split())) for numbers in found[:2]))
-        read, written = self._touches(before)
-        return early if read <= {*early.read, *early.written} and written <= set(early.written) else None
+        early = tuple(map(int, found[0].split()))
+        return early if self._reads(before) <= set(early) else None
 
-    def _touches(self, text: str) -> tuple[set[int], set[int]]:
-        """The numbers of the pointers among the parameters through which the beginning of the text may read, and
-        write; -1 where it is not known which."""
+    def _reads(self, text: str) -> set[int]:
+        """The numbers of the pointers among the parameters through which the beginning of the text may read; -1 if
+        it may write."""
         numbers = {parameter.name: number for number, parameter in enumerate(self.parameters) if parameter.is_pointer}
-        # A first operand in brackets is where something is put.
-        instructions = [(found[1], set[str]() if found[2].startswith("[") else {*_NAME.findall(found[2])},
-                         found[2] + found[3], {*_NAME.findall(found[3])}) for found in _INSTRUCTION.finditer(text)]
+        instructions = [(found[1], {*_NAME.findall(found[2])}, found[2] + found[3], {*_NAME.findall(found[3])})
+                        for found in _INSTRUCTION.finditer(text)]
         origins: dict[str, set[int]] = {name: {number} for name, number in numbers.items()}
         before = None
         while before != (before := sum(map(len, origins.values()))):
@@ -100,21 +89,17 @@ class PtxKernel:
                 for result in results if come else ():
                     origins[result] = origins.get(result, set()) | come
         read: set[int] = set()
-        written: set[int] = set()
         for name, _, operands, _ in instructions:
-            if not name.startswith((*_WRITING, *_READING)) or _ELSEWHERE.search(name):
-                continue
-            through = {number for address in _ADDRESS.findall(operands) for each in _NAME.findall(address)
-                       for number in origins.get(each, ())}
-            if name.startswith(_WRITING):
-                written |= through or {-1}
-            else:
-                read |= through
-        return read, written
+            if name.startswith(("st", "atom", "red")) and not _ELSEWHERE.search(name):
+                read.add(-1)
+            elif name.startswith(("ld", "cp.", "prefetch")) and not _ELSEWHERE.search(name):
+                read |= {number for address in _ADDRESS.findall(operands) for each in _NAME.findall(address)
+                         for number in origins.get(each, ())}
+        return read
 
     def awaiting(self, wait: str) -> str:
         """Its text that awaits others by this code, where that is not done before."""
-        return self.text if self.early is None else _AWAITS.sub(lambda _: wait, self.text)
+        return self.text if self.read_early is None else _AWAITS.sub(lambda _: wait, self.text)
 
 
 def find_kernel(program: str, name: str) -> PtxKernel:

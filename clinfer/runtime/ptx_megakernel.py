@@ -260,17 +260,13 @@ def _wait_within(number: int, body: Body) -> str:
 	setp.ne.u32 %mk_p, %mk_due, {_WITHIN};
 	@%mk_p bra $MK_GO_{number};
 	mov.u32 %mk_due, 0;
-{_wait(str(number), "%mk_item", f"%mk_bar, {body.items}")}{_fence(body)}$MK_GO_{number}:
+{_wait(str(number), "%mk_item", f"%mk_bar, {body.items}")}$MK_GO_{number}:
 """
-
-
-def _fence(body: Body) -> str:
-    """Lets bulk copies, which go another way, see what other groups wrote."""
-    return "\tfence.proxy.async;\n" if "cp.async.bulk" in body.kernel.text else ""
 
 
 def _stage(number: int, body: Body, teams: int) -> str:
     """The turns of the work-groups of one body."""
+    fence = "\tfence.proxy.async;\n" if "cp.async.bulk" in body.kernel.text else ""
     return f"""
 $MK_BODY_{number}:
 	setp.ge.u32 %mk_p, %mk_tid, {teams * body.items};
@@ -304,7 +300,7 @@ $MK_TURN_{number}:
 	sub.u32 %mk_y, %mk_t, %mk_u;
 $MK_PLACED_{number}:
 	bar.warp.sync 0xffffffff;
-{_cut(number, body) if body.is_cut else ""}{_fence(body)}{{
+{_cut(number, body) if body.is_cut else ""}{fence}{{
 {_relocated(number, body)}
 }}
 $MK_DONE_{number}:

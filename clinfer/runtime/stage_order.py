@@ -7,11 +7,9 @@ work-groups begin with the compute unit behind those that the stage before took.
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
-
-import numpy as np
 
 Region = tuple[int, int]
 """Bytes of the device: the first one's address, and that behind the last."""
@@ -86,27 +84,9 @@ def only_moved(before: Mapping[K, Region], changed: Mapping[K, Region]) -> bool:
                                  combinations(regions, 2))
 
 
-class Others:
-    """What the launches of a run use, by their numbers: asked where one of them may do something ahead of its turn."""
-
-    def __init__(self, uses: Sequence[Collection[Use]]) -> None:
-        each = [(number, use) for number, launch in enumerate(uses) for use in launch]
-        self._numbers = np.array([number for number, _ in each], np.int64)
-        self._begins, self._ends, self._are_written = (
-            np.array([use[part] for _, use in each], np.uint64) for part in range(3))
-
-    def leave(self, regions: Iterable[Region]) -> bool:
-        """Whether nobody writes there."""
-        return not any((self._overlap(region) & (self._are_written > 0)).any() for region in set(regions))
-
-    def keep_away(self, number: int, regions: Iterable[Region]) -> bool:
-        """Whether nobody but that launch reads or writes there."""
-        return not any((self._overlap(region) & (self._numbers != number)).any() for region in regions)
-
-    def _overlap(self, region: Region) -> np.ndarray:
-        begin, end = np.array(region, np.uint64)
-        found: np.ndarray = (self._begins < end) & (self._ends > begin)
-        return found
+def independent(read: Sequence[Region], uses: Sequence[Collection[Use]]) -> bool:
+    """Whether no launch with one of these uses writes where others read."""
+    return not any(use.is_written and _overlap(region, use[:2]) for launch in uses for use in launch for region in read)
 
 
 def _overlap(one: Region, other: Region) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -19,7 +19,7 @@ from clinfer.runtime.memory import Memory, NativeBuffer
 from clinfer.runtime.program import Program
 from clinfer.runtime.ptx_kernel import PtxKernel
 from clinfer.runtime.ptx_megakernel import ENTRY, STAGE, Megakernel, stage_header, turn_header
-from clinfer.runtime.stage_order import Others, Region, StagePlace, Use, levels_of, only_moved, places_of
+from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
 from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.waiting import answering
 
@@ -108,7 +108,7 @@ class StagedLaunches:
         self._segments = tuple(self._segments_of(stream, len(launches)))
         kernels = _kernels(launches, joined)
         self._parameters = {position: kernel.parameters for position, kernel in kernels.items()}
-        self._early = {position: kernel.early for position, kernel in kernels.items()}
+        self._read_early = {position: kernel.read_early for position, kernel in kernels.items()}
         self._order = self._ordered({position: StagePlace(position, True, False, 0) for position in joined.stages})
         self._regions: dict[Argument, Region] = {}
         self.changed: dict[Argument, bytes | Memory | None] = {
@@ -254,9 +254,9 @@ class StagedLaunches:
             if segment.kernel is not None:
                 positions = range(segment.first, segment.first + segment.count)
                 groups = [prod(key_of(launches[position]).groups(launches[position][1])) for position in positions]
-                others = Others([uses[position] for position in positions])
+                written = {use for position in positions for use in uses[position] if use.is_written}
                 early = {position - segment.first for position in positions
-                         if self._may_begin(position, position - segment.first, regions, others)}
+                         if self._may_begin(position, regions, written)}
                 levels = levels_of([uses[position] for position in positions])
                 places.update(zip(positions, places_of(levels, groups, early, self._units, segment.first),
                                   strict=True))
@@ -269,12 +269,11 @@ class StagedLaunches:
         self._order = self._ordered(places)
         return True
 
-    def _may_begin(self, position: int, number: int, regions: Mapping[Argument, Region], others: Others) -> bool:
-        """Whether a stage, of that number within its segment, may do what it does before it awaits others: nobody
-        writes where it reads, and nobody else uses what it writes."""
-        early = self._early.get(position)
-        return (early is not None and others.leave([regions[position, index] for index in early.read])
-                and others.keep_away(number, [regions[position, index] for index in early.written]))
+    def _may_begin(self, position: int, regions: Mapping[Argument, Region], written: Collection[Use]) -> bool:
+        """Whether a stage may read what it reads before it awaits others: nobody writes there. `written`: what all
+        stages write."""
+        early = self._read_early.get(position)
+        return early is not None and independent([regions[position, index] for index in early], [written])
 
     def _ordered(self, stages: Mapping[int, StagePlace]) -> _Order:
         size = self._joined.megakernel.stage_bytes

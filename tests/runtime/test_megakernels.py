@@ -95,15 +95,15 @@ def test_a_body_waits_where_its_kernel_says() -> None:
     marker = "\tbar.sync \t0;\n\t// begin inline asm\n\t// awaits others, has read 0 1\n\t// end inline asm\n"
     text = PTX.replace("\tbar.sync \t0;\n", marker)
     early = find_kernel(text, "scale")
-    assert early.early == ((0, 1), ()) and find_kernel(PTX, "scale").early is None
-    assert find_kernel(PTX.replace("\tbar.sync \t0;\n", "// awaits others, has read\n"), "scale").early == ((), ())
+    assert early.read_early == (0, 1) and find_kernel(PTX, "scale").read_early is None
+    assert find_kernel(PTX.replace("\tbar.sync \t0;\n", "// awaits others, has read\n"), "scale").read_early == ()
     built = megakernel([Body(early, (32, 4, 1), False), _body()], 48 << 10)
     own, other = (built.text[built.text.index(f"$MK_BODY_{number}:"):built.text.index(f"$MK_DONE_{number}:")]
                   for number in range(2))
     assert "$MK_POLL_0:" in own and own.index("bar.sync %mk_bar") < own.index("$MK_POLL_0:") < own.index("ld.global")
     assert "barrier.cta.sync %mk_bar, 128;" in own and "POLL" not in other
     # Twice: nobody knows which of them others are to be awaited at.
-    assert find_kernel(text.replace(marker, 2 * marker), "scale").early is None
+    assert find_kernel(text.replace(marker, 2 * marker), "scale").read_early is None
 
 
 @pytest.mark.parametrize(("moved", "is_early"), [
@@ -115,21 +115,7 @@ def test_what_a_compiler_moved_ahead_is_seen(moved: str, is_early: bool) -> None
     text = PTX.replace("\t.param .u32 scale_param_1,", "\t.param .u64 .ptr .global .align 4 scale_param_1,").replace(
         "\tld.param.u64 \t%rd1, [scale_param_0];\n", "\tld.param.u64 \t%rd1, [scale_param_0];\n"
         f"\tld.param.u64 \t%rd9, [scale_param_1];\n\t{moved}\n\t// awaits others, has read 0\n")
-    assert find_kernel(text, "scale").early == (((0,), ()) if is_early else None)
-
-
-@pytest.mark.parametrize(("lines", "is_early"), [
-    (("st.global.u64 \t[%rd9+8], %rd1;",), True), (("st.global.u64 \t[%rd1], %rd9;",), False),
-    (("add.s64 \t%rd5, %rd9, 64;", "st.global.v2.u32 \t[%rd5], {%r6, %r7};"), True),
-    (("cp.async.bulk.tensor.2d.shared::cluster.global.tile [%r3], [%rd9, {%r6, %r7}], [%r4];",), True),
-    (("st.global.u64 \t[%rd7], %rd9;",), False), (("red.global.add.u32 \t[%rd9], %r1;",), True),
-    (("atom.global.add.u32 \t%r6, [%rd1], %r1;",), False)])
-def test_what_is_written_before_others_are_awaited(lines: tuple[str, ...], is_early: bool) -> None:
-    text = PTX.replace("\t.param .u32 scale_param_1,", "\t.param .u64 .ptr .global .align 4 scale_param_1,").replace(
-        "\tld.param.u64 \t%rd1, [scale_param_0];\n", "\tld.param.u64 \t%rd1, [scale_param_0];\n"
-        "\tld.param.u64 \t%rd9, [scale_param_1];\n" + "".join(f"\t{line}\n" for line in lines)
-        + "\t// awaits others, has read 0, has written 1\n")
-    assert find_kernel(text, "scale").early == (((0,), (1,)) if is_early else None)
+    assert find_kernel(text, "scale").read_early == ((0,) if is_early else None)
 
 
 def test_registers_have_a_value_from_the_beginning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clinfer.runtime.stage_order import Others, Region, StagePlace, Use, levels_of, only_moved, places_of
+from clinfer.runtime.stage_order import Region, StagePlace, Use, independent, levels_of, only_moved, places_of
 
 _BYTES, _UNITS = 60, 7
 
@@ -49,16 +49,9 @@ def test_groups_meet_between_levels_alone(rng: np.random.Generator) -> None:
 
 
 def test_what_is_written_nowhere_may_be_read_early() -> None:
-    others = Others([[Use(0, 4, False), Use(10, 14, True)], [Use(10, 14, False), Use(20, 24, True)]])
-    assert others.leave([]) and others.leave([(0, 4), (14, 20), (24, 30)])
-    assert not others.leave([(0, 4), (13, 15)]) and not others.leave([(23, 24)])
-
-
-def test_what_nobody_else_uses_may_be_written_early() -> None:
-    high = 0xFFFF_8000_0000_0000
-    others = Others([[Use(0, 4, False), Use(high, high + 8, True)], [Use(0, 4, False), Use(20, 24, True)]])
-    assert others.keep_away(0, [(high, high + 8), (4, 20)]) and others.keep_away(1, [(20, 24)])
-    assert not others.keep_away(1, [(high + 7, high + 8)]) and not others.keep_away(0, [(2, 3)])
+    uses = [[Use(0, 4, False), Use(10, 14, True)], [Use(10, 14, False), Use(20, 24, True)]]
+    assert independent([], uses) and independent([(0, 4), (14, 20), (24, 30)], uses)
+    assert not independent([(0, 4), (13, 15)], uses) and not independent([(23, 24)], uses)
 
 
 def test_what_only_moved_leaves_the_order_as_it_is(rng: np.random.Generator) -> None:

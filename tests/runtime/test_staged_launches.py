@@ -30,7 +30,7 @@ def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
         key, (source, target, wide) = key_of((kernel, work)), map(kernel.argument, range(3))
         assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(wide, bytes)
         header = stage_header(joined.numbers[key], key.groups(work), work.global_size[0])
-        is_early = joined.megakernel.bodies[joined.numbers[key]].kernel.early == ((), ())
+        is_early = joined.megakernel.bodies[joined.numbers[key]].kernel.read_early == ()
         arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + wide
         made += joined.megakernel.stage(header + turn_header(number > 0, is_early, 0), arguments)
     return made

@@ -63,7 +63,7 @@ INLINED void FUNC(next_step)(FUNC(sides)* sides, const int parts) {
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(convolution_tma)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global PRIVATE_TYPE* all_maps
+                        BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global SCRATCH0_TYPE* all_maps
                         SHARING_PARAMETERS ARGS) {
     local uchar memory[LOCAL_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     global ulong* maps = (global ulong*)all_maps + get_group_id(0) * 2 * MAP_WORDS;
@@ -73,12 +73,12 @@ KERNEL(convolution_tma)(const global INPUT0_TYPE* restrict input, const global I
                          PASS_ARGS);
     FUNC(sides) sides;
 #define FIND_SIDES(tile, s) sides = FUNC(sides_of)(tile, s, parts PASS_ARGS)
-#define COPY_LEFT(to, s, barrier) \
-    BULK_COPY_PIXELS(to, maps, sides.part * DEPTH, sides.x, sides.y, sides.picture, sides.tap_x * ARG_DILATION_X, \
-                     sides.tap_y * ARG_DILATION_Y, barrier)
-#define COPY_RIGHT(to, s, barrier) \
-    BULK_COPY_3_LEAVING(to, maps + MAP_WORDS, sides.part * DEPTH, sides.tap_y * FILTER_X + sides.tap_x, sides.column, \
-                        barrier)
-#define NEXT_STEP() FUNC(next_step)(&sides, parts)
+#define COPY_STEP(to, s, barrier) do { \
+        BULK_COPY_PIXELS(to, maps, sides.part * DEPTH, sides.x, sides.y, sides.picture, sides.tap_x * ARG_DILATION_X, \
+                         sides.tap_y * ARG_DILATION_Y, barrier); \
+        BULK_COPY_3_LEAVING((to) + LEFT_BYTES, maps + MAP_WORDS, sides.part * DEPTH, \
+                            sides.tap_y * FILTER_X + sides.tap_x, sides.column, barrier); \
+        FUNC(next_step)(&sides, parts); \
+    } while (0)
     COMPUTE_TILES(memory, FUNC(tiles_of)(PIXELS, OUTPUT0_SIZE_1), FILTER_Y * FILTER_X * parts);
 }

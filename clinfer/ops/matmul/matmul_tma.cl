@@ -36,7 +36,7 @@ INLINED void FUNC(write_maps)(global ulong* maps, const global half* left, const
 
 __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 KERNEL(matmul_tma)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global PRIVATE_TYPE* all_maps
+                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output, global SCRATCH0_TYPE* all_maps
                    SHARING_PARAMETERS ARGS) {
     local uchar memory[LOCAL_BYTES] __attribute__((aligned(STEP_ALIGNMENT)));
     global ulong* maps = (global ulong*)all_maps + get_group_id(0) * 2 * MAP_WORDS;
@@ -53,7 +53,9 @@ KERNEL(matmul_tma)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     _Pragma("unroll") for (int x_ = 0; x_ < TILE_COLUMNS; x_ += BULK_COLUMNS) \
         BULK_COPY_2_LEAVING((to) + x_ * DEPTH * 2, maps + MAP_WORDS, corner.column + x_, (s) * DEPTH, barrier)
 #endif
-#define COPY_LEFT(to, s, barrier) BULK_COPY_2(to, maps, (s) * DEPTH, corner.row, barrier)
-#define NEXT_STEP()
+#define COPY_STEP(to, s, barrier) do { \
+        BULK_COPY_2(to, maps, (s) * DEPTH, corner.row, barrier); \
+        COPY_RIGHT((to) + LEFT_BYTES, s, barrier); \
+    } while (0)
     COMPUTE_TILES(memory, tiles, (INPUT0_SIZE_X + DEPTH - 1) / DEPTH);
 }

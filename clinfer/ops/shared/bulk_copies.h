@@ -14,8 +14,6 @@
 //       taken so far right and down of its place
 //   EXPECT_BYTES(barrier, n)    arrives; the phase is not over before n bytes have been counted
 //   MAPS_SHOWN(maps)            two maps that this work-item wrote are there for its copies
-//   AWAIT_OTHERS()              before it nothing is read or written but the right side, which is argument 1, and maps,
-//                               which are argument MAPS_NUMBER: a megakernel awaits other kernels here, not before
 // How a map holds this is not documented: read off those that cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col write.
 #ifdef __NV_CL_C_VERSION
 #define BULK_COPY_2(to, map, at0, at1, barrier) \
@@ -36,9 +34,6 @@
            "h"((ushort)(right)), "h"((ushort)(down)) : "memory")
 #define EXPECT_BYTES(barrier, n) \
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(n) : "memory")
-#define WORD_OF(n) #n
-#define WORD(n) WORD_OF(n)
-#define AWAIT_OTHERS() asm volatile("// awaits others, has read 1, has written " WORD(MAPS_NUMBER) ::: "memory")
 #define MAPS_SHOWN(maps) \
     asm volatile("fence.proxy.tensormap::generic.release.gpu;\n" \
         "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\n" \
@@ -50,12 +45,6 @@
 #define BULK_COPY_PIXELS(to, map, channel, x, y, picture, right, down, barrier) ((void)(map))
 #define EXPECT_BYTES(barrier, n)
 #define MAPS_SHOWN(maps)
-#define AWAIT_OTHERS()
-#endif
-#if HAS_BIAS
-#define MAPS_NUMBER 4
-#else
-#define MAPS_NUMBER 3
 #endif
 #define BULK_COLUMNS 64
 #define MAP_WORDS 16

@@ -16,10 +16,9 @@
 // The kernel defines FIND_SIDES(tile), which finds what is copied for a tile; COPY_STEP(to, s), which then starts the
 // copies of step s to local memory at `to`, the right side LEFT_BYTES behind the left, for s = 0, 1, 2, ... in this
 // order; and STORE_TILE(tile, sum, strip), which finds where its results belong and calls STORE_RESULTS
-// (store_tiles.h). With COPYING_WARPS it is FIND_SIDES(tile, s), of which step s is copied first; COPY_LEFT(to, s,
-// barrier) and COPY_RIGHT(to, s, barrier), which start the copies of that step's sides, whose bytes `barrier` counts;
-// NEXT_STEP(), which goes on to the next one; AWAIT_OTHERS(), behind the first copies of the right side; and
-// PREFETCH_TILE(tile), which asks for what the fused operations of a tile will read.
+// (store_tiles.h). With COPYING_WARPS it is FIND_SIDES(tile, s), of which step s is copied first, and
+// COPY_STEP(to, s, barrier), whose bytes `barrier` counts; PREFETCH_TILE(tile) asks for what the fused operations of a
+// tile will read.
 #ifndef TEAMS
 #define TEAMS 1
 #endif
@@ -205,27 +204,10 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
             } \
             FIND_SIDES(TILE_OF(work_, tiles), FIRST_STEP(work_, tiles)); \
             for (int s_ = FIRST_STEP(work_, tiles); s_ < END_STEP(work_, tiles, steps); ++s_, ++n_) { \
-                if ((int)n_ >= early_) { \
-                    PHASE_WAIT(EMPTY(n_), PHASE(n_) ^ 1); \
-                    EXPECT_BYTES(FULL(n_), STEP_BYTES); \
-                    COPY_RIGHT(STEP_AT(n_) + LEFT_BYTES, s_, FULL(n_)); \
-                } \
-                COPY_LEFT(STEP_AT(n_), s_, FULL(n_)); \
-                NEXT_STEP(); \
+                PHASE_WAIT(EMPTY(n_), PHASE(n_) ^ 1); \
+                EXPECT_BYTES(FULL(n_), STEP_BYTES); \
+                COPY_STEP(STEP_AT(n_), s_, FULL(n_)); \
             } \
-        } \
-    } while (0)
-// The right side of the first steps, as many as there are places; `early_`: how many.
-#define COPY_EARLY(tiles, steps) do { \
-        const int work_ = get_group_id(0); \
-        if (get_local_id(0) || work_ >= WORKS(tiles)) break; \
-        const int first_ = FIRST_STEP(work_, tiles); \
-        early_ = min(END_STEP(work_, tiles, steps) - first_, STAGES); \
-        FIND_SIDES(TILE_OF(work_, tiles), first_); \
-        for (int s_ = 0; s_ < early_; ++s_) { \
-            EXPECT_BYTES(FULL(s_), STEP_BYTES); \
-            COPY_RIGHT(STEP_AT(s_) + LEFT_BYTES, first_ + s_, FULL(s_)); \
-            NEXT_STEP(); \
         } \
     } while (0)
 #define COMPUTE_TILES(memory, tiles, steps) do { \
@@ -239,9 +221,6 @@ INLINED void FUNC(add_step)(float (*sum)[PART_COLUMNS / 8][4], const uint left, 
         } \
         GROUP_BARRIER(); \
         uint n_ = 0; \
-        int early_ = 0; \
-        COPY_EARLY(tiles, steps); \
-        AWAIT_OTHERS(); \
         if (get_local_id(0) < 32 * COPYING_WARPS) { \
             FEWER_REGISTERS(); \
             COPY_TILES(tiles, steps); \

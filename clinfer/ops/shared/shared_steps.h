@@ -10,7 +10,7 @@
 #define END_STEP(work, tiles, steps) min(FIRST_STEP(work, tiles) + ARG_SHARE_STEPS, (int)(steps))
 #define ADD_SHARES(sum, work, tiles) \
     (ARG_SHARES == 1 || FUNC(add_shares)(sum, (global float4*)partials, (global uint*)counters, work, tiles PASS_ARGS))
-#define SHARING_PARAMETERS , global SCRATCH0_TYPE* partials, global COUNTERS_TYPE* counters
+#define SHARING_PARAMETERS , global SCRATCH1_TYPE* partials, global COUNTERS_TYPE* counters
 #define SUMS_OF(n) sum[(n) / (PART_COLUMNS / 8)][(n) % (PART_COLUMNS / 8)]
 #define WARP_SUMS (PART_ROWS / 16 * (PART_COLUMNS / 8))
 

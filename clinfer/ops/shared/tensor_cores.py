@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import (
-    PRIVATE_BYTES,
-    Constant,
-    Operand,
-    Problem,
-    Work,
-    counters_operand,
-    private_operand,
-    scratch_operand,
-)
+from clinfer.kernels.contract import Constant, Operand, Problem, Work, counters_operand, scratch_operand
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
@@ -37,8 +28,8 @@ _COPYING_WARPS = 4
 _LAST_TILE_NS = 1500.0
 _BANDWIDTH = 0.8
 """The share of the memory's bandwidth that copies of tiles reach."""
-_MAP_BYTES = 2 * 128
-_F16, _F32 = ElementType.of("f16"), ElementType.of("f32")
+_MAP_WORDS = 2 * 16
+_F16, _F32, _U64 = ElementType.of("f16"), ElementType.of("f32"), ElementType.of("u64")
 
 
 def needs_tensor_cores(device: Capabilities) -> str | None:
@@ -225,9 +216,9 @@ class BulkTile(GroupTile):
 
     def scratch(self, device: Capabilities, rows: int, columns: int, depth: int,
                 ) -> tuple[tuple[Operand, ...], tuple[int, ...]]:
-        """What it needs behind the operands: two maps for each group, in private memory; and the bytes of scratch."""
-        assert self._groups(device) * _MAP_BYTES <= PRIVATE_BYTES * device.compute_units
-        return (private_operand(device.compute_units),), ()
+        """Two maps for each group, in scratch buffer 0, and its bytes."""
+        words = self._groups(device) * _MAP_WORDS
+        return (scratch_operand(0, TensorView.dense(_U64, (words,))),), (words * 8,)
 
     def _groups(self, device: Capabilities) -> int:
         """The most that run at once."""
@@ -269,7 +260,7 @@ class SharedTile(BulkTile):
         maps, nbytes = super().scratch(device, rows, columns, depth)
         shares, _ = self._shares(device, rows, columns, depth)
         sums = self._groups(device) * self.rows * self.columns
-        operands = (*maps, scratch_operand(0, TensorView.dense(_F32, (sums,))), counters_operand())
+        operands = (*maps, scratch_operand(1, TensorView.dense(_F32, (sums,))), counters_operand())
         return operands, (*nbytes, computed(min, shares - 1, 1) * sums * 4)
 
     def _shares(self, device: Capabilities, rows: int, columns: int, depth: int) -> tuple[int, int]:

@@ -146,8 +146,7 @@ def _check_node(program: Program, node: ProgramNode) -> None:
                     i in hidden or have == want
                     for i, (have, want) in enumerate(zip(problem.all_inputs, inputs, strict=False))),
                 "a kernel was made for other tensors", node=primitive.id, kernel=implementation.name)
-        available = {"input": len(inputs), "output": len(outputs), "scratch": len(node.scratch_slots), "counters": 1,
-                     "private": 1}
+        available = {"input": len(inputs), "output": len(outputs), "scratch": len(node.scratch_slots), "counters": 1}
         for part in implementation.stages:
             for buffer in part.buffers:
                 _demand(0 <= buffer.index < available[buffer.kind], "a kernel takes a buffer that is not there",
