@@ -131,23 +131,31 @@ class _Session:
         self._request = compiled.create_infer_request()
         self._inputs = inputs
         self._outputs = outputs
-        self._given: list[ov.Tensor] = []
+        self._given: list[ov.Tensor | None] = [None] * len(inputs)
+        self._arrays: list[np.ndarray | None] = [None] * len(inputs)
 
     def __call__(self, inputs: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         if any(kind.is_string and not value.size for kind, value in zip(self._inputs, inputs, strict=True)):
             raise ClinferError("a tensor of strings has no elements", hint="give one text at least; OpenVINO computes "
                                "nothing of none, and leaves the results of the run before")
         try:
-            # The request does not keep the memory of its tensors.
-            self._given = [_tensor_of(value, kind) for kind, value in zip(self._inputs, inputs, strict=True)]
-            for index, tensor in enumerate(self._given):
-                self._request.set_input_tensor(index, tensor)
+            for index, value in enumerate(inputs):
+                if value is not self._arrays[index]:
+                    self._give(index, value)
             self._infer()
         except Exception as error:
             raise ClinferError("the operation failed on the host", values={
                 "shapes": ", ".join(str(value.shape) for value in inputs), "OpenVINO says": reason_of(error)}) from None
         return tuple(_values_of(self._request.get_output_tensor(index), kind)
                      for index, kind in enumerate(self._outputs))
+
+    def _give(self, index: int, value: np.ndarray) -> None:
+        """Make an array an input; it stays one while it is given again, if the tensor lies in its memory."""
+        kind = self._inputs[index]
+        # The request does not keep the memory of its tensors.
+        self._given[index] = tensor = _tensor_of(value, kind)
+        self._request.set_input_tensor(index, tensor)
+        self._arrays[index] = value if _is_plain(kind) and value.flags.c_contiguous else None
 
     def _infer(self) -> None:
         """Run, by the ways that make the least of results: dictionaries, and copies of strings, cost more than many an
@@ -238,10 +246,15 @@ def _tensor_of(value: np.ndarray, kind: ElementType) -> ov.Tensor:
     return host_tensor_over(kind.encode(value.reshape(-1)), kind, value.shape)
 
 
+def _is_plain(kind: ElementType) -> bool:
+    """Whether NumPy has such numbers."""
+    return not (kind.is_string or kind.is_encoded or kind.is_on_host_only)
+
+
 def _values_of(tensor: ov.Tensor, kind: ElementType) -> np.ndarray:
-    shape = static_shape_of(tensor.get_shape())
+    if _is_plain(kind):
+        return tensor.data
     if kind.is_string:
         return string_values(tensor)
-    if not kind.is_encoded and not kind.is_on_host_only:
-        return tensor.data.reshape(shape)
+    shape = static_shape_of(tensor.get_shape())
     return kind.decode(tensor.data.view(kind.storage).reshape(-1), math.prod(shape)).reshape(shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.host_function import Evaluate
+from clinfer.base.layout import Layout
 from clinfer.base.shape import admits, show
 from clinfer.network.memory.buffers import GrowingBuffer
 from clinfer.network.output import NetworkOutput, shaped
@@ -24,6 +25,23 @@ class HostResult:
     memory: Memory | None
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What a tensor of that layout is read into; `values`: those of `raw`, None where they must be made of it each
+    time."""
+
+    layout: Layout
+    raw: np.ndarray
+    values: np.ndarray | None
+
+    @classmethod
+    def of(cls, layout: Layout) -> _Read:
+        """Room for such a tensor."""
+        raw = np.zeros(layout.byte_size, np.uint8)
+        values = layout.unpack(raw)
+        return cls(layout, raw, values if np.may_share_memory(values, raw) else None)
+
+
 class HostCalls:
     """The results of such primitives lie in buffers of their own until they run again."""
 
@@ -32,14 +50,19 @@ class HostCalls:
         self._stream = stream
         self._buffers: dict[int, GrowingBuffer] = {}
         self._evaluators: dict[int, Evaluate] = {}
-        self._inputs: dict[int, np.ndarray] = {}
+        self._inputs: dict[int, _Read] = {}
 
     def read(self, tensor: int, output: NetworkOutput) -> np.ndarray:
-        """The values of a tensor that the device has (blocking), valid until it is read again."""
-        nbytes = output.layout.byte_size
-        if tensor not in self._inputs or self._inputs[tensor].nbytes != nbytes:
-            self._inputs[tensor] = np.empty(nbytes, np.uint8)
-        return output.to_numpy(self._inputs[tensor])
+        """The values of a tensor that the device has (blocking), valid until it is read again; in one array as long as
+        its layout stays, where they lie in the device's memory as in an array."""
+        known = self._inputs.get(tensor)
+        if known is None or known.layout != output.layout:
+            known = self._inputs[tensor] = _Read.of(output.layout)
+        if known.values is None:
+            return output.to_numpy(known.raw)
+        if known.raw.size:
+            self._stream.read(output.memory, known.raw)
+        return known.values
 
     def run(self, index: int, inputs: Sequence[np.ndarray]) -> list[HostResult]:
         """The outputs of a node in their order, for the values of its inputs."""

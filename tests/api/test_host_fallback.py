@@ -74,6 +74,20 @@ def test_between_kernels_with_shapes_that_change(core: Core, device: DeviceInfo,
     check_erfinv(core.compile_model(between(erfinv), device.name, F32), rng)
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+def test_the_same_shape_with_other_values(core: Core, device: DeviceInfo, rng: np.random.Generator, kind: str) -> None:
+    """What is read from the device goes into one array; that of bf16 is decoded each time."""
+    x = op.parameter([2, 4, 5], np.float32)
+    node = op.convert(erfinv(op.convert(op.abs(x), kind)), "f32")
+    compiled = core.compile_model(ov.Model([node], [x]), device.name, F32)
+    assert hosted(compiled) == ["ErfInv"]
+    for _ in range(3):
+        given = drawn(rng, (2, 4, 5))
+        rounded = {"f32": np.float32, "f16": np.float16, "bf16": np.float32}[kind]
+        assert_close(compiled(given)[0], expected_erfinv(given.astype(rounded).astype(np.float32)) - 1,
+                     1e-5 if kind == "f32" else 2e-2)
+
+
 def test_in_a_model_of_f16_it_computes_in_f32(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
     compiled = core.compile_model(between(erfinv), device.name, {"INFERENCE_PRECISION_HINT": "f16"})
     middle = next(n for n in compiled.program.explain().nodes if n.type == "HostOperation")
