@@ -205,12 +205,24 @@ class HostOperations:
         return tuple(value.copy() for value in self._function(node).start()(()))
 
     def _function(self, node: ov.Node) -> OpenVinoFunction:
+        _refuse_peepholes(node)
         function = OpenVinoFunction(self._core, isolated(node))
         try:
             function.compile()
         except ClinferError as error:
             raise error.at(layer_of(node)) from None
         return function
+
+
+def _refuse_peepholes(node: ov.Node) -> None:
+    """OpenVINO's CPU plugin leaves the peepholes and `input_forget` of the LSTMCell of opset1 out."""
+    if node.get_type_name() != "LSTMCell" or node.get_input_size() != 7:
+        return
+    peepholes = node.input_value(6).get_node()
+    is_zero = is_constant(peepholes) and not peepholes.data.any()
+    if not is_zero or node.get_attributes()["input_forget"]:
+        raise UnsupportedError("OpenVINO would leave out the peepholes, or input_forget, of this operation",
+                               where=layer_of(node))
 
 
 def _unnamed(shape: Shape | None) -> Shape | None:

@@ -1,6 +1,7 @@
 """Every version of every operation of OpenVINO's opsets: native, but for what computes with texts."""
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -15,7 +16,7 @@ from clinfer.ops.operation import Case
 from clinfer.runtime.device import DeviceInfo
 from tests.api.models import F32
 from tests.ops.version_rows import VERSION_ROWS
-from tests.oracle import CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
+from tests.oracle import TOLERANCE, CpuPlugin, assert_close, build_model, parameter_specs, random_inputs
 
 STRUCTURE = {"Result", "ConvertPromoteTypes", "ReadValue", "Assign"}
 """What has no rows: it is part of every model, or becomes something else before a model is read."""
@@ -24,16 +25,39 @@ ELSEWHERE = {"DetectionOutput", "If", "Loop", "TensorIterator", "StringTensorPac
 """What rows cannot tell, and other tests run."""
 
 
+def version_of(row: Case) -> int | None:
+    """The opset whose version of its operation a row has."""
+    opset = int(row.opset.removeprefix("opset"))
+    return max((version for version in VERSIONS[row.op] if version <= opset), default=None)
+
+
+VERSIONS = {each.name: each.versions for each in list_operations()}
+ROWS = (*VERSION_ROWS,
+        *(row for family in all_operations() for row in import_module(f"clinfer.ops.{family.name}.cases").CASES))
+FIRST_ROWS = {(row.op, version_of(row)): row for row in reversed(ROWS)}
+"""One row of each version of each operation that has rows."""
+
+
 def test_every_version_of_every_operation_has_a_row() -> None:
-    rows = [*VERSION_ROWS,
-            *(row for family in all_operations() for row in import_module(f"clinfer.ops.{family.name}.cases").CASES)]
-    opsets: dict[str, set[int]] = {}
-    for row in rows:
-        opsets.setdefault(row.op, set()).add(int(row.opset.removeprefix("opset")))
     for each in list_operations():
         if each.runs != "no" and each.name not in STRUCTURE | ELSEWHERE:
-            reached = {max((v for v in each.versions if v <= opset), default=None) for opset in opsets[each.name]}
-            assert reached >= set(each.versions), each.name
+            assert {version for version in each.versions if (each.name, version) not in FIRST_ROWS} == set(), each.name
+
+
+@pytest.mark.parametrize("row", FIRST_ROWS.values(), ids=lambda row: f"{row.op}-{version_of(row)}")
+def test_every_version_runs_without_the_host(core: Core, rng: np.random.Generator, row: Case) -> None:
+    compare_with_openvino(core, "CPU", row, rng)
+
+
+def compare_with_openvino(core: Core, device: str, row: Case, rng: np.random.Generator) -> None:
+    """Run a row as a model, without OpenVINO on the host."""
+    model = build_model(row, False)
+    compiled = core.compile_model(model, device, F32 | {"host_fallback": "NO"})
+    inputs = random_inputs(row, tuple(shape for shape, _ in parameter_specs(row)), rng)
+    found = compiled(inputs)
+    tolerance = max([TOLERANCE[kind] for _, kind in parameter_specs(row) if kind in TOLERANCE], default=1e-4)
+    for index, expected in enumerate(CpuPlugin(model)(inputs)):
+        assert_close(found[index], expected, tolerance, row.name)
 
 
 def test_all_are_native_but_for_those_of_texts() -> None:
@@ -42,14 +66,21 @@ def test_all_are_native_but_for_those_of_texts() -> None:
     assert {row.op for row in VERSION_ROWS} <= {each.name for each in operations if each.runs == "native"}
 
 
-@pytest.mark.parametrize("case", VERSION_ROWS, ids=lambda case: case.name)
-def test_version(core: Core, device: DeviceInfo, case: Case, rng: np.random.Generator) -> None:
-    model = build_model(case, False)
-    compiled, oracle = core.compile_model(model, device.name, F32), CpuPlugin(model)
-    inputs = random_inputs(case, tuple(shape for shape, _ in parameter_specs(case)), rng)
-    found = compiled.create_infer_request().infer(inputs)
-    for index, expected in enumerate(oracle(inputs)):
-        assert_close(found[index], expected, 1e-5, case.name)
+@pytest.mark.parametrize("row", VERSION_ROWS, ids=lambda row: row.name)
+def test_older_versions_on_every_device(core: Core, device: DeviceInfo, row: Case, rng: np.random.Generator) -> None:
+    compare_with_openvino(core, device.name, row, rng)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "an input", "input_forget"])
+def test_peepholes_are_refused_and_not_left_out(core: Core, rng: np.random.Generator, kind: str) -> None:
+    row = next(row for row in VERSION_ROWS if row.op == "LSTMCell")
+    peepholes = ((12,), "f32") if kind == "an input" else np.full(12, kind == "numbers", np.float32)
+    model = build_model(replace(row, inputs=(*row.inputs, peepholes),
+                                attributes={"hidden_size": 4, "input_forget": kind == "input_forget"}), False)
+    with pytest.raises(UnsupportedError, match=r"layer 'node'(.|\n)*leave out the peepholes"):
+        core.compile_model(model, "CPU")
+    with pytest.raises(UnsupportedError, match="peepholes"):
+        core.compile_model(model, "CPU", {"host_fallback": "NO"})
 
 
 @pytest.mark.parametrize(("auto_pad", "fill"), [

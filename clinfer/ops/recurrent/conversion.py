@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
+from clinfer.base.errors import ClinferError, UnsupportedError
 from clinfer.ops.matmul.op import MatMul
 from clinfer.ops.recurrent.op import Recurrence
 from clinfer.ops.reshape.op import Reshape
@@ -28,9 +28,21 @@ def convert_sequence(node: SourceNode) -> tuple[Primitive, ...]:
 
 
 def convert_cell(node: SourceNode) -> tuple[Primitive, ...]:
-    """One step: X [B, I], W [G*H, I], R [G*H, H]."""
+    """One step: X [B, I], W [G*H, I], R [G*H, H]; of the LSTM of opset1 also peepholes [3*H], which are zeros."""
+    if _cell(node) == "lstm" and len(node.inputs) == 7:
+        node = replace(node, inputs=_without_peepholes(node))
     x, hidden, *states, w, r, b = _take(node, 6 if _cell(node) == "lstm" else 5)
     return _recurrence(node, x, w, r, (b, hidden, *states), is_step=True)
+
+
+def _without_peepholes(node: SourceNode) -> tuple[Port, ...]:
+    *inputs, _ = node.inputs
+    peepholes = node.constants.get(6)
+    if peepholes is None or peepholes.any() or node.attributes.get("input_forget"):
+        raise UnsupportedError("LSTMCell with peepholes, or whose input gate is the rest of its forget gate, is not "
+                               "supported", where=f"layer {node.name!r}",
+                               hint="write it as the operations that it consists of")
+    return tuple(inputs)
 
 
 def _recurrence(node: SourceNode, x: Port, w: Port, r: Port, rest: tuple[Port, ...],
@@ -75,7 +87,7 @@ def _cell(node: SourceNode) -> str:
 
 
 def _take(node: SourceNode, count: int) -> tuple[Port, ...]:
-    """The inputs, which must be that many: the LSTM of opset1 had peepholes."""
+    """The inputs, which must be that many."""
     if len(node.inputs) != count:
         raise ClinferError(f"{node.type_name} of this version is not supported", where=f"layer {node.name!r}",
                            values={"opset": node.opset, "inputs": len(node.inputs), "expected": count})
