@@ -128,8 +128,11 @@ def _strided_slice(inputs: Arrays, attributes: Attributes) -> np.ndarray:
             data = np.expand_dims(data, axis)
         elif isinstance(entry, slice):
             data = data.take(_places(data.shape[axis], entry.start, entry.stop, entry.step or 1), axis)
-        else:
+        elif data.shape[axis]:
             data = data.take(entry, axis)
+        else:
+            # NumPy takes from nothing where other axes have no elements either.
+            raise IndexError("of an axis without elements none can be taken")
         axis += entry is None or isinstance(entry, slice)
     return data
 

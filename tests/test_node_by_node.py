@@ -109,6 +109,17 @@ def test_an_einsum_of_nothing_has_the_shape_that_its_equation_says() -> None:
     assert actual.shape == (0, 1) and actual.dtype == np.float32
 
 
+def test_of_an_axis_without_elements_none_is_taken() -> None:
+    """As OpenVINO has it, where the result has no elements either."""
+    x = parameter("x", [-1, -1])
+    taken = op.strided_slice(x, ints(0, 0), ints(9, 1), ints(1, 1), [0, 0], [0, 0], [0, 0], [0, 1], [0, 0])
+    taken.set_friendly_name("taken")
+    walk = NodeByNode(ov.Model([result(taken, "y")], [x]))
+    assert walk([np.zeros((0, 2), np.float32)])[0].shape == (0,)
+    with pytest.raises(NodeError, match=r"layer 'taken' \(StridedSlice\) on \[0, 0\].*without elements"):
+        walk([np.zeros((0, 0), np.float32)])
+
+
 def test_the_model_stays_as_it_is(rng: Rng) -> None:
     model = convolution_model(rng)
     before = [(str(node), node.get_output_partial_shape(0)) for node in model.get_ordered_ops()]
