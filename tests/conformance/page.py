@@ -1,4 +1,4 @@
-"""The generated parts of docs/conformance.md: the table by operation and the known differences."""
+"""The generated parts of docs/conformance.md: the table by operation, the known differences, and what is refused."""
 from __future__ import annotations
 
 import re
@@ -21,6 +21,12 @@ def differences_text(record: Record) -> str:
     return "\n".join(lines)
 
 
+def refused_text(record: Record) -> str:
+    """One row per reason: how many cases, and why."""
+    rows = [f"| {len(refusal.cases)} | {refusal.reason} |" for refusal in record.refused]
+    return "\n".join(["| cases | reason |", "| ---: | --- |", *rows])
+
+
 def table_text(outcomes: Sequence[Outcome]) -> str:
     """The sum of all cases, and the table by operation."""
     return f"{summary(outcomes)}.\n\n{table(outcomes)}"
@@ -34,7 +40,8 @@ def part(name: str, text: str) -> str:
 def write(record: Record, outcomes: Sequence[Outcome], path: Path = PAGE) -> None:
     """Put the parts anew into the page."""
     text = path.read_text(encoding="utf-8")
-    for name, content in (("differences", differences_text(record)), ("table", table_text(outcomes))):
+    for name, content in (("differences", differences_text(record)), ("refused", refused_text(record)),
+                          ("table", table_text(outcomes))):
         text = _pattern(name).sub(lambda found, content=content: found[1] + content + found[3], text)
     path.write_text(text, encoding="utf-8")
 
