@@ -74,7 +74,7 @@ def page(operations: tuple[Operation, ...]) -> str:
         "| folder | any device | CPUs | tensor cores |", "| --- | --- | --- | --- |", *map(_kernel_row, families), "",
         "## Types of elements", "", f"On the device: {_list(types.there)}.", "",
         f"Only on the host, see [host fallback](host_fallback.md): {_list(types.on_host)}.", "",
-        f"Only as constants of operations that OpenVINO computes: {_list(types.missing)}.", ""])
+        f"Only as constants, which a Convert unpacks when the model is read: {_list(types.missing)}.", ""])
 
 
 def _row(operation: Operation, family: Family | None, tested: dict[str, dict[str, list[str]]]) -> str:

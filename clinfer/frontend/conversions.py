@@ -76,6 +76,20 @@ def constant_values(node: ov.op.Constant, where: str) -> np.ndarray:
     return kind.decode(units, int(np.prod(shape, dtype=np.int64))).reshape(shape)
 
 
+def unpacked_values(node: ov.Node) -> np.ndarray | None:
+    """What a Convert to a type of devices makes of a constant of a type that they do not have (u1 to u6, nf4, f4e2m1,
+    f8e8m0); None for any other operation."""
+    if node.get_type_name() != "Convert" or not is_on_device(node.get_output_element_type(0)):
+        return None
+    source = node.input_value(0).get_node()
+    if not is_constant(source) or is_on_device(source.get_element_type()):
+        return None
+    kind = element_type_of(node.get_output_element_type(0), layer_of(node))
+    values = source.get_data(dtype=np.float32).reshape(-1)
+    units = kind.encode(values.astype(kind.numpy, copy=False))
+    return kind.decode(units, values.size).reshape(static_shape_of(node.get_output_shape(0)))
+
+
 OPENVINO_ERRORS = (RuntimeError, IndexError, OverflowError, TypeError, ValueError)
 """What OpenVINO raises: errors of its own, and what exceptions of C++ become in Python."""
 _PLACE = re.compile(r"\.py\(\d+\): ")

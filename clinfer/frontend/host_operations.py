@@ -30,6 +30,7 @@ from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.topology import HostOperation, Port
 
 _STRUCTURE = ("Parameter", "Constant", "Result")
+_RIGHT_FOR_PACKED = ("Convert", "ConvertLike", "Reshape", "Squeeze", "Unsqueeze", "ShapeOf")
 _NEVER_FOLDED = ("RandomUniform", "Multinomial")
 STATES = ("ReadValue", "Assign")
 """What these keep outlives an inference, which an operation by itself cannot see to."""
@@ -206,6 +207,7 @@ class HostOperations:
 
     def _function(self, node: ov.Node) -> OpenVinoFunction:
         _refuse_peepholes(node)
+        _refuse_packed(node)
         function = OpenVinoFunction(self._core, isolated(node))
         try:
             function.compile()
@@ -223,6 +225,18 @@ def _refuse_peepholes(node: ov.Node) -> None:
     if not is_zero or node.get_attributes()["input_forget"]:
         raise UnsupportedError("OpenVINO would leave out the peepholes, or input_forget, of this operation",
                                where=layer_of(node))
+
+
+def _refuse_packed(node: ov.Node) -> None:
+    """What moves elements of 2 and 4 bits in OpenVINO's CPU plugin takes them for bytes, unless they are u4 or i4, and
+    writes beyond its memory. Operations of extensions see to themselves."""
+    if node.get_type_name() in _RIGHT_FOR_PACKED or not node.get_type_info().version_id.startswith("opset"):
+        return
+    for port in (*node.input_values(), *node.outputs()):
+        kind = port.get_element_type()
+        if kind.bitwidth < 8 and not is_on_device(kind):
+            raise UnsupportedError(f"OpenVINO would take elements of type {kind.get_type_name()} for bytes here",
+                                   where=layer_of(node), hint="convert them first")
 
 
 def _unnamed(shape: Shape | None) -> Shape | None:

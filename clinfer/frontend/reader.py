@@ -20,6 +20,7 @@ from clinfer.frontend.conversions import (
     is_on_device,
     layer_of,
     shape_of,
+    unpacked_values,
 )
 from clinfer.frontend.host_operations import HostOperations, OpenVinoFunction, isolated
 from clinfer.frontend.memory_types import is_surface
@@ -84,7 +85,7 @@ class _Reader:
         inputs = tuple(self._read_parameter(node) for node in self._model.get_parameters())
         for node in self._model.get_ordered_ops():
             if is_constant(node):
-                if self._host is None or is_on_device(node.get_element_type()):
+                if is_on_device(node.get_element_type()):
                     self._read_constant(node)
             elif node.get_type_name() not in _STRUCTURE:
                 self._read_operation(node)
@@ -111,6 +112,10 @@ class _Reader:
 
     def _read_operation(self, node: ov.Node) -> None:
         id = self._name(node, node.get_friendly_name())
+        unpacked = unpacked_values(node)
+        if unpacked is not None:
+            self._add_folded(node, id, (unpacked,))
+            return
         if self._host is None:
             self._primitives += self._converted(node, id)
             return
@@ -151,6 +156,10 @@ class _Reader:
             if refusal is None:
                 raise
             raise refusal.beside({"on the host": error.what, **error.values}) from None
+        self._add_folded(node, id, values)
+
+    def _add_folded(self, node: ov.Node, id: str, values: Sequence[np.ndarray]) -> None:
+        """Constants in the place of a node's outputs."""
         for index, (port, value) in enumerate(zip(node.outputs(), values, strict=True)):
             name = self._ids.take(f"{id}/{index}")
             self._primitives.append(Constant(name, origin=node.get_friendly_name(), value=value,
@@ -162,8 +171,7 @@ class _Reader:
         return SourceNode(
             id, node.get_friendly_name(), node.get_type_name(), node.get_type_info().version_id,
             {name.replace("-", "_"): value for name, value in node.get_attributes().items()},
-            tuple(self._port(port) for port in node.input_values()),
-            tuple(shape_of(port.get_partial_shape()) for port in inputs),
+            self._ports(node), tuple(shape_of(port.get_partial_shape()) for port in inputs),
             tuple(element_type_of(port.get_element_type(), where) for port in inputs),
             tuple(shape_of(port.get_partial_shape()) for port in outputs),
             tuple(element_type_of(port.get_element_type(), where) for port in outputs),
@@ -194,12 +202,16 @@ class _Reader:
         self._id_of[node.get_instance_id()] = id
         return id
 
+    def _ports(self, node: ov.Node) -> tuple[Port, ...]:
+        try:
+            return tuple(self._port(port) for port in node.input_values())
+        except UnsupportedError as error:
+            raise error.at(layer_of(node)) from None
+
     def _port(self, port: ov.Output) -> Port:
         instance, index = identity_of(port)
         if instance not in self._id_of:
-            kind = port.get_element_type().get_type_name()
-            raise UnsupportedError(f"a constant of type {kind} can be read by operations alone",
-                                   where=layer_of(port.get_node()))
+            raise _refused_constant(port)
         return self._folded.get((instance, index)) or Port(self._id_of[instance], index)
 
 
@@ -216,7 +228,7 @@ class _LayerReader(_Reader):
                               layer_of(node), self._converters)
         for port in node.input_values():
             if is_constant(port.get_node()) and identity_of(port) not in self._sources:
-                if self._host is None or is_on_device(port.get_element_type()):
+                if is_on_device(port.get_element_type()):
                     self._read_constant(port.get_node())
                     self._sources[identity_of(port)] = Port(self._primitives[-1].id)
             elif identity_of(port) not in self._sources:
@@ -232,6 +244,8 @@ class _LayerReader(_Reader):
         return Port(id)
 
     def _port(self, port: ov.Output) -> Port:
+        if identity_of(port) not in self._sources:
+            raise _refused_constant(port)
         return self._sources[identity_of(port)]
 
 
@@ -264,6 +278,11 @@ class _ConstantInputs(Mapping[int, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+
+def _refused_constant(port: ov.Output) -> UnsupportedError:
+    return UnsupportedError(f"devices have no tensors of type {port.get_element_type().get_type_name()}",
+                            where=layer_of(port.get_node()))
 
 
 def _check_on_device(kind: ElementType, node: ov.Node) -> None:

@@ -144,17 +144,6 @@ def test_in_the_body_of_a_loop_and_of_a_branch(core: Core, device: DeviceInfo, r
         assert_close(compiled(given)[0], oracle(given)[0], 1e-5)
 
 
-def test_types_of_weights_that_clinfer_does_not_hold(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
-    """They are unpacked once, when the model is compiled."""
-    raw = rng.integers(0, 256, 3 * 8 // 2, np.uint8)
-    weights = ov.op.Constant(ov.Tensor(raw, ov.Shape([3, 8]), ov.Type.nf4))
-    x = op.parameter([-1, 8], np.float32)
-    model = ov.Model([op.matmul(x, op.convert(weights, "f32"), False, True)], [x])
-    compiled, given = core.compile_model(model, device.name, F32), rng.standard_normal((5, 8)).astype(np.float32)
-    assert_close(compiled(given)[0], CpuPlugin(model)([given])[0], 1e-5)
-    assert not hosted(compiled)
-
-
 def _of_u4(make: Callable[..., Any]) -> ov.Model:
     parameters = [ov.op.Parameter(ov.Type.u4, ov.PartialShape([-1, 4])) for _ in range(2)]
     return ov.Model([make(*parameters)], parameters)
@@ -189,32 +178,6 @@ def test_what_kernels_do_not_take(core: Core, device: DeviceInfo, rng: np.random
                 request.set_input_tensor(index, tensor)
             request.infer()
         assert_close(ours.get_output_tensor(0).data, theirs.get_output_tensor(0).data, 1e-5)
-
-
-@pytest.mark.parametrize("name", ["f4e2m1", "nf4", "f8e8m0", "u2"])
-def test_tensors_of_types_that_no_device_holds(core: Core, device: DeviceInfo, rng: np.random.Generator,
-                                               name: str) -> None:
-    kind = getattr(ov.Type, name)
-    codes, numbers = ov.op.Parameter(kind, ov.PartialShape([-1, 3])), op.parameter([-1, 8], np.float32)
-    model = ov.Model([op.add(op.convert(codes, "f32"), np.float32(1)), op.convert(op.abs(numbers), name)],
-                     [codes, numbers])
-    ours = core.compile_model(model, device.name, F32)
-    theirs = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    requests = [each.create_infer_request() for each in (ours, core.import_model(exported(ours), device.name), theirs)]
-    for rows in (1, 4, 3):
-        tensor = ov.Tensor(kind, ov.Shape([rows, 3]))
-        tensor.data[:] = rng.integers(0, 256 if name != "f8e8m0" else 255, tensor.data.shape, np.uint8)
-        given = rng.uniform(-2, 2, (rows, 8)).astype(np.float32)
-        for request in requests:
-            request.set_input_tensor(0, tensor)
-            request.set_input_tensor(1, ov.Tensor(given))
-            request.infer()
-        *own, expected = ([request.get_output_tensor(i) for i in range(2)] for request in requests)
-        for found in own:
-            assert_close(found[0].data, expected[0].data, 1e-6)
-            assert list(found[1].shape) == list(expected[1].shape)
-            assert found[1].element_type == kind and np.array_equal(found[1].data, expected[1].data)
-        assert np.array_equal(requests[0].results[1], expected[1].data)
 
 
 def test_what_only_the_host_reads_is_not_on_the_device(core: Core, device: DeviceInfo,

@@ -292,15 +292,29 @@ def test_attributes_that_an_operation_cannot_have_are_errors() -> None:
     assert caught.value.where == "layer 'reordered' (ReorgYolo)"
 
 
-@pytest.mark.parametrize("kind", ["f8e8m0", "nf4", "u1"])
-def test_types_that_nothing_can_hold_are_errors(kind: str) -> None:
+def odd_weights(kind: str) -> ov.op.Constant:
     weights = ov.op.Constant(getattr(ov.Type, kind), ov.Shape([8]), [1.0] * 8)
     weights.set_friendly_name("odd weights")
-    x = parameter("x", [8])
-    model = ov.Model([result(op.add(x, op.convert(weights, "f32")), "y")], [x])
+    return weights
+
+
+@pytest.mark.parametrize("kind", ["f8e8m0", "nf4", "u1"])
+def test_weights_of_types_that_nothing_can_hold_are_unpacked(kind: str) -> None:
+    x, converted = parameter("x", [8]), op.convert(odd_weights(kind), "bf16")
+    converted.set_friendly_name("converted")
+    topology = read(ov.Model([result(op.add(x, op.convert(converted, "f32")), "y")], [x])).topology
+    constant = next(each for each in topology if isinstance(each, Constant))
+    assert (constant.origin, constant.element_type.name) == ("converted", "bf16")
+    assert constant.value.tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("kind", ["f8e8m0", "nf4", "u1"])
+def test_types_that_nothing_can_hold_are_errors(kind: str) -> None:
+    reshaped = op.reshape(odd_weights(kind), np.array([2, 4]), False)
+    reshaped.set_friendly_name("reshaped")
     with pytest.raises(UnsupportedError, match=f"tensors of type {kind}") as caught:
-        read(model)
-    assert caught.value.where == "layer 'odd weights' (Constant)"
+        read(ov.Model([result(op.convert(reshaped, "f32"), "y")], []))
+    assert caught.value.where == "layer 'reshaped' (Reshape) > layer 'odd weights' (Constant)"
 
 
 def test_operations_on_strings_are_errors() -> None:
