@@ -303,7 +303,7 @@ OPERATIONS: dict[str, Operation] = {
     "Sigmoid": _each(lambda x: 1 / (1 + np.exp(-x))),
     "Equal": _each(np.equal, bool), "NotEqual": _each(np.not_equal, bool), "Less": _each(np.less, bool),
     "LessEqual": _each(np.less_equal, bool), "Greater": _each(np.greater, bool),
-    "GreaterEqual": _each(np.greater_equal, bool), "LogicalNot": _each(np.logical_not, bool),
+    "GreaterEqual": _each(np.greater_equal, bool), "LogicalNot": _each(lambda a: np.logical_not(a).astype(a.dtype)),
     "LogicalAnd": _each(np.logical_and, bool), "LogicalOr": _each(np.logical_or, bool),
     "LogicalXor": _each(np.logical_xor, bool),
 }

@@ -48,6 +48,8 @@ _MODES = (
     *(_binary(mode, ((2, 3, 5), (5,)), "boolean") for mode in _LOGICAL),
     *(_activation(mode) for mode in ACTIVATIONS),
     Case("LogicalNot", "opset1", (((3, 33), "boolean"),)),
+    *(Case("LogicalNot", "opset1", (((3, 33), kind),), sequence=(((2, 7),), ((0, 3),)), step=1.0)
+      for kind in ("f32", "i64", "u8")),
     Case("BitwiseNot", "opset13", (((3, 33), "boolean"),)),
     Case("BitwiseNot", "opset13", (((3, 33), "i32"),), low=-99, high=99),
     *(_same(mode, (3, 33), kind, opset="opset13", low=low, high=99)

@@ -150,7 +150,7 @@ COMPARISON = {
     "LogicalAnd": Mode(on_int="a && b", boolean=True, evaluate=np.logical_and),
     "LogicalOr": Mode(on_int="a || b", boolean=True, evaluate=np.logical_or),
     "LogicalXor": Mode(on_int="(a != (T)(0)) != (b != (T)(0))", boolean=True, evaluate=np.logical_xor),
-    "LogicalNot": Mode(on_int="a == (T)(0)", boolean=True, evaluate=np.logical_not),
+    "LogicalNot": Mode("a == (T)(0)", "a == (T)(0)", True, evaluate=np.logical_not),
     "IsNaN": Mode("isnan(a)", "a != a", boolean=True),
     "IsFinite": Mode("isfinite(a)", "a == a", boolean=True),
     "IsInf": Mode("(((a == (T)(-INFINITY)) & (int)P0) | ((a == (T)(INFINITY)) & (int)P1))", "a != a", boolean=True,

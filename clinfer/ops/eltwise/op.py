@@ -10,6 +10,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Shape, show
 from clinfer.kernels.jitter import literal
+from clinfer.ops.convert.op import Convert
 from clinfer.ops.eltwise.modes import FLAGS, MODES, Mode, whole_number
 from clinfer.ops.operation import constant_input
 from clinfer.ops.reshape import Reshape
@@ -91,10 +92,15 @@ def is_multiply(primitive: Primitive) -> bool:
     return isinstance(primitive, Eltwise) and primitive.mode == "Multiply"
 
 
-def convert_eltwise(node: SourceNode) -> Eltwise:
+def convert_eltwise(node: SourceNode) -> Primitive | tuple[Primitive, ...]:
     """Every operation of the table, with its attributes or constant inputs as parameters."""
     _check_broadcast(node)
     mode = _mode(node)
+    kind = node.output_types[0]
+    if mode == "LogicalNot" and kind.name != "boolean":
+        # Of numbers OpenVINO gives 0 and 1 of their type.
+        truth = Eltwise(f"{node.id}/truth", node.inputs, origin=node.name, mode=mode)
+        return truth, Convert(node.id, (Port(truth.id),), origin=node.name, destination_type=kind.name)
     row = MODES[mode]
     operands = len(node.inputs)
     given: list[float] = []
