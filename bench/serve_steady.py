@@ -12,6 +12,8 @@ import argparse
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.serve import load, open_loop, server, write_models
@@ -32,8 +34,20 @@ def resident(application: str) -> float:
     return total / 1024
 
 
-def watch(model: str, is_over: threading.Event) -> None:
-    """Print the memory of each minute until it is over."""
+@contextmanager
+def watched(model: str) -> Iterator[None]:
+    """Print the memory of each minute while the context lasts."""
+    is_over = threading.Event()
+    watching = threading.Thread(target=_watch, args=(model, is_over))
+    watching.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watching.join()
+
+
+def _watch(model: str, is_over: threading.Event) -> None:
     start, minute = time.monotonic(), 0
     while not is_over.wait(max(0.0, start + minute * _MINUTE_S - time.monotonic())):
         print(f"minute {minute:2}: replica {resident(f'clinfer-model:{model}:'):7.1f} MiB, "
@@ -50,17 +64,13 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=4)
     parser.add_argument("--precision", default="")
     given = parser.parse_args()
-    is_over = threading.Event()
     with (tempfile.TemporaryDirectory() as folder,
           server("clinfer", write_models([given.model], Path(folder)), given.precision) as address):
         load(address, given.model, given.users, given.probe)
         able = load(address, given.model, given.users, given.probe)["per_s"]
         print(f"{given.model}: {able:.1f} requests/s in a closed loop", flush=True)
-        watching = threading.Thread(target=watch, args=(given.model, is_over))
-        watching.start()
-        row, = open_loop({"clinfer": address}, given.model, given.share * able, int(given.minutes * _MINUTE_S + 1))
-        is_over.set()
-        watching.join()
+        with watched(given.model):
+            row, = open_loop({"clinfer": address}, given.model, given.share * able, int(given.minutes * _MINUTE_S + 1))
     print(f"asked {row.asked_per_s:.1f}, answered {row.per_s:.1f} requests/s, failed {row.failed}, "
           f"p50 {row.p50_ms:.0f} ms, p99 {row.p99_ms:.0f} ms, most {row.most_ms:.0f} ms")
 
