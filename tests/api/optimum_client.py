@@ -30,14 +30,12 @@ MODELS = {
     "whisper": ("Whisper", {**_PAIR, "max_target_positions": 512, "pad_token_id": 0,
                             "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 3,
                             "begin_suppress_tokens": None}),
-    "bert": ("Bert", _COMMON),
 }
 _CLASSES = {"GPT2": "GPT2LMHeadModel", "Bart": "BartForConditionalGeneration", "T5": "T5ForConditionalGeneration",
-            "Whisper": "WhisperForConditionalGeneration", "Bert": "BertModel"}
+            "Whisper": "WhisperForConditionalGeneration"}
 _TASKS = {"bart": "text2text-generation-with-past", "t5": "text2text-generation-with-past",
-          "whisper": "automatic-speech-recognition-with-past", "bert": "feature-extraction"}
-_READERS = {"bart": "OVModelForSeq2SeqLM", "t5": "OVModelForSeq2SeqLM", "whisper": "OVModelForSpeechSeq2Seq",
-            "bert": "OVModelForFeatureExtraction"}
+          "whisper": "automatic-speech-recognition-with-past"}
+_READERS = {"bart": "OVModelForSeq2SeqLM", "t5": "OVModelForSeq2SeqLM", "whisper": "OVModelForSpeechSeq2Seq"}
 _PROMPTS = [[0, 0, 5, 17], [9, 8, 7, 6], [0, 1, 2, 3]]
 _WAYS: dict[str, dict[str, Any]] = {"greedy": {}, "sampled": {"do_sample": True, "top_k": 20},
                                     "beams": {"num_beams": 4}}
@@ -56,16 +54,13 @@ def export(kind: str, folder: str, seed: int, stateful: bool = True) -> None:
 
 
 def run(kind: str, folder: str, tokens: int) -> dict[str, Any]:
-    """What a model says: greedily, sampled, with four beams, so many tokens; three texts of which two are padded. Of
-    `bert`: the last hidden states."""
+    """What a model says: greedily, sampled, with four beams, so many tokens; three texts of which two are padded."""
     from optimum import intel
     config = {"INFERENCE_PRECISION_HINT": "f32", "CACHE_DIR": ""}
     model = getattr(intel, _READERS.get(kind, "OVModelForCausalLM")).from_pretrained(
         folder, device="CPU", ov_config=config)
     prompts = torch.tensor(_PROMPTS)
     given: dict[str, Any] = {"input_ids": prompts, "attention_mask": (prompts != 0).long()}
-    if kind == "bert":
-        return {"hidden": model(**given).last_hidden_state.numpy()}
     if kind == "whisper":
         given = {"input_features": torch.randn(3, 80, 3000, generator=torch.Generator().manual_seed(1))}
     torch.manual_seed(0)
