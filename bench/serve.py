@@ -91,13 +91,16 @@ def server(engine: str, paths: list[Path], precision: str = "") -> Iterator[str]
 
 
 def load(address: str, model: str, users: int, seconds: int, rate: float = 0.0) -> dict[str, Any]:
-    """What Locust measured, as fields of `Row`; `rate`: requests per second of all users together, 0: a closed loop."""
+    """What Locust measured, as fields of `Row`; `rate`: requests per second of all users together, 0: a closed loop.
+    Why requests failed goes to the standard error."""
     environment = {**os.environ, "BENCH_MODEL": model, "BENCH_RATE": str(rate / users)}
     done = subprocess.run([sys.executable, "-m", "locust", "-f", "bench/serve_load.py", "--headless", "--users",
                            str(users), "--spawn-rate", str(users), "--run-time", f"{seconds}s", "--host", address,
                            "--json", "--loglevel", "ERROR"], env=environment, capture_output=True, text=True)
     if not done.stdout.strip():
         raise RuntimeError(f"Locust did not run: {done.stderr}")
+    for line in filter(lambda each: each.startswith("failed: "), done.stderr.splitlines()):
+        print(line, file=sys.stderr)
     found = json.loads(done.stdout)[0]
     times = np.repeat([float(ms) for ms in found["response_times"]], list(found["response_times"].values()))
     answered = found["num_requests"] - found["num_failures"]

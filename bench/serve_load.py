@@ -7,13 +7,15 @@ due at random times; a user that still waits for an answer then is late (0: each
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import gevent
 import numpy as np
-from locust import FastHttpUser, task
+from locust import FastHttpUser, events, task
 from tritonclient.http import InferenceServerClient, InferInput
 
 KINDS = 150
@@ -57,6 +59,13 @@ def bodies(model: str, seed: int) -> list[Body]:
     """KINDS requests of random sizes."""
     random = np.random.default_rng(seed)
     return [_body(MAKERS[model](random)) for _ in range(KINDS)]
+
+
+@events.request.add_listener
+def tell(exception: BaseException | None, **_: Any) -> None:
+    """Print why a request failed: Locust's figures count them only."""
+    if exception is not None:
+        print(f"failed: {exception!r}", file=sys.stderr)
 
 
 class Client(FastHttpUser):
