@@ -1,8 +1,9 @@
 """`clinfer serve` whose processes lose their device when they are told to: `python -m tests.serve.losing_server serve
-...`. The file that LOSSES names says who: a status of the driver and the id of a process, or 0 for all."""
+...`. The file that LOSSES names says who: a status of the driver, or NEVER, and the id of a process, or 0 for all."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -13,6 +14,8 @@ from clinfer.runtime import driver
 ROOT = Path(__file__).parents[2]
 """From where Ray's processes import this."""
 LOSSES = "CLINFER_TEST_LOSSES"
+NEVER = 1
+"""In place of a status, which is negative: the driver does not come back."""
 _CALLS = ("finish", "wait_for_all", "read_buffer", "write_buffer")
 
 
@@ -28,7 +31,11 @@ def _refusing(call: Callable[..., int]) -> Callable[..., int]:
     @wraps(call)
     def refusing(*given: Any) -> int:
         status, process = map(int, (file.read_text() if file.exists() else "0 0").split())
-        return status if status and process in (0, os.getpid()) else call(*given)
+        if not status or process not in (0, os.getpid()):
+            return call(*given)
+        while status == NEVER:
+            time.sleep(60.0)
+        return status
     return refusing
 
 

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,10 @@ import tritonclient.grpc as triton
 import tritonclient.http
 from tritonclient.utils import InferenceServerException
 
-from tests.serve.losing_server import LOSSES, ROOT
+from tests.serve.losing_server import LOSSES, NEVER, ROOT
 
 pytestmark = pytest.mark.slow
-STARTED_S, ENDED_S, REPLACED_S = 180, 60, 120
+STARTED_S, ENDED_S, REPLACED_S, STUCK_S = 180, 60, 120, 300
 
 
 class Server:
@@ -51,8 +51,12 @@ class Server:
         """Those of a Serve application, the oldest first."""
         import psutil  # Ray brings it along.
 
-        found = [each for each in psutil.Process(self.process.pid).children(recursive=True)
-                 if each.name().startswith("ray::ServeRepli") and application in "".join(each.cmdline())]
+        found = []
+        for each in psutil.Process(self.process.pid).children(recursive=True):
+            # Some end meanwhile.
+            with suppress(psutil.Error):
+                if each.name().startswith("ray::ServeRepli") and application in "".join(each.cmdline()):
+                    found.append(each)
         return sorted(found, key=lambda each: each.create_time())
 
     def lose(self, status: int, process: int = 0) -> None:
@@ -207,6 +211,22 @@ def test_a_device_that_disappears_under_a_replica(server: Server, status: int) -
     assert until(lambda: lost not in server.processes(":scores:") and len(server.processes(":scores:")) == 2,
                  REPLACED_S)
     server.losses.unlink()
+
+
+def test_a_driver_that_never_answers(server: Server) -> None:
+    """Requests that it holds end when their time is up, others are computed, and the replica is replaced."""
+    assert until(lambda: len(server.processes(":scores:")) == 2, REPLACED_S)
+    stuck, _ = server.processes(":scores:")
+    server.lose(NEVER, stuck.pid)
+    x = given("x", np.zeros((1, 6), np.float32), "FP32")
+    with pytest.raises(InferenceServerException, match="too long"):
+        while True:
+            y = server.client.infer("scores", [x], timeout=2_000_000).as_numpy("y")
+            np.testing.assert_allclose(y, np.full((1, 6), 1 / 6), rtol=0, atol=1e-5)
+    assert until(lambda: stuck not in server.processes(":scores:") and len(server.processes(":scores:")) == 2, STUCK_S)
+    server.losses.unlink()
+    with _asked(server) as asked:
+        _check_answers(asked)
 
 
 def test_a_device_that_disappears_under_all_replicas(server: Server) -> None:
