@@ -132,6 +132,15 @@ def test_many_at_once(server: Server) -> None:
         assert client.is_server_ready() and client.is_model_ready("scores")
 
 
+def test_only_this_machine_is_listened_to(server: Server) -> None:
+    front_end, = server.processes(":front-end")
+    ports = {int(each.rpartition(":")[2]) for each in (server.rest, server.grpc)}
+    # gRPC's socket is one of IPv6 that takes IPv4.
+    found = {(each.laddr.ip.removeprefix("::ffff:"), each.laddr.port) for each in front_end.net_connections()
+             if each.laddr.port in ports and each.status == "LISTEN"}
+    assert found == {("127.0.0.1", port) for port in ports}
+
+
 def test_models_come_and_go(server: Server) -> None:
     client = server.client
     client.load_model("centred")
