@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from openvino import opset13 as op
+from openvino import opset16
 from openvino.utils.node_factory import NodeFactory
 
 from clinfer.api import open_ranks
@@ -98,6 +99,16 @@ def test_sizes_that_are_squeezed_out(core: Core, device: DeviceInfo, rng: np.ran
     for shape in ((1, 2, 3), (4, 2, 3), (1, 1, 1), (1, 0, 4), (1, 7, 9), (5, 1, 1)):
         x, = _random(rng, shape)
         assert np.array_equal(compiled([x])[0], np.maximum(x.squeeze(), 0))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_that_a_constant_tells(core: Core, device: DeviceInfo, rows: int) -> None:
+    values, matrix = op.parameter([2], np.float32), op.constant(np.array([rows, 4]))
+    filled = opset16.sparse_fill_empty_rows(values, matrix, op.constant(np.array([[0, 1], [rows - 1, 3]])),
+                                            op.constant(np.array(9, np.float32)))
+    model = ov.Model([op.result(opset16.squeeze(filled.output(2)))], [values], "squeezing rows")
+    found = core.compile_model(model, device.name, F32)([np.ones(2, np.float32)])[0]
+    assert found.tolist() == (False if rows == 1 else [False, True, False])
 
 
 def test_coordinates_for_as_many_axes_as_are_given(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:

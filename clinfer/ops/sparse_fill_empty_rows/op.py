@@ -30,6 +30,10 @@ class SparseFillEmptyRows(Primitive):
         return 3
 
     @property
+    def value_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
     def computed_on_host(self) -> bool:
         return True
 
@@ -46,7 +50,8 @@ class SparseFillEmptyRows(Primitive):
         if count is None or differ(places[1], 2) or differ(size[0], 2):
             return None
         filled = Dim(count.low if isinstance(count, Dim) else count)
-        return (filled, 2), (filled,), (ANY,)
+        rows = int(values[1].reshape(-1)[0]) if 1 in values else ANY
+        return (filled, 2), (filled,), (rows,)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
