@@ -213,18 +213,15 @@ class Bindings:
                 else:
                     kernel.set_buffer(position, picture)
 
-    def bind_given(self, needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer],
-                   ) -> tuple[list[tuple[int, int]], tuple[Growth, ...]]:
-        """Give outputs (root, bytes) the caller's memory; (slot, bytes) of those for which there is none, and what
-        grew of the caller's."""
-        own, grown, present = [], [], self._memories
+    def bind_given(self, needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer]) -> tuple[Growth, ...]:
+        """Give outputs (root, bytes) the caller's memory, those for which there is any; what grew of it."""
+        grown, present = [], self._memories
         for root, nbytes in needs:
             memory = wanted.get(root)
             if isinstance(memory, StateBuffer) and memory.held is not None and (
                     nbytes <= memory.nbytes and present.get(root) is memory.held):
                 continue
             if memory is None:
-                own.append((self._program.tensors[root].slot, nbytes))
                 continue
             if isinstance(memory, GrowingBuffer):
                 buffer, held = memory, memory.nbytes
@@ -234,7 +231,7 @@ class Bindings:
             else:
                 check_capacity(self._program.tensors[root].port, memory, nbytes)
             self.bind(root, memory)
-        return own, tuple(grown)
+        return tuple(grown)
 
     def own_slots(self, needs: Needs, wanted: Container[int]) -> Needs:
         """(slot, bytes) of outputs (root, bytes) that are not wanted elsewhere."""

@@ -306,8 +306,8 @@ class Network:
     def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...],
                  wanted: Mapping[int, Memory | GrowingBuffer]) -> None:
         """Have memory and argument blocks ready; nothing to do when the plan ran last."""
-        own, grown = self._bindings.bind_given(plan.output_bytes, wanted)
-        number = key[0]
+        grown = self._bindings.bind_given(plan.output_bytes, wanted)
+        number, own = key[0], self._bindings.own_slots(plan.output_bytes, wanted)
         before, has_outputs = self._current[number], self._pool.holds(own)
         # Bodies run again for other reasons than that shapes come again.
         tightens = number == 0 and self._within is None and self._pool.settles(is_new)
