@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,12 +96,7 @@ def convert_eltwise(node: SourceNode) -> Primitive | tuple[Primitive, ...]:
     """Every operation of the table, with its attributes or constant inputs as parameters."""
     _check_broadcast(node)
     mode = _mode(node)
-    kind = node.output_types[0]
-    if mode == "LogicalNot" and kind.name != "boolean":
-        # Of numbers OpenVINO gives 0 and 1 of their type.
-        truth = Eltwise(f"{node.id}/truth", node.inputs, origin=node.name, mode=mode)
-        return truth, Convert(node.id, (Port(truth.id),), origin=node.name, destination_type=kind.name)
-    row = MODES[mode]
+    row, kind = MODES[mode], node.output_types[0]
     operands = len(node.inputs)
     given: list[float] = []
     if row.parameter_inputs:
@@ -111,8 +106,13 @@ def convert_eltwise(node: SourceNode) -> Primitive | tuple[Primitive, ...]:
         defaults = row.defaults or (0.0,) * len(row.parameters)
         given = [_number(node.attributes.get(name, default))
                  for name, default in zip(row.parameters, defaults, strict=True)]
-    return Eltwise(node.id, node.inputs[:operands], origin=node.name, mode=mode,
+    made = Eltwise(node.id, node.inputs[:operands], origin=node.name, mode=mode,
                    parameters=tuple(given) or tuple(row.defaults))
+    if not row.boolean or kind.name == "boolean":
+        return made
+    # Of numbers OpenVINO declares some such results (LogicalNot) as 0 and 1 of their type.
+    truth = replace(made, id=f"{node.id}/truth")
+    return truth, Convert(node.id, (Port(truth.id),), origin=node.name, destination_type=kind.name)
 
 
 def _check_broadcast(node: SourceNode) -> None:
