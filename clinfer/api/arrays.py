@@ -125,9 +125,16 @@ def _holds_elements(values: list[Any]) -> bool:
 def from_tensor(tensor: ov.Tensor, declared: Declared) -> HostData:
     """The contents of a host tensor, which must have the declared type and an admitted shape."""
     check_tensor_type(tensor, declared)
-    units = string_values(tensor) if declared.element_type.is_string else tensor.data
-    shape = tensor_shape(tensor, declared)
-    declared.check_shape(shape)
+    data = contents(tensor, declared)
+    declared.check_shape(data.shape)
+    return data
+
+
+def contents(tensor: ov.Tensor, declared: Declared) -> HostData:
+    """The contents of a host tensor of the declared type."""
+    kind = declared.element_type
+    units = string_values(tensor) if kind.is_string else tensor.data
+    shape = static_shape_of(tensor.shape) if kind.is_packed or kind.is_string else units.shape
     return HostData(units, shape, is_private=False)
 
 

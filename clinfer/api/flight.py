@@ -18,14 +18,14 @@ _NAP_S = 2e-4
 class Flight:
     """One of them. It keeps what the device works on. `start`: when it was asked for (of time.perf_counter).
 
-    `is_remote`: the host neither gave nor gets anything, so that the request may begin the next inference behind it,
-    and be given other tensors.
+    `is_apart`: it works on nothing that the host has, so that the request may begin the next inference behind it, and
+    be given other tensors.
     """
 
     event: Event
     start: float
     tensors: Sequence[RemoteTensor]
-    is_remote: bool
+    is_apart: bool
 
     @property
     def is_done(self) -> bool:
@@ -92,6 +92,6 @@ class Flights:
             return True
         last = self._flights[-1]
         if not last.is_done:
-            return last.is_remote
+            return last.is_apart
         # A wait makes visible to the host what the device wrote, which takes the driver a while.
-        return self._end(land, lambda flight: flight.event.is_complete) if last.is_remote else self.end(land)
+        return self._end(land, lambda flight: flight.event.is_complete) if last.is_apart else self.end(land)

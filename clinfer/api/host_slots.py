@@ -24,7 +24,7 @@ class HostInputSlot:
     It has what an `InputSlot` has; what that says of device memory is nothing here.
     """
 
-    is_on_device_only = False
+    is_on_device_only = is_apart = False
     remotes: tuple[RemoteTensor, ...] = ()
 
     def __init__(self, declared: Declared) -> None:

@@ -75,7 +75,8 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
     still run for a while: the next use waits for it, and its arrays are kept until then.
 
     In a queue of the user's, `start_async` enqueues the inference in the calling thread. Where all inputs and outputs
-    are remote tensors the request may then be used at once: what is begun next runs behind it.
+    are remote tensors, or inputs of at most 4 KB that are copied, the request may then be used at once: what is begun
+    next runs behind it.
 
     `on_finish(request, error)` is called after every background run and its callback, in the thread that ends it.
     """
@@ -264,7 +265,8 @@ class InferRequest(RequestExecution, OneOfAKind, metaclass=Handle):
     def _fly(self, start: float, network: Network, model: CompiledModel) -> None:
         """Note that what lies in the queue now is an inference of this request."""
         remotes = self._remotes()
-        self._flights.add(Flight(network.stream.marker(), start, remotes.tensors, remotes.is_all))
+        is_apart = remotes.has_all_written and all(slot.is_apart for slot in self._inputs)
+        self._flights.add(Flight(network.stream.marker(), start, remotes.tensors, is_apart))
         network.stream.flush()
 
     def _land(self, start: float, error: BaseException | None) -> None:

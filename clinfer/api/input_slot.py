@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from clinfer.api.arrays import (
     HostData,
     check_tensor_type,
     check_unchanged,
-    from_tensor,
+    contents,
     raw_bytes,
     tensor_shape,
 )
@@ -33,6 +34,13 @@ from clinfer.runtime.stream import Stream
 _KEPT_BYTES = 4096
 """Inputs up to this size keep a host copy, which spares a read where the host needs their values; so do all that it
 computes with. Nothing else refers to the caller's arrays once an inference is over."""
+
+
+class _Sent(NamedTuple):
+    """A copy of what was sent to the device, and its bytes."""
+
+    raw: bytes
+    data: HostData
 
 
 class InputSlot:
@@ -57,8 +65,10 @@ class InputSlot:
         self._data: HostData | None = None
         self._memory: Memory | None = None
         self._value: np.ndarray | None = None
-        self._sent: bytes | None = None
+        self._sent: _Sent | None = None
         """What the device memory holds, as far as it is known."""
+        self._admitted: StaticShape | None = None
+        """A shape that the model is known to admit."""
 
     @property
     def layout(self) -> Layout | None:
@@ -116,8 +126,9 @@ class InputSlot:
             self._place.forget()
             return
         check_tensor_type(tensor, self.declared)
-        if tensor.size:
-            self.declared.check_shape(tensor_shape(tensor, self.declared))
+        shape = tensor_shape(tensor, self.declared)
+        if 0 not in shape:
+            self._check_shape(shape)
         self._take_tensor(tensor, is_shared=False)
 
     def set_tensors(self, tensors: Sequence[ov.Tensor | RemoteTensor]) -> None:
@@ -179,7 +190,8 @@ class InputSlot:
             self._batch.check()
             self._data = self._batch.on_host()
         elif self._tensor is not None:
-            self._data = from_tensor(self._tensor, self.declared)
+            self._data = contents(self._tensor, self.declared)
+            self._check_shape(self._data.shape)
         elif self._data is None and self._memory is None:
             self._data = zeros(self.declared)
         if self.declared.is_surface:
@@ -207,23 +219,38 @@ class InputSlot:
             batch.gather(stream, self._memory)
         if data is not None:
             is_kept = data.units.nbytes <= _KEPT_BYTES or name in network.program.called_inputs
-            self._value = data.logical(self.declared.element_type).copy() if is_kept else None
             shared = None if self._tensor is None else self._place.memory(data.units)
             if shared is not None and not (written and overlaps(span_of(data.units), written)):
+                self._value = self._copied_value(data) if is_kept else None
                 network.set_input(name, shared, data.shape, self._value)
                 return
-            self._send(stream, data)
+            self._send(stream, data, is_kept)
         assert self._memory is not None and self._memory.layout is not None
         network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
 
-    def _send(self, stream: Stream, data: HostData) -> None:
-        """Enqueue the transfer to the device's memory, unless it is known to hold these bytes."""
-        before, self._sent = (self._memory, self._sent), None
+    def _send(self, stream: Stream, data: HostData, is_kept: bool) -> None:
+        """Enqueue the transfer to the device's memory, unless it is known to hold these bytes. Of few it is one from a
+        copy, so that the caller's array is out of use."""
+        (before, sent), self._sent = (self._memory, self._sent), None
         memory = self._memory = self._fit(data.shape)
-        sent = data.units.tobytes() if data.units.nbytes <= _KEPT_BYTES else None
-        if sent is None or before != (memory, sent):
+        if data.units.nbytes > _KEPT_BYTES:
+            self._value = self._copied_value(data) if is_kept else None
             stream.write(memory, data.units)
-        self._sent = sent
+            return
+        raw = data.units.tobytes()
+        if sent is None or memory is not before or sent.raw != raw:
+            sent = _Sent(raw, HostData(data.units.copy(), data.shape, is_private=True))
+            self._value = sent.data.logical(self.declared.element_type)
+            stream.write(memory, sent.data.units)
+        self._sent, self._data = sent, sent.data
+
+    def _copied_value(self, data: HostData) -> np.ndarray:
+        return data.logical(self.declared.element_type).copy()
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether an inference that was enqueued works on no memory of the host that somebody else has."""
+        return bool(self.remotes) or self._data is None or self._data.is_private
 
     def move_to_host(self, stream: Stream) -> None:
         """Give the device memory back; what is there only is read into memory of the host first (blocking)."""
@@ -242,7 +269,7 @@ class InputSlot:
 
     def check_unchanged(self) -> None:
         """Raise if the user's tensor is another than what was transferred."""
-        if self._tensor is not None and self._data is not None:
+        if self._tensor is not None and self._data is not None and not self._data.is_private:
             check_unchanged(self._tensor, self._data.units, self.declared)
 
     def settle(self, error: BaseException | None = None) -> None:
@@ -266,6 +293,11 @@ class InputSlot:
         self._tensor, self._is_shared, self._data = tensor, is_shared, None
         self._remote = self._batch = None
         self._place.forget()
+
+    def _check_shape(self, shape: StaticShape) -> None:
+        if shape != self._admitted:
+            self.declared.check_shape(shape)
+            self._admitted = shape
 
     def _fit(self, shape: StaticShape) -> Memory:
         held = self._memory

@@ -45,13 +45,15 @@ def _batch(tensors: Any) -> list[AnyTensor]:
 
 
 class Remotes:
-    """The remote tensors that a request reads, and those that it writes to. `is_all`: whether each of its inputs and
-    outputs is one, so that the host neither gives nor gets anything. `lends`: whether another API lends some."""
+    """The remote tensors that a request reads, and those that it writes to. `has_all_written`: whether each of its
+    outputs is one; `is_all`: inputs, too, so that the host neither gives nor gets anything. `lends`: whether another
+    API lends some."""
 
     def __init__(self, read: Sequence[tuple[RemoteTensor, ...]], written: Sequence[tuple[RemoteTensor, ...]]) -> None:
         self.read = [tensor for tensors in read for tensor in tensors]
         self.written = [tensor for tensors in written for tensor in tensors]
-        self.is_all = () not in read and () not in written
+        self.has_all_written = () not in written
+        self.is_all = self.has_all_written and () not in read
         self.tensors = (*self.read, *self.written)
         self.lends = any(isinstance(tensor.given, Lent) for tensor in self.tensors)
         self._apart: list[Region] = []

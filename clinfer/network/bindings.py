@@ -233,6 +233,16 @@ class Bindings:
             self.bind(root, memory)
         return tuple(grown)
 
+    @staticmethod
+    def holds_given(needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer]) -> bool:
+        """Whether the caller's memory for outputs (root, bytes) is large enough as it is."""
+        for root, nbytes in needs:
+            memory = wanted.get(root)
+            if memory is not None and not (memory.holds(nbytes) if isinstance(memory, GrowingBuffer)
+                                           else nbytes <= memory.capacity):
+                return False
+        return True
+
     def own_slots(self, needs: Needs, wanted: Container[int]) -> Needs:
         """(slot, bytes) of outputs (root, bytes) that are not wanted elsewhere."""
         return [(self._program.tensors[root].slot, nbytes) for root, nbytes in needs if root not in wanted]

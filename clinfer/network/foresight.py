@@ -1,20 +1,23 @@
-"""Plans that are made before they are asked for: of shapes that change by as much each time, as a text's length does
-from token to token, while the device is at work on those before."""
+"""Executions that are made ready before they are asked for: of shapes that change by as much each time, as a text's
+length does from token to token, while the device is at work on those before."""
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from operator import add, sub
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
-from clinfer.network.memory.memory_pool import MemoryPool
-from clinfer.network.plans.plan import Plan, PlanKey
+from clinfer.network.memory.buffers import Given
+from clinfer.network.memory.states import RequestStates
+from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey
-from clinfer.network.replay import Replay
+from clinfer.network.ready_plans import ReadyPlans, Wanted
+from clinfer.network.reports.execution_log import Note
+from clinfer.network.state_ports import StatePorts, StatesGiven
 from clinfer.program.program import Program
-from clinfer.runtime.launches import Launches
 from clinfer.runtime.stream import Stream
 
 Shapes = Sequence[StaticShape]
@@ -39,50 +42,87 @@ class Foresight:
         return following if min(map(min, filter(None, following))) >= 0 else None
 
 
-class PlansAhead:
-    """The plan that the only segment of a program is likely to need next."""
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """An execution that is ready: what the next one does if inputs come in these `shapes` (None: declared) and it reads
+    the states that are `given`. It holds as long as what it has of the network is left alone. `note`: on what it took.
+    """
 
-    def __init__(self, program: Program, stream: Stream, bindings: Bindings, pool: MemoryPool,
-                 plans: PlanCache) -> None:
+    key: SegmentKey
+    seen: SeenPlan
+    shapes: Mapping[str, StaticShape | None]
+    given: StatesGiven
+    wanted: Wanted
+    note: Note | None
+
+    def is_for(self, inputs: Mapping[str, Given]) -> bool:
+        """Whether these inputs have its shapes."""
+        return all(name in inputs and (shape is None or inputs[name].shape == shape)
+                   for name, shape in self.shapes.items())
+
+
+class LookAhead:
+    """Makes the next execution of a program with states ready while the device is at work on the last one."""
+
+    def __init__(self, program: Program, stream: Stream, bindings: Bindings, ready: ReadyPlans,
+                 state_ports: StatePorts, plans: PlanCache) -> None:
         self._segment, self._stream, self._plans = program.segments[0], stream, plans
-        self._bindings, self._pool = bindings, pool
+        self._bindings, self._ready, self._state_ports = bindings, ready, state_ports
         self._foresight = Foresight()
         self._made: SeenPlan | None = None
+        self._foreseen: Foreseen | None = None
+
+    def forget(self) -> None:
+        """Nothing is ready any more."""
+        self._foreseen = None
 
     def was_waiting(self, seen: SeenPlan) -> bool:
         """Whether a plan was made ahead, and is asked for the first time."""
         was_made, self._made = seen is self._made, None
         return was_made
 
-    def take(self, replay: Replay, key: PlanKey, plan: Plan | None, wanted: Container[int],
-             make: Callable[[SegmentKey, Mapping[int, StaticShape]], SeenPlan]) -> Sequence[Plan]:
-        """Let `replay` be ready for what comes behind a plan that was continued, where that is foreseen: a plan that is
-        there, or that this makes. It is what this returns if all slots may stay, where results still lie. `wanted`: see
-        `Bindings.own_slots`."""
-        shapes, values = key
-        following = self._foresight.next(shapes)
-        if following is None or plan is None or plan.is_kept:
-            return ()
-        expected = 0, (following, values)
-        seen = self._plans.get(expected)
-        if seen is None:
-            try:
-                seen = self._made = make(expected, dict(zip(self._segment.incoming, following, strict=True)))
-            except ClinferError:
-                # Whoever asks for these shapes is told.
-                return ()
-        replay.take(seen.plan)
-        with suppress(ClinferError):
-            for step in replay.steps:
-                if isinstance(step, Launches) and step.staged is not None:
-                    step.staged.prepare(self._stream, step)
-        own = self._bindings.own_slots(seen.plan.output_bytes, wanted)
-        return (seen.plan,) if self._pool.takes((*seen.plan.slot_bytes, *own)) else ()
+    def take(self, states: RequestStates, inputs: Mapping[str, Given]) -> Foreseen | None:
+        """The execution that is ready, if it is what these states and inputs ask for."""
+        foreseen, self._foreseen = self._foreseen, None
+        holds = foreseen is not None and foreseen.is_for(inputs) and self._state_ports.enter_foreseen(
+            foreseen.given, states, self._stream, inputs)
+        if not holds:
+            return None
+        self._made = None
+        return foreseen
+
+    def look(self, states: RequestStates, plan: Callable[[SegmentKey, Mapping[int, StaticShape]], SeenPlan],
+             prepare: Callable[[SegmentKey, Plan, Wanted], Note | None], wanted: Wanted) -> None:
+        """Have the next execution ready, as far as its shapes are foreseen and results of the last one stay where they
+        are. `plan`, `prepare` do so with a plan; `wanted`: outputs besides states."""
+        key, last = self._ready.keys[0], self._ready.current[0]
+        following = self._foresight.next(key[0])
+        if following is None or last is None or last.is_kept:
+            return
+        expected = 0, (following, key[1])
+        if self._plans.get(expected) is None:
+            incoming = dict(zip(self._segment.incoming, following, strict=True))
+            # Whoever asks for these shapes is told of errors.
+            with suppress(ClinferError):
+                self._foreseen = self._ready_for(states, expected, incoming, plan, prepare, wanted)
+
+    def _ready_for(self, states: RequestStates, key: SegmentKey, incoming: Mapping[int, StaticShape],
+                   plan: Callable[[SegmentKey, Mapping[int, StaticShape]], SeenPlan],
+                   prepare: Callable[[SegmentKey, Plan, Wanted], Note | None], wanted: Wanted) -> Foreseen | None:
+        seen = self._made = plan(key, incoming)
+        self._ready.set_ahead(0, seen.plan)
+        given = self._state_ports.foresee(states, self._stream)
+        if given is None or any(incoming.get(tensor, shape) != shape for tensor, shape in given.shapes.items()):
+            return None
+        wanted = {**wanted, **given.targets}
+        if not self._ready.fits(seen.plan, wanted):
+            return None
+        self._bindings.bind_each(given.memories)
+        note = prepare(key, seen.plan, wanted)
+        inputs = {name: incoming.get(tensor) for name, tensor in self._state_ports.besides.input_tensors.items()}
+        return Foreseen(key, seen, inputs, given, wanted, note)
 
 
-def plans_ahead(program: Program, stream: Stream, bindings: Bindings, pool: MemoryPool,
-                plans: PlanCache) -> PlansAhead | None:
-    """For a program whose states make shapes change from execution to execution, which alone decide what is done."""
-    if not program.states or len(program.segments) > 1 or program.segments[0].values:
-        return None
-    return PlansAhead(program, stream, bindings, pool, plans)
+def has_next(program: Program) -> bool:
+    """Whether shapes that states make change from execution to execution decide alone what a program's next one is."""
+    return bool(program.states) and len(program.segments) == 1 and not program.segments[0].values

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from weakref import WeakSet
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.base.shape import StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.bodies import Bodies
-from clinfer.network.foresight import plans_ahead
+from clinfer.network.foresight import LookAhead, has_next
 from clinfer.network.inputs import Inputs
 from clinfer.network.known import Known
 from clinfer.network.large_kernels import LargeKernels
@@ -21,22 +20,22 @@ from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput
 from clinfer.network.plans.likely_needs import likely_needs
-from clinfer.network.plans.plan import Plan, PlanKey
+from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey, fingerprint
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.special_plans import SpecialPlans
 from clinfer.network.plans.waits import WaitFinder
+from clinfer.network.ready_plans import ReadyPlans, Wanted
 from clinfer.network.repetition import Repetition, is_repeatable, repetition_of
-from clinfer.network.replay import Replay
 from clinfer.network.reports.execution_log import ExecutionLog, Note, Page, Site, Within, log_record
 from clinfer.network.reports.memory_picture import MemoryPicture, picture_memory
 from clinfer.network.reports.profiling import NodeProfile, Profiler
-from clinfer.network.reports.record import Growth, PlanCounts
+from clinfer.network.reports.record import PlanCounts
 from clinfer.network.runner import Runner
 from clinfer.network.state_ports import StatePorts
 from clinfer.program.program import Program
 from clinfer.runtime.event import Event
-from clinfer.runtime.event_log import EventLog, Kind, Result
+from clinfer.runtime.event_log import EventLog, noted
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -85,16 +84,14 @@ class Network:
         self._plans = PlanCache()
         self._looks_after = 0 if waiting else self._specialise_after
         self._special = SpecialPlans(program, self._bindings, self._planner.nodes) if self._looks_after else None
-        self._fitted: WeakSet[Plan] = WeakSet()
-        self._current: list[Plan | None] = [None] * len(program.segments)
-        self._keys: list[PlanKey] = [((), ())] * len(program.segments)
-        self._ahead = None if self._profiling else plans_ahead(program, stream, self._bindings, self._pool, self._plans)
-        self._replays = [Replay(self._bindings.ready) for _ in program.segments]
+        self._ready = ReadyPlans(program, stream, self._bindings, self._pool)
         self._site = Site(program, self._bindings.kernel_nodes, self._bindings.implementations,
                           "" if self._within is None else self._within.path)
         self._bodies = Bodies(program, preallocation, self._make_body())
         self._runner = Runner(program, stream, self._bindings, self._bodies, self._profiler)
         self._state_ports = StatePorts(program, self._make_body())
+        self._ahead = LookAhead(program, stream, self._bindings, self._ready, self._state_ports, self._plans) if (
+            has_next(program) and not self._profiling) else None
         self._known: Known | None = None
         self._may_repeat = (self._within is None and self._profiler is None and not self._runner.inspects
                             and is_repeatable(program))
@@ -134,16 +131,21 @@ class Network:
         if name not in self.program.outputs:
             raise ClinferError(f"there is no output {name!r}", where="network",
                                values={"outputs": ", ".join(self.program.outputs)})
-        self._repetition = None
+        self._wants_another()
         if memory is None:
             self._wanted.pop(name, None)
         else:
             self._wanted[name] = memory
 
+    def _wants_another(self) -> None:
+        self._repetition = None
+        if self._ahead is not None:
+            self._ahead.forget()
+
     def set_outputs(self, wanted: Mapping[str, Memory | GrowingBuffer]) -> None:
         """`set_output` for each of the outputs in `wanted`, and None for all others."""
         if wanted != self._wanted:
-            self._repetition = None
+            self._wants_another()
             self._wanted.clear()
             for name, memory in wanted.items():
                 self.set_output(name, memory)
@@ -153,8 +155,9 @@ class Network:
         execution, for which inputs are given anew. The stream must be finished."""
         was_whole, self.is_whole = self.is_whole, False
         self._inputs.clear()
-        self._known = self._repetition = None
-        self._forget_plans()
+        self._known = None
+        self._wants_another()
+        self._ready.forget()
         self._plans.clear()
         self._planner.forget_plans()
         self._runner.release_memory()
@@ -193,7 +196,7 @@ class Network:
         except ClinferError:
             self.is_whole = self._bindings.is_whole
             raise
-        self.is_whole = True
+        self.is_whole = self._bindings.is_whole
         return outputs
 
     def prepare(self) -> None:
@@ -224,21 +227,28 @@ class Network:
             self._execution_log.clear()
         if not self.program.states:
             states = None
-        given = None if states is None else self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
-        wanted: dict[int, Memory | GrowingBuffer] = {self._roots[name]: memory for name, memory in self._wanted.items()}
+        foreseen = None if states is None or self._ahead is None else self._ahead.take(states, self._inputs.given)
+        given = None if foreseen is None else foreseen.given
+        if states is not None and given is None:
+            given = self._state_ports.enter(states, self.stream, self._inputs.given, proceed)
         ports = self.program if given is None else self._state_ports.besides
         known, self._known = self._inputs.take(self._bindings.bind, ports.input_tensors), None
+        wanted: Wanted = {self._roots[name]: memory for name, memory in self._wanted.items()}
         if given is not None:
-            wanted.update(given.targets)
-            known.shapes.maps[0].update(given.shapes)
-            self._bindings.bind_each(given.memories)
+            known.shapes.maps.append(given.shapes)
+            if foreseen is None:
+                self._bindings.bind_each(given.memories)
         planned = self.plans_made + self.plans_continued
         self._runner.begin(proceed)
         try:
             for number in range(len(self.program.segments)):
                 if proceed is not None:
                     proceed()
-                seen = self._run_segment(number, known, wanted)
+                if foreseen is None:
+                    seen = self._run_segment(number, known, wanted if given is None else {**wanted, **given.targets})
+                else:
+                    seen = foreseen.seen
+                    self._run_ready(foreseen.key, seen, known, foreseen.note, is_counted=False)
         finally:
             self._runner.end()
         if self._ahead is not None:
@@ -256,16 +266,15 @@ class Network:
             self._state_ports.leave(states, self.stream, known, self._bindings.lying)
         delivered = {name: output.delivered(name, self._wanted.get(name)) for name, output in outputs.items()}
         if self._may_repeat and not self._execution_log.notes and not self._pool.is_loose:
-            self._repetition = repetition_of(seen, self._replays[0].steps, self._inputs.given, outputs, delivered)
-        if self._ahead is not None:
-            self._fitted.update(self._ahead.take(self._replays[0], self._keys[0], self._current[0], wanted,
-                                                 lambda key, shapes: self._plan(key, shapes, Known())))
+            self._repetition = repetition_of(seen, self._ready.replays[0].steps, self._inputs.given, outputs, delivered)
+        if states is not None and self._ahead is not None:
+            self._ahead.look(states, lambda key, shapes: self._plan(key, shapes, Known()),
+                             lambda key, plan, wanted: self._prepare(key, plan, True, (), wanted), wanted)
         return delivered
 
-    def _run_segment(self, number: int, known: Known, wanted: Mapping[int, Memory | GrowingBuffer]) -> SeenPlan:
-        """Plan a segment and enqueue its steps; its plan. `wanted`: where outputs are to be written, by the roots of
-        their tensors."""
-        segment, shapes, values = self.program.segments[number], known.shapes, known.values
+    def _run_segment(self, number: int, known: Known, wanted: Wanted) -> SeenPlan:
+        """Plan a segment and enqueue its steps; its plan."""
+        segment, values = self.program.segments[number], known.values
         read: tuple[int, ...] = ()
         for tensor in segment.values:
             if tensor not in values:
@@ -277,18 +286,23 @@ class Network:
         seen = self._plans.get(key)
         is_new = seen is None or (self._ahead is not None and self._ahead.was_waiting(seen))
         if seen is None:
-            seen = self._noted("plan", f"segment {number}", lambda: self._plan(key, incoming, known))
+            seen = noted(self.stream.event_log, "plan", f"segment {number}", lambda: self._plan(key, incoming, known))
         elif not is_new:
             self.plans_reused += 1
             if seen.countdown and self._is_counted and self._special is not None:
                 self._special.count(seen, known.shapes, known.values)
-        plan = seen.plan
-        shapes.maps.append(plan.shapes)  # type: ignore[arg-type]
-        values.update(plan.values)
-        self._prepare(key, plan, is_new, read, wanted)
-        self.stream.pace = seen.pace
-        self._runner.run(plan, self._replays[number], known, self._is_counted and not is_new)
+        note = self._prepare(key, seen.plan, is_new, read, wanted)
+        self._run_ready(key, seen, known, note, self._is_counted and not is_new)
         return seen
+
+    def _run_ready(self, key: SegmentKey, seen: SeenPlan, known: Known, note: Note | None, is_counted: bool) -> None:
+        """Enqueue the steps of a plan that was prepared; `note`: on what that took."""
+        known.shapes.maps.append(seen.plan.shapes)  # type: ignore[arg-type]
+        known.values.update(seen.plan.values)
+        if note is not None:
+            self._execution_log.add(note)
+        self.stream.pace = seen.pace
+        self._runner.run(seen.plan, self._ready.run(key, seen.plan), known, is_counted)
 
     def _plan(self, key: SegmentKey, incoming: Mapping[int, StaticShape], known: Known) -> SeenPlan:
         segment = self.program.segments[key[0]]
@@ -303,47 +317,14 @@ class Network:
         self._plans.put(key, seen)
         return seen
 
-    def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...],
-                 wanted: Mapping[int, Memory | GrowingBuffer]) -> None:
-        """Have memory and argument blocks ready; nothing to do when the plan ran last."""
-        grown = self._bindings.bind_given(plan.output_bytes, wanted)
-        number, own = key[0], self._bindings.own_slots(plan.output_bytes, wanted)
-        before, has_outputs = self._current[number], self._pool.holds(own)
+    def _prepare(self, key: SegmentKey, plan: Plan, is_new: bool, read: tuple[int, ...], wanted: Wanted) -> Note | None:
+        """Have a plan ready to be launched; a note on what that took, None if nothing was to be done."""
         # Bodies run again for other reasons than that shapes come again.
-        tightens = number == 0 and self._within is None and self._pool.settles(is_new)
-        replay = self._replays[number]
-        if before is not plan or not replay.has(plan) or grown or not has_outputs or self._pool.is_split or tightens:
-            self._current[number] = None
-            if plan not in self._fitted or not has_outputs or tightens:
-                grown += self._noted("memory", f"segment {number}",
-                                     lambda: self._fit_slots(number, plan, own, tightens))
-            self._execution_log.add(Note(
-                self._site, key, plan, is_new, is_new and self._plans.was_evicted(key),
-                None if before is None else (self._keys[number], before), grown, read, frozenset(wanted)))
-            replay.take(plan)
-            self._current[number], self._keys[number] = plan, key[1]
-        self._bindings.bind_own(plan.output_bytes, wanted)
-        self._bindings.alias(number, plan.aliases)
-
-    def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]], tightens: bool) -> tuple[Growth, ...]:
-        """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
-        held = self.program.segments[number].held
-        is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held, tightens)
-        if is_moved:
-            self._fitted.clear()
-        if not self._pool.is_split:
-            self._fitted.add(plan)
-        return grown
-
-    def _noted(self, kind: Kind, what: str, action: Callable[[], Result]) -> Result:
-        event_log = self.stream.event_log
-        return action() if event_log is None else event_log.call(kind, what, action)
-
-    def _forget_plans(self) -> None:
-        """Let every plan ask for its memory again."""
-        self._current = [None] * len(self._current)
-        self._replays = [Replay(self._bindings.ready) for _ in self._replays]
-        self._fitted.clear()
+        tightens = key[0] == 0 and self._within is None and self._pool.settles(is_new)
+        prepared = self._ready.prepare(key, plan, wanted, tightens)
+        return None if prepared is None else Note(
+            self._site, key, plan, is_new, is_new and self._plans.was_evicted(key), prepared.before, prepared.grown,
+            read, frozenset(wanted))
 
     # -- profiling ------------------------------------------------------------------------------
 

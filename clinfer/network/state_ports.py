@@ -1,8 +1,8 @@
 """The inputs and outputs of a program that are variable states: what an execution reads and where it writes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from clinfer.network.inputs import check_shape
 from clinfer.network.known import Known
 from clinfer.network.memory.buffers import Given
 from clinfer.network.memory.state_buffer import StateBuffer
-from clinfer.network.memory.states import RequestStates
+from clinfer.network.memory.states import Reading, RequestStates
 from clinfer.network.output import NetworkOutput
 from clinfer.program.program import OutputInfo, Program
 from clinfer.runtime.memory import Memory
@@ -28,6 +28,7 @@ class StatesGiven(NamedTuple):
     """What an execution reads, by tensors: shapes and where they lie; and where it writes next values, by the roots of
     tensors."""
 
+    readings: Sequence[Reading]
     shapes: dict[int, StaticShape]
     memories: dict[int, Memory]
     targets: dict[int, StateBuffer]
@@ -85,9 +86,21 @@ class StatePorts:
                 network.set_input(name, given.memory, given.shape, given.host_value)
             return network.execute(proceed=proceed)
 
-        readings, tables = states.give(
-            stream, first_values, lambda name: self._value(_given(inputs, name), name, stream))
-        found = StatesGiven({}, {}, {})
+        return self._of_program(*states.give(stream, first_values, partial(self._value, inputs, stream)))
+
+    def foresee(self, states: RequestStates, stream: Stream) -> StatesGiven | None:
+        """What the next execution reads and where it writes if all goes well and no rows are selected; None where that
+        is not known, or room is missing."""
+        found = states.foresee(stream)
+        return None if found is None else self._of_program(*found)
+
+    def enter_foreseen(self, given: StatesGiven, states: RequestStates, stream: Stream,
+                       inputs: Mapping[str, Given]) -> bool:
+        """Let the next execution read what `foresee` told, as if `enter` had; False where it reads something else."""
+        return states.enter(given.readings, stream, partial(self._value, inputs, stream))
+
+    def _of_program(self, readings: Sequence[Reading], tables: Mapping[str, Given]) -> StatesGiven:
+        found = StatesGiven(readings, {}, {}, {})
         for reading in readings:
             declared, tensors, roots = self._ports(reading.variables)
             for each in declared:
@@ -126,8 +139,9 @@ class StatePorts:
         if self._first is not None:
             self._first.release_memory()
 
-    def _value(self, given: Given, name: str, stream: Stream) -> np.ndarray:
+    def _value(self, inputs: Mapping[str, Given], stream: Stream, name: str) -> np.ndarray:
         """The value of an input, read from the device if the host was not given it."""
+        given = _given(inputs, name)
         if given.host_value is not None:
             return given.host_value
         layout = self._program.tensors[self._program.input_tensors[name]].layout

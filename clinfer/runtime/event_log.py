@@ -58,3 +58,8 @@ class EventLog:
     def command(self, kind: Kind, what: str, event: Event, start_ns: int, how: Kind = "launch") -> None:
         """Note a command that was given by a call (noted as `how`) that ends now."""
         self.device.append(DeviceNote(kind, what, event, self.note(how, what, start_ns)))
+
+
+def noted(event_log: EventLog | None, kind: Kind, what: str, action: Callable[[], Result]) -> Result:
+    """The result of an action, which is noted where there is a log."""
+    return action() if event_log is None else event_log.call(kind, what, action)

@@ -12,6 +12,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.network import network as network_module
+from clinfer.network.foresight import LookAhead
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.plans import node_trace
 from clinfer.network.plans.node_planner import NodePlanner
@@ -85,6 +86,59 @@ def test_two_requests_take_turns(compiled: Any, decoder: Decoder, rng: np.random
         each.step(count)
     for _ in range(8):
         runs[int(rng.integers(2))].step()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_comes_instead_of_what_is_ready(compiled: Any, decoder: Decoder, rng: np.random.Generator, seed: int,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next token is made ready with each; then anything may happen, also in another request on the same stream."""
+    taken = Counter[bool]()
+    take = LookAhead.take
+
+    def noted(ahead: LookAhead, *given: Any) -> Any:
+        found = take(ahead, *given)
+        taken[found is not None] += 1
+        return found
+
+    monkeypatch.setattr(LookAhead, "take", noted)
+    runs = [Run(compiled, decoder, 2, rng) for _ in range(2)]
+
+    def shorten(run: Run) -> None:
+        length = max(run.reference.tokens.shape[1] - 2, 0)
+        for state in run.request.query_state():
+            state.shorten(length)
+        run.reference.tokens, run.reference.mask = run.reference.tokens[:, :length], run.reference.mask[:, :length]
+
+    def reset(run: Run) -> None:
+        run.request.reset_state()
+        run.reference = Reference(decoder, 2)
+
+    def fail(run: Run) -> None:
+        run.step(1)
+        given = {**run.reference.feed(np.zeros((2, 1), np.int64)), "beam_idx": np.array([0, 7], np.int32)}
+        with pytest.raises(ClinferError):
+            run.request.infer(given)
+        run.reference.tokens, run.reference.mask = run.reference.tokens[:, :-1], run.reference.mask[:, :-1]
+
+    def select(run: Run) -> None:
+        run.step(1)
+        run.step(1, rng.integers(2, size=2))
+        reset(run)
+
+    def hold_results(run: Run) -> None:
+        found = run.step(1)
+        kept = found.copy()
+        run.step(1)
+        assert np.array_equal(found, kept)
+
+    events = [shorten, reset, fail, select, hold_results, lambda run: run.step(3),
+              lambda run: [setattr(state, "state", state.state) for state in run.request.query_state()]]
+    for _ in range(10):
+        for _ in range(int(rng.integers(4, 9))):
+            runs[0].step()
+        rng.choice(np.array(events, object))(runs[int(rng.integers(2))])
+        runs[int(rng.integers(2))].step()
+    assert taken[True] > 5 and taken[False] > 5, taken
 
 
 def test_states_move_between_requests(compiled: Any, decoder: Decoder, rng: np.random.Generator) -> None:

@@ -156,7 +156,7 @@ def test_running_out_of_memory_leaves_the_network_usable(
             except ClinferError as error:
                 assert "no more" in str(error)
     check(network, oracle, [small])
-    for plan in network._current:
+    for plan in network._ready.current:
         assert plan is not None and network._pool.holds(plan.slot_bytes)
 
 

@@ -196,4 +196,4 @@ def test_an_out_of_order_queue_with_events(engine: Engine, rng: np.random.Genera
             assert _same(execute(network, inputs), wanted), shape
     in_order = Network(program, engine.create_stream(), OpenVinoShapeInference())
     assert _same(execute(in_order, inputs), wanted)
-    assert not any(plan is None or plan.waits for plan in in_order._current)
+    assert not any(plan is None or plan.waits for plan in in_order._ready.current)

@@ -47,7 +47,7 @@ def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def _launches(network: Network) -> int:
-    return sum(isinstance(step, Launch) for plan in network._current if plan for step in plan.steps)
+    return sum(isinstance(step, Launch) for plan in network._ready.current if plan for step in plan.steps)
 
 
 def _reversed(node: ov.Node) -> ov.Node:
@@ -314,7 +314,7 @@ def test_memory_that_a_later_segment_grows(engine: Engine, rng: np.random.Genera
         values[:wanted, rng.permutation(ONE_KI)[:wanted]] = 0
         values[np.arange(wanted), rng.permutation(ONE_KI)[:wanted]] = 9
         check(network, oracle, [values])
-    assert network._current[0] is not None and network._current[0].aliases
+    assert network._ready.current[0] is not None and network._ready.current[0].aliases
 
 
 def test_random_sequences_of_shapes(engine: Engine, rng: np.random.Generator) -> None:

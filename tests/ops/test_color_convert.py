@@ -67,7 +67,7 @@ def _random_planes(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[n
 
 def launches(network: Network) -> int:
     """Of the plans that ran last."""
-    return sum(isinstance(step, Launch) for plan in network._current if plan is not None for step in plan.steps)
+    return sum(isinstance(step, Launch) for plan in network._ready.current if plan is not None for step in plan.steps)
 
 
 @pytest.mark.parametrize("target", ["RGB", "BGR"])

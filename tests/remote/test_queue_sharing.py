@@ -136,6 +136,37 @@ def test_what_is_begun_next_runs_behind(compiled: CompiledModel, shared: ClConte
         assert_softmax(user.contents(result, array), array)
 
 
+def test_few_numbers_of_the_host_are_copied(compiled: CompiledModel, shared: ClContext, queue: cl.CommandQueue,
+                                            user: User, rng: np.random.Generator) -> None:
+    """So the request can be begun again at once, and the arrays may change, where results are remote tensors."""
+    request = compiled.create_infer_request()
+    arrays = [_array(rng, rows) for rows in (3, 3, 3, 8)]
+    arrays[2] = arrays[1].copy()
+    results = [user.buffer(array.nbytes) for array in arrays]
+    with held(user, queue):
+        for array, result in zip(arrays, results, strict=True):
+            given = ov.Tensor(array.copy())
+            request.set_tensor("x", given)
+            request.set_tensor("y", _over(shared, result, array))
+            request.start_async()
+            given.data[...] = np.nan
+    request.wait()
+    for array, result in zip(arrays, results, strict=True):
+        assert_softmax(user.contents(result, array), array)
+    many = _array(rng, 300)
+    request.set_tensor("y", _over(shared, user.buffer(many.nbytes), many))
+    with held(user, queue):
+        request.start_async([many])
+    request.wait()
+    large = ov.Tensor(many)
+    request.set_tensor("x", large)
+    with held(user, queue):
+        request.start_async()
+        with pytest.raises(ClinferError, match="is running"):
+            request.set_tensor("x", large)
+    request.wait()
+
+
 def test_what_is_seen_again_costs_few_calls(compiled: CompiledModel, shared: ClContext, queue: cl.CommandQueue,
                                             user: User, rng: np.random.Generator) -> None:
     """Functions of Python that stand between the user's call and the launches of a seen shape."""

@@ -50,6 +50,10 @@ class GrowingBuffer:
             self.nbytes = held.capacity
         return held
 
+    def holds(self, nbytes: int) -> bool:
+        """Whether `fit` changes nothing."""
+        return self.held is not None and nbytes <= self.held.capacity
+
     def prepare(self) -> None:
         """Have memory for likely sizes, where nothing was needed yet."""
         likely = min(self._preallocation.room, LIKELY_PIECE)
@@ -84,3 +88,7 @@ class OfferedMemory(GrowingBuffer):
     def fit(self, nbytes: int) -> Memory:
         """See GrowingBuffer."""
         return self.offered if nbytes <= self.offered.capacity else super().fit(nbytes)
+
+    def holds(self, nbytes: int) -> bool:
+        """See GrowingBuffer."""
+        return nbytes <= self.offered.capacity or super().holds(nbytes)

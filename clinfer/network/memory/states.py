@@ -66,6 +66,21 @@ class _Ready:
     readings: Sequence[Reading]
     rows: Mapping[Group, int]
 
+    def check_sizes(self) -> None:
+        """Raise unless sizes of one name, of which the program takes this for granted, are equal."""
+        sizes: dict[str, tuple[str, int]] = {}
+        for reading in self.readings:
+            name = reading.variables[0]
+            for size_name, size in zip(reading.declared.sizes, reading.shape, strict=False):
+                other, known = sizes.setdefault(size_name, (name, size)) if size_name else (name, size)
+                if known != size:
+                    raise ClinferError("states that grow together have different lengths", where="states",
+                                       values={f"length of {other!r}": known, f"length of {name!r}": size},
+                                       hint="set all of them, or none")
+
+
+_NOTHING = _Ready({}, (), {})
+
 
 class RequestStates:
     """All states of a request, by their variables. One thread at a time.
@@ -89,7 +104,7 @@ class RequestStates:
         self._begin_with = {state.variable: state.begins_with for state in declared if state.begins_with}
         self._tables = {table: TableMemory(engine, table) for _, table in self._selected if table}
         self._values = {name: Value() for name in self._memories}
-        self._read: Sequence[Reading] = ()
+        self._entered = _NOTHING
         self._ready: _Ready | None = None
         self._next: dict[str, Value] | None = None
 
@@ -138,18 +153,41 @@ class RequestStates:
              selected: Callable[[str], np.ndarray]) -> tuple[Sequence[Reading], dict[str, Given]]:
         """What an inference reads, and the tables by inputs. `selected(input)`: the value of an input that selects
         entries."""
-        self._next = None
-        self._check_reset()
-        self._read = ()
-        self._moves.begin(stream)
-        ready, self._ready = self._ready, None
-        if ready is None or ready.values is not self._values or not all(
-                selected(group[0]).tolist() == [*range(rows)] for group, rows in ready.rows.items()):
+        ready = self._ready
+        if ready is None or not self.enter(ready.readings, stream, selected):
+            self._begin(stream)
+            self._check_reset()
             values = self._chosen(stream, first, selected)
-            ready = _Ready(values, self._readings(values), {})
-        values, self._read = ready.values, ready.readings
-        self._check_sizes()
-        return self._read, self._given_tables(stream, values)
+            ready = self._entered = _Ready(values, self._readings(values), {})
+            ready.check_sizes()
+        return ready.readings, self._given_tables(stream, ready.values)
+
+    def enter(self, readings: Sequence[Reading], stream: Stream, selected: Callable[[str], np.ndarray]) -> bool:
+        """Let an inference read what `foresee` told, as if `give` had; False where it reads something else."""
+        ready = self._ready
+        if ready is None or ready.readings is not readings or ready.values is not self._values or not all(
+                selected(group[0]).tolist() == [*range(rows)] for group, rows in ready.rows.items()):
+            return False
+        self._begin(stream)
+        self._entered = ready
+        return True
+
+    def _begin(self, stream: Stream) -> None:
+        self._next = self._ready = None
+        self._entered = _NOTHING
+        self._moves.begin(stream)
+
+    def foresee(self, stream: Stream) -> tuple[Sequence[Reading], dict[str, Given]] | None:
+        """What the next inference reads once this one is committed, and the tables by inputs, if it selects all rows;
+        None where that is more than to look where they lie. The device may be at work."""
+        assert self._next is not None
+        with suppress(ClinferError):
+            ready = self._ready = self._likely(self._next)
+            if ready is not None:
+                ready.check_sizes()
+                return ready.readings, self._given_tables(stream, ready.values)
+        self._ready = None
+        return None
 
     def _chosen(self, stream: Stream, first: FirstValues,
                 selected: Callable[[str], np.ndarray]) -> Mapping[str, Value]:
@@ -169,7 +207,7 @@ class RequestStates:
         """Note what an inference made, by variables: shapes as they are stored, and where that lies. ClinferError for a
         size beyond what is declared."""
         found: dict[str, Value] = {}
-        for reading in self._read:
+        for reading in self._entered.readings:
             if not reading.targets:
                 found.update(dict.fromkeys(reading.variables, reading.value))
                 continue
@@ -183,12 +221,9 @@ class RequestStates:
         self._next = found
 
     def commit(self) -> None:
-        """The inference was a success: let the states be what it made. What the next one is likely to read is worked
-        out now, since the device may be at work."""
+        """The inference was a success: let the states be what it made."""
         if self._next is not None:
             self._values, self._next = self._next, None
-            with suppress(ClinferError):
-                self._ready = self._likely(self._values)
 
     def _likely(self, values: Mapping[str, Value]) -> _Ready | None:
         """What an inference reads of values if it selects all rows; None where that is more than to look where they
@@ -275,18 +310,6 @@ class RequestStates:
             if others:
                 raise ClinferError("a state was reset, but not those with which it begins", where="states",
                                    values={"reset": name, "begins with": ", ".join(others)}, hint="reset all of them")
-
-    def _check_sizes(self) -> None:
-        """Raise unless sizes of one name, of which the program takes this for granted, are equal."""
-        sizes: dict[str, tuple[str, int]] = {}
-        for reading in self._read:
-            name = reading.variables[0]
-            for size_name, size in zip(reading.declared.sizes, reading.shape, strict=False):
-                other, known = sizes.setdefault(size_name, (name, size)) if size_name else (name, size)
-                if known != size:
-                    raise ClinferError("states that grow together have different lengths", where="states",
-                                       values={f"length of {other!r}": known, f"length of {name!r}": size},
-                                       hint="set all of them, or none")
 
 
 def _without_names(declared: State) -> State:
