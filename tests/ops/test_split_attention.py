@@ -7,6 +7,7 @@ import pytest
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import ANY
 from clinfer.ops.sdpa import ScaledDotProductAttention
+from clinfer.ops.sdpa.kernels import gpu
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Input, Port, Topology
@@ -36,10 +37,15 @@ def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.n
     return weights[..., :keys] / np.maximum(weights.sum(-1, keepdims=True), 1e-300) @ value
 
 
+@pytest.fixture(params=[False, True], ids=["in two stages", "by the last group"])
+def adding(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "last_adds", lambda device: request.param)
+
+
 @pytest.mark.parametrize("kind", ["f32", "f16"])
 @pytest.mark.parametrize("others", ["", "mask", "causal", "sink"])
 @pytest.mark.parametrize("rows, groups", [(1, 1), (4, 4), (4, 2), (16, 1), (16, 5), (16, 16)])
-def test_keys_are_shared(engine: Engine, rows: int, groups: int, others: str, kind: str,
+def test_keys_are_shared(engine: Engine, adding: None, rows: int, groups: int, others: str, kind: str,
                          rng: np.random.Generator) -> None:
     depth, width = (int(rng.choice(sizes)) for sizes in ((16, 20, 33, 64, 128), (5, 16, 64, 70, 128)))
     heads, element = HEADS * groups, ElementType.of(kind)

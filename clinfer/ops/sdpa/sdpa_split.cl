@@ -16,10 +16,49 @@
 #define QUERY_WIDTH 64
 #define WIDTH 64
 #define ARG_KEYS 64
+#define ARG_SHARES 1
 #define IN_VECTORS 0
+#define LAST_ADDS 0
 #endif
 
 #include "extras.h"
+#if LAST_ADDS
+#include "split_sum.h"
+#define LEFT_PARAMETERS global SCRATCH0_TYPE* totals_found, global SCRATCH1_TYPE* sums_found, \
+    global COUNTERS_TYPE* counters, global OUTPUT0_TYPE* restrict output
+
+#ifdef __NV_CL_C_VERSION
+// Counts to `last`, then from 0 again; what came before is there for whoever counts behind it.
+#define COUNT_ARRIVAL(before, counter, last) \
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" \
+        : "=r"(before) : "l"((ulong)(counter)), "r"(last) : "memory")
+// Past the first level of caches, which does not hear of what other groups write.
+#define FOUND_LOAD(to, p) asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(to) : "l"((ulong)(p)) : "memory")
+#else
+#define COUNT_ARRIVAL(before, counter, last) do { \
+        mem_fence(CLK_GLOBAL_MEM_FENCE); \
+        (before) = atomic_inc((volatile global uint*)(counter)); \
+        if ((before) == (last)) *(volatile global uint*)(counter) = 0; \
+        mem_fence(CLK_GLOBAL_MEM_FENCE); \
+    } while (0)
+#define FOUND_LOAD(to, p) ((to) = *(const volatile global float*)(p))
+#endif
+
+// For a whole group, once its items wrote what they leave: whether it is the last of so many to arrive at the counter,
+// a zero that is a zero again then.
+INLINED bool FUNC(arrives_last)(local int* flag, global uint* counter, const uint groups) {
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0) {
+        uint before;
+        COUNT_ARRIVAL(before, counter, groups - 1);
+        *flag = before == groups - 1;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    return *flag;
+}
+#else
+#define LEFT_PARAMETERS global SCRATCH0_TYPE* restrict totals_found, global SCRATCH1_TYPE* restrict sums_found
+#endif
 
 // Rows are loops, and what is known of each is in local memory: code that is run once, as in a megakernel, comes from
 // memory first.
@@ -60,8 +99,7 @@ INLINED float FUNC(sum8)(const float8 v) {
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
-                   const global INPUT2_TYPE* restrict value, EXTRAS global float* restrict totals_found,
-                   global float* restrict sums_found ARGS) {
+                   const global INPUT2_TYPE* restrict value, EXTRAS LEFT_PARAMETERS ARGS) {
     local float8 queries[ROWS][STEPS], totals[ROWS][TURNS][ACROSS];
     local float weights[ROWS][KEYS], tops[ROWS][PARTS], sums[ROWS][TURNS];
     local float highest[ROWS], next_highest[ROWS], rescales[ROWS];
@@ -162,4 +200,13 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
         sums_found[((long)group * ROWS + r) * 2] = highest[r];
         sums_found[((long)group * ROWS + r) * 2 + 1] = sum;
     }
+#if LAST_ADDS
+    local int is_last;
+    if (!FUNC(arrives_last)(&is_last, (global uint*)counters + group / shares, shares)) return;
+    #pragma unroll 1
+    for (int n = item; n < rows * WIDTH; n += ITEMS) {
+        const int r = n / WIDTH;
+        PUT_TOGETHER(totals_found, sums_found, output, a, b * GROUPS + r / length, r % length, n % WIDTH);
+    }
+#endif
 }

@@ -8,10 +8,20 @@ from math import ceil, prod
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, scratch_operand
+from clinfer.kernels.contract import (
+    COUNTERS,
+    Formats,
+    Kernel,
+    Lowered,
+    Stage,
+    Work,
+    counters_operand,
+    scratch_operand,
+)
 from clinfer.kernels.cost import time_of
 from clinfer.ops.sdpa.problem import KEY, SINK, VALUE, AttentionProblem
 from clinfer.ops.shared.views import static
+from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed, pure
 
 MOST_WIDTH = 128
@@ -74,7 +84,9 @@ class SplitKernel(Kernel[AttentionProblem, int]):
         return _refusal(problem, partial(_split_bytes, rows), _split_items(rows))
 
     def accepts(self, problem: AttentionProblem, rows: int) -> str | None:
-        queries = problem.result.sizes[-2]
+        queries, entries = problem.result.sizes[-2], prod(problem.result.sizes[:-2]) // problem.primitive.groups
+        if last_adds(problem.capabilities) and not (isinstance(entries, int) and entries <= COUNTERS):
+            return f"more than {COUNTERS} entries, each of which needs a counter"
         if isinstance(queries, int) and problem.primitive.groups * queries <= rows:
             return None
         return f"more than {rows} rows"
@@ -98,12 +110,21 @@ class SplitKernel(Kernel[AttentionProblem, int]):
                      "QUERY_WIDTH": depth, "WIDTH": width, "IN_VECTORS": _in_vectors(problem)}
         *given, output = problem.in_place_operands()
         sink = [each for each in given if each.macro == f"INPUT{SINK}"]
-        split = Stage("sdpa_split.cl", (*given, totals, sums), Work((groups * items,), (items,)), constants,
-                      {"keys": share})
+        scratch, work = (groups * rows * width * 4, groups * rows * 8), Work((groups * items,), (items,))
+        if last_adds(problem.capabilities):
+            return Lowered((Stage("sdpa_split.cl", (*given, totals, sums, counters_operand(), output), work,
+                                  {**constants, "LAST_ADDS": True}, {"keys": share, "shares": shares}),), scratch)
+        split = Stage("sdpa_split.cl", (*given, totals, sums), work, constants, {"keys": share})
         elements = prod(static(problem.batch)) * problem.queries * width
         put = Stage("sdpa_split_sum.cl", (totals, sums, *sink, output), Work((elements,)), constants,
                     {"shares": shares})
-        return Lowered((split, put), (groups * rows * width * 4, groups * rows * 8))
+        return Lowered((split, put), scratch)
+
+
+def last_adds(device: Capabilities) -> bool:
+    """Whether the last work-group of an entry adds what the others left, which needs memory that is in order between
+    them: not a matter of course in OpenCL 1.2."""
+    return device.tensor_cores
 
 
 def _refusal(problem: AttentionProblem, local_bytes: Callable[[int, int], int], items: int) -> str | None:
