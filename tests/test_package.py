@@ -58,8 +58,8 @@ def package_files() -> set[str]:
 
 
 def is_compiled(name: str) -> bool:
-    """Whether a file is the loop of launches, which wheels made without a C compiler do without."""
-    return name.startswith("clinfer/runtime/_launch_loop.")
+    """Whether a file is compiled C, which wheels made without a C compiler do without."""
+    return name.startswith(("clinfer/runtime/_launch_loop.", "clinfer/network/plans/_tape."))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
         (metadata,) = [wheel.read(name).decode() for name in names if name.endswith("/METADATA")]
     held = {name for name in names if ".dist-info/" not in name}
     assert {name for name in held if not is_compiled(name)} == package_files()
-    assert len(list(filter(is_compiled, held))) == (shutil.which("gcc") is not None)
+    assert len(list(filter(is_compiled, held))) == 2 * (shutil.which("gcc") is not None)
     assert "clinfer/py.typed" in held
     assert f"Version: {VERSION}\n" in metadata and "any model" not in metadata.lower()
 
@@ -169,6 +169,8 @@ def test_an_empty_environment_with_dependencies_from_the_registry(built: Path, t
     assert "CPU.0" in run([script, "devices"], tmp_path, OCL_ICD_VENDORS=str(tmp_path / "vendors"))
 
 
-def test_the_loop_of_launches_is_found_where_it_was_compiled(python: Path, tmp_path: Path) -> None:
-    asked = "from clinfer.runtime import launches; print(launches._loop_in_c() is not None)"
+@pytest.mark.parametrize("found", ["runtime.launches import _function_in_c as f; print(f('clinfer_launch_each')",
+                                   "network.plans.in_c import function_in_c as f; print(f('clinfer_plan')"])
+def test_c_is_found_where_it_was_compiled(python: Path, tmp_path: Path, found: str) -> None:
+    asked = f"from clinfer.{found} is not None)"
     assert run([python, "-c", asked], tmp_path).strip() == str(shutil.which("gcc") is not None)

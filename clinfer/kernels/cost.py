@@ -6,7 +6,7 @@ longer of computing and moving, each at the share of its ceiling that a kernel r
 from __future__ import annotations
 
 from clinfer.runtime.ceilings import Ceilings
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 CACHED_BYTES = 8 << 20
 """So many bytes of what a kernel moves are in a cache, because they were used just before or are used again."""
@@ -27,7 +27,7 @@ def time_of(device: Ceilings, *, flops: float = 0.0, peak: float | None = None, 
 
 @pure
 def _moving(nbytes: float, cache: float, memory: float) -> float:
-    return min(nbytes, CACHED_BYTES) / cache + max(nbytes - CACHED_BYTES, 0) / memory
+    return smaller(nbytes, CACHED_BYTES) / cache + larger(nbytes - CACHED_BYTES, 0) / memory
 
 
 def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = False) -> float:
@@ -40,7 +40,7 @@ def roofline(device: Ceilings, flops: float, nbytes: float, is_narrow: bool = Fa
 @pure
 def _overlapped(computing: float, moving: float) -> float:
     """The time of both at once: the shorter one is never hidden wholly."""
-    return max(computing, moving) + min(computing, moving) / 8
+    return larger(computing, moving) + smaller(computing, moving) / 8
 
 
 def reorder_time(device: Ceilings, nbytes: int) -> float:

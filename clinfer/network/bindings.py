@@ -20,8 +20,7 @@ from clinfer.network.output import check_capacity
 from clinfer.network.plans.plan import Launch, TensorAlias
 from clinfer.network.reports.record import Growth
 from clinfer.program.program import Program, ProgramNode, Tensor
-from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.launches import KernelTable
 from clinfer.runtime.memory import Memory
 
 NOTHING: Mapping[int, Memory] = MappingProxyType({})
@@ -46,11 +45,10 @@ class Bindings:
         self.is_whole = False
         self._program = program
         self._pool = pool
-        self.kernels: list[Kernel] = []
+        self.kernels = KernelTable()
         self.kernel_nodes: list[int] = []
         self.implementations: list[Implementation] = []
         self.kernel_index = number_kernels(program)
-        self._block_position: list[int] = []
         self._tensor_uses: dict[int, Uses] = {}
         self._picture_uses: dict[int, list[Uses]] = {}
         self._slot_uses: list[Uses] = [[] for _ in program.dependencies]
@@ -78,10 +76,9 @@ class Bindings:
         kernel = self._program.engine.create_kernel(
             self._program.kernels.program(kernel_id), kernel_id,
             frozenset(position for position, buffer in enumerate(stage.buffers) if buffer.kind == "input"))
-        self.kernels.append(kernel)
+        self.kernels.add(kernel, len(stage.buffers), len(stage.code.fields) * (8 if stage.code.is_large else 4))
         self.kernel_nodes.append(index)
         self.implementations.append(implementation)
-        self._block_position.append(len(stage.buffers))
         for position, buffer in enumerate(stage.buffers):
             if buffer.kind == "counters":
                 kernel.set_buffer(position, self._counters_of(index))
@@ -265,7 +262,7 @@ class Bindings:
             uses[:] = [use for use in uses if id(use[0]) not in gone]
         for number in numbers:
             # The numbers stay taken, because records of past inferences tell of them.
-            self.kernels[number] = self.kernels[0]
+            self.kernels.replace(number, 0)
         self._specialised.clear()
         self._slot_memories.clear()
         self._memories = dict(self._program.constant_memory)
@@ -312,11 +309,3 @@ class Bindings:
                     kernel.set_buffer(position, memory)
                 self._slot_memories[slot] = memory
         self._aliases.generation += bool(slots)
-
-    def ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
-        """What is launched, with its argument block set."""
-        index, block, work = launch
-        kernel = self.kernels[index]
-        if block:
-            kernel.set_bytes(self._block_position[index], block)
-        return kernel, work

@@ -45,7 +45,7 @@ class ReadyPlans:
     def forget(self) -> None:
         """Let every plan ask for its memory again."""
         self.current: list[Plan | None] = [None] * len(self._program.segments)
-        self.replays = [Replay(self._bindings.ready) for _ in self._program.segments]
+        self.replays = [Replay(self._bindings.kernels) for _ in self._program.segments]
         self._fitted.clear()
 
     def prepare(self, key: SegmentKey, plan: Plan, wanted: Wanted, tightens: bool) -> Prepared | None:

@@ -1,14 +1,13 @@
 """A plan in the form in which it is replayed."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import compress
-from operator import is_not
 
+from clinfer.network.plans.packed_steps import PackedSteps, packed
 from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, Upload
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import Launches, WorkSize
+from clinfer.runtime.launches import KernelTable, Launches, WorkSize
 
 
 @dataclass(frozen=True)
@@ -20,20 +19,21 @@ class WaitingLaunches:
 
 
 ReadyStep = Upload | RunBody | Fetch | CallHost | Launches | WaitingLaunches
-Ready = Callable[[Launch], tuple[Kernel, WorkSize]]
 
 
 class Replay:
-    """The steps of one plan at a time, launches in unbroken runs; `ready` sets what a launch is given.
+    """The steps of one plan at a time, launches of `kernels` in unbroken runs.
 
-    From one plan to the next only the launches that differ are touched, where both have as many in the same places.
+    From one plan to the next only the launches that differ are touched, where both have as many between the same other
+    steps.
     """
 
-    def __init__(self, ready: Ready) -> None:
+    def __init__(self, kernels: KernelTable) -> None:
         self.steps: list[ReadyStep] = []
-        self._ready = ready
+        self._kernels = kernels
         self._plan: Plan | None = None
-        self._places: list[tuple[Launches | None, int]] = []
+        self._parts: list[int] = []
+        """How many launches are before each other step, and in all."""
 
     def has(self, plan: Plan) -> bool:
         """Whether it is the form of this plan."""
@@ -43,53 +43,57 @@ class Replay:
         """Be the form of this plan."""
         if self.has(plan):
             return
-        before, self._plan = self._plan, None
-        if before is None or not self._patch(before, plan):
-            self.steps, self._places = [], []
-            self._resolve(plan)
-        self._plan = plan
-
-    def _patch(self, before: Plan, plan: Plan) -> bool:
-        """Exchange what differs; False, and nothing is changed, where that is not enough."""
-        if before.waits or plan.waits or len(before.steps) != len(plan.steps):
-            return False
-        differing = [*map(is_not, before.steps, plan.steps)]
-        others = [*compress(plan.steps, differing)]
-        if [*map(type, compress(before.steps, differing))] != [*map(type, others)]:
-            return False
-        for new, (run, position) in zip(others, compress(self._places, differing), strict=True):
-            if run is None:
-                assert not isinstance(new, Launch)
-                self.steps[position] = new
-            else:
-                run.exchange(position, self._ready(new))  # type: ignore[arg-type]
-        return True
-
-    def _resolve(self, plan: Plan) -> None:
+        self._plan = None
         if plan.waits:
             self._resolve_waiting(plan)
-            return
-        run: Launches | None = None
-        for step in plan.steps:
-            if isinstance(step, Launch):
-                if run is None:
-                    run = Launches()
-                    self.steps.append(run)
-                self._places.append((run, len(run)))
-                run.append(self._ready(step))
+        else:
+            self._resolve(packed(plan.steps))
+        self._plan = plan
+
+    def _resolve(self, steps: PackedSteps) -> None:
+        parts = [*[position for position, _ in steps.others], len(steps.launches)]
+        if parts != self._parts:
+            self._parts, self.steps = [], [*_runs_between(steps)]
+            self._parts = parts
+        first, others = 0, iter(steps.others)
+        for number, step in enumerate(self.steps):
+            if isinstance(step, Launches):
+                step.become(steps.launches, first, self._kernels)
+                first += len(step)
             else:
-                run = None
-                self._places.append((None, len(self.steps)))
-                self.steps.append(step)
+                self.steps[number] = next(others)[1]
 
     def _resolve_waiting(self, plan: Plan) -> None:
-        run, first = WaitingLaunches(Launches(), []), 0
+        self._parts, self.steps = [], []
+        first, is_run = 0, False
         for number, (step, waits) in enumerate(zip(plan.steps, plan.waits, strict=True)):
             if not isinstance(step, Launch):
                 self.steps.append(step)
+                is_run = False
                 continue
-            if not self.steps or self.steps[-1] is not run:
-                run, first = WaitingLaunches(Launches(), []), number
-                self.steps.append(run)
-            run.launches.append(self._ready(step))
+            if not is_run:
+                first, is_run = number, True
+                self.steps.append(WaitingLaunches(Launches(), []))
+            run = self.steps[-1]
+            assert isinstance(run, WaitingLaunches)
+            run.launches.extend([self._ready(step)])
             run.waits.append(tuple(other - first for other in waits))
+
+    def _ready(self, launch: Launch) -> tuple[Kernel, WorkSize]:
+        """What is launched, with its argument block set."""
+        kernel = self._kernels[launch.kernel]
+        if launch.block:
+            kernel.set_block(launch.block)
+        return kernel, launch.work
+
+
+def _runs_between(steps: PackedSteps) -> Iterable[ReadyStep]:
+    """The other steps, and between them launches that are to be told."""
+    first = 0
+    for position, step in (*steps.others, (len(steps.launches), None)):
+        if position > first:
+            yield Launches(position - first)
+            first = position
+        if step is not None:
+            assert not isinstance(step, Launch)
+            yield step

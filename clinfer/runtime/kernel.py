@@ -1,11 +1,52 @@
 """A kernel and its arguments."""
 from __future__ import annotations
 
+import ctypes
+
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.memory import Memory, NativePointer
 from clinfer.runtime.program import Program
 from clinfer.runtime.status import driver_error
+
+
+class _Header(ctypes.Structure):
+    _fields_ = [("kernel", ctypes.c_void_p), *((name, ctypes.c_size_t) for name in (
+        "index", "nbytes", "is_noted", "room"))]
+
+
+class ArgumentBlock:
+    """What a kernel has as a by-value argument, in memory that `launch_loop.c` reads and writes."""
+
+    __slots__ = ("_header", "_memory", "address", "index")
+
+    def __init__(self, handle: driver.KernelHandle, index: int, room: int) -> None:
+        self._memory = ctypes.create_string_buffer(ctypes.sizeof(_Header) + room)
+        self._header = _Header.from_buffer(self._memory)
+        self._header.kernel, self._header.index, self._header.room = ctypes.addressof(handle), index, room
+        self.address = ctypes.addressof(self._memory)
+        self.index = index
+
+    def get(self) -> bytes | None:
+        """The bytes; None: nothing is known of them."""
+        nbytes = self._header.nbytes
+        return ctypes.string_at(self.address + ctypes.sizeof(_Header), nbytes) if nbytes else None
+
+    def take(self) -> bytes | None:
+        """The bytes, of which nothing is known from now on."""
+        present = self.get()
+        self._header.nbytes = 0
+        return present
+
+    def put(self, raw: bytes) -> None:
+        """These are the bytes; of more than there is room for nothing is known."""
+        if len(raw) <= self._header.room:
+            ctypes.memmove(self.address + ctypes.sizeof(_Header), raw, len(raw))
+            self._header.nbytes = len(raw)
+
+    def note(self) -> None:
+        """Leave changes to Python, where they are noted."""
+        self._header.is_noted = 1
 
 
 class Kernel:
@@ -15,7 +56,7 @@ class Kernel:
     that it is known not to write to.
     """
 
-    __slots__ = ("__weakref__", "_changes", "_memories", "_number", "_pointers", "_values", "entry", "handle",
+    __slots__ = ("__weakref__", "_block", "_changes", "_memories", "_number", "_pointers", "_values", "entry", "handle",
                  "only_read", "program")
 
     def __init__(self, program: Program, entry: str, only_read: frozenset[int] = frozenset()) -> None:
@@ -27,6 +68,7 @@ class Kernel:
         self._pointers: set[int] = set()
         self._changes: dict[tuple[int, int], bytes | Memory | None] | None = None
         self._number = 0
+        self._block: ArgumentBlock | None = None
         self._create()
 
     def _create(self) -> None:
@@ -49,6 +91,31 @@ class Kernel:
             if changes is not None:
                 changes[self._number, index] = raw
         values[index] = raw
+
+    def keep_block(self, index: int, room: int) -> int:
+        """Keep the by-value argument of that index, of at most so many bytes, where `launch_loop.c` sets it too; the
+        address."""
+        self._block = ArgumentBlock(self.handle, index, room)
+        return self._block.address
+
+    def set_block(self, raw: bytes) -> None:
+        """Set the argument that is kept, unless it is that."""
+        block = self._block
+        assert block is not None
+        present = block.take()
+        if present != raw:
+            status = driver.set_kernel_arg(self.handle, block.index, driver.size_of(len(raw)), raw)
+            if status:
+                raise self._refused(status, block.index, len(raw))
+            changes = self._changes
+            if changes is not None:
+                changes[self._number, block.index] = raw
+        block.put(raw)
+
+    def refused_block(self, error: int, nbytes: int) -> ClinferError:
+        """The error for a status that setting the argument that is kept gave."""
+        assert self._block is not None
+        return self._refused(error, self._block.index, nbytes)
 
     def set_buffer(self, index: int, memory: Memory) -> None:
         """Set a buffer argument, unless it is that; the kernel refers to `memory` until another one takes its place."""
@@ -77,6 +144,9 @@ class Kernel:
         self._memories, self._values = {}, {}
         for index, raw in values.items():
             self.set_bytes(index, raw)
+        block = None if self._block is None else self._block.take()
+        if block is not None:
+            self.set_block(block)
         for index, memory in memories.items():
             if not memory.is_released:
                 self.set_buffer(index, memory)
@@ -98,9 +168,13 @@ class Kernel:
         """Note in `changes` what arguments are from now on, by (number, index), as soon as they are others; None for
         one that is let go of."""
         self._changes, self._number = changes, number
+        if self._block is not None:
+            self._block.note()
 
     def argument(self, index: int) -> bytes | Memory | None:
         """What an argument is at present; None: it was never set, or let go of."""
+        if self._block is not None and index == self._block.index:
+            return self._block.get()
         return self._values.get(index) or self._memories.get(index)
 
     def memories(self) -> tuple[Memory, ...]:

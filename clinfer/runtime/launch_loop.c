@@ -1,6 +1,7 @@
-/* Launches kernels one behind the other: the loop of clinfer.runtime.launches, without Python's cost per launch.
-   Needs no header of Python or OpenCL; built if the machine that installs clinfer has a compiler. */
+/* Launches kernels one behind the other, and changes launches: what clinfer.runtime.launches does, without Python's cost
+   per launch. Needs no header of Python or OpenCL; built if the machine that installs clinfer has a compiler. */
 #include <stddef.h>
+#include <string.h>
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -11,28 +12,84 @@
 typedef int (*enqueue_function)(void *queue, void *kernel, unsigned dims, const size_t *offset,
                                 const size_t *global_size, const size_t *local_size, unsigned waits,
                                 const void *events, void *event);
+typedef int (*set_function)(void *kernel, unsigned index, size_t nbytes, const void *bytes);
+
+typedef struct {
+    size_t dims, global_size[3], local_size[3];
+} work_size;
 
 typedef struct {
     void *const *kernel;
-    size_t dims, global_size[3], local_size[3];
+    work_size work;
 } launch;
+
+/* A launch as a plan has it: the kernel by its number, and where its argument block is among all of them. */
+typedef struct {
+    size_t kernel, block, block_bytes;
+    work_size work;
+} planned_launch;
+
+/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known. Where it is noted, what is set
+   is left to Python. */
+typedef struct {
+    void *const *kernel;
+    size_t index, nbytes, is_noted, room;
+    unsigned char block[];
+} argument_block;
+
+enum { LEFT_TO_PYTHON = 1 };
 
 /* The first status that is not 0, with the number of the launch that gave it in *failed; else 0. */
 EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const launch *launches, size_t count,
                                size_t *failed) {
     for (size_t i = 0; i < count; ++i) {
-        const launch *next = &launches[i];
+        const work_size *work = &launches[i].work;
         size_t axis = 0;
-        while (axis < next->dims && next->global_size[axis])
+        while (axis < work->dims && work->global_size[axis])
             ++axis;
-        if (axis < next->dims)
+        if (axis < work->dims)
             continue;
-        const int status = enqueue(queue, *next->kernel, (unsigned)next->dims, NULL, next->global_size,
-                                   next->local_size[0] ? next->local_size : NULL, 0, NULL, NULL);
+        const int status = enqueue(queue, *launches[i].kernel, (unsigned)work->dims, NULL, work->global_size,
+                                   work->local_size[0] ? work->local_size : NULL, 0, NULL, NULL);
         if (status) {
             *failed = i;
             return status;
         }
+    }
+    return 0;
+}
+
+/* Lets launches from number *at on be the planned ones, with their argument blocks set; *others: how many are of another
+   kernel than before. Where they are stages, what differs is left to Python. The first status that is not 0,
+   LEFT_TO_PYTHON too, with the number of the launch in *at. */
+EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernels, const planned_launch *planned,
+                                 const unsigned char *blocks, launch *launches, size_t count, size_t are_stages,
+                                 size_t *at, size_t *others) {
+    for (size_t i = *at; i < count; ++i) {
+        const planned_launch *next = &planned[i];
+        argument_block *own = kernels[next->kernel];
+        const unsigned char *block = blocks + next->block;
+        const size_t nbytes = next->block_bytes;
+        if (nbytes && (own->nbytes != nbytes || memcmp(own->block, block, nbytes))) {
+            int status = LEFT_TO_PYTHON;
+            if (!own->is_noted && nbytes <= own->room) {
+                own->nbytes = 0;
+                status = set(*own->kernel, (unsigned)own->index, nbytes, block);
+            }
+            if (status) {
+                *at = i;
+                return status;
+            }
+            memcpy(own->block, block, nbytes);
+            own->nbytes = nbytes;
+        }
+        if (are_stages && (launches[i].kernel != own->kernel || memcmp(&launches[i].work, &next->work, sizeof(work_size)))) {
+            *at = i;
+            return LEFT_TO_PYTHON;
+        }
+        *others += launches[i].kernel != own->kernel;
+        launches[i].kernel = own->kernel;
+        launches[i].work = next->work;
     }
     return 0;
 }

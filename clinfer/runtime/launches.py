@@ -1,17 +1,18 @@
 """Kernels with their work sizes, launched one behind the other, again and again, at the least cost of the host.
 
-Where the package was installed with a C compiler at hand, `launch_loop.c` is the loop; else it is Python's, with the
-same results.
+Where the package was installed with a C compiler at hand, `launch_loop.c` launches and exchanges them; else Python
+does, with the same results.
 """
 from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from operator import mod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
@@ -80,52 +81,152 @@ def arguments_of(work: WorkSize) -> tuple[int, None, bytes, bytes | None] | None
             None if work.local_size is None else bytes(work[4 * _WORD:]))
 
 
-class Launches(list[tuple[Kernel, WorkSize]]):
-    """Kernels and work sizes, in order; once they are launched, they are changed by `exchange` alone."""
+class KernelTable(list[Kernel]):
+    """Kernels by number, of which each has one argument block at most."""
 
-    __slots__ = ("_packed", "again", "request", "staged")
+    __slots__ = ("_blocks",)
 
     def __init__(self) -> None:
         super().__init__()
+        self._blocks = array("Q")
+
+    def add(self, kernel: Kernel, index: int, room: int) -> None:
+        """Add a kernel, whose argument of that index is its block, of at most so many bytes."""
+        self._blocks.append(kernel.keep_block(index, room))
+        self.append(kernel)
+
+    def replace(self, number: int, other: int) -> None:
+        """Let a number stand for the kernel of another one."""
+        self[number], self._blocks[number] = self[other], self._blocks[other]
+
+    @property
+    def blocks(self) -> int:
+        """Where the addresses of the blocks are."""
+        return self._blocks.buffer_info()[0]
+
+
+class Launches(Sequence[tuple[Kernel, WorkSize]]):
+    """Kernels and work sizes, in order, as `launch_loop.c` has them."""
+
+    __slots__ = ("_kernels", "again", "packed", "request", "staged")
+
+    def __init__(self, count: int = 0) -> None:
+        """Of so many launches, which are to be told by `become`."""
         self.again = 0
         """How often the same kernels were launched one by one."""
         self.request: Request | None = None
         self.staged: StagedLaunches | None = None
         """The same as stages of a megakernel (`megakernels.py`)."""
-        self._packed: ctypes.Array[ctypes.c_char] | None = None
+        self.packed = ctypes.create_string_buffer(_PACKED_BYTES * count)
+        """Of each launch where its kernel's handle stands, and its work size."""
+        self._kernels: list[Kernel] = [None] * count  # type: ignore[list-item]
 
-    @property
-    def packed(self) -> ctypes.Array[ctypes.c_char]:
-        """The same for the loop in C: of each launch where its kernel's handle stands, and its work size."""
-        if self._packed is None:
-            self._packed = ctypes.create_string_buffer(_PACKED_BYTES * len(self))
-            for position, (kernel, work) in enumerate(self):
-                _pack_launch(self._packed, position * _PACKED_BYTES, _place(kernel.handle), work)
-        return self._packed
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Kernel, WorkSize]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[Kernel, WorkSize]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[Kernel, WorkSize] | list[tuple[Kernel, WorkSize]]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        kernel, first = self._kernels[index], index % len(self._kernels) * _PACKED_BYTES
+        return kernel, _new(WorkSize, ctypes.string_at(ctypes.addressof(self.packed) + first + _WORD, _SIZES.size))
+
+    def extend(self, launches: Iterable[tuple[Kernel, WorkSize]]) -> None:
+        """Add launches behind those that there are."""
+        launches = tuple(launches)
+        self._kernels += [kernel for kernel, _ in launches]
+        more = b"".join([_PACKED.pack(_place(kernel.handle), work) for kernel, work in launches])
+        self.packed = ctypes.create_string_buffer(self.packed.raw + more, len(self._kernels) * _PACKED_BYTES)
 
     def exchange(self, position: int, launch: tuple[Kernel, WorkSize]) -> None:
         """Put another launch in the place of one; those given before must have been launched."""
         kernel, work = launch
         before, size = self[position]
-        packed = self._packed
         if kernel is before:
             if work == size:
                 return
             if self.staged is not None:
                 self.staged.resized.add(position)
-            if packed is not None:
-                _pack_work(packed, position * _PACKED_BYTES + _WORD, work)
         else:
-            self.again, self.request, self.staged = 0, None, None
-            if packed is not None:
-                _pack_launch(packed, position * _PACKED_BYTES, _place(kernel.handle), work)
-        self[position] = launch
+            self._forget_again()
+        self._kernels[position] = kernel
+        _PACKED.pack_into(self.packed, position * _PACKED_BYTES, _place(kernel.handle), work)
+
+    def become(self, planned: PlannedLaunches, first: int, kernels: KernelTable) -> None:
+        """Be as many of the planned launches, from a first one on, with their argument blocks set; those given before
+        must have been launched."""
+        at, others = ctypes.c_size_t(), ctypes.c_size_t()
+        try:
+            while at.value < len(self):
+                status = self._exchange(planned, first, kernels, at, others)
+                if not status:
+                    break
+                number, block, work = planned.launch(first + at.value)
+                kernel = kernels[number]
+                if status != _LEFT_TO_PYTHON:
+                    raise kernel.refused_block(status, len(block))
+                if block:
+                    kernel.set_block(block)
+                self.exchange(at.value, (kernel, work))
+                at.value += 1
+            if others.value:
+                self._kernels = [kernels[number] for number in planned.kernels(first, len(self))]
+                self._forget_again()
+        except BaseException:
+            # Those that were exchanged may have other kernels than are noted.
+            self.packed = ctypes.create_string_buffer(len(self.packed))
+            raise
+
+    def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, at: ctypes.c_size_t,
+                  others: ctypes.c_size_t) -> int:
+        """Do it in C, as far as that can, from launch `at` on; see there."""
+        function, set_argument = _exchange_in_c(), _pointer_of(driver.set_kernel_arg)
+        if function is None or set_argument is None:
+            return _LEFT_TO_PYTHON
+        return function(set_argument, ctypes.c_void_p(kernels.blocks), planned.launches_from(first), planned.blocks,
+                        self.packed, ctypes.c_size_t(len(self)), ctypes.c_size_t(self.staged is not None),
+                        ctypes.byref(at), ctypes.byref(others))
+
+    def _forget_again(self) -> None:
+        self.again, self.request, self.staged = 0, None, None
+
+
+class PlannedLaunches:
+    """Launches as plans have them: records of `PLANNED`, and the argument blocks of all of them in a row."""
+
+    __slots__ = ("_address", "blocks", "launches")
+
+    def __init__(self, launches: bytes, blocks: bytes) -> None:
+        self.launches = launches
+        self.blocks = blocks
+        self._address = ctypes.cast(ctypes.c_char_p(launches), ctypes.c_void_p).value or 0
+
+    def __len__(self) -> int:
+        return len(self.launches) // PLANNED.size
+
+    def launches_from(self, number: int) -> ctypes.c_void_p:
+        """Where the record of a launch is."""
+        return ctypes.c_void_p(self._address + number * PLANNED.size)
+
+    def launch(self, number: int) -> tuple[int, bytes, WorkSize]:
+        """A launch: the number of its kernel, its argument block, its work size."""
+        kernel, first, nbytes, work = PLANNED.unpack_from(self.launches, number * PLANNED.size)
+        return kernel, self.blocks[first:first + nbytes], _new(WorkSize, work)
+
+    def kernels(self, first: int, count: int) -> list[int]:
+        """The numbers of the kernels of some launches."""
+        records = memoryview(self.launches)[first * PLANNED.size:(first + count) * PLANNED.size]
+        return [kernel for kernel, _, _, _ in PLANNED.iter_unpack(records)]
 
 
 _PACKED = struct.Struct(f"P{_SIZES.size}s")
 _PACKED_BYTES = _PACKED.size
-_pack_launch = _PACKED.pack_into
-_pack_work = struct.Struct(f"{_SIZES.size}s").pack_into
+PLANNED = struct.Struct(f"3N{_SIZES.size}s")
+"""The number of a kernel, where its argument block begins, the bytes of that, and the work size."""
+_LEFT_TO_PYTHON = 1
 _place = ctypes.addressof
 
 
@@ -146,10 +247,8 @@ class LaunchLoop:
         function = _loop_in_c()
         if function is None:
             return None
-        try:
-            return cls(function, ctypes.cast(enqueue, ctypes.c_void_p), queue)  # type: ignore[arg-type]
-        except (TypeError, ctypes.ArgumentError):
-            return None
+        pointer = _pointer_of(enqueue)
+        return None if pointer is None else cls(function, pointer, queue)
 
     def __call__(self, launches: Launches) -> tuple[int, int]:
         """Launch all that are not empty; a status that is not 0 with the number of the launch that gave it, behind
@@ -159,14 +258,29 @@ class LaunchLoop:
         return status, self._failed.value
 
 
-@cache
+def _pointer_of(function: Callable[..., Any]) -> ctypes.c_void_p | None:
+    """A function of a library as C has it; None of any other."""
+    try:
+        return ctypes.cast(function, ctypes.c_void_p)  # type: ignore[arg-type]
+    except (TypeError, ctypes.ArgumentError):
+        return None
+
+
 def _loop_in_c() -> Callable[..., int] | None:
+    return _function_in_c("clinfer_launch_each")
+
+
+def _exchange_in_c() -> Callable[..., int] | None:
+    return _function_in_c("clinfer_exchange_each")
+
+
+@cache
+def _function_in_c(name: str) -> Callable[..., int] | None:
     found = find_spec("clinfer.runtime._launch_loop")
     if found is None or found.origin is None:
         return None
     try:
-        function = ctypes.CDLL(found.origin).clinfer_launch_each
+        function: Callable[..., int] = getattr(ctypes.CDLL(found.origin), name)
     except (OSError, AttributeError):
         return None
-    function.restype = ctypes.c_int
     return function

@@ -99,9 +99,30 @@ PURE: dict[str, Callable[..., Any]] = {"max": max, "min": min}
 
 
 def pure(function: Callable[P, R]) -> Callable[P, R]:
-    """Marks a function of a module that `computed` may call, and that gives the same number for the same numbers."""
+    """Marks a function of a module that `computed` may call, and that gives the same number for the same numbers. One
+    that is nothing but arithmetic, `larger` and `smaller` becomes part of the tapes of traces, any other is asked."""
     PURE[f"{function.__module__}.{function.__qualname__}"] = function
     return function
+
+
+def larger(one: Any, other: Any) -> Any:
+    """The larger number; of symbols it is one line of the trace, without a guard."""
+    return max(one, other) if type(one) is not Symbol and type(other) is not Symbol else computed(max, one, other)
+
+
+def smaller(one: Any, other: Any) -> Any:
+    """The smaller number, in the same way."""
+    return min(one, other) if type(one) is not Symbol and type(other) is not Symbol else computed(min, one, other)
+
+
+def single(number: Any) -> Any:
+    """A number as single precision has it."""
+    return computed(to_single, number)
+
+
+def single_bits(number: Any) -> Any:
+    """The integer of 32 bits that has the bits of a number in single precision."""
+    return computed(bits_of_single, number)
 
 
 def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -113,6 +134,18 @@ def array_of(numbers: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[A
 
 def _is_plain(number: object) -> bool:
     return not is_symbol(number) and isinstance(number, (int, float, np.generic))
+
+
+@pure
+def to_single(number: float) -> float:
+    """A plain number, see `single`."""
+    return float(np.float32(number))
+
+
+@pure
+def bits_of_single(number: float) -> int:
+    """Of a plain number, see `single_bits`."""
+    return int(np.float32(number).view(np.int32))
 
 
 # -- operators ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,22 +16,39 @@ from clinfer.symbolic.forms import Bounds, Form, bounds_of_result, calculate, pr
 from clinfer.symbolic.symbols import BINARY, COMPARISONS, SINGLE, Symbol
 
 _UNKNOWN = Bounds()
+Operand = str | int | float
+"""Of a line: the name of a symbol, or a number."""
+
+
+class Line(NamedTuple):
+    """What the symbols `names` are: `sign` of the operands, an operator's or a function's name. Of a guard, which has
+    no names, it is a comparison, and `outcome` what it has to be. `function` is what APPLIED calls with the operands,
+    and ASKED with `operands[0]`, nested tuples; of that `names` are the parts."""
+
+    names: tuple[str, ...]
+    sign: str
+    operands: tuple[Any, ...]
+    function: Any = None
+    outcome: bool = True
+
+
+APPLIED, ASKED = "applied", "asked"
 
 
 class Trace:
-    """The lines of one trace; `names` are the free symbols, `helpers` what lines call by name.
+    """The lines of one trace; `names` are the free symbols, `numbers` what all symbols are at present.
 
     `value_guards` counts how often a symbol's present number was taken for what it is.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.helpers: dict[str, Any] = {}
+        self.numbers: dict[str, int | float] = {}
         self.value_guards = 0
-        self._lines: list[tuple[str, str, tuple[str, ...]]] = []
+        self._lines: list[Line] = []
+        self._count = 0
         self._made: dict[object, Symbol] = {}
-        self._guards: set[str] = set()
-        self._present: dict[str, int] = {}
+        self._guards: set[tuple[str, Operand, Operand, bool]] = set()
         self._bounds: dict[tuple[str, ...], Bounds] = {}
         self._alias: dict[str, str] = {}
 
@@ -42,27 +59,30 @@ class Trace:
         name = f"a{len(self.names)}"
         self.names.append(name)
         if value in (0, 1):
-            self._guard(f"{name} == {value}", (name,))
+            self.numbers[name] = value
+            self._guard("==", name, value)
             return value
         symbol = self._atom(name, value)
         if value > 1:
-            self._guard(f"{name} > 0", (name,))
+            self._guard(">", name, 0)
             self._learn((name,), Bounds(low=1))
         return symbol  # type: ignore[return-value]
 
-    def call(self, function: Any, *arguments: Any) -> str:
-        """The name of what a call of `function` (or of what stands for it among the helpers) gives; arguments are
-        nested tuples of symbols and plain numbers."""
-        name = f"r{len(self._lines)}"
-        self.helpers[f"call_{name}"] = function
-        self._line(name, f"call_{name}({', '.join(map(spell, arguments))})", symbols_in(arguments))
-        return name
+    def any(self, value: int | float) -> Any:
+        """A new free symbol of which nothing is known but its type."""
+        name = f"a{len(self.names)}"
+        self.names.append(name)
+        return self._atom(name, value) if isinstance(value, int) else self._symbol(name, value)
 
-    def part(self, name: str, text: str, value: int) -> int:
-        """A symbol for a part, spelled `text`, of what the call `name` gave; it is `value` at present."""
-        own = f"v{len(self._lines)}"
-        self._line(own, text, (name,))
-        return self._atom(own, value)  # type: ignore[return-value]
+    def ask(self, function: Any, arguments: tuple[Any, ...],
+            found: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+        """Symbols for the integers that a call of `function` (or of what stands for it) gives, `found` at present.
+        Arguments are nested tuples of symbols, plain numbers and None. Where it gives tuples of other lengths, the
+        trace does not hold."""
+        symbols = tuple([tuple([self._atom(self._new_name(), number) for number in numbers]) for numbers in found])
+        names = tuple([symbol.name for part in symbols for symbol in part])
+        self._lines.append(Line(names, ASKED, (_named(arguments), tuple(map(len, found))), function))
+        return symbols  # type: ignore[return-value]
 
     # -- what operators do ----------------------------------------------------------------------
 
@@ -76,7 +96,7 @@ class Trace:
             if found is not None:
                 return found
         value = BINARY[sign](_value(left), _value(right))
-        result = self._expression(f"{_name(left)} {sign} {_name(right)}", value, (left, right))
+        result = self._expression(sign, value, (_name(left), _name(right)))
         if one is not None and other is not None and isinstance(result, Symbol) and result.form is not None:
             self._learn(result.form.atoms, bounds_of_result(sign, self._bounds_of(self._resolved(one)),
                                                              self._bounds_of(self._resolved(other))))
@@ -95,18 +115,13 @@ class Trace:
                 return self._number(form.negated())
         if form is not None and name == "neg":
             return self._number(form.negated())
-        text = {"neg": f"-{operand.name}", "pos": operand.name, "invert": f"~{operand.name}"}.get(
-            name, f"{name}({operand.name})")
-        return self._expression(text, SINGLE[name](operand.value), (operand,))
+        if name == "pos":
+            return operand
+        return self._expression(name, SINGLE[name](operand.value), (operand.name,))
 
     def apply(self, function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         """A call of a pure function, which gives a number."""
-        name = next((name for name, known in self.helpers.items() if known is function), None)
-        if name is None:
-            name = f"apply{len(self.helpers)}"
-            self.helpers[name] = function
-        text = f"{name}({', '.join(map(_name, operands))})"
-        return self._expression(text, function(*map(_value, operands)), operands)
+        return self._expression(APPLIED, function(*map(_value, operands)), tuple(map(_name, operands)), function)
 
     def compare(self, sign: str, left: Any, right: Any) -> bool:
         """The outcome of left sign right at present; guarded unless it is always the same."""
@@ -117,8 +132,7 @@ class Trace:
                 return self._decide(sign, difference) if difference.atoms else bool(
                     COMPARISONS[sign](difference.constant, 0))
         outcome = bool(COMPARISONS[sign](_value(left), _value(right)))
-        text = f"{_name(left)} {sign} {_name(right)}"
-        self._guard(text if outcome else f"not {text}", symbols_in((left, right)))
+        self._guard(sign, _name(left), _name(right), outcome)
         if outcome == (sign == "==") and sign in ("==", "!="):
             self._unify(one, other)
         return outcome
@@ -127,29 +141,22 @@ class Trace:
         """The present number of a symbol, which it must have from now on."""
         self.value_guards += 1
         if symbol.form is None:
-            self._guard(f"{symbol.name} == {spell(symbol.value)}", (symbol.name,))
+            self._guard("==", symbol.name, _name(symbol.value))
         else:
             self.compare("==", symbol, symbol.value)
         return symbol.value
 
     # -- what comes out -------------------------------------------------------------------------
 
-    def steps(self, results: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """The lines, (name, expression), that the symbols of these names follow from, and in between the guards: their
-        name is empty, and those that follow each other are one condition."""
+    def lines(self, results: Iterable[str]) -> list[Line]:
+        """The guards, and the lines that they and the symbols of these names follow from, in order."""
         needed = set(results)
-        kept: list[tuple[str, str]] = []
-        for name, text, operands in reversed(self._lines):
-            if name == "" or name in needed:
-                needed.update(operands)
-                kept.append((name, text))
-        steps: list[tuple[str, str]] = []
-        for name, text in reversed(kept):
-            if not name and steps and not steps[-1][0]:
-                steps[-1] = "", f"{steps[-1][1]} and {text}"
-            else:
-                steps.append((name, text))
-        return tuple(steps)
+        kept: list[Line] = []
+        for line in reversed(self._lines):
+            if not line.names or not needed.isdisjoint(line.names):
+                needed.update(names_in(line.operands))
+                kept.append(line)
+        return kept[::-1]
 
     # -- forms ----------------------------------------------------------------------------------
 
@@ -168,36 +175,41 @@ class Trace:
         if form in self._made:
             return self._made[form]
         factor, atoms, constant = form
-        if len(atoms) > 1 and (factor, constant) != (1, 0):
-            base = self._number(Form(1, atoms, 0)).name
+        if constant:
+            sign, operands = "+", (self._number(Form(factor, atoms, 0)).name, constant)
+        elif factor != 1:
+            sign, operands = "*", (self._number(Form(1, atoms, 0)).name, factor)
         else:
-            base = " * ".join(atoms)
-        text = base if factor == 1 else f"-{base}" if factor == -1 else f"{base} * {spell(factor)}"
-        text += f" + {constant}" if constant > 0 else f" - {-constant}" if constant else ""
-        value = factor * math.prod(self._present[atom] for atom in atoms) + constant
-        name = f"v{len(self._lines)}"
-        self._line(name, text, (base,) if base.isidentifier() else atoms)
-        symbol = self._made[form] = Symbol(self, name, value, form)
+            sign, operands = "*", (self._number(Form(1, atoms[:-1], 0)).name, atoms[-1])
+        name = self._new_name()
+        self._lines.append(Line((name,), sign, operands))
+        symbol = self._made[form] = self._symbol(name, self._number_value(form), form)
         return symbol
+
+    def _new_name(self) -> str:
+        self._count += 1
+        return f"v{self._count}"
+
+    def _symbol(self, name: str, value: int | float, form: Form | None = None) -> Symbol:
+        self.numbers[name] = value
+        return Symbol(self, name, value, form)
 
     def _atom(self, name: str, value: int) -> Symbol:
         """A symbol that is nothing but its name."""
         form = Form.atom(name)
-        self._present[name] = value
-        symbol = self._made[form] = Symbol(self, name, value, form)
+        symbol = self._made[form] = self._symbol(name, value, form)
         return symbol
 
-    def _expression(self, text: str, value: Any, operands: tuple[Any, ...]) -> Any:
+    def _expression(self, sign: str, value: Any, operands: tuple[Operand, ...], function: Any = None) -> Any:
         """The symbol of an expression that has no form of its own."""
-        if text not in self._made:
+        # Equal numbers of other types make other expressions.
+        key = sign, operands, *map(type, operands), id(function)
+        if key not in self._made:
             value = value.item() if isinstance(value, np.generic) else value
-            name = f"v{len(self._lines)}"
-            self._line(name, text, symbols_in(operands))
-            self._made[text] = self._atom(name, value) if type(value) is int else Symbol(self, name, value, None)
-        return self._made[text]
-
-    def _line(self, name: str, text: str, operands: tuple[str, ...]) -> None:
-        self._lines.append((name, text, operands))
+            name = self._new_name()
+            self._lines.append(Line((name,), sign, operands, function))
+            self._made[key] = self._atom(name, value) if type(value) is int else self._symbol(name, value)
+        return self._made[key]
 
     def _resolved(self, form: Form) -> Form:
         if not self._alias or not any(atom in self._alias for atom in form.atoms):
@@ -261,8 +273,7 @@ class Trace:
         if bounds.low == bounds.high == place:
             return True
         outcome = self._number_value(form) == 0
-        name = self._number(Form(1, form.atoms, 0)).name
-        self._guard(f"{name} {'==' if outcome else '!='} {spell(place)}", (name,))
+        self._guard("==" if outcome else "!=", self._number(Form(1, form.atoms, 0)).name, place)
         if outcome:
             self._learn(form.atoms, Bounds(place, place))
         elif bounds.low == place:
@@ -276,29 +287,28 @@ class Trace:
         name = self._number(Form(1, form.atoms, 0)).name
         if form.factor > 0:
             low = -(form.constant // form.factor)
-            self._guard(f"{name} >= {spell(low)}", (name,))
+            self._guard(">=", name, low)
             self._learn(form.atoms, Bounds(low=low))
         else:
             high = form.constant // -form.factor
-            self._guard(f"{name} <= {spell(high)}", (name,))
+            self._guard("<=", name, high)
             self._learn(form.atoms, Bounds(high=high))
 
     def _number_value(self, form: Form) -> int:
-        return form.factor * math.prod(self._present[atom] for atom in form.atoms) + form.constant
+        return form.factor * int(math.prod(self.numbers[atom] for atom in form.atoms)) + form.constant
 
-    def _guard(self, text: str, operands: tuple[str, ...]) -> None:
-        if text not in self._guards:
-            self._guards.add(text)
-            self._line("", text, operands)
+    def _guard(self, sign: str, left: Operand, right: Operand, outcome: bool = True) -> None:
+        guard = sign, left, right, outcome
+        if guard not in self._guards:
+            self._guards.add(guard)
+            self._lines.append(Line((), sign, (left, right), None, outcome))
 
 
-def spell(item: Any) -> str:
-    """An expression for nested tuples of symbols, finite numbers and None."""
+def names_in(item: Any) -> Iterable[str]:
+    """The names in nested tuples."""
     if isinstance(item, tuple):
-        return f"({''.join(spell(part) + ', ' for part in item)})"
-    if item is None:
-        return "None"
-    return _name(item)
+        return (name for part in item for name in names_in(part))
+    return (item,) if isinstance(item, str) else ()
 
 
 def symbols_in(item: Any) -> tuple[str, ...]:
@@ -317,13 +327,21 @@ def _add_symbols(item: Any, found: list[str]) -> None:
             _add_symbols(part, found)
 
 
-def _name(number: Any) -> str:
+def _named(item: Any) -> Any:
+    """Nested tuples with the names of symbols in their places."""
+    if isinstance(item, tuple):
+        return tuple(map(_named, item))
+    return None if item is None else _name(item)
+
+
+def _name(number: Any) -> Operand:
+    """The name of a symbol, or the number; it has to be finite."""
     if type(number) is Symbol:
         return number.name
     number = number.item() if isinstance(number, np.generic) else number
     if isinstance(number, float) and not math.isfinite(number):
-        raise ValueError("a number that has no spelling")
-    return repr(number) if number >= 0 else f"({number!r})"
+        raise ValueError("a number that no trace holds")
+    return int(number) if isinstance(number, bool) else number
 
 
 def _value(number: Any) -> Any:

@@ -13,7 +13,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.network import network as network_module
-from clinfer.network.plans import node_trace
+from clinfer.network.plans import node_function
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.planner import Planner
 from clinfer.network.runner import Runner
@@ -176,7 +176,7 @@ def test_nothing_is_made_per_token(core: Core, device: DeviceInfo, decoder: Deco
             made.update(plans=request.dynamic_record.plans_made)
 
     count_calls(monkeypatch, made, [(Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
-                                    (node_trace, "code_of"), (Stream, "copy"), (Stream, "copy_rows")])
+                                    (node_function, "make_tape"), (Stream, "copy"), (Stream, "copy_rows")])
     generate()
     assert made["plans"] and made["allocate_bytes"] and made["copy"]
     generate()

@@ -14,7 +14,7 @@ from clinfer.kernels.kernel_cache import KernelCache
 from clinfer.network import network as network_module
 from clinfer.network.foresight import LookAhead
 from clinfer.network.memory.memory_pool import MemoryPool
-from clinfer.network.plans import node_trace
+from clinfer.network.plans import node_function
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.planner import Planner
 from clinfer.network.runner import Runner
@@ -364,7 +364,7 @@ def test_three_hundred_tokens_make_nothing(core: Core, device: DeviceInfo, decod
             made.update(plans=record.plans_made, bytes=record.grown_bytes)
 
     count_calls(monkeypatch, made, [(Engine, "allocate_bytes"), (KernelCache, "prepare"), (NodePlanner, "plan"),
-                                    (node_trace, "code_of"), (MemoryPool, "_plan_again"), (Stream, "copy")])
+                                    (node_function, "make_tape"), (MemoryPool, "_plan_again"), (Stream, "copy")])
     generate()
     assert made["plans"] and made["bytes"] and made["allocate_bytes"] and made["copy"]
     generate()

@@ -15,7 +15,7 @@ from clinfer.network import network as network_module
 from clinfer.network.compile import compile_topology
 from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.network import Network
-from clinfer.network.plans import node_trace
+from clinfer.network.plans import node_function
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.trace_ahead import trace_ahead
@@ -55,10 +55,10 @@ def test_a_steady_state_makes_nothing(engine: Engine, unchecked: None, rng: Rng,
         run_once(network, arrays)
     network.record_traces()
     arranged, by_nodes, traced = [], [], []
-    fit, plan, compiled = MemoryPool._plan_again, NodePlanner.plan, node_trace.code_of
+    fit, plan, make = MemoryPool._plan_again, NodePlanner.plan, node_function.make_tape
     monkeypatch.setattr(MemoryPool, "_plan_again", lambda *args: (arranged.append(args[1]), fit(*args))[1])
     monkeypatch.setattr(NodePlanner, "plan", lambda *args: (by_nodes.append(args[1]), plan(*args))[1])
-    monkeypatch.setattr(node_trace, "code_of", lambda text: (traced.append(text), compiled(text))[1])
+    monkeypatch.setattr(node_function, "make_tape", lambda *args: (traced.append(args), make(*args))[1])
     made, kept, kernels = network.plans_made, len(network._plans), len(network._bindings.kernels)
     for arrays in steps[40:]:
         record = run_once(network, arrays)

@@ -1,9 +1,9 @@
 """Traces in blobs: they come back as they were, and none is used that is more than arithmetic or fits no node."""
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from clinfer.base.errors import ClinferError
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network import network as network_module
 from clinfer.network.plans.node_planner import NodePlanner
-from clinfer.network.plans.node_trace import FixedWork, KernelOffset, NodeTrace, Packing, PureFunction
+from clinfer.network.plans.node_trace import PureFunction
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.saved_traces import SavedTraces, give_traces, take_traces
 from clinfer.network.plans.trace_ahead import trace_ahead
+from clinfer.network.plans.tracer import NodeCall
 from clinfer.program.program import Program
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
+from clinfer.symbolic.tape import Asked, Op, Tape
 from tests.network.loop_models import running_sums
 from tests.network.running import network_of
 from tests.oracle import CpuPlugin, assert_close, ov
@@ -115,75 +117,99 @@ def _parts(saved: SavedTraces) -> Iterator[SavedTraces]:
             yield from _parts(body)
 
 
-def _spoiled(results: str) -> Callable[[NodeTrace], NodeTrace]:
-    return lambda trace: replace(trace, results=results.replace("RESULTS", trace.results[1:-1]))
+Spoil = Callable[[Tape], Tape]
 
 
-def _with_line(*line: str) -> Callable[[NodeTrace], NodeTrace]:
-    return lambda trace: replace(trace, steps=(*trace.steps, line))  # type: ignore[arg-type]
-
-
-def _with_number(text: str) -> Callable[[NodeTrace], NodeTrace]:
-    """The first number spelled so."""
-    return _replaced(lambda tree: tree.elts[0], text)
-
-
-def _with_launch(part: int, text: str) -> Callable[[NodeTrace], NodeTrace]:
-    """A part of the first launch spelled so: 0 is the kernel, 1 the argument block, 2 the work size."""
-    return _replaced(lambda tree: tree.elts[-1].elts[0].args[1].elts[part], text)  # type: ignore[attr-defined]
-
-
-def _replaced(part: Callable[[ast.Tuple], ast.expr], text: str) -> Callable[[NodeTrace], NodeTrace]:
-    def spoil(trace: NodeTrace) -> NodeTrace:
-        tree = ast.parse(trace.results, mode="eval").body
-        assert isinstance(tree, ast.Tuple)
-        old = part(tree)
-        return replace(trace, results=trace.results[:old.col_offset] + text + trace.results[old.end_col_offset:])
+def _step(op: int, to: int = 0, one: int = 0, other: int = 0, first: bool = False) -> Spoil:
+    """With one more step in front of what is given, or of all."""
+    def spoil(tape: Tape) -> Tape:
+        place = 0 if first else next(number for number, step in enumerate(tape.steps) if step[0] > Op.ASK)
+        return replace(tape, code=_code([*tape.steps[:place], (op, to, one, other), *tape.steps[place:]]))
     return spoil
 
 
-def _with_helper(name: str, helper: Any) -> Callable[[NodeTrace], NodeTrace]:
-    return lambda trace: replace(trace, helpers={**trace.helpers, name: helper})
+def _behind(op: int, one: int = 0, other: int = 0) -> Spoil:
+    """With one more step behind all."""
+    return lambda tape: replace(tape, code=_code([*tape.steps, (op, 0, one, other)]))
 
 
-@pytest.mark.parametrize("spoil", [
-    _spoiled("(RESULTS 0, )"), _spoiled("[RESULTS]"), _spoiled("__import__('os').system('true')"), _spoiled("(RESULTS"),
-    _spoiled("(RESULTS)\n    import os"), _spoiled("(RESULTS)[0]"), _spoiled("(lambda: (RESULTS))()"),
-    _with_line("v9001", "open(0)"), _with_line("v9001", "a0.__class__"), _with_line("v9001", "2 ** a0"),
-    _with_line("v9001", "[x for x in a0]"), _with_line("v9001", "'text'"), _with_line("v9001", "v9002"),
-    _with_line("otherwise", "1"), _with_line("v9001 = v9002", "1"), _with_line("", "exec(a0)"),
-    _with_line("v9001", "1; import os"), _with_line("v9001", "(a0 := 1)"), _with_line("v9001", "failures"),
-    _with_line("v9001", "new"), _with_line("v9001", "None"), _with_line("v9001", "(1, 2)"), _with_line("v9001", ""),
-    _with_line("v9001", "1if 1else 2"), _with_line("v9001", "1j"), _with_line("v9001", "0x10"),
-    _with_line("v9001", "a0(1)"), _with_line("v9001", "a0[0]"), _with_line("v9001", "len(a0)"),
-    _with_line("v9001", "abs(1, 2)"), _with_line("v9001", "not 1"), _with_line("v9001", "1 == 1"),
-    _with_line("v9001", "new(Launch, (1, 2, 3))"), _with_line("v9001", "new_bytes(WorkSize, sizes1(1, 0, ))"),
-    _with_line("v9001", "1 << 40000000000"), _with_line("v9001", "(0, ) * 3000000000"), _with_line("v9001", "9" * 99),
-    _with_line("v9001", " * ".join(["a0"] * 2000)), _with_line("v9001", "9" * 5000), _with_line("v9001", "2 @ a0"),
-    lambda trace: replace(trace, steps=(*trace.steps, ("v9000", "a0"), *(
-        (f"v{n}", f"v{n - 1} * v{n - 1}") for n in range(9001, 9050)))),
-    lambda trace: replace(trace, steps=(("v9001", "len(a0, "), ("v9002", "a0)"), *trace.steps)),
-    _with_line("", ""), _with_line("", "1"), _with_line("", "a0) and (a0"), _with_line("", "1 < 2 < 3"),
-    _with_line("", "a0 and 1"), _with_line("", "a0 == (1, )"), _with_line("", "a0 > 0 or a0 < 1"),
-    _with_line("", "(" * 5000 + "a0 > 0" + ")" * 5000), _with_line("", "not " * 100_000 + "a0 > 0"),
-    _with_line("", "-" * 30_000 + "a0 > 0"), _with_line("", "1 + " * 100_000 + "a0 > 0"),
-    _with_line("", "a0" + "[0]" * 100_000 + " > 0"), _with_line("", "(" + "1, " * 1_000_000 + ")"),
-    _with_number("1if 1else 2"), _with_number("None"), _with_number("Launch"), _with_number("(1, )"),
-    _with_number("otherwise"), _with_launch(2, "new_bytes(WorkSize, sizes1(1, ))"),
-    _with_launch(2, "new_bytes(WorkSize, sizes2(1, 1, ))"), _with_launch(2, "new_bytes(WorkSize, pack0(1, 0, ))"),
-    _with_launch(2, "new_bytes(Launch, sizes1(1, 0, ))"), _with_launch(2, "new_bytes(WorkSize, a0)"),
-    _with_launch(2, "new_bytes(WorkSize, sizes1(1, None, ))"), _with_launch(2, "sizes1(1, 0, )"),
-    _with_launch(2, "(1, )"), _with_launch(1, "1"), _with_launch(1, "WorkSize"), _with_launch(0, "0"),
-    _with_helper("ne\uff57", b""), _with_helper("l\uff45n", b""), _with_helper("__debug__", b""),
-    _with_helper("new", b""), _with_helper("a0): import os #", b""),
-    _with_helper("kernel77", KernelOffset(77)), _with_helper("apply9", PureFunction("os.system")),
-    _with_helper("pack9", Packing("=P")), _with_helper("work9", FixedWork((), None)), _with_helper("v1", b""),
-    lambda trace: replace(trace, arguments=trace.arguments + 1),
-])
-def test_a_trace_that_does_not_fit_is_an_error(engine: Engine, spoil: Callable[[NodeTrace], NodeTrace]) -> None:
+def _instead(op: Op, **changes: int) -> Spoil:
+    """The first step that does this does it otherwise."""
+    names = {"op": 0, "to": 1, "one": 2, "other": 3}
+
+    def spoil(tape: Tape) -> Tape:
+        steps = [[*step] for step in tape.steps]
+        found = next(step for step in steps if step[0] == op)
+        for name, number in changes.items():
+            found[names[name]] = number
+        return replace(tape, code=_code(steps))
+    return spoil
+
+
+def _without(op: Op) -> Spoil:
+    def spoil(tape: Tape) -> Tape:
+        place = next(number for number, step in enumerate(tape.steps) if step[0] == op)
+        return replace(tape, code=_code([*tape.steps[:place], *tape.steps[place + 1:]]))
+    return spoil
+
+
+def _code(steps: Iterable[Sequence[int]]) -> bytes:
+    return b"".join(struct.pack("=4H", *step) for step in steps)
+
+
+def _computing(op: Op, one: int = 0, other: int = 0, kind: type = int, to: int | None = None) -> Spoil:
+    """With one more step that computes, into a register of its own of this type."""
+    def spoil(tape: Tape) -> Tape:
+        longer = replace(tape, registers=(*tape.registers, kind(0)))
+        return _step(op, len(tape.registers) if to is None else to, one, other)(longer)
+    return spoil
+
+
+def _asking(function: Any, arguments: Any = (0,), counts: tuple[int, ...] = (), first: int | None = None) -> Spoil:
+    def spoil(tape: Tape) -> Tape:
+        register = len(tape.registers)
+        asked = (*tape.asked, Asked(function, arguments, counts, register if first is None else first))
+        return _step(Op.ASK, register, len(asked) - 1)(replace(tape, registers=(*tape.registers, 0), asked=asked))
+    return spoil
+
+
+SHARE = PureFunction("clinfer.ops.mvn.kernels._share_seen")
+SPOILED: dict[str, Spoil] = {
+    "other arguments": lambda tape: replace(tape, arguments=tape.arguments + 1),
+    "half a step": lambda tape: replace(tape, code=tape.code[:-3]),
+    "no steps": lambda tape: replace(tape, code=b""),
+    "no registers": lambda tape: replace(tape, registers=()),
+    "too many registers": lambda tape: replace(tape, registers=(*tape.registers, *(0,) * 70_000)),
+    "a large number": lambda tape: replace(tape, registers=(*tape.registers, 1 << 63)),
+    "a float is given": lambda tape: replace(tape, registers=(0.0, *tape.registers[1:])),
+    "unknown step": _step(38), "largest step": _step(65535), "register beyond": _step(Op.EQUAL, 1, 65535),
+    "result beyond": _computing(Op.ADD, to=60_000), "into an argument": _computing(Op.ADD, to=0),
+    "into the wrong type": _computing(Op.ADD, kind=float), "float of integers": _computing(Op.ADD_F, kind=float),
+    "rounded integer": _computing(Op.CEIL), "guard of floats": _step(Op.LESS_F, 1),
+    "computed late": _behind(Op.ADD), "guard late": _behind(Op.EQUAL), "one number more": _behind(Op.NUMBER),
+    "one number less": _without(Op.NUMBER), "a kernel of others": _instead(Op.LAUNCH, one=77),
+    "no dimensions": _instead(Op.LAUNCH, other=0), "four dimensions": _instead(Op.LAUNCH, other=4),
+    "one dimension more": lambda tape: _instead(
+        Op.LAUNCH, other=next(step[3] for step in tape.steps if step[0] == Op.LAUNCH) + 1)(tape),
+    "one size less": _without(Op.SIZE), "one size more": _behind(Op.SIZE), "no launch": _without(Op.LAUNCH),
+    "size of nothing": _instead(Op.SIZE, one=65535), "bytes beyond": _instead(Op.BYTES, other=65535),
+    "bytes from beyond": _instead(Op.BYTES, one=65535), "less data": lambda tape: replace(tape, data=b""),
+    "bytes of no kernel": _step(Op.BYTES), "integer of no kernel": _step(Op.INT32),
+    "endless arguments": lambda tape: replace(
+        tape, data=bytes(60_000), code=_code([part for step in tape.steps for part in (
+            [step, (Op.BYTES, 0, 0, 60_000), (Op.BYTES, 0, 0, 60_000)] if step[0] == Op.LAUNCH else [step])])),
+    "nothing to ask": _step(Op.ASK, 0, 99), "other function": _asking(PureFunction("os.system")),
+    "no function": _asking("os.system"), "function that gives shapes": _asking(SHARE, counts=(1,)),
+    "rule that gives none": _asking(NodeCall(False, {}, ())), "asked about beyond": _asking(SHARE, (0, 65535)),
+    "asked about text": _asking(SHARE, ("a0",)), "answer elsewhere": _asking(SHARE, first=0),
+    "endless answer": _asking(NodeCall(False, {}, ()), counts=(1 << 40,))}
+
+
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+def test_a_trace_that_does_not_fit_is_an_error(engine: Engine, spoil: Spoil) -> None:
     program, saved = _traced(engine)
     index, traces = next((index, traces) for index, traces in saved.nodes.items()
-                         if any(isinstance(each, KernelOffset) for each in traces[0].helpers.values()))
+                         if {Op.LAUNCH, Op.BYTES} <= {step[0] for step in traces[0].steps})
     spoiled = replace(saved, nodes={index: (spoil(traces[0]),)})
     program.traces.clear()
     with pytest.raises(ClinferError, match=r"a trace of the compiled blob does not fit its program"):

@@ -19,14 +19,16 @@ from clinfer.kernels.contract import Work
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.network import network as network_module
 from clinfer.network.network import Network
+from clinfer.network.plans import memory_needs, tape_runner
 from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
-from clinfer.network.plans.node_trace import spell_launch
+from clinfer.network.plans.node_trace import make_tape
 from clinfer.network.plans.planner import Planner
 from clinfer.network.plans.trace_ahead import trace_ahead
-from clinfer.network.plans.tracer import NodeCall
+from clinfer.network.plans.tracer import NodeCall, Tracer
 from clinfer.ops.eltwise.op import Eltwise
 from clinfer.runtime.engine import Engine
+from clinfer.symbolic.tape import run
 from clinfer.symbolic.trace import Trace
 from tests.network.running import check, network_of
 from tests.ops.case_runner import execute
@@ -111,14 +113,14 @@ def _launch(global_size: int, local_size: int) -> StageLaunch:
 
 
 def test_a_work_size_that_its_groups_may_not_divide_is_guarded() -> None:
-    trace = Trace()
-    size = trace.free(64)
-    assert "new_bytes(WorkSize, sizes1(" in spell_launch({}, 0, _launch(4 * size, 4))
-    assert all("%" not in text for name, text in trace.steps([]) if not name), "it is known that 4 divides it"
-    spell_launch({}, 0, _launch(size, 16))
-    assert any("% 16" in text for _, text in trace.steps([]))
+    def told(size: int, local_size: int, given: int) -> bool:
+        trace = Trace()
+        tape = make_tape(trace, (), [(0, _launch(size * trace.free(64), local_size))])
+        return run(tape, (given,), lambda asked: asked.function) is not None
+    assert told(4, 4, 63), "4 divides it"
+    assert told(1, 16, 48) and not told(1, 16, 40)
     with pytest.raises(ValueError, match="does not divide"):
-        spell_launch({}, 0, _launch(size, 24))
+        told(1, 24, 64)
 
 
 def test_a_plan_keeps_its_shapes(engine: Engine, counter: Counter) -> None:
@@ -141,6 +143,25 @@ def test_new_shapes_hardly_ask_the_planner(engine: Engine, rng: np.random.Genera
     assert nodes // 2 <= planned[0] < nodes, "of nodes that are alike and are given the same one is asked"
     assert network.plans_made == 10
     assert sum(planned[2:]) <= nodes, "eight shapes decide about as the two before them"
+
+
+@pytest.mark.parametrize("in_c", [True, False])
+def test_functions_that_traces_ask(engine: Engine, rng: np.random.Generator, counter: Counter, in_c: bool,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that are asked because symbols are not for them, in C and without it."""
+    if not in_c:
+        for module in (tape_runner, memory_needs):
+            monkeypatch.setattr(module, "function_in_c", lambda _: None)
+    monkeypatch.setattr(Tracer, "infer", lambda tracer, _, rule, shapes, values: tracer._called(
+        False, rule, shapes, values))
+    model = _attention(2)
+    network, oracle = network_of(engine, model), CpuPlugin(model)
+    trace_ahead(network.program, OpenVinoShapeInference())
+    assert any(tape.asked for tapes in network.program.traces.values() for tape in tapes)
+    counter.taken()
+    for shape in ((2, 30), (3, 33), (1, 40), (2, 7)):
+        check(network, oracle, [_floats(rng, *shape, 32)])
+    assert counter.taken() == 0
 
 
 def test_a_shape_that_never_changes_is_not_recorded(engine: Engine, rng: np.random.Generator) -> None:

@@ -17,7 +17,7 @@ from clinfer.base.layout import Layout
 from clinfer.runtime import driver, launches
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize
+from clinfer.runtime.launches import PLANNED, KernelTable, Launches, LaunchLoop, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory
 
 SOURCE = "kernel void advance(global int* x, int n) { x[get_global_id(0)] = x[get_global_id(0)] * 3 + n; }"
@@ -25,7 +25,7 @@ SOURCE = "kernel void advance(global int* x, int n) { x[get_global_id(0)] = x[ge
 
 @pytest.fixture(params=["c", "python"], autouse=True)
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    function = None
+    library = None
     if request.param == "c":
         compiler = shutil.which("cc") or shutil.which("gcc")
         if compiler is None:
@@ -33,8 +33,8 @@ def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pa
         built = tmp_path / "launch_loop.so"
         source = Path(str(resources.files("clinfer.runtime").joinpath("launch_loop.c")))
         subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, "-o", built], check=True)
-        function = ctypes.CDLL(str(built)).clinfer_launch_each
-    monkeypatch.setattr(launches, "_loop_in_c", lambda: function)
+        library = ctypes.CDLL(str(built))
+    monkeypatch.setattr(launches, "_function_in_c", lambda name: None if library is None else getattr(library, name))
     return str(request.param)
 
 
@@ -143,9 +143,11 @@ def test_a_kernel_whose_handle_was_renewed(engine: Engine) -> None:
 def test_a_refused_launch_is_named_and_ends_the_loop(engine: Engine) -> None:
     memory, stream = engine.allocate_bytes(32), engine.create_stream()
     stream.write(memory, np.zeros(8, np.int32))
-    found, _ = _launches(engine, memory)
-    found.insert(3, (engine.create_kernel(engine.build_program("kernel void no_memory(global int* x) { x[0] = 1; }"),
-                                          "no_memory"), WorkSize((1,))))
+    sound, _ = _launches(engine, memory)
+    refused = engine.create_kernel(engine.build_program("kernel void no_memory(global int* x) { x[0] = 1; }"),
+                                   "no_memory")
+    found = Launches()
+    found.extend([*sound[:3], (refused, WorkSize((1,))), *sound[3:]])
     for _ in range(3):
         with pytest.raises(ClinferError, match="no_memory"):
             stream.enqueue_all(found)
@@ -154,6 +156,91 @@ def test_a_refused_launch_is_named_and_ends_the_loop(engine: Engine) -> None:
         for number in (0, 1):
             x = [v * 3 + number for v in x]
     assert stream.read(memory).view(np.int32).tolist() == x
+
+
+class Planned:
+    """Kernels that multiply by 3 and add their block, launched as plans say."""
+
+    def __init__(self, engine: Engine, count: int = 4) -> None:
+        self.memory, self.stream, self.kernels = engine.allocate_bytes(32), engine.create_stream(), KernelTable()
+        program = engine.build_program(SOURCE)
+        for _ in range(count):
+            kernel = engine.create_kernel(program, "advance")
+            kernel.set_buffer(0, self.memory)
+            self.kernels.add(kernel, 1, 4)
+
+    def launches(self, *planned: tuple[int, int, WorkSize]) -> PlannedLaunches:
+        """Of (kernel, number to add, work size)."""
+        return PlannedLaunches(b"".join(PLANNED.pack(kernel, 4 * place, 4, work)
+                                        for place, (kernel, _, work) in enumerate(planned)),
+                               np.array([number for _, number, _ in planned], np.int32).tobytes())
+
+    def result(self, found: Launches) -> list[int]:
+        self.stream.write(self.memory, np.zeros(8, np.int32))
+        self.stream.enqueue_all(found)
+        return self.stream.read(self.memory).view(np.int32).tolist()
+
+
+def test_launches_become_others(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned, found = Planned(engine), Launches(3)
+    many, few = WorkSize((8,)), WorkSize((4,), (2,))
+    found.become(planned.launches((0, 1, many), (1, 2, few), (2, 5, many)), 0, planned.kernels)
+    assert planned.result(found) == [3 * (3 * 1 + 2) + 5] * 4 + [3 * 1 + 5] * 4
+    assert [work for _, work in found] == [many, few, many] and [kernel for kernel, _ in found] == planned.kernels[:3]
+    assert planned.kernels[2].argument(1) == b"\5\0\0\0"
+    # Those from the second one on, of which one has another kernel, and one another argument.
+    found.again = 7
+    others = planned.launches((3, 9, few), (0, 1, many), (1, 3, many), (2, 5, few))
+    found.become(others, 1, planned.kernels)
+    assert found.again == 7 and planned.result(found) == [3 * (3 * 1 + 3) + 5] * 4 + [3 * 1 + 3] * 4
+    found.become(others, 0, planned.kernels)
+    assert found.again == 0 and planned.result(found) == [3 * (3 * 9 + 1) + 3] * 4 + [3 * 1 + 3] * 4
+    assert found[0][0] is planned.kernels[3]
+    # An argument that was set in between, and a kernel whose handle was renewed.
+    planned.kernels[0].set_block(b"\0\0\0\0")
+    planned.kernels[1]._renew()
+    assert planned.result(found) == [3 * (3 * 9 + 0) + 3] * 4 + [3] * 4
+    found.become(others, 0, planned.kernels)
+    assert planned.result(found) == [3 * (3 * 9 + 1) + 3] * 4 + [3 * 1 + 3] * 4
+
+
+def test_arguments_that_are_noted(engine: Engine) -> None:
+    planned, found, work = Planned(engine), Launches(2), WorkSize((8,))
+    found.become(planned.launches((0, 1, work), (1, 2, work)), 0, planned.kernels)
+    changes: dict[tuple[int, int], bytes | Memory | None] = {}
+    planned.kernels[1].note_changes(changes, 5)
+    found.become(planned.launches((0, 7, work), (1, 2, work)), 0, planned.kernels)
+    assert not changes
+    found.become(planned.launches((0, 1, work), (1, 4, work)), 0, planned.kernels)
+    assert changes == {(5, 1): b"\4\0\0\0"} and planned.result(found) == [7] * 8
+
+
+def test_an_argument_that_is_refused(engine: Engine) -> None:
+    planned, found, work = Planned(engine), Launches(2), WorkSize((8,))
+    wanted = planned.launches((0, 1, work), (1, 2, work))
+    planned.kernels.add(engine.create_kernel(planned.kernels[0].program, "advance"), 7, 4)
+    for _ in range(2):
+        with pytest.raises(ClinferError, match="set argument 7 of kernel advance"):
+            found.become(planned.launches((2, 1, work), (4, 2, work)), 0, planned.kernels)
+        found.become(wanted, 0, planned.kernels)
+        assert planned.result(found) == [5] * 8 and found[1] == (planned.kernels[1], work)
+
+
+def test_an_argument_that_is_interrupted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned, found, work = Planned(engine), Launches(2), WorkSize((8,))
+    found.become(planned.launches((0, 1, work), (1, 2, work)), 0, planned.kernels)
+    set_argument = driver.set_kernel_arg
+
+    def interrupted(*arguments: Any) -> int:
+        set_argument(*arguments)
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "set_kernel_arg", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            found.become(planned.launches((2, 5, work), (3, 5, work)), 0, planned.kernels)
+    assert planned.kernels[2].argument(1) is None
+    found.become(planned.launches((0, 1, work), (1, 2, work)), 0, planned.kernels)
+    assert planned.result(found) == [5] * 8 and [kernel for kernel, _ in found] == planned.kernels[:2]
 
 
 def test_a_function_of_python_is_called_by_python() -> None:

@@ -16,6 +16,10 @@ from tests.traced import function_of
 MISSED = "missed"
 
 
+def _guards(trace: Trace) -> list[tuple[Any, str, Any]]:
+    return [(line.operands[0], line.sign, line.operands[1]) for line in trace.lines(()) if not line.names]
+
+
 def traced(function: Callable[..., Any], *given: int) -> tuple[Callable[..., Any], Trace]:
     """The trace of a function at these arguments, which gives MISSED where it does not hold; and its trace."""
     trace = Trace()
@@ -94,19 +98,19 @@ def test_equal_expressions_are_one_and_bounds_spare_guards() -> None:
         assert a * b != 0 and a >= 0 and a + b > 1 and (a * 3) % 3 == 0
         return (a * b,)
     made, trace = traced(sizes, 5, 6)
-    assert trace.steps(("v",)) == (("", "a0 > 0 and a1 > 0"),) and trace.value_guards == 0
+    assert _guards(trace) == [("a0", ">", 0), ("a1", ">", 0)] and trace.value_guards == 0
     assert made(2, 2) == (4,) and made(1, 2) == (2,) and made(2, 0) == MISSED
 
 
 def test_a_size_may_be_one_unless_that_is_asked() -> None:
     made, trace = traced(lambda a: (a if a != 1 else 0, a > 1), 5)
-    assert trace.steps(("v",)) == (("", "a0 > 0 and a0 != 1"),)
+    assert _guards(trace) == [("a0", ">", 0), ("a0", "!=", 1)]
     assert made(2) == (2, True) and made(1) == made(0) == MISSED
 
 
 def test_names_that_were_found_equal_are_one() -> None:
     made, trace = traced(lambda a, b: (a * 3 if a == b else 0, b * 3 == a * 3, b * 3), 5, 5)
-    assert sum("==" in text for _, text in trace.steps(())) == 1
+    assert sum(sign == "==" for _, sign, _ in _guards(trace)) == 1
     assert made(7, 7) == (21, True, 21) and made(7, 8) == MISSED
 
 
@@ -144,8 +148,8 @@ def test_functions_of_plain_numbers() -> None:
 
 def test_a_factor_of_one_is_no_line() -> None:
     made, trace = traced(lambda a: (a / 2 * 1.0 / 1, a * 1.0, math.ceil(a / 1)), 5)
-    lines = [text for name, text in trace.steps(f"v{number}" for number in range(9)) if name]
-    assert made(7) == (3.5, 7, 7) and lines == ["a0 / 2"]
+    lines = [(line.sign, line.operands) for line in trace.lines(f"v{number}" for number in range(9)) if line.names]
+    assert made(7) == (3.5, 7, 7) and lines == [("/", ("a0", 2))]
 
 
 def test_zero_and_one_are_recorded_as_such() -> None:

@@ -112,7 +112,7 @@ def test_a_ratio_is_one_line_of_a_recording() -> None:
     trace = Trace()
     rows = trace.free(64)
     found = rows * trace.apply(measured, (rows, 100))
-    lines = [line for line in trace.steps([found.name]) if line[0]]  # type: ignore[attr-defined]
+    lines = [line for line in trace.lines([found.name]) if line.names]  # type: ignore[attr-defined]
     assert len(lines) == 2 and found == 128
 
 

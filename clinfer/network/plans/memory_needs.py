@@ -1,10 +1,12 @@
 """How many bytes the slots and outputs of a segment need, from the numbers that its nodes give."""
 from __future__ import annotations
 
+import ctypes
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from clinfer.network.plans.numbers import getter_of
+from clinfer.network.plans.in_c import address_of, function_in_c
 from clinfer.program.program import AliasedTensor, Program
 
 
@@ -22,41 +24,44 @@ class Need:
     held: tuple[int, ...] = ()
     is_holder: bool = False
 
-    @property
-    def places(self) -> tuple[int, ...]:
-        """Of all numbers on which it depends."""
-        return (*self.sizes, *self.held, *(() if self.home is None else (self.home,)))
-
-    def of(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """(number, bytes)."""
+    def of(self, numbers: Sequence[int]) -> int:
+        """Its bytes."""
         if self.home is not None and numbers[self.home] >= 0:
-            return self.number, 0
+            return 0
         if self.held and (max(map(numbers.__getitem__, self.held)) >= 0) != self.is_holder:
-            return self.number, 0
-        return self.number, max(map(numbers.__getitem__, self.sizes))
+            return 0
+        return max(map(numbers.__getitem__, self.sizes))
+
+
+class _Need(ctypes.Structure):
+    _fields_ = [("home", ctypes.c_int64), *((name, ctypes.c_size_t) for name in (
+        "sizes", "size_count", "held", "held_count", "is_holder"))]
 
 
 class Needs:
-    """Needs, and what they come to. That of most depends on sizes alone; those of the others seldom change."""
+    """Needs, and what they come to."""
 
     def __init__(self, needs: Sequence[Need]) -> None:
-        steady = [need for need in needs if need.home is None and not need.held]
-        self._steady = [need.number for need in steady]
-        # A first size, a second one and so on of each, which has its last one again and again.
-        columns = max([2, *[len(need.sizes) for need in steady]])
-        self._sizes = [getter_of(tuple([need.sizes[min(column, len(need.sizes) - 1)] for need in steady]))
-                       for column in range(columns)]
-        self._others = [need for need in needs if need.home is not None or need.held]
-        self._of_others = getter_of(tuple([place for need in self._others for place in need.places]))
-        self._last: tuple[tuple[int, ...], list[tuple[int, int]]] = (), []
+        self._needs = needs
+        self._numbers = tuple([need.number for need in needs])
+        self._function = function_in_c("clinfer_needs")
+        self._table = (_Need * len(needs))()
+        self._places = array("i")
+        for need, own in zip(needs, self._table, strict=True):
+            own.home = -1 if need.home is None else need.home
+            own.sizes, own.size_count = len(self._places), len(need.sizes)
+            own.held, own.held_count = own.sizes + own.size_count, len(need.held)
+            own.is_holder = need.is_holder
+            self._places.extend((*need.sizes, *need.held))
+        self._found = array("q", bytes(8 * len(needs)))
 
-    def told(self, numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    def told(self, numbers: array[int]) -> tuple[tuple[int, int], ...]:
         """What they come to, once all nodes gave their numbers: (number, bytes) of each."""
-        given = self._of_others(numbers)
-        if given != self._last[0]:
-            self._last = given, [need.of(numbers) for need in self._others]
-        sizes = map(max, *[get(numbers) for get in self._sizes])
-        return (*zip(self._steady, sizes, strict=True), *self._last[1])
+        if self._function is None:
+            return tuple([(need.number, need.of(numbers)) for need in self._needs])
+        self._function(address_of(numbers), address_of(self._places), self._table, ctypes.c_size_t(len(self._needs)),
+                       address_of(self._found))
+        return tuple(zip(self._numbers, self._found, strict=True))
 
 
 def needs_of(program: Program, nodes: Iterable[int],

@@ -1,7 +1,7 @@
-"""Functions that plan one node: from the sizes and numbers that vary straight to launches and bytes.
+"""Plans one node: from the sizes and numbers that vary straight to launches and bytes.
 
-The planner of nodes runs once on symbols (`symbolic/symbols.py`); the arithmetic that it leaves behind becomes a Python
-function. Comparisons that decided its way become guards, and where one fails, the next older function is asked, at
+The planner of nodes runs once on symbols (`symbolic/symbols.py`); the arithmetic that it leaves behind becomes a tape
+(`symbolic/tape.py`). Comparisons that decided its way become guards, and where one fails, the next tape is asked, at
 last the planner itself, which is traced later on. A trace is used only if it tells what the planner made
 of the same plain numbers. Nodes that are alike share their traces, and so do the networks of a program.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -18,12 +19,13 @@ from clinfer.base.memo import TRACING
 from clinfer.base.tracing import log
 from clinfer.network.plans.node_arguments import NodeArguments, is_small
 from clinfer.network.plans.node_planner import UNPLANNABLE, NodePlan, NodePlanner
-from clinfer.network.plans.node_trace import Helper, NodeTrace, joined, make_trace, spell_launch
-from clinfer.network.plans.plan import launch_of
-from clinfer.network.plans.tracer import NodeCall, Tracer, same_at_present
+from clinfer.network.plans.node_trace import function_of, make_tape
+from clinfer.network.plans.plan import Launch, launch_of
+from clinfer.network.plans.tracer import Tracer, same_at_present
 from clinfer.program.program import Program
-from clinfer.symbolic.trace import Trace, spell, symbols_in
-from clinfer.topology import attributes_of
+from clinfer.symbolic.tape import Asked, Tape, run
+from clinfer.symbolic.trace import Trace
+from clinfer.topology import Primitive, attributes_of
 
 UNTRACEABLE = (ClinferError, *UNPLANNABLE)
 """What planning, and filling in its arguments, raises for symbols that cannot be planned."""
@@ -61,21 +63,20 @@ class WantedTrace:
 
 
 class NodeFunction:
-    """The function of one node; `call` is its present form.
+    """What plans one node, by `traces` if one of them holds.
 
-    It gives, in one tuple: the sizes of the outputs that are not declared static; of a host node, the elements of
+    It gives numbers: the sizes of the outputs that are not declared static; of a host node, the elements of
     small outputs and the other outputs as arrays; the bytes of each output and scratch buffer; the
-    offsets of its aliases; the launches. Where no trace holds, the planner gives them, and a trace is put among those
-    that are `wanted`, to be traced when nobody waits for it. Nothing that it holds refers back to it: a cycle would
-    keep device memory until the garbage collector runs.
+    offsets of its aliases. And it gives launches. Where no trace holds, the planner gives them, and a trace is put
+    among those that are `wanted`, to be traced when nobody waits for it. Nothing that it holds refers back to it: a
+    cycle would keep device memory until the garbage collector runs.
     """
 
-    __slots__ = ("__weakref__", "_apart", "_arguments", "_failed", "_index", "_inputs", "_node", "_outputs", "_planner",
-                 "_taken", "_wanted", "call", "is_traced", "kernels", "traces")
+    __slots__ = ("__weakref__", "_arguments", "_failed", "_index", "_inputs", "_node", "_outputs", "_planner",
+                 "_wanted", "asked", "is_traced", "kernels", "traces")
 
     def __init__(self, program: Program, planner: NodePlanner, index: int, arguments: NodeArguments,
                  wanted: deque[WantedTrace]) -> None:
-        self.call: Callable[..., tuple[Any, ...]] = _asking(ref(self))
         self._planner = planner
         self._index = index
         self._arguments = arguments
@@ -85,16 +86,15 @@ class NodeFunction:
         self._inputs = [program.tensors[t].layout for t in node.inputs]
         small = node.kind != "host" or all(map(is_small, self._outputs))
         self.is_traced = small and not arguments.has_arrays
-        self.traces: list[NodeTrace] = program.traces.setdefault(self._identity(), []) if self.is_traced else []
+        self.traces: list[Tape] = program.traces.setdefault(self._identity(), []) if self.is_traced else []
         self._failed = 0
         first = planner.first_kernel(index)
         self.kernels = range(first, first + sum(len(each.stages) for each in node.implementations))
-        self._apart: list[Callable[..., Any]] = []
-        self._taken = 0
-        self._take_shared()
+        self.asked = partial(_asked, planner, node.primitive, index)
+        """What stands for a function that a tape asks."""
 
     def trace(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What the function gives for these numbers; a trace is made unless there is one that holds."""
+        """The numbers that it gives for these; a trace is made unless there is one that holds."""
         found = self._by_trace(given)
         if found is not None:
             return found
@@ -102,28 +102,21 @@ class NodeFunction:
         traced = self._traced(given, plan) if plan.is_traceable and self._may_trace else None
         if traced is not None:
             self._take_trace(traced)
-        return self._results(plan)
+        return self._numbers(plan)
 
-    def plan(self, *given: Any) -> tuple[Any, ...]:
-        """What to do where no trace holds."""
-        if self._take_shared():
-            return self.call(*given)
+    def plan(self, given: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Launch, ...]]:
+        """The numbers and launches where no trace holds."""
         plan = self._planner.plan(self._index, *self._arguments.fill(given))
         if self._may_trace and plan.is_traceable:
             self._wanted.append(WantedTrace(ref(self), given, plan))
-        return self._results(plan)
-
-    def _results(self, plan: NodePlan) -> tuple[Any, ...]:
-        return (*self._numbers(plan), tuple(launch_of(kernel, launch) for kernel, launch in plan.launches))
+        return self._numbers(plan), tuple(launch_of(kernel, launch) for kernel, launch in plan.launches)
 
     def _by_trace(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """What the first trace that holds gives, if there is one."""
-        for traced in self.traces[len(self._apart):]:
-            self._apart.append(self._function(traced, _nothing))
-        for function in self._apart:
-            found: tuple[Any, ...] | None = function(*given)
-            if found is not None:
-                return found
+        """The numbers that the first trace gives that holds, if there is one."""
+        for tape in self.traces:
+            told = run(tape, given, self.asked)
+            if told is not None:
+                return tuple(told.numbers)
         return None
 
     def _identity(self) -> object:
@@ -143,23 +136,9 @@ class NodeFunction:
             return id(self._node)
         return identity
 
-    def _take_shared(self) -> bool:
-        """Put traces that were made meanwhile before what there is; whether there were any."""
-        new = self.traces[self._taken:]
-        for shared in new:
-            self.call = self._function(shared, self.call)
-        self._taken += len(new)
-        return bool(new)
-
     @property
     def _may_trace(self) -> bool:
         return self.is_traced and len(self.traces) + self._failed < MOST_TRACES
-
-    def _function(self, traced: NodeTrace, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        return traced.function(self._planner.first_kernel(self._index), self._bound, otherwise)
-
-    def _bound(self, call: NodeCall) -> Callable[..., Any]:
-        return call.of(self._node.primitive, self._planner.rule(self._index))
 
     def traced(self, given: tuple[int, ...], plan: NodePlan) -> Traced | None:
         """The trace of this plan, if one can be made and none holds."""
@@ -206,19 +185,13 @@ class NodeFunction:
         finally:
             TRACING.is_on = outer
 
-    def _made(self, traced: Traced) -> NodeTrace:
-        plan = traced.plan
-        helpers: dict[str, Helper] = {}
-        first = self._planner.first_kernel(self._index)
-        launches = [spell_launch(helpers, kernel - first, launch) for kernel, launch in plan.launches]
-        numbers = self._numbers(plan)
-        results = f"({joined([*map(spell, numbers), f'({joined(launches)})'])})"
-        used = symbols_in((numbers, [(launch.arguments, launch.work.global_size, launch.work.local_size)
-                                     for _, launch in plan.launches]))
-        return make_trace(traced.trace, used, results, helpers)
+    def _made(self, traced: Traced) -> Tape:
+        plan, first = traced.plan, self._planner.first_kernel(self._index)
+        return make_tape(traced.trace, self._numbers(plan), [(kernel - first, launch)
+                                                             for kernel, launch in plan.launches])
 
     def _numbers(self, plan: NodePlan) -> tuple[Any, ...]:
-        """What the function gives besides the launches."""
+        """What a plan gives besides the launches."""
         sizes = [size for shape, layout in zip(plan.shapes, self._outputs, strict=True)
                  for size, declared in zip(shape, layout.shape, strict=True) if not isinstance(declared, int)]
         elements = [item for value, layout in zip(plan.values, self._outputs, strict=False)
@@ -228,14 +201,5 @@ class NodeFunction:
         return (*sizes, *elements, *plan.nbytes, *plan.scratch_bytes, *(0,) * missing, *offsets)
 
 
-def _asking(function: ref[NodeFunction]) -> Callable[..., tuple[Any, ...]]:
-    """What to call where no trace holds."""
-    def ask(*given: Any) -> tuple[Any, ...]:
-        found = function()
-        assert found is not None
-        return found.plan(*given)
-    return ask
-
-
-def _nothing(*_: Any) -> None:
-    """What a function gives where no trace holds and nobody is to be asked."""
+def _asked(planner: NodePlanner, primitive: Primitive, index: int, asked: Asked) -> Callable[..., Any]:
+    return function_of(asked, lambda call: call.of(primitive, planner.rule(index)))

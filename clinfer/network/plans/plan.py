@@ -1,7 +1,7 @@
 """Execution plans: what one segment does for one key, as plain data."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -80,7 +80,8 @@ def fetches(segment: Segment, node: ProgramNode) -> tuple[Fetch, ...]:
     return tuple(Fetch(tensor) for tensor in node.outputs if tensor in segment.fetched)
 
 
-Step = Launch | Upload | RunBody | Fetch | CallHost
+OtherStep = Upload | RunBody | Fetch | CallHost
+Step = Launch | OtherStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ class Plan:
     it is worth keeping for when its key comes again; a plan that differs from the one before in little is not.
     """
 
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     shapes: Mapping[int, StaticShape]
     values: Mapping[int, np.ndarray]
     slot_bytes: tuple[tuple[int, int], ...]

@@ -1,198 +1,101 @@
-"""A node of a segment as its planner goes through it, with what it gave last."""
+"""A node of a segment as its planner has it."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
-from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
 
 from clinfer.base.layout import Layout
-from clinfer.network.plans.numbers import Names, Numbers, getter_of
-from clinfer.network.plans.plan import CallHost, Launch, Step, Upload, fetches, run_body
+from clinfer.network.plans.numbers import Names, Places
+from clinfer.network.plans.plan import CallHost, Launch, OtherStep, Upload, fetches, run_body
 from clinfer.network.plans.segment_nodes import NodeStep, SegmentNodes
+from clinfer.network.plans.tape_runner import TapeNode
 from clinfer.program.program import Program, ProgramNode
 
-_Array = Callable[[Numbers], np.ndarray]
-_new = tuple.__new__
 Constant = Callable[[int], "np.ndarray | None"]
+Numbers = Any
+"""The row of numbers of the segment: integers, of arrays their identities."""
+Arrays = Mapping[int, np.ndarray]
+"""Arrays of the host by the places of their names."""
+_Array = Callable[[Numbers, Arrays], np.ndarray]
+_Make = Callable[[Numbers, Arrays], OtherStep]
 
 
 class PlannedNode:
-    """A node of a segment: what takes what it is `given` out of the numbers (`get`), the places of what it gives
-    (`made`), how `shapes` and `values` of its outputs follow from the numbers, and what it `launches`, which is all
-    that is to be done unless it `adds_steps`; with these or values it `gives_more`. `is_arithmetic`: its function goes
-    from numbers to numbers; `has_kernels`: it is no arithmetic of the host, view, body or call."""
+    """A node of a segment: as its `tapes` are asked, how `shapes` and `values` of its outputs follow from the numbers,
+    and the steps `before` and `behind` its launches."""
 
-    __slots__ = ("_fetches", "_first", "_function", "_kernels", "_rest", "_uploads", "adds_steps", "alike", "get",
-                 "given", "gives_more", "has_aliases", "has_kernels", "is_arithmetic", "launches", "made",
-                 "places_given", "shapes", "values")
+    __slots__ = ("_function", "_made", "arrays_made", "before", "behind", "shapes", "tapes", "values")
 
-    def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, numbers: Numbers,
-                 constant: Constant, alike: dict[int, Alike]) -> None:
-        node = program.nodes[step.index]
-        self._function = step.function
+    def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, places: Places,
+                 constant: Constant) -> None:
+        node, function = program.nodes[step.index], step.function
         read: Names = step.given
         if node.kind == "body":
             read = tuple(chain.from_iterable(_names(described.values.get(node.inputs[position], ()))
                                              for position in node.read_on_host))
-        has_arrays = step.has_arrays or any(isinstance(described.values.get(node.inputs[position]), str)
-                                            for position in node.read_on_host)
-        self.get: Callable[[Numbers], Sequence[Any]] = _getter(numbers.places(read), has_arrays)
-        self.places_given = numbers.places(read)
-        self._fetches = fetches(program.segments[segment], node)
-        self.has_aliases = bool(node.aliases)
-        self.made = numbers.row(step.results)
-        self.given: Sequence[Any] | None = None
-        self.launches: tuple[Launch, ...] = ()
-        self._kernels = range(0) if step.function is None else step.function.kernels
-        self._first = self._kernels.start
-        self.has_kernels = bool(self._kernels)
-        self.alike: Alike | None = None
-        if step.function is not None and step.function.is_traced:
-            self.alike = alike.setdefault(id(step.function.traces), Alike())
-            self.alike.count += 1
-        made = node.outputs if step.function is not None else ()
-        self.shapes = [(tensor, numbers.getter(described.sizes[tensor])) for tensor in made]
-        self.values = [(tensor, _array(program, tensor, described, numbers, constant)) for tensor in made
+        self._function = function
+        self.tapes = TapeNode(places.places(read), places.row(step.results),
+                              range(0) if function is None else function.kernels,
+                              [] if function is None else function.traces,
+                              _nothing if function is None else function.asked, function is None)
+        made = node.outputs if function is not None else ()
+        self.arrays_made = [places.place(spelled) for tensor in made
+                            if isinstance(spelled := described.values.get(tensor), str)]
+        self.shapes = [(tensor, places.getter(described.sizes[tensor])) for tensor in made]
+        self.values = [(tensor, _array(program, tensor, described, places, constant)) for tensor in made
                        if tensor in described.values]
-        self._uploads = [_upload(program, tensor, array) for tensor, array in self.values
-                         if program.tensors[tensor].storage != "host"]
-        self.is_arithmetic = self._function is not None and not has_arrays and not any(
-            isinstance(described.values.get(tensor), str) for tensor in made)
-        self._rest: Callable[[Numbers], Step] | None = None
+        self.before: list[_Make] = [partial(_uploaded, tensor, program.tensors[tensor].layout, array)
+                                    for tensor, array in self.values if program.tensors[tensor].storage != "host"]
         if node.kind == "call":
-            self._rest = lambda _: CallHost(step.index)
+            self.before = [lambda *_: CallHost(step.index)]
         elif node.kind == "body":
-            self._rest = _body(step.index, node, program, described, numbers, constant)
-        self.adds_steps = bool(self._rest or self._uploads or self._fetches)
-        self.gives_more = self.adds_steps or bool(self.values)
-
-    def work_out(self, given: Sequence[Any], numbers: Numbers) -> tuple[Launch, ...]:
-        """Call its function, unless one that is alike was given the same last; what it launches."""
-        self.given = given
-        alike, function = self.alike, self._function
-        if alike is not None and given == alike.given:
-            numbers[self.made], self.launches = alike.found(self._first)
-        elif function is not None:
-            *numbers[self.made], self.launches = function.call(*given)
-            if alike is not None:
-                alike.take(given, numbers[self.made], self.launches, self._kernels)
-        return self.launches
+            self.before = [_body(step.index, node, program, described, places, constant)]
+        self.behind = fetches(program.segments[segment], node)
 
     @property
-    def places_made(self) -> range:
-        """The places of what it gives."""
-        return range(self.made.start, self.made.stop)
+    def shares_tapes(self) -> int | None:
+        """Equal for nodes that are alike; None: it is like no other."""
+        return id(self._function.traces) if self._function is not None and self._function.is_traced else None
 
-    @property
-    def launches_its_own(self) -> bool:
-        """Whether it launched no others than the kernels that it was given."""
-        return _are_of(self.launches, self._kernels)
-
-    def ask(self, numbers: Numbers) -> list[Any]:
-        """Call its function."""
+    def ask(self, given: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Launch, ...]]:
+        """What its planner gives for it: numbers and arrays, and launches."""
         assert self._function is not None
-        *after, self.launches = self._function.call(*self.get(numbers))
-        return after
-
-    def kernels_behind(self, other: PlannedNode) -> int:
-        """How much higher the numbers of its kernels are than those of another node that is alike."""
-        return self._first - other._first
-
-    def launches_further(self, further: Sequence[int]) -> list[tuple[Launch, ...]]:
-        """What nodes launch that are alike and are given the same, by how much higher the numbers of their kernels
-        are."""
-        if not self.launches:
-            return [()] * len(further)
-        return [*zip(*[[_new(Launch, (kernel + more, block, work)) for more in further]
-                       for kernel, block, work in self.launches], strict=True)]
-
-    def steps(self, numbers: Numbers) -> tuple[Step, ...]:
-        """What is to be done for it."""
-        if not self.adds_steps:
-            return self.launches
-        if self._rest is not None:
-            return (self._rest(numbers), *self._fetches)
-        return (*(upload(numbers) for upload in self._uploads), *self.launches, *self._fetches)
+        return self._function.plan(given)
 
 
-class Alike:
-    """What the last of so many nodes that are alike (their traces are shared) was `given` and gave."""
-
-    __slots__ = ("_first", "_launches", "_numbers", "count", "given")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.given: Sequence[Any] | None = None
-        self._numbers: list[Any] = []
-        self._launches: tuple[Launch, ...] = ()
-        self._first = 0
-
-    def take(self, given: Sequence[Any], numbers: list[Any], launches: tuple[Launch, ...], kernels: range) -> None:
-        """Note it, unless it launches others than the node's own `kernels`."""
-        self.given = given if _are_of(launches, kernels) else None
-        self._numbers, self._launches, self._first = numbers, launches, kernels.start
-
-    def found(self, first: int) -> tuple[list[Any], tuple[Launch, ...]]:
-        """The same for a node whose kernels begin with that number."""
-        further = first - self._first
-        return self._numbers, tuple([_new(Launch, (kernel + further, block, work))
-                                     for kernel, block, work in self._launches])
-
-
-def _are_of(launches: tuple[Launch, ...], kernels: range) -> bool:
-    # Those of one node are of one implementation.
-    return not launches or launches[0][0] in kernels
-
-
-def _getter(places: tuple[int, ...], has_arrays: bool) -> Callable[[Numbers], Sequence[Any]]:
-    """What takes the numbers at these places out of a list, to be compared with those of another time."""
-    if has_arrays:
-        get = getter_of(places)
-        return lambda numbers: _WithArrays(get(numbers))
-    return itemgetter(slice(places[0], places[0] + 1)) if len(places) == 1 else getter_of(places)
-
-
-class _WithArrays(tuple[Any, ...]):
-    """Numbers and arrays, of which contents are not compared."""
-
-    __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
-
-    def __ne__(self, other: object) -> bool:
-        return not isinstance(other, tuple) or not all(map(is_, self, other))
+def _nothing(_: object) -> Any:
+    raise AssertionError("a node without a function asks for nothing")
 
 
 def _names(spelled: Names | str) -> Names:
     return (spelled,) if isinstance(spelled, str) else spelled
 
 
-def _array(program: Program, tensor: int, described: SegmentNodes, numbers: Numbers, constant: Constant) -> _Array:
+def _array(program: Program, tensor: int, described: SegmentNodes, places: Places, constant: Constant) -> _Array:
     """What gives a value of the host as an array."""
     known = constant(tensor)
     if known is not None:
-        return lambda _: known
+        return lambda *_: known
     spelled, layout = described.values[tensor], program.tensors[tensor].layout
     if isinstance(spelled, str):
-        return itemgetter(numbers.place(spelled))
-    get, shape, kind = numbers.getter(spelled), layout.static_shape, layout.element_type.numpy
-    return lambda numbers: np.array(get(numbers), kind).reshape(shape)
+        place = places.place(spelled)
+        return lambda _, arrays: arrays[place]
+    get, shape, kind = places.getter(spelled), layout.static_shape, layout.element_type.numpy
+    return lambda numbers, _: np.array(get(numbers), kind).reshape(shape)
 
 
-def _upload(program: Program, tensor: int, array: _Array) -> Callable[[Numbers], Upload]:
-    return partial(_uploaded, tensor, program.tensors[tensor].layout, array)
-
-
-def _uploaded(tensor: int, layout: Layout, array: _Array, numbers: Numbers) -> Upload:
-    value = array(numbers)
+def _uploaded(tensor: int, layout: Layout, array: _Array, numbers: Numbers, arrays: Arrays) -> Upload:
+    value = array(numbers, arrays)
     return Upload(tensor, layout.with_shape(value.shape).pack(value))
 
 
-def _body(index: int, node: ProgramNode, program: Program, described: SegmentNodes, numbers: Numbers,
-          constant: Constant) -> Callable[[Numbers], Step]:
-    arrays = {position: _array(program, node.inputs[position], described, numbers, constant)
-              for position in node.read_on_host}
-    return lambda numbers: run_body(index, node.primitive, {i: array(numbers) for i, array in arrays.items()})
+def _body(index: int, node: ProgramNode, program: Program, described: SegmentNodes, places: Places,
+          constant: Constant) -> _Make:
+    known = {position: _array(program, node.inputs[position], described, places, constant)
+             for position in node.read_on_host}
+    return lambda numbers, arrays: run_body(index, node.primitive,
+                                            {i: array(numbers, arrays) for i, array in known.items()})

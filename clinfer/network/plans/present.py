@@ -1,17 +1,19 @@
 """What the nodes of a segment gave last: that of which a plan is made."""
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.memory_needs import Needs
-from clinfer.network.plans.numbers import Get, Numbers, getter_of
-from clinfer.network.plans.plan import Plan, Step, TensorAlias
-from clinfer.network.plans.planned_node import PlannedNode
+from clinfer.network.plans.numbers import Get, getter_of
+from clinfer.network.plans.packed_steps import PackedSteps
+from clinfer.network.plans.plan import OtherStep, Plan, TensorAlias
+from clinfer.network.plans.planned_node import Arrays, PlannedNode
+from clinfer.network.plans.tape_runner import TapeRunner
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,38 +39,45 @@ class PlannedShapes(Mapping[int, StaticShape]):
 
 
 class Present:
-    """By the numbers of nodes what is to be done for them, and by tensors their values on the host, and the memory that
-    they need; all follows from `numbers`, where what comes in and what nodes give stands in one list.
-    """
+    """The steps besides launches and the values on the host, by nodes, and the places of tensors within others; all
+    follows from the numbers of the segment."""
 
-    def __init__(self, numbers: Numbers, needs: tuple[Needs, Needs], aliases: Sequence[tuple[int, int, int]],
+    def __init__(self, numbers: array[int], needs: tuple[Needs, Needs], aliases: Sequence[tuple[int, int, int]],
                  nodes: Sequence[PlannedNode]) -> None:
         """`needs` of slots and outputs; `aliases`: (tensor, the one in which it may lie, place of its offset there)."""
-        self.numbers = numbers
+        self._numbers = numbers
         self._slots, self._outputs = needs
         self._aliases = aliases
         self._offsets_of = getter_of(tuple([place for _, _, place in aliases]))
         self._offsets: tuple[int, ...] = ()
         self._taken: tuple[TensorAlias, ...] = ()
-        self.steps: list[tuple[Step, ...]] = [()] * len(nodes)
         self._shapes = {tensor: shape for node in nodes for tensor, shape in node.shapes}
-        self.values: dict[int, np.ndarray] = {}
+        self._giving = [(number, node) for number, node in enumerate(nodes)
+                        if node.values or node.before or node.behind]
+        self._before: dict[int, list[OtherStep]] = {}
+        self._values: dict[int, np.ndarray] = {}
 
-    def take(self, number: int, node: PlannedNode) -> None:
-        """Take over what a node gave."""
-        for tensor, array in node.values:
-            self.values[tensor] = array(self.numbers)
-        self.steps[number] = node.steps(self.numbers) if node.adds_steps else node.launches
+    def take(self, changed: Sequence[int], arrays: Arrays) -> None:
+        """Take over what follows from the numbers of nodes that changed."""
+        numbers = self._numbers
+        for number, node in self._giving:
+            if changed[number]:
+                for tensor, value in node.values:
+                    self._values[tensor] = value(numbers, arrays)
+                self._before[number] = [make(numbers, arrays) for make in node.before]
 
-    def plan(self, may_have_moved: bool, is_kept: bool) -> Plan:
-        """The plan of all that; `may_have_moved`: whether tensors may lie elsewhere within others than before."""
-        numbers = self.numbers
-        if may_have_moved:
-            offsets = self._offsets_of(numbers)
-            if offsets != self._offsets:
-                self._taken = tuple([TensorAlias(moved, within, offset) for (moved, within, _), offset in zip(
-                    self._aliases, offsets, strict=True) if offset >= 0])
-                self._offsets = offsets
-        shapes = PlannedShapes(self._shapes, numbers.copy())
-        return Plan(tuple(chain.from_iterable(self.steps)), shapes, self.values.copy(), self._slots.told(numbers),
-                    self._outputs.told(numbers), aliases=self._taken, is_kept=is_kept)
+    def plan(self, runner: TapeRunner, is_kept: bool) -> Plan:
+        """The plan of all that, and of what was launched."""
+        numbers = self._numbers
+        offsets = self._offsets_of(numbers)
+        if offsets != self._offsets:
+            self._taken = tuple([TensorAlias(moved, within, offset) for (moved, within, _), offset in zip(
+                self._aliases, offsets, strict=True) if offset >= 0])
+            self._offsets = offsets
+        others: list[tuple[int, OtherStep]] = []
+        for number, node in self._giving:
+            others += [(runner.launches_before(number), step) for step in self._before[number]]
+            others += [(runner.launches_before(number + 1), step) for step in node.behind]
+        return Plan(PackedSteps(runner.planned(), tuple(others)), PlannedShapes(self._shapes, numbers[:]),
+                    self._values.copy(), self._slots.told(numbers), self._outputs.told(numbers), aliases=self._taken,
+                    is_kept=is_kept)

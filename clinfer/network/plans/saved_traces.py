@@ -1,32 +1,26 @@
 """Traces as part of a blob: taken from a program, and given to it again when it is imported.
 
-Sound digests do not prove who wrote a blob. So each trace is looked at before it is used: it is straight arithmetic on
-what it names (`trace_syntax.py`), calls nothing but what clinfer marks as pure, and fits its node.
+Sound digests do not prove who wrote a blob. So each trace is looked at before it is used: it is straight arithmetic
+(`symbolic/tape.py`), asks nothing but what clinfer marks as pure or a rule of its node, and fits that.
 """
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
-from keyword import iskeyword
 
 from clinfer.base.errors import ClinferError
-from clinfer.network.plans.node_trace import ALWAYS, FixedWork, KernelOffset, NodeTrace, Packing, PureFunction
+from clinfer.network.plans.node_trace import PureFunction
 from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep
-from clinfer.network.plans.trace_syntax import refusal_of
+from clinfer.network.plans.tracer import NodeCall
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.symbolic.symbols import PURE
+from clinfer.symbolic.tape import Asked, Tape, refusal_of
+from clinfer.tuning.database import MeasuredRatio
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)|[<>=!]=|[-+*/%&|^~<>(),\[\] ]", re.ASCII)
-"""Names, numbers and signs: nothing else makes up a trace."""
-_LINE_NAME = re.compile(r"[rv]\d+", re.ASCII)
 _MOST_ARGUMENT_BYTES = 1 << 16
-_WORDS = {"not", "and", "len", "abs", "ceil", "floor", *ALWAYS}
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,7 @@ class SavedTraces:
     """Of a program: the traces of its nodes by index (of nodes that are alike once), those of bodies (by node), and
     those of what gives states their first values."""
 
-    nodes: Mapping[int, tuple[NodeTrace, ...]]
+    nodes: Mapping[int, tuple[Tape, ...]]
     bodies: Mapping[int, tuple[SavedTraces, ...]]
     initial: SavedTraces | None = None
 
@@ -92,47 +86,21 @@ def _unfit(why: str, node: int) -> ClinferError:
 # -- one trace ----------------------------------------------------------------------------------------
 
 
-def _refusal(trace: NodeTrace, step: NodeStep) -> str:
+def _refusal(trace: Tape, step: NodeStep) -> str:
     """Why a trace is not used for a node; empty: it may be."""
     stages = len(step.function.kernels) if step.function is not None else 0
     if trace.arguments != len(step.given):
         return f"it takes {trace.arguments} numbers, and the node is given {len(step.given)}"
-    for name, helper in trace.helpers.items():
-        why = _refused_helper(name, helper, stages)
-        if why:
-            return f"{name!r:.40} {why}"
-    return _refused_spelling(trace) or refusal_of(trace, len(step.results))
+    why = next(filter(None, map(_refused_function, trace.asked)), "")
+    return why or refusal_of(trace, len(step.results), stages, _MOST_ARGUMENT_BYTES)
 
 
-def _refused_helper(name: str, helper: object, stages: int) -> str:
-    if not _NAME.fullmatch(name) or _LINE_NAME.fullmatch(name) or name in _WORDS or iskeyword(name):
-        return "is no name of its own"
-    if isinstance(helper, KernelOffset) and helper.place >= stages:
-        return f"is kernel {helper.place} of {stages}"
-    if isinstance(helper, PureFunction) and helper.name not in PURE:
-        return "is no function that may be called"
-    if isinstance(helper, Packing):
-        return _refused_layout(helper.layout)
-    if isinstance(helper, FixedWork) and not 1 <= len(helper.global_size) <= 3:
-        return "has no work size"
-    return ""
-
-
-def _refused_layout(layout: str) -> str:
-    if not set(layout) <= set("=0123456789siq"):
-        return "packs something else than integers and bytes"
-    try:
-        nbytes = struct.calcsize(layout)
-    except (struct.error, OverflowError) as error:
-        return f"packs nothing: {error}"
-    return f"packs {nbytes} bytes, more than a kernel takes" if nbytes > _MOST_ARGUMENT_BYTES else ""
-
-
-def _refused_spelling(trace: NodeTrace) -> str:
-    """Why the lines of a trace are not made up of names, numbers and signs alone; empty: they are."""
-    for name, text in (*trace.steps, ("", trace.results)):
-        if "".join(_TOKEN.findall(text)) != text:
-            return f"{text!r:.60} is no arithmetic"
-        if name and not _LINE_NAME.fullmatch(name):
-            return f"{name!r:.40} is no name of a line"
-    return ""
+def _refused_function(asked: Asked) -> str:
+    function = asked.function
+    if isinstance(function, NodeCall):
+        return "" if asked.counts else "a rule gives no shapes"
+    if asked.counts or not isinstance(function, PureFunction | MeasuredRatio):
+        return "it asks something else than a function"
+    if isinstance(function, MeasuredRatio) or function.name in PURE:
+        return ""
+    return f"{function.name!r:.40} is no function that may be called"

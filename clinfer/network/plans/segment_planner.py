@@ -1,32 +1,35 @@
-"""Plans a segment whose shapes change: what differs from the time before is worked out, all else is kept.
+"""Plans a segment whose shapes change, by the tapes of its nodes.
 
-The numbers that come in and those that nodes give stand in one list. Where something else comes in, the nodes are gone
-through in order, and the function of each is called if what it is given changed. A length that grows by one is thus
-little more work than there are nodes that depend on it.
+The numbers that come in and those that nodes give stand in one row. A plan is worked out from it at once
+(`tape_runner.py`), but for nodes of which no tape holds: those are planned by themselves, if they are given something
+else than last.
 """
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from clinfer.base.shape import StaticShape
-from clinfer.network.plans.course import Course
 from clinfer.network.plans.memory_needs import needs_of
 from clinfer.network.plans.node_function import WantedTrace
 from clinfer.network.plans.node_planner import NodePlanner
-from clinfer.network.plans.numbers import Names, Numbers
-from clinfer.network.plans.plan import Plan
-from clinfer.network.plans.planned_node import Alike, Constant, PlannedNode
+from clinfer.network.plans.numbers import Names, Places
+from clinfer.network.plans.plan import Launch, Plan
+from clinfer.network.plans.planned_node import Constant, PlannedNode
 from clinfer.network.plans.present import Present
 from clinfer.network.plans.segment_nodes import describe_nodes
+from clinfer.network.plans.tape_runner import TapeRunner
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import Values
 
-_has_kernels, _has_aliases = attrgetter("has_kernels"), attrgetter("has_aliases")
+_new = tuple.__new__
 SMALL_SHARE = 2
 """A plan in which fewer than one node of that many, or one with kernels, differ from the plan before is quickly made
 again."""
+Result = tuple[tuple[Any, ...], tuple[Launch, ...]]
 
 
 class SegmentPlanner:
@@ -37,97 +40,94 @@ class SegmentPlanner:
                  wanted: deque[WantedTrace]) -> None:
         """`constant` gives the value of a tensor that is one, `wanted` takes what makes traces that are missing."""
         self.described = described = describe_nodes(program, segment, planner, constant, wanted)
-        self._numbers = numbers = Numbers()
+        places = Places()
         incoming = program.segments[segment]
-        self._sizes = [(tensor, tuple((axis, numbers.place(name)) for axis, name in enumerate(described.sizes[tensor])
+        self._sizes = [(tensor, tuple((axis, places.place(name)) for axis, name in enumerate(described.sizes[tensor])
                                       if isinstance(name, str))) for tensor in incoming.incoming]
-        self._values = [(tensor, _value_places(described.values[tensor], numbers)) for tensor in incoming.values]
-        alike: dict[int, Alike] = {}
-        self._nodes = [PlannedNode(program, segment, step, described, numbers, constant, alike)
-                       for step in described.steps]
-        for node in self._nodes:
-            if node.alike is not None and node.alike.count == 1:
-                node.alike = None
-        self._with_kernels = sum(map(_has_kernels, self._nodes))
+        self._values = [(tensor, _value_places(described.values[tensor], places)) for tensor in incoming.values]
+        self._nodes = nodes = [PlannedNode(program, segment, step, described, places, constant)
+                               for step in described.steps]
+        self._with_kernels = sum(bool(node.tapes.kernels) for node in nodes)
         planned = [step.index for step in described.steps if step.function is not None]
-        self._needs = needs_of(program, planned, numbers.place)
-        self._aliases = [(aliased.moved, aliased.within, numbers.place(f"o{aliased.moved}"))
-                         for step in described.steps for aliased in program.nodes[step.index].aliases]
+        needs = needs_of(program, planned, places.place)
+        aliases = [(aliased.moved, aliased.within, places.place(f"o{aliased.moved}"))
+                   for step in described.steps for aliased in program.nodes[step.index].aliases]
+        self._numbers = places.numbers()
+        self._arrays: dict[int, np.ndarray] = {}
+        self._runner = TapeRunner(self._numbers, [node.tapes for node in nodes])
+        self._present = Present(self._numbers, needs, aliases, nodes)
         self.forget()
 
     def forget(self) -> None:
         """Forget what nodes gave last."""
-        self._is_whole = False
-        self._present = Present(self._numbers, self._needs, self._aliases, self._nodes)
-        self._course: Course | None = None
-        self._changed: list[int] = []
-        for node in self._nodes:
-            node.given = None
+        self._asked: dict[int, Result] = {}
+        self._runner.forget()
 
     def plan(self, shapes: Mapping[int, StaticShape], values: Values) -> Plan:
         """The plan for the shapes and values of what comes in."""
-        was_whole, self._is_whole = self._is_whole, False
-        if not was_whole:
+        runner = self._runner
+        self._take(shapes, values)
+        try:
+            runner.begin()
+            alike: dict[object, tuple[PlannedNode, Result]] = {}
+            while (number := runner.next_missing()) >= 0:
+                runner.give(self._plan_by_itself(number, alike))
+            self._present.take(runner.changed, self._arrays)
+        except BaseException:
             self.forget()
-        plan = self._on_course(shapes) or self._planned(shapes, values)
-        self._is_whole = True
-        return plan
+            raise
+        changed, with_kernels = runner.changed_count
+        is_small = changed * SMALL_SHARE < len(self._nodes) or with_kernels * SMALL_SHARE < self._with_kernels
+        return self._present.plan(runner, not is_small)
 
-    def _on_course(self, shapes: Mapping[int, StaticShape]) -> Plan | None:
-        """The plan if it continues the one before as that did."""
-        if self._course is None:
-            return None
-        numbers, before = self._numbers, self._numbers.copy()
-        if self._course.follow(shapes):
-            return self._present.plan(self._course.has_moved, is_kept=False)
-        numbers[:] = before
-        self._course = None
-        return None
-
-    def _planned(self, shapes: Mapping[int, StaticShape], values: Values) -> Plan:
-        before, changed = self._numbers.copy(), self._changed
-        self._changed = [*self._take(shapes, values)]
-        touched = self._work_out()
-        is_small = len(touched) * SMALL_SHARE < len(self._nodes) or sum(
-            map(_has_kernels, touched.values())) * SMALL_SHARE < self._with_kernels
-        plan = self._present.plan(any(map(_has_aliases, touched.values())), not is_small)
-        if is_small and self._changed == changed and not self._values and all(
-                node.is_arithmetic for node in touched.values()):
-            self._course = Course(self._present, before, touched, self._sizes, shapes)
-        return plan
-
-    def _take(self, shapes: Mapping[int, StaticShape], values: Values) -> Iterator[int]:
-        """Put in what comes in; the places where that is something else."""
+    def _take(self, shapes: Mapping[int, StaticShape], values: Values) -> None:
+        """Put in what comes in."""
         numbers = self._numbers
         for tensor, sizes in self._sizes:
             shape = shapes[tensor]
             for axis, place in sizes:
-                if numbers[place] != shape[axis]:
-                    numbers[place] = shape[axis]
-                    yield place
+                numbers[place] = shape[axis]
         for tensor, places in self._values:
             if isinstance(places, int):
-                numbers[places] = values[tensor]
-                yield places
+                self._put(places, values[tensor])
                 continue
             for place, item in zip(places, values[tensor].reshape(-1).tolist(), strict=True):
-                if numbers[place] != item:
-                    numbers[place] = item
-                    yield place
+                numbers[place] = item
 
-    def _work_out(self) -> dict[int, PlannedNode]:
-        """Let the nodes that are given something else say what they give now, and take that over; by their numbers."""
-        touched: dict[int, PlannedNode] = {}
-        numbers, present, steps = self._numbers, self._present, self._present.steps
-        for number, node in enumerate(self._nodes):
-            given = node.get(numbers)
-            if given != node.given:
-                steps[number] = node.work_out(given, numbers)
-                if node.gives_more:
-                    present.take(number, node)
-                touched[number] = node
-        return touched
+    def _put(self, place: int, array: np.ndarray) -> None:
+        # While one array is here, no other has its identity.
+        self._numbers[place], self._arrays[place] = id(array), array
+
+    def _plan_by_itself(self, number: int, alike: dict[object, tuple[PlannedNode, Result]]) -> tuple[Launch, ...]:
+        """Put in what a node gives of which no tape holds; what it launches. `alike`: what others gave in this plan."""
+        node, arrays, numbers = self._nodes[number], self._arrays, self._numbers
+        if number not in self._asked or self._runner.changed[number]:
+            given = tuple([arrays[place] if place in arrays else numbers[place] for place in node.tapes.given])
+            shared = node.shares_tapes
+            found = alike.get((shared, given)) if shared is not None else None
+            result = None if found is None else _as_of(found[1], found[0].tapes.kernels, node.tapes.kernels)
+            if result is None:
+                result = node.ask(given)
+            if shared is not None:
+                alike.setdefault((shared, given), (node, result))
+            self._asked[number] = result
+        found_numbers, launches = self._asked[number]
+        for place, item in enumerate(found_numbers, node.tapes.made.start):
+            if place in node.arrays_made:
+                self._put(place, item)
+            else:
+                numbers[place] = item
+        return launches
 
 
-def _value_places(spelled: Names | str, numbers: Numbers) -> tuple[int, ...] | int:
-    return numbers.place(spelled) if isinstance(spelled, str) else numbers.places(spelled)
+def _as_of(result: Result, kernels: range, others: range) -> Result | None:
+    """What a node with kernels of other numbers gives that is alike; None where the kernels are no node's own."""
+    numbers, launches = result
+    further = others.start - kernels.start
+    if any(launch.kernel not in kernels for launch in launches):
+        return None
+    return numbers, tuple([_new(Launch, (kernel + further, block, work)) for kernel, block, work in launches])
+
+
+def _value_places(spelled: Names | str, places: Places) -> tuple[int, ...] | int:
+    return places.place(spelled) if isinstance(spelled, str) else places.places(spelled)

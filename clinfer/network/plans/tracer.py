@@ -49,7 +49,7 @@ class Tracer:
     """Infers and evaluates for one trace: with symbols, or by a call that becomes part of the trace."""
 
     def __init__(self, trace: Trace, node: ProgramNode, inputs: list[Layout], outputs: list[Layout]) -> None:
-        self._tape = trace
+        self._trace = trace
         self._node = node
         self._types = [layout.element_type.numpy for layout in inputs]
         self._outputs = outputs
@@ -91,14 +91,7 @@ class Tracer:
                                                 if v.dtype == object))
         numbers = [tuple(values[i].reshape(-1).tolist()) for i, _, _ in call.moving]
         found = call.of(self._node.primitive, rule)(*_plainly((shapes, *numbers)))
-        name = self._tape.call(call, shapes, *numbers)
-        return tuple(self._parts(name, i, items) for i, items in enumerate(found))
-
-    def _parts(self, name: str, index: int, items: tuple[int, ...]) -> tuple[int, ...]:
-        count = self._tape.part(name, f"len({name}[{index}])", len(items))
-        # As a comparison it is a guard: another number of axes needs another trace.
-        assert count == len(items)
-        return tuple(self._tape.part(name, f"{name}[{index}][{axis}]", item) for axis, item in enumerate(items))
+        return self._trace.ask(call, (shapes, *numbers), found)
 
 
 def _nothing(shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:

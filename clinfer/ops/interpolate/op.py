@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import floor, isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, StaticShape, empty, show
 from clinfer.ops.operation import by_attributes
 from clinfer.symbolic.shape_inference import Values
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, pure, single
 from clinfer.topology import Constant, Port, Primitive, SourceNode
 
 MODES = ("nearest", "linear_onnx", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
@@ -138,7 +138,7 @@ def _scaled(size: Size, scale: float) -> Size:
 @pure
 def _scaled_number(size: int, scale: float) -> int:
     """A size by a scale as OpenVINO has it: in single precision, by a little more."""
-    return int(np.float32(size) * (np.float32(scale) + np.float32(1e-6)))
+    return floor(single(single(size) * single(single(scale) + single(1e-6))))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,13 @@
 """Interpolation as its kernels see it."""
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
 
 from clinfer.kernels.contract import Constant, Problem
 from clinfer.ops.interpolate.op import COORDINATES, MODES, NEAREST, Interpolate
 from clinfer.ops.shared.views import static
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, pure, single, single_bits
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class InterpolateProblem(Problem):
                 scales[axis] = float(given.reshape(-1)[n])
             else:
                 scales[axis] = computed(_quotient, self.outputs[0].shape[axis], self.lengths[axis])
-        return [computed(_bits, scale) for scale in scales]
+        return [single_bits(scale) for scale in scales]
 
     @cached_property
     def keeps_outer_axes(self) -> bool | None:
@@ -72,9 +69,4 @@ class InterpolateProblem(Problem):
 @pure
 def _quotient(a: int, b: int) -> float:
     """a / b as single precision has it."""
-    return float(np.float32(a) / np.float32(b))
-
-
-@pure
-def _bits(value: float) -> int:
-    return int(struct.unpack("i", struct.pack("f", value))[0])
+    return single(single(a) / single(b))

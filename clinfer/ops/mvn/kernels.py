@@ -11,7 +11,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.jitter import literal
 from clinfer.ops.mvn.op import MVN
 from clinfer.ops.shared.axis_kernels import AxisProblem, Rows, axis_kernels
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 _LONGER = 0.05
 """By what share a row alone on a compute unit takes longer for each further vector that a work-item holds."""
@@ -88,7 +88,7 @@ class WideRows(HeldRows):
 @pure
 def _share_seen(rows: int, units: int) -> float:
     """Of the time in which a row waits what is not hidden behind other rows of the compute unit."""
-    return min(1.0, units / max(rows, 1))
+    return smaller(1.0, units / larger(rows, 1))
 
 
 KERNELS = KernelTable((HeldRows("mvn"), WideRows("mvn"), *axis_kernels("mvn", MVNProblem).kernels), MVNProblem)

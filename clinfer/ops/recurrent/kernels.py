@@ -23,7 +23,7 @@ from clinfer.ops.recurrent.problem import WEIGHTS, RecurrenceProblem, bytes_of
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 _F32, _I32 = ElementType.of("f32"), ElementType.of("i32")
 _STATES = 4
@@ -145,14 +145,14 @@ def _is_direct(problem: RecurrenceProblem) -> bool:
 def rows_of_tile(batch: int, directions: int, units: int) -> int:
     """Sequences that go side by side, so that they share the weights in a core's cache: all, unless there are enough
     to keep several cores busy."""
-    tiles = min(max(batch // _LEAST_ROWS, 1), ceil(units / directions))
-    return max(ceil(batch / tiles), 1)
+    tiles = smaller(larger(batch // _LEAST_ROWS, 1), ceil(units / directions))
+    return larger(ceil(batch / tiles), 1)
 
 
 @pure
 def shares_of_tile(products: int, blocks: int, units: int) -> int:
     """Into how many shares the `blocks` of a step are parted that takes so many products in all."""
-    return max(min(units, products // _LEAST_SHARE, blocks, _MOST_SHARES), 1)
+    return larger(smaller(smaller(units, products // _LEAST_SHARE), smaller(blocks, _MOST_SHARES)), 1)
 
 
 @pure

@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import ceil
 
 from clinfer.ops.shared.bf16_tiles import IN_REGISTERS
-from clinfer.symbolic.symbols import pure
+from clinfer.symbolic.symbols import larger, pure, smaller
 
 PANEL_COLUMNS = 32
 TILES = {32: 6.0, 16: 4.5, 14: 1.0, 8: 0.92, 7: 0.88, 4: 0.7, 1: 0.2}
@@ -29,4 +29,4 @@ def most_panels(tile: int) -> int:
 @pure
 def shared_panels(tiles: int, panels: int, units: int, most: int) -> int:
     """As many panels for each work-item as leave enough of them for every core, up to `most`; at least 1."""
-    return max(min(ceil(panels * tiles / (_ITEMS_PER_UNIT * units)), most), 1)
+    return larger(smaller(ceil(panels * tiles / (_ITEMS_PER_UNIT * units)), most), 1)

@@ -15,7 +15,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.runtime.program import retargeted
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -133,8 +133,8 @@ def _tile_times(tiles: int, side_by_side: int, speed: float, speed_of_several: f
 @pure
 def _steps_of_share(tiles: int, steps: int, units: int, least: int) -> int:
     """Of a tile's steps those that one group goes through, so that there is a share for each compute unit."""
-    shares = max(min(units // max(tiles, 1), steps // least), 1)
-    return max(ceil(steps / shares), 1)
+    shares = larger(smaller(units // larger(tiles, 1), steps // least), 1)
+    return larger(ceil(steps / shares), 1)
 
 
 @pure
@@ -145,7 +145,7 @@ def _addition_ns(shares: int) -> float:
 
 @pure
 def _longer(one: float, other: float) -> float:
-    return max(one, other)
+    return larger(one, other)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from clinfer.kernels.contract import Constant, Problem, Stage, Work, input_opera
 from clinfer.ops.shared.copying import local_items
 from clinfer.ops.shared.joint_axes import JointAxes, JointAxis, join_axes
 from clinfer.ops.shared.views import open_view
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 AXES = 6
 _CPU_VECTOR, _GPU_VECTOR = 16, 4
@@ -134,16 +134,14 @@ def _tile(axes: tuple[JointAxis, ...], total: int, width: int, units: int) -> tu
 
 @pure
 def _tile_rows(length: int, above: int, total: int, units: int) -> int:
-    wanted = _tile_size(total, units)
-    return 1 if length > wanted else min(max(wanted // max(length, 1), 1), max(above, 1))
+    return smaller(larger(_tile_size(total, units) // larger(length, 1), 1), larger(above, 1))
 
 
 @pure
 def _tile_columns(length: int, total: int, width: int, units: int) -> int:
-    wanted = _tile_size(total, units)
-    return -(-wanted // width) * width if length > wanted else max(length, 1)
+    return smaller(larger(length, 1), -(-_tile_size(total, units) // width) * width)
 
 
 def _tile_size(total: int, units: int) -> int:
     low, high = _CPU_TILE
-    return min(max(total // (8 * units), low), high)
+    return smaller(larger(total // (8 * units), low), high)

@@ -24,7 +24,7 @@ from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 VECTOR_COLUMNS = 64
 PANEL_COLUMNS = 32
@@ -225,6 +225,5 @@ def _tiles_per_item(problem: MatMulProblem, tile: int) -> int:
 @pure
 def tiles_per_item(tiles: int, panels: int, units: int) -> int:
     """As many of all tiles as leave enough work-items for every core, up to MOST_TILES; at least 1."""
-    panels = max(panels, 1)
-    items = max(ceil(tiles / MOST_TILES), min(tiles, ceil(ITEMS_PER_UNIT * units / panels)), 1)
-    return max(ceil(tiles / items), 1)
+    items = larger(ceil(tiles / MOST_TILES), smaller(tiles, ceil(ITEMS_PER_UNIT * units / larger(panels, 1))))
+    return larger(ceil(tiles / larger(items, 1)), 1)

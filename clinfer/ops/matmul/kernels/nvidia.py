@@ -23,7 +23,7 @@ from clinfer.ops.shared.tensor_cores import (
     is_aligned,
 )
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure
 
 FEW_ROWS = (8, 16, 32)
 _WARPS, _COLUMNS = 8, 16
@@ -220,7 +220,7 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
 @pure
 def _even_groups(tiles: int, units: int) -> int:
     """As many as are needed for all tiles to be done when a group for each unit would have done them."""
-    return ceil(tiles / max(ceil(tiles / units), 1))
+    return ceil(tiles / larger(ceil(tiles / units), 1))
 
 
 def _piece(problem: MatMulProblem) -> int:

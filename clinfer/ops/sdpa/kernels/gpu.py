@@ -22,7 +22,7 @@ from clinfer.kernels.cost import time_of
 from clinfer.ops.sdpa.problem import KEY, SINK, VALUE, AttentionProblem
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 MOST_WIDTH = 128
 """The last size of values up to which kernels other than the reference are made for it."""
@@ -163,8 +163,8 @@ def _split_items(rows: int) -> int:
 @pure
 def _keys_of_share(keys: int, entries: int, units: int) -> int:
     """Whole blocks of keys, so that there are some groups for each compute unit."""
-    blocks = ceil(max(keys, 1) / _BLOCK)
-    shares = max(min(_SHARES_A_UNIT * units // max(entries, 1), blocks), 1)
+    blocks = ceil(larger(keys, 1) / _BLOCK)
+    shares = larger(smaller(_SHARES_A_UNIT * units // larger(entries, 1), blocks), 1)
     return ceil(blocks / shares) * _BLOCK
 
 

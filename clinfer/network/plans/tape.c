@@ -1,0 +1,308 @@
+/* Plans a segment by the tapes of its nodes (clinfer.symbolic.tape says what they are, and does the same in Python).
+   Needs no header of Python; built if the machine that installs clinfer has a compiler. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+enum op {
+    ADD, SUBTRACT, MULTIPLY, FLOOR_DIVIDE, MODULO, AND, OR, XOR, SHIFT,
+    LARGER, SMALLER, ABSOLUTE, NEGATE, INVERT,
+    ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, LARGER_F, SMALLER_F, ABSOLUTE_F, NEGATE_F,
+    TO_FLOAT, SINGLE, CEIL, FLOOR, BITS,
+    EQUAL, LESS, NOT_MORE, EQUAL_F, LESS_F, NOT_MORE_F,
+    ASK,
+    NUMBER, LAUNCH, BYTES, INT32, INT64, SIZE
+};
+
+typedef union {
+    int64_t i;
+    double f;
+} number;
+
+typedef struct {
+    uint16_t op, to, one, other;
+} step;
+
+typedef struct {
+    const step *steps;
+    const step *end;
+    number *registers;
+    const unsigned char *data;
+} tape;
+
+/* Of a node: where the places of what it is given begin, and how many there are; where the numbers go that it gives; its
+   first kernel; its tapes, and the one of them that held last. */
+typedef struct {
+    uint32_t given, given_count, made, kernel, tapes, tape_count, held, flags;
+} node;
+enum { IDLE = 1, HAS_KERNELS = 2 };
+
+typedef struct {
+    size_t kernel, block, block_bytes, dims, global_size[3], local_size[3];
+} launch;
+
+typedef struct {
+    int64_t *numbers;
+    node *nodes;
+    const tape *tapes;
+    const int32_t *places;
+    int64_t *last; /* what nodes were given last, by the places of what they are given */
+    uint32_t *starts; /* how many launches there are before each node */
+    unsigned char *changed; /* of each node whether it is given something else than last */
+    unsigned char *blocks;
+    launch *launches;
+    size_t node_count, launch_count, block_bytes;
+    size_t node, tape, step; /* where it is */
+    size_t is_fresh; /* whether nothing was given before */
+    size_t touched, touched_with_kernels; /* how many nodes are given something else than last */
+    size_t asking, asked; /* the tape, and the function that it asks */
+} state;
+
+enum { DONE, NODE_NEEDED, ASKED, MISSED };
+
+static const double FIRST_TOO_LARGE = 9223372036854775808.0;
+static const int64_t LARGEST_EXACT = (int64_t)1 << 53;
+
+#if defined(__GNUC__)
+#define ADDED(a, b, to) __builtin_add_overflow(a, b, to)
+#define SUBTRACTED(a, b, to) __builtin_sub_overflow(a, b, to)
+#define MULTIPLIED(a, b, to) __builtin_mul_overflow(a, b, to)
+#else
+static int ADDED(int64_t a, int64_t b, int64_t *to) {
+    if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b)
+        return 1;
+    *to = a + b;
+    return 0;
+}
+static int SUBTRACTED(int64_t a, int64_t b, int64_t *to) {
+    if (b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b)
+        return 1;
+    *to = a - b;
+    return 0;
+}
+static int MULTIPLIED(int64_t a, int64_t b, int64_t *to) {
+    if (a > 0 ? (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a)
+              : (b > 0 ? a < INT64_MIN / b : a != 0 && b < INT64_MAX / a))
+        return 1;
+    *to = a * b;
+    return 0;
+}
+#endif
+
+/* The nearest integer in the direction of `up`; whether there is none of 64 bits. */
+static int rounded(double x, int up, int64_t *to) {
+    if (!(x >= -FIRST_TOO_LARGE && x < FIRST_TOO_LARGE))
+        return 1;
+    const int64_t whole = (int64_t)x;
+    const double left = x - (double)whole;
+    *to = up ? whole + (left > 0) : whole - (left < 0);
+    return 0;
+}
+
+#define MISS_IF(condition) \
+    if (condition)         \
+        return MISSED
+#define GUARD(comparison)                       \
+    if ((comparison) != (int)now->to)           \
+        return MISSED;                          \
+    break
+
+static int follow(state *s, const node *n, const tape *t) {
+    number *r = t->registers;
+    const step *now = t->steps + s->step;
+    launch *to_launch = NULL;
+    int64_t *told = s->numbers + n->made;
+    size_t axis = 0;
+    if (!s->step)
+        memcpy(r, s->last + n->given, n->given_count * sizeof(number));
+    for (; now < t->end; ++now) {
+        number *to = &r[now->to];
+        const number *a = &r[now->one], *b = &r[now->other];
+        switch (now->op) {
+        case ADD: MISS_IF(ADDED(a->i, b->i, &to->i)); break;
+        case SUBTRACT: MISS_IF(SUBTRACTED(a->i, b->i, &to->i)); break;
+        case MULTIPLY: MISS_IF(MULTIPLIED(a->i, b->i, &to->i)); break;
+        case FLOOR_DIVIDE:
+            MISS_IF(b->i == 0 || (b->i == -1 && a->i == INT64_MIN));
+            to->i = a->i / b->i - (a->i % b->i != 0 && (a->i < 0) != (b->i < 0));
+            break;
+        case MODULO:
+            MISS_IF(b->i == 0);
+            to->i = b->i == -1 ? 0 : a->i % b->i;
+            if (to->i != 0 && (a->i < 0) != (b->i < 0))
+                to->i += b->i;
+            break;
+        case AND: to->i = a->i & b->i; break;
+        case OR: to->i = a->i | b->i; break;
+        case XOR: to->i = a->i ^ b->i; break;
+        case SHIFT:
+            MISS_IF(b->i < 0);
+            to->i = a->i >> (b->i < 63 ? b->i : 63);
+            break;
+        case LARGER: to->i = b->i > a->i ? b->i : a->i; break;
+        case SMALLER: to->i = b->i < a->i ? b->i : a->i; break;
+        case ABSOLUTE:
+            MISS_IF(a->i == INT64_MIN);
+            to->i = a->i < 0 ? -a->i : a->i;
+            break;
+        case NEGATE:
+            MISS_IF(a->i == INT64_MIN);
+            to->i = -a->i;
+            break;
+        case INVERT: to->i = ~a->i; break;
+        case ADD_F: to->f = a->f + b->f; break;
+        case SUBTRACT_F: to->f = a->f - b->f; break;
+        case MULTIPLY_F: to->f = a->f * b->f; break;
+        case DIVIDE_F:
+            MISS_IF(b->f == 0);
+            to->f = a->f / b->f;
+            break;
+        case LARGER_F: to->f = b->f > a->f ? b->f : a->f; break;
+        case SMALLER_F: to->f = b->f < a->f ? b->f : a->f; break;
+        case ABSOLUTE_F: to->f = a->f < 0 ? -a->f : a->f; break;
+        case NEGATE_F: to->f = -a->f; break;
+        case TO_FLOAT:
+            MISS_IF(a->i > LARGEST_EXACT || a->i < -LARGEST_EXACT);
+            to->f = (double)a->i;
+            break;
+        case SINGLE: to->f = (double)(float)a->f; break;
+        case BITS: {
+            const float narrow = (float)a->f;
+            int32_t bits;
+            memcpy(&bits, &narrow, sizeof bits);
+            to->i = bits;
+            break;
+        }
+        case CEIL: MISS_IF(rounded(a->f, 1, &to->i)); break;
+        case FLOOR: MISS_IF(rounded(a->f, 0, &to->i)); break;
+        case EQUAL: GUARD(a->i == b->i);
+        case LESS: GUARD(a->i < b->i);
+        case NOT_MORE: GUARD(a->i <= b->i);
+        case EQUAL_F: GUARD(a->f == b->f);
+        case LESS_F: GUARD(a->f < b->f);
+        case NOT_MORE_F: GUARD(a->f <= b->f);
+        case ASK:
+            s->step = (size_t)(now - t->steps) + 1;
+            s->asked = now->one;
+            return ASKED;
+        case NUMBER: *told++ = a->i; break;
+        case LAUNCH:
+            to_launch = &s->launches[s->launch_count++];
+            memset(to_launch, 0, sizeof(launch));
+            to_launch->kernel = n->kernel + now->one;
+            to_launch->dims = now->other;
+            to_launch->block = s->block_bytes;
+            axis = 0;
+            break;
+        case BYTES:
+            memcpy(s->blocks + s->block_bytes, t->data + now->one, now->other);
+            s->block_bytes += now->other;
+            break;
+        case INT32: {
+            const int32_t narrow = (int32_t)a->i;
+            MISS_IF(narrow != a->i);
+            memcpy(s->blocks + s->block_bytes, &narrow, sizeof narrow);
+            s->block_bytes += sizeof narrow;
+            break;
+        }
+        case INT64:
+            memcpy(s->blocks + s->block_bytes, &a->i, sizeof a->i);
+            s->block_bytes += sizeof a->i;
+            break;
+        case SIZE:
+            MISS_IF(a->i < 0 || b->i < 0 || (uint64_t)a->i > SIZE_MAX || (uint64_t)b->i > SIZE_MAX);
+            to_launch->global_size[axis] = (size_t)a->i;
+            to_launch->local_size[axis] = (size_t)b->i;
+            if (++axis == to_launch->dims)
+                to_launch->block_bytes = s->block_bytes - to_launch->block;
+            break;
+        default: return MISSED;
+        }
+    }
+    return DONE;
+}
+
+/* Looks at what a node is given. */
+static void enter(state *s, node *n) {
+    unsigned char changed = s->is_fresh != 0;
+    s->starts[s->node] = (uint32_t)s->launch_count;
+    for (uint32_t i = n->given; i < n->given + n->given_count; ++i) {
+        const int64_t given = s->numbers[s->places[i]];
+        if (s->last[i] != given) {
+            s->last[i] = given;
+            changed = 1;
+        }
+    }
+    s->changed[s->node] |= changed;
+    s->touched += changed;
+    s->touched_with_kernels += changed && n->flags & HAS_KERNELS;
+}
+
+/* Plans from s->node on until there is no node left (DONE), no tape holds for one (NODE_NEEDED: then whoever asked
+   gives what it gives, and goes on behind it) or a function is asked (ASKED: its answer goes to the registers). */
+EXPORT int clinfer_plan(state *s) {
+    for (; s->node < s->node_count; ++s->node) {
+        node *n = &s->nodes[s->node];
+        if (!s->step && !s->tape)
+            enter(s, n);
+        const size_t launches = s->starts[s->node];
+        for (; s->tape < n->tape_count; ++s->tape, s->step = 0) {
+            const uint32_t order = (uint32_t)s->tape;
+            const uint32_t number = order == 0 ? n->held : order <= n->held ? order - 1 : order;
+            const int status = follow(s, n, &s->tapes[n->tapes + number]);
+            if (status == DONE) {
+                n->held = number;
+                break;
+            }
+            if (status == ASKED) {
+                s->asking = n->tapes + number;
+                return ASKED;
+            }
+            if (s->launch_count > launches) {
+                s->block_bytes = s->launches[launches].block;
+                s->launch_count = launches;
+            }
+        }
+        if (s->tape == n->tape_count && !(n->flags & IDLE))
+            return NODE_NEEDED;
+        s->tape = s->step = 0;
+    }
+    return DONE;
+}
+
+/* The largest of some numbers, of places that begin at `sizes`; 0 unless the number at `home`, if there is that place, is
+   negative, and unless it is as `is_holder` says whether one of those of `held` is not. */
+typedef struct {
+    int64_t home;
+    size_t sizes, size_count, held, held_count, is_holder;
+} need;
+
+/* What needs come to. */
+EXPORT void clinfer_needs(const int64_t *numbers, const int32_t *places, const need *needs, size_t count,
+                          int64_t *found) {
+    for (const need *n = needs; n < needs + count; ++n, ++found) {
+        size_t is_held = 0;
+        *found = 0;
+        if (n->home >= 0 && numbers[n->home] >= 0)
+            continue;
+        for (size_t i = n->held; i < n->held + n->held_count; ++i)
+            is_held |= numbers[places[i]] >= 0;
+        if (n->held_count && is_held != n->is_holder)
+            continue;
+        *found = INT64_MIN;
+        for (size_t i = n->sizes; i < n->sizes + n->size_count; ++i)
+            if (numbers[places[i]] > *found)
+                *found = numbers[places[i]];
+    }
+}
+
+#if defined(_WIN32)
+/* The linker asks for this name, that of a module of Python. */
+EXPORT void *PyInit__tape(void) { return NULL; }
+#endif

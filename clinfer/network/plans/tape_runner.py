@@ -1,0 +1,230 @@
+"""Plans a segment by the tapes of its nodes: in C (`tape.c`) where clinfer was installed with a compiler at hand, else
+in Python, with the same results."""
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from clinfer.network.plans.in_c import address_of, function_in_c
+from clinfer.network.plans.plan import Launch
+from clinfer.runtime.launches import PACK_SIZES, PLANNED, PlannedLaunches
+from clinfer.symbolic.tape import NO_ANSWER, Asked, Tape, answer_of, run
+
+_DONE, _NODE_NEEDED, _ASKED = range(3)
+_IDLE, _HAS_KERNELS = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class TapeNode:
+    """A node: the places of what it is given and, in a row, of what it gives; its kernels; its tapes, the latest of
+    which come last, and what stands for the functions that they ask. `is_idle`: it is no arithmetic and gives nothing.
+    """
+
+    given: tuple[int, ...]
+    made: slice
+    kernels: range
+    tapes: list[Tape]
+    ask: Callable[[Asked], Callable[..., Any]]
+    is_idle: bool
+
+
+class _Node(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32) for name in (
+        "given", "given_count", "made", "kernel", "tapes", "tape_count", "held", "flags")]
+
+
+class _Tape(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("steps", "end", "registers", "data")]
+
+
+class _State(ctypes.Structure):
+    _fields_ = [*((name, ctypes.c_void_p) for name in (
+        "numbers", "nodes", "tapes", "places", "last", "starts", "changed", "blocks", "launches")),
+        *((name, ctypes.c_size_t) for name in (
+            "node_count", "launch_count", "block_bytes", "node", "tape", "step", "is_fresh", "touched",
+            "touched_with_kernels", "asking", "asked"))]
+
+
+class TapeRunner:
+    """The nodes of one segment, whose numbers are `numbers`, an array that keeps its place."""
+
+    def __init__(self, numbers: array[int], nodes: Sequence[TapeNode]) -> None:
+        self.numbers = numbers
+        self._nodes = nodes
+        self._carry_out = function_in_c("clinfer_plan") or self._in_python
+        places = array("i", [place for node in nodes for place in node.given])
+        self._firsts = [0, *accumulate(len(node.given) for node in nodes)]
+        self._last = array("q", bytes(8 * len(places)))
+        self._places = places
+        self._starts = array("I", bytes(array("I").itemsize * len(nodes)))
+        self._changed = bytearray(len(nodes))
+        self._state = _State(node_count=len(nodes), is_fresh=1, numbers=address_of(numbers), places=address_of(places),
+                             last=address_of(self._last), starts=address_of(self._starts),
+                             changed=ctypes.addressof(ctypes.c_char.from_buffer(self._changed)) if nodes else None)
+        self._launches = self._blocks = ctypes.create_string_buffer(0)
+        self._taken: list[int] = []
+        self._take_tapes()
+
+    # -- one plan after the other ---------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a plan for the numbers that stand among `numbers` now."""
+        state = self._state
+        state.node = state.tape = state.step = state.launch_count = state.block_bytes = 0
+        state.touched = state.touched_with_kernels = 0
+        self._changed[:] = bytes(len(self._changed))
+
+    def next_missing(self) -> int:
+        """Go on to the next node for which no tape holds, and whose numbers and launches are to be given; -1: there is
+        none, and the plan is made."""
+        state = self._state
+        while True:
+            status = self._carry_out(ctypes.byref(state))
+            if status == _DONE:
+                state.is_fresh = 0
+                return -1
+            if status == _ASKED:
+                self._answer()
+            elif len(self._nodes[state.node].tapes) > self._taken[state.node]:
+                self._take_tapes()
+                state.tape = state.step = 0
+            else:
+                return state.node
+
+    def give(self, launches: Iterable[Launch]) -> None:
+        """Go on behind the node, whose numbers are there, and which launches this."""
+        state = self._state
+        for launch in launches:
+            self._append(*launch)
+        state.node += 1
+        state.tape = state.step = 0
+
+    def forget(self) -> None:
+        """Forget what nodes were given."""
+        self._state.is_fresh = 1
+
+    @property
+    def changed(self) -> bytearray:
+        """By nodes, whether they are given something else than in the plan before."""
+        return self._changed
+
+    @property
+    def changed_count(self) -> tuple[int, int]:
+        """How many are, and how many of those have kernels."""
+        return self._state.touched, self._state.touched_with_kernels
+
+    def launches_before(self, number: int) -> int:
+        """How many launches there are before those of a node; of all nodes, if there is no such node."""
+        return self._starts[number] if number < len(self._nodes) else self._state.launch_count
+
+    def planned(self) -> PlannedLaunches:
+        """All launches of the plan."""
+        return PlannedLaunches(ctypes.string_at(self._launches, self._state.launch_count * PLANNED.size),
+                               ctypes.string_at(self._blocks, self._state.block_bytes))
+
+    # -- tapes ----------------------------------------------------------------------------------
+
+    def _take_tapes(self) -> None:
+        """Take over the tapes that there are by now."""
+        found: dict[int, tuple[int, int]] = {}
+        tapes: list[Tape] = []
+        nodes = self._node_table = (_Node * len(self._nodes))()
+        for node, own, first in zip(self._nodes, nodes, self._firsts, strict=False):
+            if id(node.tapes) not in found:
+                # The latest are the likeliest to hold.
+                found[id(node.tapes)] = len(tapes), len(node.tapes)
+                tapes += node.tapes[::-1]
+            own.given, own.given_count = first, len(node.given)
+            own.made, own.kernel = node.made.start, node.kernels.start
+            own.tapes, own.tape_count = found[id(node.tapes)]
+            own.flags = _IDLE * node.is_idle | _HAS_KERNELS * bool(node.kernels)
+        self._tapes = tapes
+        self._taken = [node.tape_count for node in nodes]
+        # Steps, data and registers of one tape behind the other, as they are gone through.
+        kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape in tapes]
+        self._memory = ctypes.create_string_buffer(b"".join([part for parts in kept for part in parts]))
+        self._tape_table = (_Tape * len(tapes))()
+        place = ctypes.addressof(self._memory)
+        for own_tape, (image, code, data) in zip(self._tape_table, kept, strict=True):
+            own_tape.registers, own_tape.steps = place, place + len(image)
+            own_tape.end = own_tape.data = own_tape.steps + len(code)
+            place = own_tape.end + len(data)
+        needs = [[tape.needs for tape in node.tapes] for node in self._nodes]
+        self._most = tuple(sum(max((need[part] for need in each), default=0) for each in needs) for part in (0, 1))
+        self._state.nodes, self._state.tapes = ctypes.addressof(nodes), ctypes.addressof(self._tape_table)
+        self._have_room(0, 0)
+
+    def _have_room(self, launches: int, nbytes: int) -> None:
+        """Have memory for so many further launches and bytes beside all that tapes may give."""
+        state = self._state
+        launches += state.launch_count + self._most[0]
+        nbytes += state.block_bytes + self._most[1]
+        if launches * PLANNED.size > len(self._launches):
+            self._launches = _grown(self._launches, 2 * launches * PLANNED.size)
+            state.launches = ctypes.addressof(self._launches)
+        if nbytes > len(self._blocks):
+            self._blocks = _grown(self._blocks, 2 * nbytes)
+            state.blocks = ctypes.addressof(self._blocks)
+
+    def _append(self, kernel: int, block: bytes | bytearray, work: bytes) -> None:
+        state, first = self._state, self._state.block_bytes
+        self._have_room(1, len(block))
+        PLANNED.pack_into(self._launches, state.launch_count * PLANNED.size, kernel, first, len(block), work)
+        ctypes.memmove(ctypes.addressof(self._blocks) + first, bytes(block), len(block))
+        state.launch_count += 1
+        state.block_bytes = first + len(block)
+
+    def _answer(self) -> None:
+        """Give a tape what the function answers that it asks; it does not hold where that is no answer."""
+        state = self._state
+        tape, memory = self._tapes[state.asking], self._tape_table[state.asking].registers
+        asked, count = tape.asked[state.asked], len(tape.registers)
+        integers, floats = (ctypes.c_int64 * count).from_address(memory), (ctypes.c_double * count).from_address(memory)
+        registers = [floats[i] if type(first) is float else integers[i] for i, first in enumerate(tape.registers)]
+        try:
+            answer = answer_of(asked, registers, self._nodes[state.node].ask)
+        except NO_ANSWER:
+            state.tape += 1
+            state.step = 0
+            return
+        into: Any = floats if type(tape.registers[asked.first]) is float else integers
+        into[asked.first:asked.first + len(answer)] = answer
+
+    # -- without C ------------------------------------------------------------------------------
+
+    def _in_python(self, _: object) -> int:
+        """What `clinfer_plan` does in `tape.c`."""
+        state, numbers = self._state, self.numbers
+        while state.node < state.node_count:
+            number, node = state.node, self._nodes[state.node]
+            given = [numbers[place] for place in node.given]
+            self._enter(number, node, given)
+            told = next(filter(None, (run(tape, given, node.ask) for tape in node.tapes[self._taken[number] - 1::-1])),
+                        None) if self._taken[number] else None
+            if told is not None:
+                numbers[node.made] = array("q", told.numbers)
+                for place, block, sizes in told.launches:
+                    work = PACK_SIZES[len(sizes) // 2](*sizes[::2], *sizes[1::2])
+                    self._append(node.kernels.start + place, block, work)
+            elif not node.is_idle:
+                return _NODE_NEEDED
+            state.node += 1
+        return _DONE
+
+    def _enter(self, number: int, node: TapeNode, given: list[int]) -> None:
+        state, own = self._state, slice(self._firsts[number], self._firsts[number + 1])
+        is_changed = bool(state.is_fresh) or self._last[own].tolist() != given
+        self._starts[number], self._last[own] = state.launch_count, array("q", given)
+        self._changed[number] |= is_changed
+        state.touched += is_changed
+        state.touched_with_kernels += is_changed and bool(node.kernels)
+
+
+def _grown(buffer: ctypes.Array[ctypes.c_char], nbytes: int) -> ctypes.Array[ctypes.c_char]:
+    larger = ctypes.create_string_buffer(nbytes)
+    ctypes.memmove(larger, buffer, len(buffer))
+    return larger

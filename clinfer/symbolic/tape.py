@@ -1,0 +1,311 @@
+"""A trace as numbers: the steps of a small machine, which `tape.c` carries out, or else `run` here, to the same result.
+
+There is a row of registers: first the arguments, then constants and what steps compute, each of them an integer of 64
+bits or a float, as its number in `Tape.registers` is. A step is four numbers: what is done, where its result goes, and
+two registers, unless `Op` says otherwise. A tape holds for some arguments if all of its guards do, every integer has 64
+bits, nothing is divided by zero, and no integer of more than 53 bits becomes a float.
+"""
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from clinfer.base.schema import Natural
+from clinfer.symbolic.symbols import bits_of_single, to_single
+
+NO_ANSWER = (ArithmeticError, ValueError, struct.error)
+"""What functions raise that are asked, for numbers of which a tape does not hold."""
+LARGEST_EXACT = 1 << 53
+_LEAST, _MOST = -1 << 63, (1 << 63) - 1
+MOST_REGISTERS = 1 << 16
+"""Registers, steps of data and lengths of it are numbers of 16 bits."""
+
+
+class Op(IntEnum):
+    """What a step does, by the numbers that `tape.c` has for it; the order counts."""
+
+    ADD, SUBTRACT, MULTIPLY, FLOOR_DIVIDE, MODULO, AND, OR, XOR, SHIFT = range(9)
+    LARGER, SMALLER, ABSOLUTE, NEGATE, INVERT = range(9, 14)
+    ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, LARGER_F, SMALLER_F, ABSOLUTE_F, NEGATE_F = range(14, 22)
+    TO_FLOAT, SINGLE, CEIL, FLOOR, BITS = range(22, 27)
+    # Guards: the comparison of the registers has to come out as the second number says, 1 or 0.
+    EQUAL, LESS, NOT_MORE, EQUAL_F, LESS_F, NOT_MORE_F = range(27, 33)
+    # The function of `Tape.asked` with the third number is asked.
+    ASK = 33
+    # What is given: a NUMBER; a LAUNCH of the kernel of the third number, in as many dimensions as the fourth says; its
+    # arguments, BYTES of the data from the third number on, as many as the fourth says, and INT32 or INT64; and of each
+    # axis the global and the local SIZE (all 0: the driver chooses).
+    NUMBER, LAUNCH, BYTES, INT32, INT64, SIZE = range(34, 40)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A function that is asked on the way with nested tuples of registers (-1: None). It gives tuples of as many
+    integers as `counts` says, or without these one number; they go to the registers from `first` on."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    counts: tuple[Natural, ...]
+    first: Natural
+
+
+class Launched(NamedTuple):
+    """A kernel by its place, the bytes that it is given, and the global and local size of each axis in turn."""
+
+    place: int
+    block: bytearray
+    sizes: list[int]
+
+
+class Told(NamedTuple):
+    """What a tape gives."""
+
+    numbers: list[Any]
+    launches: list[Launched]
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """`registers`: the numbers in them at first, that of a result being 0 or 0.0; `code`: the steps, four numbers of 16
+    bits each; `data`: bytes for launches."""
+
+    arguments: Natural
+    registers: tuple[int | float, ...]
+    code: bytes
+    data: bytes
+    asked: tuple[Asked, ...] = ()
+
+    @cached_property
+    def steps(self) -> list[tuple[int, ...]]:
+        """The steps."""
+        return list(struct.iter_unpack("=4H", self.code))
+
+    @cached_property
+    def actions(self) -> list[Action]:
+        """The first steps, up to what is given, as `run` does them."""
+        return [_action(*step) for step in self.steps if step[0] <= Op.ASK]
+
+    @cached_property
+    def image(self) -> bytes:
+        """The registers as memory has them."""
+        return b"".join([struct.pack("=d" if type(number) is float else "=q", number) for number in self.registers])
+
+    @cached_property
+    def needs(self) -> tuple[int, int]:
+        """Of how many launches, with how many bytes in all."""
+        nbytes = {Op.INT32: 4, Op.INT64: 8}
+        return (sum(step[0] == Op.LAUNCH for step in self.steps),
+                sum(step[3] if step[0] == Op.BYTES else nbytes.get(step[0], 0) for step in self.steps))  # type: ignore
+
+
+Action = tuple[Callable[[Any, Any], Any], int, int, int]
+"""What computes something, and three registers: of the result (or -1 and -2 where it has to be true or false), and of
+the operands."""
+
+
+def _exact(number: int, _: object) -> float:
+    if abs(number) > LARGEST_EXACT:
+        raise OverflowError("more than a float holds")
+    return float(number)
+
+
+def _of_64_bits(function: Callable[[Any, Any], int]) -> Callable[[Any, Any], int]:
+    def checked(one: Any, other: Any) -> int:
+        number = function(one, other)
+        if -1 << 63 <= number < 1 << 63:
+            return number
+        raise OverflowError("an integer of more than 64 bits")
+    return checked
+
+
+ARITHMETIC: Mapping[int, Callable[[Any, Any], Any]] = {
+    Op.ADD: _of_64_bits(operator.add), Op.SUBTRACT: _of_64_bits(operator.sub), Op.MULTIPLY: _of_64_bits(operator.mul),
+    Op.FLOOR_DIVIDE: _of_64_bits(operator.floordiv), Op.MODULO: operator.mod, Op.AND: operator.and_,
+    Op.OR: operator.or_, Op.XOR: operator.xor, Op.SHIFT: lambda a, b: a >> min(b, 63), Op.LARGER: max, Op.SMALLER: min,
+    Op.ABSOLUTE: _of_64_bits(lambda a, _: abs(a)), Op.NEGATE: _of_64_bits(lambda a, _: -a), Op.INVERT: lambda a, _: ~a,
+    Op.ADD_F: operator.add, Op.SUBTRACT_F: operator.sub, Op.MULTIPLY_F: operator.mul, Op.DIVIDE_F: operator.truediv,
+    Op.LARGER_F: max, Op.SMALLER_F: min, Op.ABSOLUTE_F: lambda a, _: abs(a), Op.NEGATE_F: lambda a, _: -a,
+    Op.TO_FLOAT: _exact, Op.SINGLE: lambda a, _: to_single(a), Op.CEIL: _of_64_bits(lambda a, _: math.ceil(a)),
+    Op.FLOOR: _of_64_bits(lambda a, _: math.floor(a)), Op.BITS: lambda a, _: bits_of_single(a)}
+GUARDS: Mapping[int, Callable[[Any, Any], bool]] = {
+    Op.EQUAL: operator.eq, Op.LESS: operator.lt, Op.NOT_MORE: operator.le,
+    Op.EQUAL_F: operator.eq, Op.LESS_F: operator.lt, Op.NOT_MORE_F: operator.le}
+Ask = Callable[[Asked], Callable[..., Any]]
+"""What stands for the function that is asked."""
+
+
+def run(tape: Tape, given: Sequence[int], ask: Ask) -> Told | None:
+    """What a tape gives for these arguments; None where it does not hold. What a function raises that is asked, and is
+    no arithmetic, is raised."""
+    registers = [*given, *tape.registers[tape.arguments:]]
+    try:
+        for action, to, one, other in tape.actions:
+            if to >= 0:
+                registers[to] = action(registers[one], registers[other])
+            elif to == _ANSWER:
+                answer = answer_of(tape.asked[one], registers, ask)
+                registers[other:other + len(answer)] = answer
+            elif action(registers[one], registers[other]) is (to == _FALSE):
+                return None
+        return _told(tape, registers)
+    except NO_ANSWER:
+        return None
+
+
+_TRUE, _FALSE, _ANSWER = -1, -2, -3
+
+
+def _action(op: int, to: int, one: int, other: int) -> Action:
+    if op in ARITHMETIC:
+        return ARITHMETIC[op], to, one, other
+    if op == Op.ASK:
+        return operator.is_, _ANSWER, one, to
+    return GUARDS[op], _TRUE if to else _FALSE, one, other
+
+
+def _told(tape: Tape, registers: Sequence[Any]) -> Told:
+    told = Told([], [])
+    for op, _, one, other in tape.steps[len(tape.actions):]:
+        if op == Op.NUMBER:
+            told.numbers.append(registers[one])
+        elif op == Op.LAUNCH:
+            told.launches.append(Launched(one, bytearray(), []))
+        elif op == Op.SIZE:
+            if min(registers[one], registers[other]) < 0:
+                raise ValueError("a negative size")
+            told.launches[-1].sizes.extend((registers[one], registers[other]))
+        elif op == Op.BYTES:
+            told.launches[-1].block.extend(tape.data[one:one + other])
+        else:
+            told.launches[-1].block.extend(struct.pack("=i" if op == Op.INT32 else "=q", registers[one]))
+    return told
+
+
+def answer_of(asked: Asked, registers: Sequence[Any], ask: Ask) -> list[int | float]:
+    """What a function gives for what is in the registers. Errors: ValueError where its tuples have other lengths, or
+    what is in them is too large."""
+    answer = ask(asked)(*_filled(asked.arguments, registers))
+    counts = asked.counts or (1,)
+    if not asked.counts:
+        answer = ((answer,),)
+    found = [number for part in answer for number in part]
+    if tuple(map(len, answer)) != counts:
+        raise ValueError("another answer than was traced")
+    if type(registers[asked.first]) is float:
+        return [float(number) for number in found]
+    if any(isinstance(number, float) or not _LEAST <= number <= _MOST for number in found):
+        raise ValueError("an answer that is no integer of 64 bits")
+    return [int(number) for number in found]
+
+
+def _filled(item: Any, registers: Sequence[Any]) -> Any:
+    if isinstance(item, tuple):
+        return tuple([_filled(part, registers) for part in item])
+    return None if item < 0 else registers[item]
+
+
+# -- what comes from outside --------------------------------------------------------------------------
+
+
+def refusal_of(tape: Tape, numbers: int, kernels: int, most_bytes: int) -> str:
+    """Why a tape is none that gives so many integers, and launches of so many kernels; empty: it is one."""
+    if len(tape.code) % 8 or len(tape.registers) > MOST_REGISTERS or tape.arguments > len(tape.registers):
+        return "it is no row of steps"
+    if not all(type(number) is float or _LEAST <= number <= _MOST for number in tape.registers):
+        return "it holds a number that is too large"
+    try:
+        _Reader(tape, kernels).read(numbers)
+    except (LookupError, ValueError) as error:
+        return f"it makes no sense: {error}"
+    return "" if tape.needs[1] <= most_bytes else f"it gives {tape.needs[1]} bytes to kernels"
+
+
+class _Reader:
+    """Reads the steps of a tape in their order, and raises LookupError or ValueError for what makes no sense."""
+
+    def __init__(self, tape: Tape, kernels: int) -> None:
+        self._tape = tape
+        self._kernels = kernels
+        self._made = tape.arguments - 1
+        self._numbers = 0
+        self._axes = 0
+        self._gives = False
+
+    def read(self, numbers: int) -> None:
+        if any(type(number) is float for number in self._tape.registers[:self._tape.arguments]):
+            raise ValueError("a float is given")
+        for op, to, one, other in self._tape.steps:
+            if self._axes and op not in (Op.BYTES, Op.INT32, Op.INT64, Op.SIZE):
+                raise ValueError("a launch without its sizes")
+            self._gives = self._gives or op > Op.ASK
+            if self._gives and op <= Op.ASK:
+                raise ValueError("something is computed behind what is given")
+            if op <= Op.BITS:
+                self._take(to, _is_float_result(op))
+                self._check(op, one, other)
+            elif op <= Op.NOT_MORE_F:
+                self._check(op, one, other)
+            elif op == Op.ASK:
+                self._check_asked(self._tape.asked[one], to)
+            else:
+                self._check_given(Op(op), one, other)
+        if self._numbers != numbers or self._axes:
+            raise ValueError(f"it gives {self._numbers} numbers, not {numbers}")
+
+    def _take(self, to: int, is_float: bool) -> None:
+        """A register gets a result: each of them once, in order."""
+        if to <= self._made or self._is_float(to) != is_float or self._tape.registers[to] != 0:
+            raise ValueError(f"register {to} is no result")
+        self._made = to
+
+    def _is_float(self, register: int) -> bool:
+        return type(self._tape.registers[register]) is float
+
+    def _check(self, op: int, *registers: int) -> None:
+        for register in registers:
+            if self._is_float(register) != _takes_floats(op):
+                raise ValueError(f"register {register} is of the wrong type")
+
+    def _check_asked(self, asked: Asked, to: int) -> None:
+        if asked.first != to:
+            raise ValueError("answers are elsewhere")
+        for number in range(sum(asked.counts) if asked.counts else 1):
+            self._take(to + number, bool(not asked.counts and self._is_float(to)))
+        self._check_nested(asked.arguments)
+
+    def _check_nested(self, item: Any) -> None:
+        if isinstance(item, tuple):
+            for part in item:
+                self._check_nested(part)
+        elif type(item) is not int or not -1 <= item < len(self._tape.registers):
+            raise ValueError("no register")
+
+    def _check_given(self, op: Op, one: int, other: int) -> None:
+        if op == Op.LAUNCH:
+            if one >= self._kernels or not 1 <= other <= 3:
+                raise ValueError(f"kernel {one} of {self._kernels} in {other} dimensions")
+            self._axes = other
+        elif op == Op.BYTES:
+            if one + other > len(self._tape.data) or not self._axes:
+                raise ValueError("bytes from nowhere")
+        else:
+            if op == Op.NUMBER:
+                self._numbers += 1
+            elif not self._axes:
+                raise ValueError("something is given to no kernel")
+            self._check(op, one, *((other,) if op == Op.SIZE else ()))
+            self._axes -= op == Op.SIZE
+
+
+def _takes_floats(op: int) -> bool:
+    return Op.ADD_F <= op <= Op.NEGATE_F or Op.SINGLE <= op <= Op.BITS or Op.EQUAL_F <= op <= Op.NOT_MORE_F
+
+
+def _is_float_result(op: int) -> bool:
+    return Op.ADD_F <= op <= Op.SINGLE

@@ -1,0 +1,128 @@
+"""Tapes give in Python what they give in C, number by number, and hold for the same arguments."""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+
+from clinfer.kernels.cost import _moving
+from clinfer.network.plans.in_c import function_in_c
+from clinfer.ops.interpolate.op import _scaled_number
+from clinfer.symbolic.assembler import arithmetic_of
+from clinfer.symbolic.symbols import PURE, computed, larger, pure
+from clinfer.symbolic.tape import ARITHMETIC, GUARDS, Op, Tape, run
+from clinfer.symbolic.trace import Trace
+from tests.traced import function_of, numbers_in_c, tape_of
+
+INTEGERS = (0, 1, -1, 2, -2, 3, 7, -7, 63, 64, 1 << 31, -1 << 31, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1,
+            (1 << 63) - 1, -1 << 63)
+FLOATS = (0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 0.1, 16777217.0,
+          1e18, 9.3e18, -9.3e18, -(2.0**63), 1e308, -1e308, 5e-324)
+TAKES_FLOATS = {op for op in (*ARITHMETIC, *GUARDS)
+                if Op(op).name.endswith("_F") or op in (Op.CEIL, Op.FLOOR, Op.SINGLE, Op.BITS)}
+GIVES_FLOATS = {op for op in ARITHMETIC if Op(op).name.endswith("_F")} | {Op.TO_FLOAT, Op.SINGLE}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    if function_in_c("clinfer_plan") is None:
+        pytest.skip("clinfer was installed without a compiler")
+
+
+def _code(*steps: tuple[int, int, int, int]) -> bytes:
+    return b"".join(struct.pack("=4H", *step) for step in steps)
+
+
+def _bits(number: Any) -> int:
+    return int(struct.unpack("=q", struct.pack("=d", number))[0]) if isinstance(number, float) else number
+
+
+def _asks_nothing(_: object) -> Any:
+    raise AssertionError
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("op", [Op(op) for op in ARITHMETIC], ids=lambda op: op.name)
+def test_arithmetic(op: Op) -> None:
+    held = 0
+    for one, other in product(FLOATS if op in TAKES_FLOATS else INTEGERS, repeat=2):
+        result = 0.0 if op in GIVES_FLOATS else 0
+        tape = Tape(0, (one, other, result), _code((op, 2, 0, 1), (Op.NUMBER, 0, 2, 0)), b"")
+        told = run(tape, (), _asks_nothing)
+        expected = None if told is None else [_bits(told.numbers[0] + 0.0 if result == 0.0 and type(result) is float
+                                                    else told.numbers[0])]
+        found = numbers_in_c(tape, ())
+        if found is not None and type(result) is float:
+            found = [_bits(struct.unpack("=d", struct.pack("=q", found[0]))[0] + 0.0)]
+        assert found == expected, f"{op.name} of {one} and {other}"
+        held += told is not None
+    assert held > 20
+
+
+@pytest.mark.parametrize("op", [Op(op) for op in GUARDS], ids=lambda op: op.name)
+def test_guards(op: Op) -> None:
+    for one, other in product(FLOATS if op in TAKES_FLOATS else INTEGERS, repeat=2):
+        held = [numbers_in_c(tape, ()) is not None for tape in (
+            Tape(0, (one, other), _code((op, wanted, 0, 1)), b"") for wanted in (0, 1))]
+        outcome = GUARDS[op](one, other)
+        assert held == [not outcome, outcome], f"{op.name} of {one} and {other}"
+
+
+@pytest.mark.parametrize("number", INTEGERS)
+def test_integers_of_32_bits(number: int) -> None:
+    tape = Tape(0, (number, 1, 0), _code((Op.LAUNCH, 0, 0, 1), (Op.INT32, 0, 0, 0), (Op.SIZE, 0, 1, 2)), b"")
+    told = run(tape, (), _asks_nothing)
+    assert (told is None) == (numbers_in_c(tape, ()) is None) == (not -1 << 31 <= number < 1 << 31)
+
+
+@pure
+def _stepped(number: int) -> int:
+    return 3 if number > 10 else number
+
+
+def test_what_decides_nothing_is_part_of_the_tape() -> None:
+    for function, kinds in ((_moving, (int, float, float)), (_scaled_number, (int, float))):
+        assert arithmetic_of(function, kinds) is not None
+    assert arithmetic_of(_stepped, (int,)) is None
+    trace = Trace()
+    size = trace.free(40)
+    tape = tape_of(trace, (math.ceil(computed(_moving, size, 2.0, 4.0)), computed(_stepped, larger(size, 5))))
+    assert len(tape.asked) == 1 and tape.asked[0].function is _stepped
+    for number in (2, 7, 10, 11, 1 << 40):
+        told = run(tape, (number,), lambda asked: asked.function)
+        assert told is not None and told.numbers == numbers_in_c(tape, (number,))
+        assert told.numbers == [math.ceil(_moving(number, 2.0, 4.0)), _stepped(max(number, 5))]
+
+
+def test_pure_functions_are_the_same_on_tapes() -> None:
+    """Those that are arithmetic, of numbers as planning has them."""
+    counts = {2: (5, 16), 3: (300, 7, 4), 4: (300, 40, 9000, 4)}
+    inlined = 0
+    for name, function in PURE.items():
+        count = getattr(function, "__code__", None) and function.__code__.co_argcount
+        if count not in counts or not name.startswith("clinfer."):
+            continue
+        for first in (1, 3, 40, 1000):
+            given = (first, *counts[count][1:])
+            try:
+                expected = function(*given)
+            except ArithmeticError:
+                continue
+            inner = arithmetic_of(function, (int,) * count)
+            if inner is not None and isinstance(expected, int):
+                inlined += 1
+                assert run(inner, given, _asks_nothing).numbers == [expected], name  # type: ignore[union-attr]
+                assert numbers_in_c(inner, given) == [expected], name
+    assert inlined > 20
+
+
+@pytest.mark.parametrize("answer", [lambda n: ((n,),), lambda n: ((n, n), ()), lambda n: ((1 << 63,), (n,))])
+def test_an_answer_of_other_lengths_does_not_hold(answer: Callable[[int], Any]) -> None:
+    trace = Trace()
+    (first,), (other,) = trace.ask(answer, (trace.free(3),), ((3,), (4,)))
+    made = function_of(trace, (first + other,), None)
+    assert made(3) is None
