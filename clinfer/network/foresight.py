@@ -29,17 +29,27 @@ class Foresight:
     def __init__(self) -> None:
         self._last: Shapes = ()
         self._steps: Shapes = ()
+        self._expected: Shapes | None = None
 
     def next(self, shapes: Shapes) -> tuple[StaticShape, ...] | None:
         """What comes behind these shapes; None where that is not known, or they stay."""
-        last, before, self._last, self._steps = self._last, self._steps, shapes, ()
-        if [*map(len, last)] != [*map(len, shapes)]:
+        last, steps, expected = self._last, self._steps, self._expected
+        self._last, self._steps, self._expected = shapes, (), None
+        if shapes != expected:
+            if [*map(len, last)] != [*map(len, shapes)]:
+                return None
+            before, steps = steps, [tuple(map(sub, now, then)) for now, then in zip(shapes, last, strict=True)]
+            self._steps = steps
+            if steps != before or not any(map(any, steps)):
+                return None
+        self._steps = steps
+        found: dict[tuple[StaticShape, StaticShape], StaticShape] = {}
+        following = tuple([found.get(both) or found.setdefault(both, tuple(map(add, *both)))
+                           for both in zip(shapes, steps, strict=True)])
+        if min(map(min, filter(None, found.values()))) < 0:
             return None
-        steps = self._steps = [tuple(map(sub, now, then)) for now, then in zip(shapes, last, strict=True)]
-        if steps != before or not any(map(any, steps)):
-            return None
-        following = tuple([tuple(map(add, now, step)) for now, step in zip(shapes, steps, strict=True)])
-        return following if min(map(min, filter(None, following))) >= 0 else None
+        self._expected = following
+        return following
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ class ArgumentBlock:
             self._header.nbytes = len(raw)
 
     def note(self) -> None:
-        """Leave changes to Python, where they are noted."""
+        """Have changes told to Python, where they are noted."""
         self._header.is_noted = 1
 
 
@@ -111,6 +111,12 @@ class Kernel:
             if changes is not None:
                 changes[self._number, block.index] = raw
         block.put(raw)
+
+    def note_block(self) -> None:
+        """Note that the argument that is kept was set."""
+        assert self._block is not None
+        if self._changes is not None:
+            self._changes[self._number, self._block.index] = self._block.get()
 
     def refused_block(self, error: int, nbytes: int) -> ClinferError:
         """The error for a status that setting the argument that is kept gave."""

@@ -29,8 +29,7 @@ typedef struct {
     work_size work;
 } planned_launch;
 
-/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known. Where it is noted, what is set
-   is left to Python. */
+/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known. */
 typedef struct {
     void *const *kernel;
     size_t index, nbytes, is_noted, room;
@@ -38,6 +37,7 @@ typedef struct {
 } argument_block;
 
 enum { LEFT_TO_PYTHON = 1 };
+enum { OTHER_BLOCK = 1, OTHER_WORK = 2 };
 
 /* The first status that is not 0, with the number of the launch that gave it in *failed; else 0. */
 EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const launch *launches, size_t count,
@@ -60,11 +60,11 @@ EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const laun
 }
 
 /* Lets launches from number *at on be the planned ones, with their argument blocks set; *others: how many are of another
-   kernel than before. Where they are stages, what differs is left to Python. The first status that is not 0,
-   LEFT_TO_PYTHON too, with the number of the launch in *at. */
+   kernel than before; `changed` of each: what else is another, of blocks those that are noted. The first status that is not 0, LEFT_TO_PYTHON too, with
+   the number of the launch in *at. */
 EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernels, const planned_launch *planned,
-                                 const unsigned char *blocks, launch *launches, size_t count, size_t are_stages,
-                                 size_t *at, size_t *others) {
+                                 const unsigned char *blocks, launch *launches, size_t count, size_t *at,
+                                 size_t *others, unsigned char *changed) {
     for (size_t i = *at; i < count; ++i) {
         const planned_launch *next = &planned[i];
         argument_block *own = kernels[next->kernel];
@@ -72,7 +72,7 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
         const size_t nbytes = next->block_bytes;
         if (nbytes && (own->nbytes != nbytes || memcmp(own->block, block, nbytes))) {
             int status = LEFT_TO_PYTHON;
-            if (!own->is_noted && nbytes <= own->room) {
+            if (nbytes <= own->room) {
                 own->nbytes = 0;
                 status = set(*own->kernel, (unsigned)own->index, nbytes, block);
             }
@@ -82,11 +82,11 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
             }
             memcpy(own->block, block, nbytes);
             own->nbytes = nbytes;
+            if (own->is_noted)
+                changed[i] |= OTHER_BLOCK;
         }
-        if (are_stages && (launches[i].kernel != own->kernel || memcmp(&launches[i].work, &next->work, sizeof(work_size)))) {
-            *at = i;
-            return LEFT_TO_PYTHON;
-        }
+        if (memcmp(&launches[i].work, &next->work, sizeof(work_size)))
+            changed[i] |= OTHER_WORK;
         *others += launches[i].kernel != own->kernel;
         launches[i].kernel = own->kernel;
         launches[i].work = next->work;

@@ -158,10 +158,10 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
     def become(self, planned: PlannedLaunches, first: int, kernels: KernelTable) -> None:
         """Be as many of the planned launches, from a first one on, with their argument blocks set; those given before
         must have been launched."""
-        at, others = ctypes.c_size_t(), ctypes.c_size_t()
+        at, others, changed = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.create_string_buffer(len(self))
         try:
             while at.value < len(self):
-                status = self._exchange(planned, first, kernels, at, others)
+                status = self._exchange(planned, first, kernels, at, others, changed)
                 if not status:
                     break
                 number, block, work = planned.launch(first + at.value)
@@ -176,19 +176,30 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
                 self._kernels = [kernels[number] for number in planned.kernels(first, len(self))]
                 self._forget_again()
         except BaseException:
-            # Those that were exchanged may have other kernels than are noted.
+            # Those that were exchanged may have other kernels than are noted, and stages other arguments.
             self.packed = ctypes.create_string_buffer(len(self.packed))
+            self._forget_again()
             raise
+        finally:
+            self._note(changed.raw, planned.kernels(first, len(self)) if others.value else None, kernels)
 
     def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, at: ctypes.c_size_t,
-                  others: ctypes.c_size_t) -> int:
+                  others: ctypes.c_size_t, changed: ctypes.Array[ctypes.c_char]) -> int:
         """Do it in C, as far as that can, from launch `at` on; see there."""
         function, set_argument = _exchange_in_c(), _pointer_of(driver.set_kernel_arg)
         if function is None or set_argument is None:
             return _LEFT_TO_PYTHON
         return function(set_argument, ctypes.c_void_p(kernels.blocks), planned.launches_from(first), planned.blocks,
-                        self.packed, ctypes.c_size_t(len(self)), ctypes.c_size_t(self.staged is not None),
-                        ctypes.byref(at), ctypes.byref(others))
+                        self.packed, ctypes.c_size_t(len(self)), ctypes.byref(at), ctypes.byref(others), changed)
+
+    def _note(self, changed: bytes, numbers: Sequence[int] | None, kernels: KernelTable) -> None:
+        """Note what was exchanged in C of each launch; `numbers`: those of the kernels, where these were exchanged."""
+        places = [position for position, what in enumerate(changed) if what]
+        for position in places:
+            if changed[position] & _OTHER_BLOCK:
+                (self._kernels[position] if numbers is None else kernels[numbers[position]]).note_block()
+        if self.staged is not None:
+            self.staged.resized.update([position for position in places if changed[position] & _OTHER_WORK])
 
     def _forget_again(self) -> None:
         self.again, self.request, self.staged = 0, None, None
@@ -227,6 +238,7 @@ _PACKED_BYTES = _PACKED.size
 PLANNED = struct.Struct(f"3N{_SIZES.size}s")
 """The number of a kernel, where its argument block begins, the bytes of that, and the work size."""
 _LEFT_TO_PYTHON = 1
+_OTHER_BLOCK, _OTHER_WORK = 1, 2
 _place = ctypes.addressof
 
 

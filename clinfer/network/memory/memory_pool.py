@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from operator import gt
+from operator import gt, ne
 
 import numpy as np
 
@@ -75,6 +75,8 @@ class MemoryPool:
         self._needed = [-1] * len(program.dependencies)
         """The most that executions needed of slots while these were loose."""
         self._settled = 0
+        self._taken_last: Needs = ()
+        """What `takes` was asked last, if slots have been as they are since then."""
 
     def memory(self, slot: int) -> Memory | None:
         """The memory in which a slot begins; of slots at one place it is the same one."""
@@ -90,9 +92,13 @@ class MemoryPool:
 
     def takes(self, needs: Needs) -> bool:
         """Whether an execution that needs that may leave all slots as they are; noted as `fit` does if so."""
-        if self.is_split or not self.holds(needs):
+        last = self._taken_last
+        others = needs if len(needs) != len(last) else [*compress(needs, map(ne, needs, last))]
+        if self.is_split or not self.holds(others):
             return False
-        self._note(needs)
+        self._history.add(needs)
+        self._note_most(others)
+        self._taken_last = needs
         return True
 
     def fit(self, needs: Needs, held: Collection[int], tightens: bool = False) -> dict[int, int]:
@@ -113,6 +119,9 @@ class MemoryPool:
 
     def _note(self, needs: Needs) -> None:
         self._history.add(needs)
+        self._note_most(needs)
+
+    def _note_most(self, needs: Needs) -> None:
         needed = self._needed
         for slot, nbytes in compress(needs, _are_more(needs, needed)) if self.is_loose else ():
             needed[slot] = max(nbytes, needed[slot])
@@ -284,12 +293,13 @@ class MemoryPool:
 
     def _give_up(self, slot: int) -> None:
         """Forget where a slot lies."""
+        self._taken_last = ()
         del self._parts[slot]
         self._capacity[slot] = -1
 
     def _move(self, memory_plan: MemoryPlan, sizes: _Sizes) -> list[int]:
         """Let the slots lie there; those whose place or size is another now."""
-        moved = []
+        moved, self._taken_last = [], ()
         for slot, nbytes in sizes.items():
             place = memory_plan.places[slot]
             if slot in self._parts and self._places[slot] == place and self._capacity[slot] == nbytes:
