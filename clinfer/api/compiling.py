@@ -11,7 +11,7 @@ from clinfer.api.open_ranks import check_ranks_follow, is_open
 from clinfer.api.ports import Ports
 from clinfer.api.saved_model import ModelParts
 from clinfer.base import knobs
-from clinfer.base.collector import collects_at_the_end
+from clinfer.base.collector import collects_later
 from clinfer.base.errors import ClinferError, OpenRankError, OutOfMemoryError
 from clinfer.base.tracing import log
 from clinfer.frontend.host_operations import HostOperations
@@ -39,7 +39,7 @@ def keeps_blobs(config: CompileConfig) -> bool:
     return bool(config.cache_dir) and knobs.cache_enabled()
 
 
-@collects_at_the_end
+@collects_later
 def compile_read_model(context: RemoteContext, config: CompileConfig, core: ov.Core, model: ov.Model) -> CompiledModel:
     """Compile a model in memory for a context, or take it from the cache. `core` knows the extensions that it uses."""
     engine = context.engine

@@ -30,7 +30,7 @@ from clinfer.api.property_values import read_switch
 from clinfer.api.query import supported_layers
 from clinfer.api.saved_model import blob_contents, check_imported, load_model_parts
 from clinfer.api.several_devices import SeveralDevices
-from clinfer.base.collector import collects_at_the_end
+from clinfer.base.collector import collects_later
 from clinfer.base.errors import ClinferError, OpenRankError, WrongTypeError
 from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.frontend.conversions import reason_of
@@ -121,7 +121,7 @@ class Core(OneOfAKind):
                        values={"given": repr(given), "OpenVINO says": reason_of(error)}) from None
         self._is_extended = True
 
-    @collects_at_the_end
+    @collects_later
     def compile_model(self, model: Any, device_name: str | RemoteContext | None = None,
                       config: dict[str, Any] | None = None, *, weights: Any = None) -> CompiledModel:
         """Make a model, or the model in a file or in memory, ready for a device (default: AUTO), or for a remote
@@ -173,7 +173,7 @@ class Core(OneOfAKind):
         check_queue(context, settings)
         return context, settings
 
-    @collects_at_the_end
+    @collects_later
     def import_model(self, model_stream: Any, device_name: str | RemoteContext,
                      config: dict[str, Any] | None = None) -> CompiledModel:
         """The compiled model of a blob that `CompiledModel.export_model` made: bytes, a binary stream, a tensor,

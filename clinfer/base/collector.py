@@ -9,11 +9,8 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MOST_OLD = 8
-"""The objects that were there before for each new one, up to which all are looked at."""
-_FEWEST_NEW = 5_000
-"""New objects at least for that: of fewer the libraries alone are more than so many times as many, and counting what
-was there takes 10 ms in a large process."""
+MOST_UNSEEN = 500_000
+"""Objects, some 40 MB, that may become old unseen before all are looked at."""
 
 
 class _Pauses:
@@ -23,6 +20,7 @@ class _Pauses:
         self._lock = Lock()
         self._calls: set[object] = set()
         self._was_enabled = False
+        self._unseen = 0
 
     def begin(self, call: object) -> None:
         with self._lock:
@@ -32,25 +30,34 @@ class _Pauses:
             gc.disable()
 
     def end(self, call: object) -> None:
-        """With the last of them the collector looks at what is new, or at everything where that is not much more: else
-        it would do so in one of the first inferences, for 30 ms."""
+        """With the last of them what is new becomes old, unseen: else the collector would walk all that a model is made
+        of, for some 50 ms, here or in one of the first inferences. Where much has become old so, it looks at all."""
         with self._lock:
             if call not in self._calls:
                 return
             self._calls.remove(call)
             if self._calls or not self._was_enabled:
                 return
-            new = gc.get_count()[0]
+            self._unseen += gc.get_count()[0]
+            is_much = self._unseen > MOST_UNSEEN
+            # Unfreezing would give back what the program has taken from the collector.
+            looks = is_much or gc.get_freeze_count() > 0
+            if is_much:
+                self._unseen = 0
+            if not looks:
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
-        is_much = new >= _FEWEST_NEW and new * _MOST_OLD > len(gc.get_objects(2))
-        gc.collect(2 if is_much else 1)
+        if looks:
+            gc.collect(2 if is_much else 1)
 
 
 _PAUSES = _Pauses()
 
 
-def collects_at_the_end(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, during which the collector waits; behind it, unless within another one, it has run."""
+def collects_later(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, during which the collector waits; what it makes counts as old behind it, unless within another
+    one."""
     @wraps(function)
     def collecting(*args: P.args, **kwargs: P.kwargs) -> R:
         call = object()
