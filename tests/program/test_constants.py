@@ -142,12 +142,12 @@ def test_bodies_leave_no_copy_on_the_host(own: Engine, rng: np.random.Generator,
 def test_many_weights_are_packed_in_groups(own: Engine, rng: np.random.Generator,
                                            monkeypatch: pytest.MonkeyPatch) -> None:
     """By one internal network where they are few; else no more than a group of them is there twice."""
-    x = ops.parameter([-1, 64], np.float32)
+    x = ops.parameter([-1, 80], np.float32)
     y = x.output(0)
     for _ in range(8):
-        y = ops.matmul(y, ops.constant(rng.standard_normal((64, 64)).astype(np.float32)), False, True).output(0)
+        y = ops.matmul(y, ops.constant(rng.standard_normal((80, 80)).astype(np.float32)), False, True).output(0)
     model = ov.Model([y], [x])
-    one, calls = 64 * 64 * 4, []
+    one, calls = 80 * 80 * 4, []
     real = compile.execute_constants
     monkeypatch.setattr(compile, "execute_constants", lambda *given: (calls.append(1), real(*given))[1])
     network_of(own, model)
@@ -159,4 +159,16 @@ def test_many_weights_are_packed_in_groups(own: Engine, rng: np.random.Generator
     network = network_of(fresh, model)
     assert len(calls) == (4 if packed else 0)
     assert fresh.ledger.peak <= device_bytes(network.program) + 3 * one
-    check(network, CpuPlugin(model), [rng.standard_normal((5, 64)).astype(np.float32)])
+    check(network, CpuPlugin(model), [rng.standard_normal((5, 80)).astype(np.float32)])
+
+
+def test_small_constants_are_packed_by_the_host(own: Engine, rng: np.random.Generator) -> None:
+    """No kernel puts a bias into the format of its convolution."""
+    x = ops.parameter([1, 16, 9, 9], np.float32)
+    filters = ops.constant(rng.standard_normal((48, 16, 3, 3)).astype(np.float32))
+    convolved = ops.convolution(x, filters, [1, 1], [0, 0], [0, 0], [1, 1])
+    model = ov.Model([ops.add(convolved, ops.constant(rng.standard_normal((1, 48, 1, 1)).astype(np.float32)))], [x])
+    network = network_of(own, model)
+    reorders = [removal.primitive for removal in network.program.removed if removal.type == "Reorder"]
+    assert len(reorders) <= 1
+    check(network, CpuPlugin(model), [rng.standard_normal((1, 16, 9, 9)).astype(np.float32)])

@@ -1,17 +1,21 @@
-"""Puts a reorder wherever a tensor's layout is not the one its reader needs."""
+"""Puts a reorder wherever a tensor's layout is not the one its reader needs; small constants are there in both."""
 from __future__ import annotations
+
+import numpy as np
 
 from clinfer.base.layout import Layout
 from clinfer.kernels.implementation import Implementation, generate
 from clinfer.kernels.selector import select
 from clinfer.ops import kernels_of
 from clinfer.ops.reorder import Reorder
+from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.format_choice import plain
 from clinfer.program.graph import Graph, Node
+from clinfer.program.passes.propagate_constants import HOST_ELEMENTS
 from clinfer.program.passes.select_kernels import required_inputs, select_node
 from clinfer.runtime.capabilities import Capabilities
-from clinfer.topology import Port
+from clinfer.topology import Constant, Port
 
 
 def add_required_reorders(graph: Graph, context: BuildContext) -> None:
@@ -31,12 +35,19 @@ def add_required_reorders(graph: Graph, context: BuildContext) -> None:
 def _reordered(graph: Graph, port: Port, wanted: Layout, reader: Node, made: dict[tuple[Port, Layout], Port],
                context: BuildContext) -> Port:
     if (port, wanted) not in made:
-        primitive = Reorder(graph.unique_id(f"{port}/{wanted.format}"), (port,), output_padding=wanted.padding,
-                            origin=graph[port.primitive].primitive.origin, format=wanted.format.name)
-        node = graph.insert_before(reader.id, primitive)
-        node.layouts = context.infer(graph, node)
-        select_node(graph, node, context)
-        made[port, wanted] = Port(primitive.id)
+        id, origin = graph.unique_id(f"{port}/{wanted.format}"), graph[port.primitive].primitive.origin
+        data = graph.constants.get(port.primitive)
+        if data is not None and data.layout.count <= HOST_ELEMENTS:
+            node = graph.insert_before(reader.id, Constant(id, origin=origin, value=np.empty(0),
+                                                           element_type=wanted.element_type))
+            node.layouts = (wanted,)
+            graph.constants[id] = ConstantData(wanted, array=data.on_host(context.stream))
+        else:
+            node = graph.insert_before(reader.id, Reorder(id, (port,), output_padding=wanted.padding, origin=origin,
+                                                          format=wanted.format.name))
+            node.layouts = context.infer(graph, node)
+            select_node(graph, node, context)
+        made[port, wanted] = Port(id)
     return made[port, wanted]
 
 
