@@ -118,14 +118,21 @@ class _Assembly:
     def _settle(self, constants: dict[int, ConstantData]) -> dict[int, Memory]:
         """Let constants be where they are read, and only there; the memory of those on the device."""
         memory = {}
-        for tensor, data in constants.items():
+        for tensor, data in list(constants.items()):
             on_device = self._needs_memory(tensor)
             # What was given is read by another program, too.
             if self.ports[tensor].primitive not in self.context.given:
                 data.settle(self.context.stream, on_device, self._is_read_on_host(tensor))
+            elif on_device and self._is_read_once(tensor):
+                constants[tensor] = data = data.in_place(self.context.stream)
             if on_device:
                 memory[tensor] = data.on_device(self.context.stream)
         return memory
+
+    def _is_read_once(self, tensor: int) -> bool:
+        """Whether a constant that was given is read by one run of an internal program, which does not hand it on."""
+        return (self.context.options.is_internal
+                and all(self.roots[self.index[port]] != tensor for port in self.graph.outputs.values()))
 
     def _is_read_on_host(self, tensor: int) -> bool:
         return any(node.primitive.computed_on_host or self.ports[tensor] in value_ports(node)

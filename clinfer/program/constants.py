@@ -7,7 +7,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.layout import Layout
-from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory import Memory, memory_over
 from clinfer.runtime.stream import Stream
 
 
@@ -35,6 +35,20 @@ class ConstantData:
             self.memory = self._upload(stream)
             self.array = None
         return self.memory
+
+    def in_place(self, stream: Stream) -> ConstantData:
+        """The same constant in memory that is the host's values, for kernels of this stream that only read it; the
+        values stay until the stream is finished. Itself where the device does not work there, or has it already."""
+        if self.memory is not None or self.array is None or not stream.engine.capabilities.buffers_in_place:
+            return self
+        units = self.layout.pack(self.array)
+        address = int(units.ctypes.data)
+        memory = None if address % units.itemsize or not units.nbytes else memory_over(
+            stream.engine, address, units.nbytes, self.layout)
+        if memory is None:
+            return self
+        stream.keep((units, memory))
+        return ConstantData(self.layout, self.array, memory)
 
     def settle(self, stream: Stream, on_device: bool, on_host: bool) -> None:
         """Have the values where they are read and nowhere else; on the host if nobody reads them."""

@@ -1,24 +1,20 @@
 """Host tensors that the device reaches itself: which memory stands behind an array, so that nothing is copied."""
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
-import pyopencl as cl
 
-from clinfer.runtime import driver
 from clinfer.runtime.engine import Engine
-from clinfer.runtime.memory import Allocation, Memory, NativeBuffer
+from clinfer.runtime.memory import Memory, memory_over
 from clinfer.runtime.memory_types import IN_PLACE_ALIGNMENT
 from clinfer.runtime.pointers import view_of
 
 Span: TypeAlias = tuple[int, int]
 """Addresses of the host: (first byte, byte behind the last)."""
 
-_FLAGS = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
 _memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 
 
@@ -82,13 +78,4 @@ class HostPlace:
             return made if ours else None
         if not self._reaches_arrays or address % IN_PLACE_ALIGNMENT:
             return None
-        return _memory_over(self._engine, address, units.nbytes)
-
-
-def _memory_over(engine: Engine, address: int, nbytes: int) -> Memory | None:
-    """A buffer over memory of the host, which somebody else keeps; None if the driver refuses."""
-    status = ctypes.c_int()
-    handle = driver.create_buffer(engine.cl_context.int_ptr, _FLAGS, nbytes, address, ctypes.byref(status))
-    if not handle or status.value:
-        return None
-    return Memory(engine, Allocation(NativeBuffer(cl.MemoryObject.from_int_ptr(handle, False), "host_cl_mem"), nbytes))
+        return memory_over(self._engine, address, units.nbytes)

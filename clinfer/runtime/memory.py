@@ -1,6 +1,7 @@
 """Device memory and the tensors that are seen in it."""
 from __future__ import annotations
 
+import ctypes
 import struct
 import weakref
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from clinfer.runtime.status import driver_error
 if TYPE_CHECKING:
     from clinfer.runtime.engine import Engine
 
+_IN_PLACE = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
 _POINTER_SIZE = driver.size_of(struct.calcsize("P"))
 
 
@@ -114,6 +116,18 @@ class Allocation:
             native.release()
         if self._finalizer:
             self._finalizer()
+
+
+def memory_over(engine: Engine, address: int, nbytes: int, layout: Layout | None = None) -> Memory | None:
+    """A buffer over memory of the host, which somebody else keeps, for devices with `buffers_in_place`; None if the
+    driver refuses. Whether kernels write there is for the caller to know: of buffers that are only to be read Intel's
+    CPU runtime makes copies."""
+    status = ctypes.c_int()
+    handle = driver.create_buffer(engine.cl_context.int_ptr, _IN_PLACE, nbytes, address, ctypes.byref(status))
+    if not handle or status.value:
+        return None
+    buffer = NativeBuffer(cl.MemoryObject.from_int_ptr(handle, False), "host_cl_mem")
+    return Memory(engine, Allocation(buffer, nbytes), layout)
 
 
 def _sub_buffer(whole: cl.Buffer, start: int, nbytes: int) -> cl.Buffer:

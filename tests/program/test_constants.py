@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from openvino import opset13 as ops
 
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
+from clinfer.kernels.refused_kernels import KernelBuildError
 from clinfer.network import compile
 from clinfer.network.network import Network
 from clinfer.program.program import Program
@@ -139,27 +141,46 @@ def test_bodies_leave_no_copy_on_the_host(own: Engine, rng: np.random.Generator,
         check(network, CpuPlugin(model), inputs)
 
 
+def _deep_model(rng: np.random.Generator, size: int, layers: int = 8) -> ov.Model:
+    x = ops.parameter([-1, size], np.float32)
+    y = x.output(0)
+    for _ in range(layers):
+        y = ops.matmul(y, ops.constant(rng.standard_normal((size, size)).astype(np.float32)), False, True).output(0)
+    return ov.Model([y], [x])
+
+
+def _is_packed(program: Program) -> bool:
+    return any(removal.type == "Reorder" and removal.fate == "folded" for removal in program.removed)
+
+
 def test_many_weights_are_packed_in_groups(own: Engine, rng: np.random.Generator,
                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    """By one internal network where they are few; else no more than a group of them is there twice."""
-    x = ops.parameter([-1, 80], np.float32)
-    y = x.output(0)
-    for _ in range(8):
-        y = ops.matmul(y, ops.constant(rng.standard_normal((80, 80)).astype(np.float32)), False, True).output(0)
-    model = ov.Model([y], [x])
-    one, calls = 80 * 80 * 4, []
-    real = compile.execute_constants
-    monkeypatch.setattr(compile, "execute_constants", lambda *given: (calls.append(1), real(*given))[1])
-    network_of(own, model)
-    assert len(calls) <= 1
-    packed = bool(calls)
-    calls.clear()
-    monkeypatch.setattr(sys.modules["clinfer.program.passes.propagate_constants"], "GROUP_BYTES", 2 * one)
-    fresh = Engine(own.device, own.capabilities)
-    network = network_of(fresh, model)
-    assert len(calls) == (4 if packed else 0)
+    """No more than a group of them is there twice, where the device does not read them in the host's memory."""
+    model, one = _deep_model(rng, 80), 80 * 80 * 4
+    apart = replace(own.capabilities, buffers_in_place=False)
+    network = network_of(whole := Engine(own.device, apart), model)
+    if not _is_packed(network.program):
+        pytest.skip("the device reads weights as they are")
+    assert whole.ledger.peak > device_bytes(network.program) + 6 * one
+    monkeypatch.setattr(sys.modules["clinfer.program.passes.pack_constants"], "GROUP_BYTES", 2 * one - 1)
+    network = network_of(fresh := Engine(own.device, apart), model)
     assert fresh.ledger.peak <= device_bytes(network.program) + 3 * one
     check(network, CpuPlugin(model), [rng.standard_normal((5, 80)).astype(np.float32)])
+
+
+def test_what_is_folded_or_packed_is_read_in_place(own: Engine, uploads: list[int], rng: np.random.Generator) -> None:
+    """Weights are not moved first to a device that works in the host's memory, and stay as they are."""
+    if not own.capabilities.buffers_in_place:
+        pytest.skip("the device does not work in the host's memory")
+    weights = rng.standard_normal((512, 96)).astype(np.float32)
+    before = weights.copy()
+    x = ops.parameter([-1, 96], np.float32)
+    scaled = ops.multiply(ops.transpose(ops.constant(weights, shared_memory=True), ops.constant([1, 0])), np.float32(3))
+    model = ov.Model([ops.matmul(x, scaled, False, False)], [x])
+    network = network_of(own, model)
+    assert max(uploads, default=0) < weights.nbytes
+    check(network, CpuPlugin(model), [rng.standard_normal((5, 96)).astype(np.float32)])
+    assert np.array_equal(weights, before)
 
 
 def test_small_constants_are_packed_by_the_host(own: Engine, rng: np.random.Generator) -> None:
@@ -172,3 +193,18 @@ def test_small_constants_are_packed_by_the_host(own: Engine, rng: np.random.Gene
     reorders = [removal.primitive for removal in network.program.removed if removal.type == "Reorder"]
     assert len(reorders) <= 1
     check(network, CpuPlugin(model), [rng.standard_normal((1, 16, 9, 9)).astype(np.float32)])
+
+
+def test_what_the_driver_does_not_build_is_packed_otherwise(own: Engine, rng: np.random.Generator,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    model = _deep_model(rng, 80, layers=2)
+    refusing, real, calls = sys.modules["clinfer.program.passes.pack_constants"], compile.execute_constants, []
+    monkeypatch.setattr(refusing, "_Packing", _refuse)
+    monkeypatch.setattr(compile, "execute_constants", lambda *given: (calls.append(1), real(*given))[1])
+    network = network_of(own, model)
+    assert bool(calls) == _is_packed(network.program)
+    check(network, CpuPlugin(model), [rng.standard_normal((5, 80)).astype(np.float32)])
+
+
+def _refuse(*_: object) -> None:
+    raise KernelBuildError("kernels cannot be built", where="a test")

@@ -38,6 +38,7 @@ from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
 from clinfer.program.passes.name_state_lengths import name_state_lengths
 from clinfer.program.passes.note_data_grids import note_data_grids
+from clinfer.program.passes.pack_constants import pack_constants
 from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.program.passes.read_parts import read_parts
 from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
@@ -86,6 +87,7 @@ PIPELINE: tuple[Pass, ...] = (
     add_required_reorders,
     remove_redundant_reorders,
     build_kernels,
+    pack_constants,
     propagate_constants,
     remove_needless_nodes,
     alias_buffers,
@@ -119,6 +121,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fuse_factor,
     remove_redundant_reorders,
     build_kernels,
+    pack_constants,
     alias_buffers,
 )
 """Passes without which a program is slower or larger, but computes the same."""

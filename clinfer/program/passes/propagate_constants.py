@@ -27,7 +27,7 @@ def propagate_constants(graph: Graph, context: BuildContext) -> None:
     wanted = [node for node in foldable.values() if _is_read_outside(graph, node, foldable)]
     for group in _groups(graph, wanted):
         _fold(graph, group, context)
-        _remove_unread(graph, list(foldable.values()))
+        remove_unread(graph, list(foldable.values()))
 
 
 def _groups(graph: Graph, wanted: list[Node]) -> list[list[Node]]:
@@ -55,7 +55,7 @@ def _fold(graph: Graph, wanted: list[Node], context: BuildContext) -> None:
     for node in wanted:
         for index in range(len(node.layouts)):
             port = Port(node.id, index)
-            _replace_port(graph, port, results[str(port)])
+            replace_port(graph, port, results[str(port)])
 
 
 def _evaluate_small(graph: Graph, context: BuildContext) -> None:
@@ -74,8 +74,8 @@ def _evaluate_small(graph: Graph, context: BuildContext) -> None:
             if layout.static_shape != value.shape:
                 raise ClinferError("host evaluation and shape inference disagree", where=node.primitive.where,
                                    values={"evaluated": value.shape, "inferred": layout})
-            _replace_port(graph, Port(node.id, index), ConstantData(layout, array=value))
-        _remove_unread(graph, [node])
+            replace_port(graph, Port(node.id, index), ConstantData(layout, array=value))
+        remove_unread(graph, [node])
 
 
 def _foldable(graph: Graph) -> dict[str, Node]:
@@ -115,7 +115,7 @@ def _as_constant(node: Node, data: ConstantData) -> Constant:
     return Constant(node.id, value=np.empty(0), element_type=data.layout.element_type)
 
 
-def _replace_port(graph: Graph, port: Port, data: ConstantData) -> None:
+def replace_port(graph: Graph, port: Port, data: ConstantData) -> None:
     """Let everybody who reads a port read a constant instead."""
     readers = graph.readers(port)
     if not readers and port not in graph.outputs.values():
@@ -129,11 +129,11 @@ def _replace_port(graph: Graph, port: Port, data: ConstantData) -> None:
     graph.redirect(port, Port(constant.id))
 
 
-def _remove_unread(graph: Graph, nodes: list[Node]) -> None:
+def remove_unread(graph: Graph, nodes: list[Node]) -> None:
     """Take out those of the nodes (given in graph order) that nobody reads any more, and constants that only they
     read."""
     for node in reversed(nodes):
         if node.id in graph and not graph.users(node.id) and not graph.is_output(node.id):
             read = [graph[port.primitive] for port in node.inputs]
             graph.remove(node.id)
-            _remove_unread(graph, [source for source in read if source.id in graph.constants])
+            remove_unread(graph, [source for source in read if source.id in graph.constants])
