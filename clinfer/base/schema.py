@@ -94,7 +94,8 @@ def _check_of(hint: Any) -> Check:
 
 
 def _check_of_number(kinds: tuple[type, ...], is_bool: bool) -> Check:
-    return lambda value: isinstance(value, kinds) and isinstance(value, bool | np.bool_) == is_bool
+    usual, bools = kinds[0], _NUMBERS[bool]
+    return lambda value: type(value) is usual or (isinstance(value, kinds) and isinstance(value, bools) == is_bool)
 
 
 def _check_of_annotated(check: Check, metadata: Iterable[object]) -> Check:

@@ -22,7 +22,7 @@ from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.base.version import VERSION
 from clinfer.runtime.hardware import Hardware
 from clinfer.tuning.entry import REACH, Entry, Sizes, Subject, Variant, bucket_of, logarithms
-from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
+from clinfer.tuning.table import Table, UnreadTable, WrongKernel, open_table, read_table, write_table
 
 _LARGEST_TABLE = 1 << 26
 _MOST_ENTRIES = 20_000
@@ -48,7 +48,8 @@ class Database:
         self._hardware = hardware
         self._folder = folder
         self._lock = threading.Lock()
-        self._tables = tuple(_by_subject(table.entries) for table in (own, *shipped))
+        self._counting = tuple(table.entries for table in (own, *shipped))
+        self._tables = tuple(map(_by_subject, self._counting))
         self._subjects = frozenset(subject for table in self._tables for subject in table)
         self._operations = frozenset(subject.operation for subject in self._subjects)
         self._ratios: dict[tuple[Subject, Variant], MeasuredRatio] = {}
@@ -70,8 +71,12 @@ class Database:
     def digest(self) -> str:
         """Tells one state of what counts in the choice of kernels from another."""
         with self._lock:
-            told = repr((self._tables, sorted(self._wrong)))
-        return hashlib.sha256(told.encode()).hexdigest()
+            wrong = sorted(self._wrong)
+        return hashlib.sha256(repr((self._told, wrong)).encode()).hexdigest()
+
+    @cached_property
+    def _told(self) -> str:
+        return hashlib.sha256(repr(self._counting).encode()).hexdigest()
 
     def why_wrong(self, operation: str, kernel: str, config: str) -> str | None:
         """What was wrong with a candidate's results on this device; None: nothing that is known."""
@@ -217,10 +222,10 @@ def _opened(hardware: Hardware, folder_name: str, is_kept: bool) -> Database:
 def shipped_tables(hardware: Hardware) -> tuple[Table, ...]:
     """Those of the tables that come with clinfer that hold for a device, the closest first."""
     ranked = [(rank, table) for table in _all_shipped() if (rank := _rank(table, hardware)) is not None]
-    return tuple(table for _, table in sorted(ranked, key=lambda pair: pair[0]))
+    return tuple(table.read() for _, table in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def _rank(table: Table, hardware: Hardware) -> int | None:
+def _rank(table: UnreadTable, hardware: Hardware) -> int | None:
     """How close a table's device is: 0 the same, 1 of its architecture, 2 of its vendor, 3 the default. CPUs of one
     name, as virtual machines have it, and of one vendor may have vectors of other widths, and so other tiles."""
     known = table.hardware
@@ -238,12 +243,12 @@ def _rank(table: Table, hardware: Hardware) -> int | None:
 
 
 @lru_cache(maxsize=1)
-def _all_shipped() -> tuple[Table, ...]:
+def _all_shipped() -> tuple[UnreadTable, ...]:
     tables = []
     with suppress(FileNotFoundError, NotADirectoryError):
         for file in sorted(resources.files("clinfer.tuning").joinpath("tables").iterdir(), key=lambda file: file.name):
             if file.name.endswith(".json"):
-                tables.append(read_table(file.read_bytes(), file.name))
+                tables.append(open_table(file.read_bytes(), file.name))
     return tuple(table for table in tables if table is not None)
 
 

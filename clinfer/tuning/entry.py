@@ -125,6 +125,7 @@ def bucket_of(sizes: Mapping[str, int]) -> Sizes:
     return tuple((name, _rounded(size)) for name, size in sizes.items())
 
 
+@lru_cache(maxsize=4096)
 def _rounded(size: int) -> int:
     if size <= 4:
         return size

@@ -52,9 +52,27 @@ def write_table(table: Table) -> bytes:
     return "\n".join([*lines, "}", ""]).encode()
 
 
-def read_table(text: bytes, where: str) -> Table | None:
-    """The table of a file's text, without the entries that make no sense; None if it is none. `where`: for the one
-    warning that says what was left out and why."""
+@dataclass(frozen=True)
+class UnreadTable:
+    """A table whose entries nobody has looked at yet; `where`: for the one warning about them."""
+
+    hardware: Hardware
+    is_default: bool
+    wrong: tuple[WrongKernel, ...]
+    rows: tuple[Any, ...]
+    where: str
+
+    def read(self) -> Table:
+        """The table, without the entries that make no sense; a warning says what was left out and why."""
+        entries, reasons = _entries(self.rows)
+        if reasons:
+            warn_once(f"clinfer leaves out {len(reasons)} of {len(self.rows)} entries of the table of measured times "
+                      f"{self.where}, the first because of: {reasons[0]}")
+        return Table(self.hardware, entries, self.wrong, self.is_default)
+
+
+def open_table(text: bytes, where: str) -> UnreadTable | None:
+    """The table of a file's text; None if it is none, which a warning tells. `where`: the file."""
     try:
         data = json.loads(text)
         if not isinstance(data, dict):
@@ -63,15 +81,16 @@ def read_table(text: bytes, where: str) -> Table | None:
             raise ValueError(f"it is of version {data.get('version')}, this is {VERSION}")
         hardware = _dataclass(Hardware, {**data["hardware"], "driver": tuple(data["hardware"]["driver"])})
         wrong = tuple(_dataclass(WrongKernel, row) for row in data["wrong"])
-        rows, is_default = list(data["entries"]), data["is_default"] is True
+        return UnreadTable(hardware, data["is_default"] is True, wrong, tuple(data["entries"]), where)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         warn_once(f"clinfer does not use the table of measured times {where}: {error}")
         return None
-    entries, reasons = _entries(rows)
-    if reasons:
-        warn_once(f"clinfer leaves out {len(reasons)} of {len(rows)} entries of the table of measured times {where}, "
-                  f"the first because of: {reasons[0]}")
-    return Table(hardware, entries, wrong, is_default)
+
+
+def read_table(text: bytes, where: str) -> Table | None:
+    """The table of a file's text, without the entries that make no sense; None if it is none."""
+    opened = open_table(text, where)
+    return None if opened is None else opened.read()
 
 
 def _entries(rows: Iterable[Any]) -> tuple[tuple[Entry, ...], list[str]]:

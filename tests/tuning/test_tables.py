@@ -17,7 +17,7 @@ from clinfer.symbolic.trace import Trace
 from clinfer.tuning import database as database_module
 from clinfer.tuning.database import LEAST_OF_OTHERS, Database, shipped_tables
 from clinfer.tuning.entry import REACH, Entry, Variant, bucket_of
-from clinfer.tuning.table import Table, WrongKernel, read_table, write_table
+from clinfer.tuning.table import Table, UnreadTable, WrongKernel, read_table, write_table
 
 CPU = Hardware("CPU", "a core", "x86", "maker", "platform", ("1", "2"))
 SIZES = (("rows", 64), ("columns", 100))
@@ -116,6 +116,10 @@ def test_a_ratio_is_one_line_of_a_recording() -> None:
     assert len(lines) == 2 and found == 128
 
 
+def _unread(table: Table) -> UnreadTable:
+    return UnreadTable(table.hardware, table.is_default, table.wrong, tuple(e.as_data() for e in table.entries), "here")
+
+
 def test_the_closest_table_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = replace(CPU, type="GPU", architecture="sm_90")
 
@@ -125,14 +129,14 @@ def test_the_closest_table_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     default = replace(table(name="any", platform="another"), is_default=True)
     foreign = [table(type="CPU"), table(platform="another"), replace(table(type="CPU"), is_default=True),
                table(architecture="sm_80", vendor="other", name="other")]
-    monkeypatch.setattr(database_module, "_all_shipped", lambda: (default, *foreign, *near[::-1]))
+    monkeypatch.setattr(database_module, "_all_shipped", lambda: tuple(map(_unread, (default, *foreign, *near[::-1]))))
     assert shipped_tables(gpu) == (*near, default)
 
 
 def test_cpus_with_other_vectors_have_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     same, wide = Table(replace(CPU, name="other"), (ENTRY,)), Table(replace(CPU, architecture="wide"), (ENTRY,))
     default = replace(wide, is_default=True)
-    monkeypatch.setattr(database_module, "_all_shipped", lambda: (wide, default, same))
+    monkeypatch.setattr(database_module, "_all_shipped", lambda: tuple(map(_unread, (wide, default, same))))
     assert shipped_tables(CPU) == (same, default)
 
 
@@ -167,4 +171,4 @@ def test_tables_that_come_with_clinfer_are_whole() -> None:
         warnings.simplefilter("error")
         database_module._all_shipped.cache_clear()
         tables = database_module._all_shipped()
-    assert tables and all(table.entries for table in tables)
+        assert tables and all(table.read().entries for table in tables)
