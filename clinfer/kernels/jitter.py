@@ -25,15 +25,17 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
-from clinfer.base.tensor_view import TensorView
+from clinfer.base.tensor_view import AxisBlocks, TensorView
 from clinfer.kernels.contract import Constant, Operand, Problem, Stage
 from clinfer.kernels.epilogue import epilogue_macros, epilogue_operands
 from clinfer.kernels.recipe import USUAL, Recipe
 from clinfer.topology.primitive import Primitive
 
 _DEFINED = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
+Field = tuple[int, str, int]
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?:(\w+)/)?([\w.]+)"\s*$', re.MULTILINE)
 
 
@@ -41,17 +43,26 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?:(\w+)/)?([\w.]+)"\s*$', re.MULTILI
 class StageCode:
     """The generated OpenCL C of one stage and the layout of its argument block.
 
-    `kernel_id` is the name of the kernel function, unique by content. `fields` are the integers of the argument block
+    `kernel_id` is the name of the kernel function, unique by content. `head` are the macros and what is declared by
+    them, `body` the kernel's own text. `fields` are the integers of the argument block
     in order: (operand index, "size" | "pitch" | "offset", axis), (operand index, "grid", which of `Grid.numbers`, by
     its bits), or (-1, argument name, 0). `recipe`: how the source is built. `is_large`: the integers have 64 bits, not
     32.
     """
 
     kernel_id: str
-    source: str
-    fields: tuple[tuple[int, str, int], ...]
+    head: str
+    body: str
+    fields: tuple[Field, ...]
     recipe: Recipe = USUAL
     is_large: bool = False
+
+    @property
+    def source(self) -> str:
+        """The whole text, behind which no macro of it is left."""
+        macros = dict.fromkeys((*_DEFINED.findall(self.head), *_macros_of(self.body)))
+        undefine = "\n".join(f"#undef {name}" for name in macros)
+        return f"{self.head}\n{self.body}\n{undefine}\n"
 
     def check_fields(self, operands: tuple[Operand, ...], arguments: Mapping[str, int]) -> None:
         """Raise ClinferError unless the argument block can be filled from such operands and arguments."""
@@ -88,7 +99,7 @@ def pack_block(values: tuple[int, ...], kernel_id: str, is_large: bool = False) 
 
 
 def _field_value(operands: tuple[Operand, ...], arguments: Mapping[str, int],
-                 field: tuple[int, str, int]) -> int:
+                 field: Field) -> int:
     operand, kind, axis = field
     if operand < 0:
         return arguments[kind]
@@ -111,12 +122,12 @@ class _Writer:
         self.is_large = is_large
         self.lines: list[str] = []
         self.names: list[str] = []
-        self.fields: list[tuple[int, str, int]] = []
+        self.fields: list[Field] = []
 
     def define(self, name: str, value: object) -> None:
         self.lines.append(f"#define {name} {value}")
 
-    def number(self, name: str, value: object, field: tuple[int, str, int], bake: bool) -> None:
+    def number(self, name: str, value: object, field: Field, bake: bool) -> None:
         """A macro for a known number, or for a field of the argument block."""
         if bake and isinstance(value, int):
             self.define(name, f"{value}L" if self.is_large else value)
@@ -152,9 +163,10 @@ def common_source() -> str:
                      for name in ("vectors.cl", "types.cl", "math.cl", "subgroup.cl", "epilogue.cl"))
 
 
-@cache
-def _digest_of_common_source() -> Any:
-    return hashlib.sha256(common_source().encode())
+@lru_cache(1024)
+def _digest_of(body: str) -> Any:
+    """That of what every kernel has in front of it, and of the text of one."""
+    return hashlib.sha256(f"{common_source()}\n{body}\n".encode())
 
 
 @lru_cache(1024)
@@ -177,11 +189,11 @@ def generate_stage(stage: Stage, problem: Problem, bake: bool = False) -> StageC
     for name, argument in stage.arguments.items():
         writer.number(f"ARG_{name.upper()}", argument if bake_arguments else None, (-1, name, 0), bake_arguments)
     body = stage.text or kernel_source(kernel_folder(stage, problem.primitive), stage.source)
-    recipe = [] if stage.recipe == USUAL else [repr(stage.recipe)]
-    identity = _digest_of_common_source().copy()
-    identity.update("\n".join(["", *writer.lines, *writer.names, body, *recipe]).encode())
+    recipe = "" if stage.recipe == USUAL else repr(stage.recipe)
+    identity = _digest_of(body).copy()
+    identity.update("\n".join([*writer.lines, *writer.names, recipe]).encode())
     kernel_id = f"{stage.function}_{identity.hexdigest()[:16]}"
-    return StageCode(kernel_id, _assemble(kernel_id, writer, len(fused_ops), body), tuple(writer.fields), stage.recipe,
+    return StageCode(kernel_id, _head(kernel_id, writer, len(fused_ops)), body, tuple(writer.fields), stage.recipe,
                      problem.is_large)
 
 
@@ -210,7 +222,7 @@ def literal(value: Constant) -> str:
     return str(value)
 
 
-def _assemble(kernel_id: str, writer: _Writer, fused_ops: int, body: str) -> str:
+def _head(kernel_id: str, writer: _Writer, fused_ops: int) -> str:
     lines = ["#define CLINFER_JIT", f"#define KERNEL_ID {kernel_id}", *writer.lines]
     declared = "".join(f", const global FUSED{n}_TYPE* restrict fused{n}" for n in range(fused_ops))
     passed = "".join(f", fused{n}" for n in range(fused_ops))
@@ -219,14 +231,36 @@ def _assemble(kernel_id: str, writer: _Writer, fused_ops: int, body: str) -> str
         lines.append(f"typedef struct {{ {fields} }} {kernel_id}_args;")
         declared += f", const {kernel_id}_args args"
         passed += ", args"
-    lines += [f"#define ARGS {declared}".rstrip(), f"#define PASS_ARGS {passed}".rstrip()]
-    head = "\n".join(lines)
-    undefine = "\n".join(f"#undef {name}" for name in dict.fromkeys((*_DEFINED.findall(head), *_macros_of(body))))
-    return f"{head}\n{body}\n{undefine}\n"
+    return "\n".join([*lines, f"#define ARGS {declared}".rstrip(), f"#define PASS_ARGS {passed}".rstrip()])
 
 
 def _write_operand(writer: _Writer, index: int, operand: Operand, bake: bool) -> None:
-    t, view = operand.macro, operand.view
+    """The macros of an operand; those whose numbers are all arguments are the same for most of its kind."""
+    view = operand.view
+    if bake:
+        _write_view(writer, index, operand.macro, view, bake)
+        return
+    is_point = tuple([pitch == 0 and size == 1 for size, pitch in zip(view.sizes, view.pitches, strict=True)])
+    lines, names, fields = _open_operand(index, operand.macro, view.element_type, is_point, view.blocks,
+                                         writer.is_large)
+    writer.lines += lines
+    writer.names += names
+    writer.fields += fields
+
+
+@lru_cache(1024)
+def _open_operand(index: int, macro: str, kind: ElementType, is_point: tuple[bool, ...],
+                  blocks: tuple[AxisBlocks | None, ...],
+                  is_large: bool) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Field, ...]]:
+    """Lines, names and fields of an operand that tells no numbers, but for pitches 0 of axes of size 1."""
+    writer = _Writer(is_large)
+    view = TensorView(kind, tuple([1 if point else 2 for point in is_point]),
+                      tuple([0 if point else 1 for point in is_point]), None, blocks)
+    _write_view(writer, index, macro, view, bake=False)
+    return ("\n".join(writer.lines),), tuple(writer.names), tuple(writer.fields)
+
+
+def _write_view(writer: _Writer, index: int, t: str, view: TensorView, bake: bool) -> None:
     kind = view.element_type
     writer.define(f"{t}_TYPE", kind.cl_storage)
     writer.define(f"{t}_COMPUTE", kind.cl_compute)

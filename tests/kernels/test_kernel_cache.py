@@ -143,7 +143,8 @@ def test_a_folder_that_cannot_be_written_is_no_error(engine: Engine, codes: list
 
 
 def test_a_kernel_that_does_not_build_is_named(engine: Engine, codes: list[StageCode]) -> None:
-    broken = replace(codes[0], kernel_id="broken_1", source="kernel void broken_1(global float* x) { x = nonsense; }")
+    broken = replace(codes[0], kernel_id="broken_1", head="",
+                     body="kernel void broken_1(global float* x) { x = nonsense; }")
     cache = KernelCache(engine)
     with pytest.raises(ClinferError, match="broken_1") as raised:
         cache.prepare([broken, codes[1]])
