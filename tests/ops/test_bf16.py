@@ -63,7 +63,8 @@ kernel void tile(const global ushort* left, const global ushort* right, const gl
     float16 vectors[16];
     #pragma unroll
     for (int i = 0; i < 16; ++i) vectors[i] = sqrt(vload16(i, given));
-    ulong frame[FRAME_WORDS], taps[2] = {32, 0};
+    FRAME(frame);
+    ulong taps[2] = {32, 0};
     for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)1.0f, i, frame_sums(frame));
     frame[LEFT_AT] = (ulong)left;
     frame[RIGHT_AT] = (ulong)right;

@@ -89,6 +89,7 @@ _RANKS = (
     _case("3d-same-lower", (1, 20, 6, 7, 9), (48, 20, 2, 3, 3), (2, 20, 3, 4, 15), strides=2, auto_pad="same_lower"),
     _case("3d-stem", (1, 2, 5, 8, 17), (16, 2, 3, 3, 3), pads=1),
     _case("3d-1x1", (1, 20, 2, 3, 5), (16, 20, 1, 1, 1)),
+    _case("3d-runs-of-tiles", (2, 16, 3, 17, 31), (40, 16, 1, 3, 3), (1, 16, 2, 3, 5), pads=((0, 1, 1), (0, 1, 1))),
 )
 
 _GROUPS = (
@@ -124,6 +125,7 @@ _BF16 = (
     _case("bf16-1x1", (1, 48, 6, 14), (64, 48, 1, 1), (2, 48, 7, 7), kind="bf16"),
     _case("bf16-1x1-stride", (1, 48, 6, 30), (20, 48, 1, 1), strides=2, kind="bf16"),
     _case("bf16-groups-3d", (1, 32, 3, 4, 16), (2, 32, 16, 2, 3, 3), grouped=True, kind="bf16"),
+    _case("bf16-runs-of-tiles", (2, 32, 23, 61), (70, 32, 1, 1), (1, 32, 5, 5), kind="bf16"),
 )
 
 _CONSTANT = tuple(_constant_weights(case) for case in (

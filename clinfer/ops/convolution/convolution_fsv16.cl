@@ -1,6 +1,6 @@
 // Convolution on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for CPUs.
-// One work-item computes a tile of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output
-// channels, held in float16 registers. For every block of input channels and ARG_TAPS columns of a filter row at a
+// One work-item computes tiles of TILE_PIXELS pixels of one row x TILE_BLOCKS blocks of 16 output channels, held in
+// float16 registers (tile_runs.h). For every block of input channels and ARG_TAPS columns of a filter row at a
 // time it copies the data that the tile reads into `panel`, as floats, with zeros for what lies outside the data; the
 // multiplication then needs no checks. With a stride the panel holds pixels 0, S, 2S, ... first, then 1, S+1, ...
 // (phases), so that a filter column always reads consecutive pixels of one phase; for a single column phase 0 will do.
@@ -23,6 +23,7 @@
 #include "factor.h"
 #include "shared/channel_tiles.h"
 #include "shared/spatial.h"
+#include "shared/tile_runs.h"
 
 #if HAS_FACTOR
 #define FACTORS_PARAMETER const float16 factors,
@@ -47,15 +48,11 @@ void FUNC(fill_panel)(float* panel, FACTORS_PARAMETER const global INPUT0_TYPE* 
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
-KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
-                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    const index_t x = (index_t)get_global_id(0) * TILE_PIXELS;
-    PLACE_OF_TILE;
-    index_t filters[TILE_BLOCKS];
-    float16 sum[TILE_PIXELS][TILE_BLOCKS];
-    FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
-
+// Adds the products of the tile whose first pixel is (z, y, x).
+INLINED void FUNC(add_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const index_t* filters,
+                            const global INPUT0_TYPE* input, const global INPUT1_TYPE* weights, FACTOR_PARAMETER
+                            const index_t batch, const index_t group, const index_t z, const index_t y,
+                            const index_t x ARGS) {
     float panel[PANEL_PIXELS * BLOCK];
     for (index_t c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
         const int channels = min((index_t)BLOCK, INPUT1_SIZE_2 - c);
@@ -96,6 +93,18 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
             }
         }
     }
+}
 
-    FUNC(store_tile)(output, sum, batch, group, channel, z, y, x, 1 PASS_ARGS);
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
+                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+    PLACE_OF_CHANNELS((index_t)get_global_id(1));
+    index_t filters[TILE_BLOCKS];
+    EACH_TILE_OF_RUN(tile, TILES_OF_PICTURE) {
+        PLACE_IN_PICTURE(tile);
+        float16 sum[TILE_PIXELS][TILE_BLOCKS];
+        FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
+        FUNC(add_tile)(sum, filters, input, weights, PASS_FACTOR batch, group, z, y, x PASS_ARGS);
+        FUNC(store_tile)(output, sum, batch, group, channel, z, y, x, 1 PASS_ARGS);
+    }
 }

@@ -68,7 +68,8 @@ INLINED void FUNC(add_all)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const global I
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(deconvolution_fsv16)(const global INPUT0_TYPE* restrict input, const global INPUT1_TYPE* restrict weights,
                             BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
-    PLACE_OF_TILE;
+    const index_t y = (index_t)get_global_id(1) % OUTPUT0_SIZE_Y, z = (index_t)get_global_id(1) / OUTPUT0_SIZE_Y;
+    PLACE_OF_CHANNELS((index_t)get_global_id(2));
     const index_t first = (index_t)get_global_id(0) * TILE_PIXELS * ARG_STRIDE_X;
     for (index_t x = first; x < min(OUTPUT0_SIZE_X, first + ARG_STRIDE_X); ++x) {
         index_t filters[TILE_BLOCKS];

@@ -24,7 +24,7 @@ KERNEL(matmul_bf16)(const global ushort* restrict left, const global ushort* res
     const global ushort* columns = right + INPUT1_INDEX_OF(at);
     at[OUTPUT0_RANK - 2] = first_row;
 
-    ulong frame[FRAME_WORDS];
+    FRAME(frame);
     #pragma unroll
     for (int i = 0; i < TILE_ROWS * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
     frame[OTHER_BYTES] = panel * PANEL_COLUMNS + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y * sizeof(ushort) : 0;

@@ -61,7 +61,7 @@ KERNEL(matmul_blocks_bf16)(const global ushort* restrict left, const global INPU
     const index_t start = INPUT0_INDEX_OF(at);
 
     uint panel[VECTORS * PAIRS * 16];
-    ulong frames[MOST_TILES * FRAME_WORDS];
+    ulong frames[MOST_TILES * FRAME_WORDS] __attribute__((aligned(64)));
     for (int tile = 0; tile < tiles; ++tile) {
         ulong* frame = frames + tile * FRAME_WORDS;
         for (int i = 0; i < TILE_ROWS * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));

@@ -61,7 +61,8 @@ KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort*
             queries[r * DEPTH + e] = e < INPUT0_SIZE_3 ? query[INPUT0_GET_INDEX(a, b, rows[r], e)] : 0;
         BEGIN_ROW(highest[r], sums[r], a, b, rows[r]);
     }
-    ulong products[FRAME_WORDS], results[PANELS][FRAME_WORDS], place = 0;
+    FRAME(products);
+    ulong results[PANELS][FRAME_WORDS] __attribute__((aligned(64))), place = 0;
     products[OTHER_BYTES] = SCRATCH0_PITCH_2 * sizeof(ushort);
     products[ROW_BYTES] = DEPTH * sizeof(ushort);
     products[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);

@@ -1,9 +1,9 @@
 // Tiles of TILE_ROWS rows (1 to 14, 16 or 32) x 32 columns whose sums grow by products of bf16 pairs, on x86 CPUs: by
 // `vdpbf16ps`, of 16 and 32 rows in AMX's tile registers.
 //
-// ADD_PRODUCTS(arguments) is one block of assembly that holds the whole loop. No compiler is told of the vector
+// ADD_PRODUCTS(frame) is one block of assembly that holds the whole loop. No compiler is told of the vector
 // registers that it uses (one rejects such operands and clobbers): it saves them first and restores them last, so that
-// whatever a compiler keeps in them survives. Its arguments are ulong[FRAME_WORDS], the addresses as numbers:
+// whatever a compiler keeps in them survives. Its arguments are a FRAME, ulong[FRAME_WORDS], the addresses as numbers:
 //   LEFT_AT        bf16 pairs of the first row; the 16 values of a step lie together
 //   ROW_BYTES      from one row to the next
 //   STEP_BYTES     from one step of 16 values to the next
@@ -11,7 +11,7 @@
 //   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes)
 //   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, one behind another
 //   OTHER_BYTES    from these columns to the other 16
-// and it adds to frame_sums(arguments): float [TILE_ROWS][32]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed. Products
+// and it adds to frame_sums(frame): float [TILE_ROWS][32]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed. Products
 // of two bf16 are exact and summed in float; subnormal numbers count as 0.
 #define LEFT_AT 0
 #define RIGHT_AT 1
@@ -24,6 +24,8 @@
 #define FRAME_WORDS (8 + 8 * 32 + 8 * 2 * TILE_ROWS)
 #define TILE_COLUMNS 32
 #define STEP_DEPTH 16
+// Vectors in it must not lie across lines of the cache.
+#define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64)))
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #if TILE_ROWS > 14

@@ -4,13 +4,11 @@
 #include "shared/bias.h"
 #include "shared/channel_block.h"
 
-// Declares what a work-item computes, by dimension 1 the row (y, z), by 2 the batch, the group and `channel`, the first
-// output channel in its group; a group has ARG_TILES tiles of channels.
-#define PLACE_OF_TILE \
-    const index_t y = (index_t)get_global_id(1) % OUTPUT0_SIZE_Y, z = (index_t)get_global_id(1) / OUTPUT0_SIZE_Y; \
-    const index_t batch = (index_t)get_global_id(2) / (ARG_TILES * INPUT1_SIZE_0); \
-    const index_t group = (index_t)get_global_id(2) / ARG_TILES % INPUT1_SIZE_0; \
-    const index_t channel = (index_t)get_global_id(2) % ARG_TILES * TILE_BLOCKS * BLOCK
+// Declares the batch, the group and `channel`, the first output channel in its group, of which a launch counts all
+// together; a group has ARG_TILES tiles of channels.
+#define PLACE_OF_CHANNELS(count) \
+    const index_t batch = (count) / (ARG_TILES * INPUT1_SIZE_0), group = (count) / ARG_TILES % INPUT1_SIZE_0; \
+    const index_t channel = (count) % ARG_TILES * TILE_BLOCKS * BLOCK
 
 // Sets the sums to the bias, and `filters` to where the weights of each block of output channels begin: `channel` is
 // the first of them in its group. The last block stands in for those that do not exist.

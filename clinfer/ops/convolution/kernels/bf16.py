@@ -4,11 +4,12 @@ from __future__ import annotations
 from math import ceil, prod
 
 from clinfer.base.format import Format
-from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work
+from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
 from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.tile_runs import tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
 
 PIXELS = (32, 16, 14, 10, 7, 4, 1)
@@ -60,10 +61,11 @@ class PairsKernel(Kernel[ConvolutionProblem, int]):
         tiles = ceil(groups.outputs / COLUMNS)
         constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
                      "FILTER_TAPS": prod(problem.filter_sizes)}
-        work = Work((ceil(width / pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
-        arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels)}
-        return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work, constants, arguments,
-                              problem.flat_epilogue_views(), recipe=RECIPE),))
+        places, others = ceil(width / pixels) * rows, problem.batch * groups.number * tiles
+        run = tiles_of_run(problem, places * others, 2 * pixels * COLUMNS * problem.depth)
+        arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run}
+        return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work_of_runs(places, others, run),
+                              constants, arguments, problem.flat_epilogue_views(), recipe=RECIPE),))
 
 
 def _row_pixels(problem: ConvolutionProblem, pixels: int) -> int:

@@ -19,6 +19,7 @@ from clinfer.ops.shared.channel_tiles import (
 )
 from clinfer.ops.shared.convolving import Groups
 from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
+from clinfer.ops.shared.tile_runs import tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
 
 PANEL_PIXELS = 256
@@ -125,11 +126,12 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": tile.pixels,
                      "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS,
                      "IN_PLACE": _reads_in_place(problem)}
-        work = Work((ceil(width / tile.pixels), rows, problem.batch * groups.number * tiles), (1, 1, 1))
+        places, others = ceil(width / tile.pixels) * rows, problem.batch * groups.number * tiles
+        run = tiles_of_run(problem, places * others, 2 * tile.pixels * tile.blocks * BLOCK * problem.depth)
         arguments = {**problem.steps, "taps": panel.taps, "phases": panel.phases, "phase_pixels": panel.pixels,
-                     "tiles": tiles}
-        return Lowered((Stage("convolution_fsv16.cl", problem.flat_operands(), work, constants, arguments,
-                              problem.flat_epilogue_views()),))
+                     "tiles": tiles, "run": run}
+        return Lowered((Stage("convolution_fsv16.cl", problem.flat_operands(), work_of_runs(places, others, run),
+                              constants, arguments, problem.flat_epilogue_views()),))
 
 
 class BlocksToPlanarKernel(BlocksKernel):
