@@ -115,6 +115,9 @@ _DEPTHWISE = (
     _case("depthwise-1d", (1, 20, 30), (20, 1, 1, 5), (1, 20, 9), auto_pad="same_upper", grouped=True),
     _case("depthwise-3d", (1, 20, 4, 5, 11), (20, 1, 1, 3, 3, 3), pads=1, grouped=True),
     _case("depthwise-f16", (1, 40, 9, 30), (40, 1, 1, 3, 3), pads=1, grouped=True, kind="f16"),
+    _case("depthwise-bf16", (1, 40, 19, 30), (40, 1, 1, 5, 5), pads=2, grouped=True, kind="bf16"),
+    _case("depthwise-7x7-stride", (1, 20, 31, 59), (20, 1, 1, 7, 7), (3, 20, 9, 4), strides=2, pads=3, grouped=True),
+    _case("depthwise-9x1", (1, 20, 13, 30), (20, 1, 1, 1, 9), strides=(1, 3), pads=((0, 4), (0, 2)), grouped=True),
 )
 
 _BF16 = (

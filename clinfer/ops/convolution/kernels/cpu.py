@@ -45,6 +45,8 @@ _PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
 _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
 _NARROW_GROUPS = (1, 2, 4, 8)
 """Channels of a group of which blocks have several."""
+_MOST_FILTER, _MOST_STRIDE = 7, 2
+"""Of depthwise filters whose rows are known to the compiler."""
 
 
 class _CpuKernel(Kernel[ConvolutionProblem, C]):
@@ -271,10 +273,20 @@ class NarrowGroupsKernel(_CpuKernel[int]):
     def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
         *rows, width = problem.output_sizes
         blocks = ceil(problem.groups.number * problem.groups.outputs / BLOCK)
-        work = Work((ceil(width / pixels), prod(rows), problem.batch * blocks), (1, 1, 1))
-        constants = {**problem.constants, "TILE_PIXELS": pixels, "GROUP": problem.groups.outputs}
-        return Lowered((Stage("convolution_groups_fsv16.cl", problem.operands(), work, constants, problem.steps,
-                              problem.epilogue_views()),))
+        places, others = ceil(width / pixels) * prod(rows), problem.batch * blocks
+        run = tiles_of_run(problem, places * others, 2 * pixels * BLOCK * problem.depth)
+        is_known = _reads_once(problem)
+        constants = {**problem.constants, "TILE_PIXELS": pixels, "GROUP": problem.groups.outputs,
+                     "FILTER_X": problem.filter_sizes[2] if is_known else 0,
+                     "STRIDE_X": problem.strides[2] if is_known else 0}
+        return Lowered((Stage("convolution_groups_fsv16.cl", problem.operands(), work_of_runs(places, others, run),
+                              constants, {**problem.steps, "run": run}, problem.epilogue_views()),))
+
+
+def _reads_once(problem: ConvolutionProblem) -> bool:
+    """Whether a row of the filter has room in registers, so that it is multiplied by a pixel when that is read."""
+    return (problem.groups.outputs == 1 and problem.dilations[2] == 1 and problem.filter_sizes[2] <= _MOST_FILTER
+            and problem.strides[2] <= _MOST_STRIDE and has_wide_vectors(problem.capabilities))
 
 
 def _depthwise_tiles(problem: ConvolutionProblem) -> dict[int, float]:
