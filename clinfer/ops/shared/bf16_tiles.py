@@ -16,7 +16,7 @@ SPEEDS = {14: 0.85, 13: 0.85, 10: 0.83, 8: 0.81, 7: 0.79, 4: 0.68, 1: 0.26}
 """Rows of a tile in vectors, with the share of the peak that such tiles reach, without waste."""
 IN_REGISTERS = {32: 0.26, 16: 0.22}
 """The same of tiles that lie in tile registers, which wait for what they multiply."""
-_START_AND_END, _START_AND_END_IN_REGISTERS = 2.5, 7.5
+_START_AND_END, _START_AND_END_IN_REGISTERS = 2.0, 7.5
 """Steps in the time of which a tile saves and restores registers, and stores its sums."""
 
 

@@ -36,6 +36,8 @@ PLANAR_PIXELS, NARROW_PLANAR_PIXELS, PLANAR_SPEED, PLANAR_POINT_SPEED = 14, 6, 0
 EMPTY_BLOCK_SPEED = 0.75
 """What is left of a tile's speed where most channels of the data's only block are absent, unless the filter has one
 element."""
+START_AND_END = 16
+"""Products of a pixel and channel in the time of which a tile of blocks finds its place and stores its sums."""
 STORE_PRODUCTS = 24
 """Products that a kernel adds up in the time by which storing an element apart from its channel block takes longer."""
 
@@ -117,7 +119,7 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
     def cost(self, problem: ConvolutionProblem, config: BlockConfig) -> float:
         rows, width = _as_row(problem, config).flat_rows
         is_empty = problem.groups.inputs <= FEW_CHANNELS and prod(problem.filter_sizes) > 1
-        flops = config.tile.flops(problem.batch * rows, width, problem.groups, problem.depth)
+        flops = config.tile.flops(problem.batch * rows, width, problem.groups, problem.depth + START_AND_END)
         return self.time(problem, flops / (EMPTY_BLOCK_SPEED if is_empty else 1.0))
 
     def lower(self, problem: ConvolutionProblem, config: BlockConfig) -> Lowered:
@@ -195,7 +197,8 @@ class PlanarToBlocksKernel(_CpuKernel[None]):
         is_point = prod(problem.filter_sizes) == 1 and problem.groups.inputs > FEW_CHANNELS
         tile = Tile(_planar_pixels(problem), 1, PLANAR_POINT_SPEED if is_point else PLANAR_SPEED)
         *rows, width = problem.output_sizes
-        return self.time(problem, tile.flops(problem.batch * prod(rows), width, problem.groups, problem.depth))
+        return self.time(problem, tile.flops(problem.batch * prod(rows), width, problem.groups,
+                                             problem.depth + START_AND_END))
 
     def lower(self, problem: ConvolutionProblem, config: None) -> Lowered:
         *rows, width = problem.output_sizes
