@@ -1,6 +1,7 @@
 """Convolution of bf16 on blocks of 16 channels, on CPUs that multiply pairs of it."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, prod
 
 from clinfer.base.format import Format
@@ -21,8 +22,22 @@ _GROUPED_WEIGHTS = {4: "g_os_is_x_isv8_osv16_isv2", 5: "g_os_is_yx_isv8_osv16_is
                     6: "g_os_is_zyx_isv8_osv16_isv2"}
 
 
-class PairsKernel(Kernel[ConvolutionProblem, int]):
-    """One tile of pixels x 32 channels per work-item, from blocks to blocks; the configuration is the pixels."""
+@dataclass(frozen=True)
+class PairsConfig:
+    """Pixels of a tile; `is_column`: what was one pixel wide when the program was built is computed as a row."""
+
+    pixels: int
+    is_column: bool
+
+    def __str__(self) -> str:
+        return str(self.pixels)
+
+    def as_row(self, problem: ConvolutionProblem) -> ConvolutionProblem:
+        return problem.turned if self.is_column else problem
+
+
+class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
+    """One tile of pixels x 32 channels per work-item, from blocks to blocks."""
 
     name = "convolution_bf16"
     has_epilogue = True
@@ -37,26 +52,33 @@ class PairsKernel(Kernel[ConvolutionProblem, int]):
         factor = (blocked,) if primitive.factor_input is not None else ()
         return Formats((blocked, Format.of(weights), *bias, *factor), (blocked,))
 
-    def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
-        return PIXELS
+    def configs(self, problem: ConvolutionProblem) -> tuple[PairsConfig, ...]:
+        return tuple(PairsConfig(pixels, problem.is_column) for pixels in PIXELS)
 
-    def supports(self, problem: ConvolutionProblem, pixels: int) -> str | None:
+    def accepts(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
+        return "made for columns" if config.is_column and not problem.is_column else None
+
+    def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
         if any(x.element_type != BF16 for x in problem.inputs[:2]):
             return "data or weights other than bf16"
         data = [problem.inputs[i] for i in (0, problem.primitive.factor_input) if i is not None]
         if any(x.padding.both(1) for x in (*data, problem.outputs[0])):
             return "padded channels"
-        reason = rows_refusal(problem.capabilities, pixels) or refusal(problem) or group_refusal(problem.groups)
-        if reason is None and prod(problem.filter_sizes[:2]) * _row_pixels(problem, pixels) > _PATCH_PIXELS:
-            return "the filter is too large"
-        return reason
+        reason = rows_refusal(problem.capabilities, config.pixels) or refusal(problem) or group_refusal(problem.groups)
+        if reason:
+            return reason
+        row = config.as_row(problem)
+        too_large = prod(row.filter_sizes[:2]) * _row_pixels(row, config.pixels) > _PATCH_PIXELS
+        return "the filter is too large" if too_large else None
 
-    def cost(self, problem: ConvolutionProblem, pixels: int) -> float:
+    def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
+        pixels, problem = config.pixels, config.as_row(problem)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = problem.batch * rows * ceil(width / pixels) * groups.number * ceil(groups.outputs / COLUMNS)
         return time_of_tiles(problem, tiles, ceil(groups.inputs / STEP_DEPTH) * prod(problem.filter_sizes), pixels)
 
-    def lower(self, problem: ConvolutionProblem, pixels: int) -> Lowered:
+    def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
+        pixels, problem = config.pixels, config.as_row(problem)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = ceil(groups.outputs / COLUMNS)
         constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
