@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -45,7 +46,7 @@ class Assembler:
         """The tape."""
         if max(len(self._registers), len(self._data)) >= MOST_REGISTERS:
             raise ValueError("a trace that is too long")
-        code = b"".join([struct.pack("=4H", *step) for step in self._steps])
+        code = array("H", [number for step in self._steps for number in step]).tobytes()
         return Tape(self._arguments, tuple(self._registers), code, bytes(self._data), tuple(self._asked))
 
     # -- what it gives --------------------------------------------------------------------------
@@ -154,14 +155,17 @@ class Assembler:
 
     def _register(self, operand: Any) -> int:
         """The register of a symbol, its name, or a number."""
-        if type(operand) is Symbol:
-            operand = operand.name
-        key = operand if isinstance(operand, str) else (type(operand), operand)
-        found = self._places.get(key)
+        kind = type(operand)
+        if kind is str:
+            return self._places[operand]
+        if kind is Symbol:
+            return self._places[operand.name]
+        found = self._places.get((kind, operand))
         if found is None:
-            if isinstance(operand, str) or (isinstance(operand, int) and not -1 << 63 <= operand < 1 << 63):
+            if not isinstance(operand, float) and not -1 << 63 <= operand < 1 << 63:
                 raise ValueError(f"{operand} has no register")
-            found = self._places[key] = self._new(float(operand) if isinstance(operand, float) else int(operand))
+            found = self._new(float(operand) if isinstance(operand, float) else int(operand))
+            self._places[kind, operand] = found
         return found
 
     def _nested(self, item: Any) -> Any:
@@ -210,5 +214,7 @@ def arithmetic_of(function: Callable[..., Any], kinds: tuple[type, ...]) -> Tape
         tape = made.tape()
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         return None
+    finally:
+        trace.close()
     is_plain = all(op <= Op.BITS or op == Op.NUMBER for op, *_ in tape.steps)
     return tape if is_plain and type(plain(found)) in (int, float) else None

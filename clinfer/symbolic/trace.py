@@ -154,9 +154,14 @@ class Trace:
         kept: list[Line] = []
         for line in reversed(self._lines):
             if not line.names or not needed.isdisjoint(line.names):
-                needed.update(names_in(line.operands))
+                operands = line.operands
+                needed.update(names_in(operands) if line.sign == ASKED else operands)
                 kept.append(line)
         return kept[::-1]
+
+    def close(self) -> None:
+        """Let go of the symbols, which refer to the trace: else the garbage collector would have to find them."""
+        self._made.clear()
 
     # -- forms ----------------------------------------------------------------------------------
 

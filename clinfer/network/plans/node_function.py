@@ -154,9 +154,11 @@ class NodeFunction:
         traced = self._of_symbols(trace, given)
         if self._node.kind == "host" and (
                 traced is None or trace.value_guards or not same_at_present(traced, plan)):
+            trace.close()
             trace = Trace()
             traced = self._of_symbols(trace, given, by_call=True)
         if traced is None or not same_at_present(traced, plan):
+            trace.close()
             self._refuse("")
             return None
         return Traced(trace, traced)
@@ -166,6 +168,8 @@ class NodeFunction:
             self.traces.append(self._made(traced))
         except ValueError as error:
             self._refuse(f": {error}")
+        finally:
+            traced.trace.close()
 
     def _refuse(self, reason: str) -> None:
         self._failed += 1

@@ -108,10 +108,12 @@ class _Walk:
             self._estimate(tensor)
 
     def _trace(self, step: NodeStep) -> None:
-        given = tuple([self._known.get(name) for name in step.given])
-        if step.function is not None and all(each is not None for each in given):
+        known = self._known
+        given = tuple([known[name] for name in step.given if name in known])
+        if step.function is not None and len(given) == len(step.given):
             try:
-                self._known.update(zip(step.results, self._given_by(step.function, given), strict=False))
+                known.update(zip(step.results, self._given_by(step.function, given), strict=True))
+                return
             except UNTRACEABLE:
                 # Estimated sizes need not fit together: an inference with such sizes would be refused before.
                 pass
