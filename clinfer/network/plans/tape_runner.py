@@ -49,6 +49,26 @@ class _State(ctypes.Structure):
             "touched_with_kernels", "asking", "asked"))]
 
 
+class _Registers(Sequence[Any]):
+    """The registers of a tape, which lie at an address."""
+
+    def __init__(self, tape: Tape, address: int) -> None:
+        count = len(tape.registers)
+        self._integers = (ctypes.c_int64 * count).from_address(address)
+        self._floats = (ctypes.c_double * count).from_address(address)
+        self._are_floats = [type(number) is float for number in tape.registers]
+
+    def __len__(self) -> int:
+        return len(self._are_floats)
+
+    def __getitem__(self, register: Any) -> Any:
+        return (self._floats if self._are_floats[register] else self._integers)[register]
+
+    def put(self, first: int, numbers: Sequence[Any]) -> None:
+        """Put numbers of one type in a row of registers."""
+        (self._floats if self._are_floats[first] else self._integers)[first:first + len(numbers)] = numbers
+
+
 class TapeRunner:
     """The nodes of one segment, whose numbers are `numbers`, an array that keeps its place."""
 
@@ -143,6 +163,7 @@ class TapeRunner:
             own.tapes, own.tape_count = found[id(node.tapes)]
             own.flags = _IDLE * node.is_idle | _HAS_KERNELS * bool(node.kernels)
         self._tapes = tapes
+        self._registers: dict[int, _Registers] = {}
         self._taken = [node.tape_count for node in nodes]
         # Steps, data and registers of one tape behind the other, as they are gone through.
         kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape in tapes]
@@ -180,19 +201,16 @@ class TapeRunner:
 
     def _answer(self) -> None:
         """Give a tape what the function answers that it asks; it does not hold where that is no answer."""
-        state = self._state
-        tape, memory = self._tapes[state.asking], self._tape_table[state.asking].registers
-        asked, count = tape.asked[state.asked], len(tape.registers)
-        integers, floats = (ctypes.c_int64 * count).from_address(memory), (ctypes.c_double * count).from_address(memory)
-        registers = [floats[i] if type(first) is float else integers[i] for i, first in enumerate(tape.registers)]
+        state, number = self._state, self._state.asking
+        tape, registers = self._tapes[number], self._registers.get(number)
+        if registers is None:
+            registers = self._registers[number] = _Registers(tape, self._tape_table[number].registers)
+        asked = tape.asked[state.asked]
         try:
-            answer = answer_of(asked, registers, self._nodes[state.node].ask)
+            registers.put(asked.first, answer_of(asked, registers, self._nodes[state.node].ask))
         except NO_ANSWER:
             state.tape += 1
             state.step = 0
-            return
-        into: Any = floats if type(tape.registers[asked.first]) is float else integers
-        into[asked.first:asked.first + len(answer)] = answer
 
     # -- without C ------------------------------------------------------------------------------
 
