@@ -19,7 +19,7 @@ from clinfer.network.memory.memory_pool import MemoryPool
 from clinfer.network.memory.preallocation import AHEAD, Preallocation
 from clinfer.network.memory.states import RequestStates
 from clinfer.network.output import NetworkOutput
-from clinfer.network.plans.likely_needs import likely_needs
+from clinfer.network.plans.likely_needs import likely_needs, set_likely_arguments
 from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.plan_cache import PlanCache, SeenPlan, SegmentKey, fingerprint
 from clinfer.network.plans.planner import Planner
@@ -201,12 +201,13 @@ class Network:
 
     def prepare(self) -> None:
         """Make what the first execution would make, as far as that is certain or likely: what plans segments whose
-        shapes change, the networks of bodies, and room for likely sizes."""
+        shapes change, the networks of bodies, room for likely sizes, and arguments."""
         self._planner.prepare()
         self._bodies.prepare()
         if self._preallocation.room:
             try:
                 self._bindings.make_room(likely_needs(self.program, self._planner), self._preallocation.room)
+                set_likely_arguments(self.program, self._planner, self._ready.replays, self._bindings)
             except OutOfMemoryError:
                 # Room ahead of need is no reason to fail.
                 self._begin_anew()
@@ -225,8 +226,7 @@ class Network:
         self._repetition = None
         if self._execution_log.notes and self._within is None:
             self._execution_log.clear()
-        if not self.program.states:
-            states = None
+        states = states if self.program.states else None
         foreseen = None if states is None or self._ahead is None else self._ahead.take(states, self._inputs.given)
         given = None if foreseen is None else foreseen.given
         if states is not None and given is None:

@@ -1,18 +1,25 @@
-"""What slots need for sizes that may well come, told before the first inference by planning for them."""
+"""Plans for sizes that may well come, made before the first inference, and what slots need for them."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
+from clinfer.network.bindings import Bindings
+from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.planner import Planner, open_segments
 from clinfer.network.plans.trace_ahead import LARGE, MIDDLE, SMALL, Sizes, estimated_shape
+from clinfer.network.replay import Replay
 from clinfer.program.program import Program
 
-GROWING = (Sizes(1, 1, SMALL[1]), Sizes(4, 1, (3, 48, 640)), *(Sizes(first, *others) for first, others in (
+_LINE = (3, 48, 640)
+GROWING = (Sizes(1, 1, SMALL[1]), Sizes(1, 1, _LINE), Sizes(4, 1, _LINE), *(Sizes(first, *others) for first, others in (
     (1, SMALL), (1, MIDDLE), (1, LARGE), (2, LARGE), (4, LARGE))))
-"""Samples that need ever more, the first two of them single words and lines of text. What few need beside many is
-small, and that of kernels which only they choose."""
+"""Samples that need ever more, the first ones of them a word, a line of text and several. What few need beside many is
+small, and that of kernels and places which only they choose: parts of a single image lie within others."""
+
+MANY = Sizes(2, *MIDDLE)
+"""A sample like most that come."""
 
 
 def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -20,12 +27,23 @@ def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int
     and sizes that contradict each other, are passed over. The planner is to forget its plans afterwards."""
     most: dict[int, int] = {}
     for sizes in GROWING if open_segments(program) else ():
-        for slot, nbytes in _needs(program, planner, sizes):
-            most[slot] = max(nbytes, most.get(slot, 0))
+        for _, plan in likely_plans(program, planner, sizes):
+            needs = (*plan.slot_bytes, *((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes))
+            for slot, nbytes in needs:
+                most[slot] = max(nbytes, most.get(slot, 0))
         yield tuple(most.items())
 
 
-def _needs(program: Program, planner: Planner, sizes: Sizes) -> Iterator[tuple[int, int]]:
+def set_likely_arguments(program: Program, planner: Planner, replays: Sequence[Replay], bindings: Bindings) -> None:
+    """Give kernels arguments, and tensors places within others, before the first execution, which then exchanges what
+    differs. Slots have room for that sample; the planner is to forget its plans afterwards."""
+    for number, plan in likely_plans(program, planner, MANY):
+        replays[number].take(plan)
+        bindings.alias(number, plan.aliases)
+
+
+def likely_plans(program: Program, planner: Planner, sizes: Sizes) -> Iterator[tuple[int, Plan]]:
+    """The plans of segments for a sample, as far as there are any: (number of the segment, plan)."""
     shapes: dict[int, StaticShape] = {}
     for number in open_segments(program):
         segment = program.segments[number]
@@ -37,5 +55,4 @@ def _needs(program: Program, planner: Planner, sizes: Sizes) -> Iterator[tuple[i
             continue
         if plan is not None:
             shapes.update(plan.shapes)
-            yield from plan.slot_bytes
-            yield from ((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes)
+            yield number, plan
