@@ -34,6 +34,8 @@ from clinfer.runtime.stream import Stream
 _KEPT_BYTES = 4096
 """Inputs up to this size keep a host copy, which spares a read where the host needs their values; so do all that it
 computes with. Nothing else refers to the caller's arrays once an inference is over."""
+_LEAST_BYTES = 1 << 16
+"""Of an input's memory, so that short texts of ever other lengths need no new one."""
 
 
 class _Sent(NamedTuple):
@@ -307,7 +309,9 @@ class InputSlot:
         if held is not None and held.capacity >= layout.byte_size:
             return held.reinterpret(layout)
         self._memory = None
-        return self._engine.allocate_memory(layout, what=self.declared.label)
+        if layout.byte_size >= _LEAST_BYTES:
+            return self._engine.allocate_memory(layout, what=self.declared.label)
+        return self._engine.allocate_bytes(_LEAST_BYTES, self.declared.label).reinterpret(layout)
 
 
 def describe_given(slots: Iterable[GivenInput]) -> str:
