@@ -84,7 +84,7 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
                      "FILTER_TAPS": prod(problem.filter_sizes)}
         places, others = ceil(width / pixels) * rows, problem.batch * groups.number * tiles
-        run = tiles_of_run(problem, places * others, 2 * pixels * COLUMNS * problem.depth)
+        run = tiles_of_run(problem, places * others, pixels * COLUMNS * problem.depth)
         arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run}
         return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work_of_runs(places, others, run),
                               constants, arguments, problem.flat_epilogue_views(), recipe=RECIPE),))

@@ -277,7 +277,8 @@ class NarrowGroupsKernel(_CpuKernel[int]):
         *rows, width = problem.output_sizes
         blocks = ceil(problem.groups.number * problem.groups.outputs / BLOCK)
         places, others = ceil(width / pixels) * prod(rows), problem.batch * blocks
-        run = tiles_of_run(problem, places * others, 2 * pixels * BLOCK * problem.depth)
+        speed = _depthwise_tiles(problem)[pixels]
+        run = tiles_of_run(problem, places * others, 2 * pixels * BLOCK * problem.depth / speed)
         is_known = _reads_once(problem)
         constants = {**problem.constants, "TILE_PIXELS": pixels, "GROUP": problem.groups.outputs,
                      "FILTER_X": problem.filter_sizes[2] if is_known else 0,
