@@ -33,9 +33,12 @@ def measure(model: Any, size: llama.Size, device: str, context: int) -> dict[str
     core = clinfer.Core()
     queue = cl.CommandQueue(core.get_default_context(device).get())
     start = time.perf_counter()
-    compiled = core.compile_model(model, clinfer.ClContext(core, queue), _F16)
+    remote = clinfer.ClContext(core, queue)
+    compiled = core.compile_model(model, remote, _F16)
     compile_s = time.perf_counter() - start
     request = compiled.create_infer_request()
+    scores = compiled.outputs[0]
+    request.set_output_tensor(remote.create_tensor(scores.get_element_type(), [1, 1, size.vocabulary]))
     request.set_tensor("beam_idx", clinfer.Tensor(np.zeros(1, np.int32)))
     begun: list[float] = []
 
