@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 import numpy as np
@@ -47,6 +47,8 @@ class Ports:
 
     inputs: tuple[ConstOutput, ...]
     outputs: tuple[ConstOutput, ...]
+    _found: dict[str, tuple[bool, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `find` found by name, which OpenVINO takes a while to tell."""
 
     @staticmethod
     def of(model: ov.Model) -> Ports:
@@ -69,6 +71,14 @@ class Ports:
 
     def find(self, key: str | AnyPort) -> tuple[bool, int]:
         """(whether it is an input, its index) of a name or port."""
+        if not isinstance(key, str):
+            return self._search(key)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._search(key)
+        return found
+
+    def _search(self, key: str | AnyPort) -> tuple[bool, int]:
         if not isinstance(key, _NAMES):
             raise _no_key("tensors are named by name or port", key)
         for is_input, ports in ((True, self.inputs), (False, self.outputs)):
