@@ -45,9 +45,9 @@ class Sizes:
 SMALL, MIDDLE, LARGE = (5, (32, 48, 96)), (40, (96, 160, 192)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (3, LARGE), (1, LARGE), (2, SMALL), (1, SMALL), (2, MIDDLE), (1, MIDDLE)))
-STEPS = tuple(Sizes(first, words, MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1)))
-"""Of words, one or two at a time, as decoders have them beside the keys and values of many."""
-FIRST_WORDS = tuple((Sizes(first, *MIDDLE), Sizes(first, 1, MIDDLE[1])) for first in (4, 1))
+STEPS = tuple(Sizes(first, words, MIDDLE[1]) for first, words in ((4, 1), (2, 2), (1, 1), (4, 5), (1, 12)))
+"""Of words, one or two at a time, as decoders have them beside the keys and values of many, and a few."""
+FIRST_WORDS = tuple((Sizes(first, *MIDDLE), Sizes(first, 1, MIDDLE[1])) for first in (4, 2, 1))
 """Of many words beside one in the last input of words, as a decoder begins with it beside what an encoder reads."""
 
 
