@@ -26,6 +26,7 @@ from clinfer.frontend.partitions import (
 from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.quotients import cut_rounded_quotients
 from clinfer.frontend.respelling import layers, respell, restore
+from clinfer.frontend.weights_aside import weights_aside
 
 PRECISIONS = ("f32", "f16", "bf16")
 
@@ -133,7 +134,7 @@ def _apply_common_transformations(model: ov.Model, guarded: Guarded) -> None:
     from openvino._offline_transformations import apply_moc_transformations
     before = set(layers(model))
     respell(model)
-    with kept_apart(model, guarded):
+    with kept_apart(model, guarded), weights_aside(model):
         try:
             apply_moc_transformations(model, False)
         except OPENVINO_ERRORS as error:

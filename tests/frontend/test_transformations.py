@@ -340,3 +340,36 @@ def test_quotients_that_are_rounded_towards_zero() -> None:
                 if node.get_type_name() == "Divide"]
                for made in (cut, there_and_back, alone, op.convert(op.divide(a, b), "i32"))]
     assert divides == [[False], [False], [True], [True]]
+
+
+# -- weights that stand aside -----------------------------------------------------------------------
+
+
+def _product(weights: np.ndarray) -> ov.Model:
+    x = parameter("x", [-1, weights.shape[0]])
+    return ov.Model([result(op.matmul(x, op.constant(weights, shared_memory=True), False, False), "y")], [x])
+
+
+def _weights_of(model: ov.Model) -> np.ndarray:
+    found = next(node for node in model.get_ops() if node.get_type_name() == "MatMul")
+    weights: np.ndarray = found.input_value(1).get_node().data
+    return weights
+
+
+def test_large_weights_are_read_as_they_are(rng: Rng) -> None:
+    weights = normal(rng, 512, 512)
+    prepared = prepare(_product(weights))
+    assert [node.get_friendly_name() for node in prepared.get_parameters()] == ["x"]
+    assert np.shares_memory(_weights_of(prepared), weights)
+
+
+def test_numbers_of_large_weights_that_are_not_normal_become_zeros(rng: Rng) -> None:
+    """They slow processors down; a table as large as this is looked at in parts."""
+    weights = normal(rng, 512, 512)
+    weights[-1, -3:] = 1e-40, -1e-41, 0
+    before = weights.copy()
+    found = _weights_of(prepare(_product(weights)))
+    assert not found[-1, -3:].any()
+    found = found.copy()
+    found[-1, -3:] = before[-1, -3:]
+    assert np.array_equal(found, before) and np.array_equal(weights, before)
