@@ -63,7 +63,7 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
     const index_t start = INPUT0_INDEX_OF(at);
     const global char* columns = (const global char*)right + (index_t)first_panel * packed_depth * PANEL_COLUMNS;
 
-    int sums[MOST_PANELS * PANEL_SUMS];
+    SUMS(sums, MOST_PANELS);
     const ulong panel_bytes = (ulong)packed_depth * PANEL_COLUMNS, whole[1] = {0};
 #if READS_DATA && defined(INPUT0_IS_Q8)
     if (INPUT0_PITCH_X == 1 && depth % 4 == 0 && first_row + TILE_ROWS <= OUTPUT0_SIZE_Y) {

@@ -1,6 +1,7 @@
 // Convolution of bytes with weights of i8, for CPUs, of one group and two spatial axes at most.
-// One work-item computes TILE_ROWS pixels, which follow each other in one of the rows that the output is taken for
-// (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of 32 output channels (MOST_PANELS at most).
+// One work-item computes tiles (tile_runs.h, ARG_TILES in all) of TILE_ROWS pixels, which follow each other in one of the
+// rows that the output is taken for (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of 32 output
+// channels (MOST_PANELS at most).
 // A tile that is full and reads nothing outside of the data reads it where it lies, if the products can; what others
 // read is copied first, some rows of the filter at a time, with the zero point outside. For tiles of AMX, to which all
 // pixels are one row, the pixels that each element of the filter meets are gathered. Products are added up exactly, and
@@ -22,6 +23,7 @@
 #define ARG_FILTER_X 1
 #define ARG_ROW_PIXELS 1
 #define ARG_ROW_TILES 1
+#define ARG_TILES 1
 #define START_LOAD16(p, i) vload16(0, (p) + (i))
 #define START_TYPE int
 #define START_OFFSET 0
@@ -30,6 +32,7 @@
 #include "shared/bias.h"
 #include "shared/spatial.h"
 #include "shared/byte_products.h"
+#include "shared/tile_runs.h"
 #include "pixels.h"
 
 #define MOST_TAPS 64
@@ -145,23 +148,13 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
 }
 #endif
 
-__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
-KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict weights,
-                          const global INPUT2_TYPE* restrict scale, const global START_TYPE* restrict start_sums,
-                          const global INPUT3_TYPE* restrict grid, BIAS_PARAMETER
-                          global OUTPUT0_TYPE* restrict output ARGS) {
-    const int row = (int)get_global_id(0) / ARG_ROW_TILES, first = (int)get_global_id(0) % ARG_ROW_TILES * TILE_ROWS;
-    const int first_panel = (int)get_global_id(1) * ARG_PANELS, batch = get_global_id(2), outputs = OUTPUT0_SIZE_1;
-    const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
-    const int panels = min((int)ARG_PANELS, (outputs + 31) / 32 - first_panel);
-
-    int sums[MOST_PANELS * PANEL_SUMS];
-    FUNC(add_up)(sums, (const global uchar*)data + INPUT0_OFFSET + batch * INPUT0_PITCH_0,
-                 (const global char*)weights + (ulong)first_panel * FILTER_ROWS * ARG_FILTER_X * TAP_WEIGHTS, panels,
-                 row, first, pixels, convert_uchar_sat_rte(INPUT3_LOAD(grid, INPUT3_OFFSET + 1)) PASS_ARGS);
-
-    const float step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
-    for (int channel = first_panel * 32; channel < min(outputs, (first_panel + panels) * 32); channel += BLOCK) {
+// Scales the sums of `pixels` pixels from `first` of a row on, and of channels from `channel` up to `end`, and stores
+// them.
+void FUNC(store_sums)(const int* sums, const global INPUT2_TYPE* scale, const global START_TYPE* start_sums,
+                      const float step, BIAS_PARAMETER global OUTPUT0_TYPE* output, const int batch, int channel,
+                      const int end, const int row, const int first, const int pixels ARGS) {
+    const int first_panel = channel / 32;
+    for (; channel < end; channel += BLOCK) {
         const float16 unit = INPUT2_LOAD16(scale, INPUT2_OFFSET + channel) * step, bias16 = BIAS16(channel);
         const int16 begin = START_LOAD16(start_sums, START_OFFSET + channel);
         const int* part = sums + (channel / 32 - first_panel) * PANEL_SUMS + channel % 32;
@@ -175,5 +168,27 @@ KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global 
             FUSED_OPS16(result, at, 1)
             OUTPUT0_STORE16(output, OUTPUT0_INDEX_OF(at), result);
         }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
+KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict weights,
+                          const global INPUT2_TYPE* restrict scale, const global START_TYPE* restrict start_sums,
+                          const global INPUT3_TYPE* restrict grid, BIAS_PARAMETER
+                          global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first_panel = (int)get_global_id(1) * ARG_PANELS, batch = get_global_id(2), outputs = OUTPUT0_SIZE_1;
+    const int panels = min((int)ARG_PANELS, (outputs + 31) / 32 - first_panel);
+    const global uchar* picture = (const global uchar*)data + INPUT0_OFFSET + batch * INPUT0_PITCH_0;
+    const global char* columns =
+        (const global char*)weights + (ulong)first_panel * FILTER_ROWS * ARG_FILTER_X * TAP_WEIGHTS;
+    const uchar zero = convert_uchar_sat_rte(INPUT3_LOAD(grid, INPUT3_OFFSET + 1));
+    const float step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
+    SUMS(sums, MOST_PANELS);
+    EACH_TILE_OF_RUN(tile, ARG_TILES) {
+        const int row = tile / ARG_ROW_TILES, first = tile % ARG_ROW_TILES * TILE_ROWS;
+        const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
+        FUNC(add_up)(sums, picture, columns, panels, row, first, pixels, zero PASS_ARGS);
+        FUNC(store_sums)(sums, scale, start_sums, step, PASS_BIAS output, batch, first_panel * 32,
+                         min(outputs, (first_panel + panels) * 32), row, first, pixels PASS_ARGS);
     }
 }

@@ -27,6 +27,7 @@ from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, mos
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
 from clinfer.ops.shared.spatial import data_view
 from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.tile_runs import tiles_of_run
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
 from clinfer.symbolic.symbols import computed
@@ -107,9 +108,11 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
                      "PIXEL_BYTES": self.pixel_bytes, "BYTE_PRODUCTS": problem.capabilities.byte_products}
         _, filter_y, filter_x = problem.filter_sizes
+        items = ceil(_panels(problem) / shared)
+        run = tiles_of_run(problem, rows * tiles * items * problem.batch, self._flops_of_tile(problem, tile, shared))
         arguments = {**problem.steps, "filter_y": filter_y, "filter_x": filter_x, "channels": channels,
-                     "panels": shared, "row_pixels": width, "row_tiles": tiles}
-        work = Work((rows * tiles, ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
+                     "panels": shared, "row_pixels": width, "row_tiles": tiles, "tiles": rows * tiles, "run": run}
+        work = Work((ceil(rows * tiles / run), items, problem.batch), (1, 1, 1))
         operands = (Operand("INPUT0", read, held), _named("INPUT1", problem, _WHOLE),
                     _named("INPUT2", problem, _SCALE), _named("START", problem, _START),
                     _named("INPUT3", problem, _GRID), *_bias(problem), output_operand(problem, 0, output))
@@ -121,6 +124,12 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
                        (input_operand(problem, 0, data), _named("INPUT1", problem, _GRID), scratch_operand(0, held)),
                        Work((sizes[2], sizes[1], batch), (1, 1, 1)))
         return Lowered((making, adding), (prod(sizes),))
+
+    def _flops_of_tile(self, problem: ConvolutionProblem, tile: int, panels: int) -> float:
+        """Operations of f32 that take as long as a tile of so many panels."""
+        sums = tile * panels * PANEL_COLUMNS
+        products = sums * self._steps(problem) * self.pixel_bytes
+        return flops_of(products, tile, problem.capabilities.byte_products) + sums * _STORING
 
     def _steps(self, problem: ConvolutionProblem) -> int:
         """Pixels of blocks of channels that the filter meets."""

@@ -8,6 +8,7 @@
 //   PLACE                                   what `rows` is: in AT(pointer) of private memory, and READS_DATA if it may
 //                                           be one of global memory as well
 //   ROW_BYTES                               room for one row's bytes that are packed
+//   SUMS(name, panels)                      declares an array of sums, whose vectors do not lie across lines of a cache
 // With BYTE_PRODUCTS that is inline assembly of AVX-512's VNNI, of 16 and 32 rows of AMX, where rows are packed: one
 // run, ROW_BYTES from each other. Some compilers take no names of vector registers there, neither as operands nor as
 // clobbered ones. So it takes addresses alone, and leaves every register as it was, but for tile registers, in which no
@@ -18,6 +19,7 @@
 
 #define ROW_BYTES 1088
 #define PANEL_SUMS (TILE_ROWS * 32)
+#define SUMS(name, panels) int name[(panels) * PANEL_SUMS] __attribute__((aligned(64)))
 
 #if TILE_ROWS > 14
 // Tiles: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7.
@@ -71,8 +73,8 @@ void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const
 #define PLACE ulong
 #define AT(pointer) ((ulong)(pointer))
 #define READS_DATA 1
-#define BP_SAVE(n) "vmovdqu64 %%zmm" #n ", 80+64*" #n "(%[frame])\n"
-#define BP_RESTORE(n) "vmovdqu64 80+64*" #n "(%[frame]), %%zmm" #n "\n"
+#define BP_SAVE(n) "vmovdqu64 %%zmm" #n ", 128+64*" #n "(%[frame])\n"
+#define BP_RESTORE(n) "vmovdqu64 128+64*" #n "(%[frame]), %%zmm" #n "\n"
 #define BP_CLEAR(n) "vpxord %%zmm" #n ", %%zmm" #n ", %%zmm" #n "\n"
 #define BP_FETCH_SUM(n) "vmovdqu64 64*" #n "(%[a]), %%zmm" #n "\n"
 #define BP_PUT_SUM(n) "vmovdqu64 %%zmm" #n ", 64*" #n "(%[a])\n"
@@ -84,7 +86,7 @@ void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const
 void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
                              const int steps, const global char* columns, const ulong panel_bytes, const int panels,
                              const bool begins) {
-    ulong frame[10 + 8 * 31];
+    ulong frame[16 + 8 * 31] __attribute__((aligned(64)));
     frame[0] = rows, frame[1] = row_bytes, frame[2] = (ulong)taps, frame[3] = (ulong)(taps + tap_count);
     frame[4] = steps, frame[5] = (ulong)columns, frame[6] = panel_bytes, frame[7] = panels;
     frame[8] = (ulong)sums, frame[9] = begins;
