@@ -108,7 +108,7 @@ KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushor
     FUNC(find_taps)(taps_of_data, ARG_DILATION_Z * INPUT0_PITCH_Z, ARG_DILATION_Y * INPUT0_PITCH_Y PASS_ARGS);
     FUNC(find_taps)(taps_of_patch, INPUT1_SIZE_Y * ARG_ROW_PIXELS * BLOCK, ARG_ROW_PIXELS * BLOCK PASS_ARGS);
     index_t filters[TILE_BLOCKS];
-    EACH_TILE_OF_RUN(tile, TILES_OF_PICTURE) {
+    EACH_TILE_OF_RUN(0, tile, TILES_OF_PICTURE) {
         PLACE_IN_PICTURE(tile);
         float16 sum[TILE_PIXELS][TILE_BLOCKS];
         FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);

@@ -100,7 +100,7 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
                           BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     PLACE_OF_CHANNELS((index_t)get_global_id(1));
     index_t filters[TILE_BLOCKS];
-    EACH_TILE_OF_RUN(tile, TILES_OF_PICTURE) {
+    EACH_TILE_OF_RUN(0, tile, TILES_OF_PICTURE) {
         PLACE_IN_PICTURE(tile);
         float16 sum[TILE_PIXELS][TILE_BLOCKS];
         FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);

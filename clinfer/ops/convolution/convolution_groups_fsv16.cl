@@ -91,7 +91,7 @@ KERNEL(convolution_groups_fsv16)(const global INPUT0_TYPE* restrict input,
     const index_t blocks = CEIL_DIV(OUTPUT0_SIZE_1, BLOCK);
     const index_t batch = (index_t)get_global_id(1) / blocks, channel = (index_t)get_global_id(1) % blocks * BLOCK;
     const index_t start[MAX_RANK] = {channel / GROUP};
-    EACH_TILE_OF_RUN(tile, TILES_OF_PICTURE) {
+    EACH_TILE_OF_RUN(0, tile, TILES_OF_PICTURE) {
         PLACE_IN_PICTURE(tile);
         float16 sum[TILE_PIXELS];
         #pragma unroll

@@ -17,30 +17,35 @@ void FUNC(copy_rows)(ushort* rows, const global ushort* left, const index_t star
     }
 }
 
-// Adds the products of `depth` values of each row, from element `start` of the first one on, with packed columns at the
-// address `right`; OTHER_BYTES and the sums of the frame are set before.
-void FUNC(add_rows)(ulong* frame, const global ushort* left, const index_t start, const int last_row, const int depth,
-                    const ulong right ARGS) {
+// Whether all rows of a tile and all their values can be multiplied where they lie.
+#define IS_IN_PLACE(last_row, depth) \
+    (INPUT0_PITCH_X == 1 && (last_row) >= TILE_ROWS - 1 && (depth) % STEP_DEPTH == 0)
+
+// Adds the products of `depth` values, filled up to whole steps, of rows at the address `left`, `row_bytes` from each
+// other, with packed columns at the address `right`; OTHER_BYTES and the sums of the frame are set before.
+void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, const int depth, const ulong right) {
     ulong place = 0;
     frame[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
     frame[TAPS_AT] = (ulong)&place;
     frame[TAPS_END] = (ulong)(&place + 1);
-    if (INPUT0_PITCH_X == 1 && last_row >= TILE_ROWS - 1 && depth % STEP_DEPTH == 0) {
-        frame[LEFT_AT] = (ulong)(left + start);
-        frame[ROW_BYTES] = INPUT0_PITCH_Y * sizeof(ushort);
-        frame[RIGHT_AT] = right;
-        frame[STEP_COUNT] = depth / STEP_DEPTH;
-        if (depth) ADD_PRODUCTS(frame);
+    frame[LEFT_AT] = left;
+    frame[ROW_BYTES] = row_bytes;
+    frame[RIGHT_AT] = right;
+    frame[STEP_COUNT] = (depth + STEP_DEPTH - 1) / STEP_DEPTH;
+    if (depth) ADD_PRODUCTS(frame);
+}
+
+// The same of rows from element `start` of the first one on.
+void FUNC(add_rows)(ulong* frame, const global ushort* left, const index_t start, const int last_row, const int depth,
+                    const ulong right ARGS) {
+    if (IS_IN_PLACE(last_row, depth)) {
+        FUNC(add_steps)(frame, (ulong)(left + start), INPUT0_PITCH_Y * sizeof(ushort), depth, right);
     } else {
         ushort rows[TILE_ROWS * ROWS_DEPTH];
-        frame[ROW_BYTES] = ROWS_DEPTH * sizeof(ushort);
         for (int k = 0; k < depth; k += ROWS_DEPTH) {
             const int count = min(ROWS_DEPTH, depth - k);
             FUNC(copy_rows)(rows, left, start + k * INPUT0_PITCH_X, last_row, count PASS_ARGS);
-            frame[LEFT_AT] = (ulong)rows;
-            frame[RIGHT_AT] = right + k * 16 * sizeof(ushort);
-            frame[STEP_COUNT] = (count + STEP_DEPTH - 1) / STEP_DEPTH;
-            ADD_PRODUCTS(frame);
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(ushort), count, right + k * 16 * sizeof(ushort));
         }
     }
 }

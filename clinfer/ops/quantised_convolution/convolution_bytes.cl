@@ -184,7 +184,7 @@ KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global 
     const uchar zero = convert_uchar_sat_rte(INPUT3_LOAD(grid, INPUT3_OFFSET + 1));
     const float step = INPUT3_LOAD(grid, INPUT3_OFFSET + 2);
     SUMS(sums, MOST_PANELS);
-    EACH_TILE_OF_RUN(tile, ARG_TILES) {
+    EACH_TILE_OF_RUN(0, tile, ARG_TILES) {
         const int row = tile / ARG_ROW_TILES, first = tile % ARG_ROW_TILES * TILE_ROWS;
         const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
         FUNC(add_up)(sums, picture, columns, panels, row, first, pixels, zero PASS_ARGS);

@@ -1,12 +1,12 @@
 // Runs of tiles, for CPUs: a work-item computes ARG_RUN tiles one behind another, fewer at the end, because a driver
-// takes as long to begin a work-group as a small tile takes. Dimension 0 of a launch counts the runs.
+// takes as long to begin a work-group as a small tile takes.
 #ifndef ARG_RUN
 #define ARG_RUN 1
 #endif
 
-// A loop over the tiles of this work-item, of `tiles` in all.
-#define EACH_TILE_OF_RUN(tile, tiles) \
-    for (index_t tile = (index_t)get_global_id(0) * ARG_RUN, \
+// A loop over the tiles of this work-item, of `tiles` in all; a dimension of the launch counts the runs.
+#define EACH_TILE_OF_RUN(dimension, tile, tiles) \
+    for (index_t tile = (index_t)get_global_id(dimension) * ARG_RUN, \
              end_ = min(tile + (index_t)ARG_RUN, (index_t)(tiles)); tile < end_; ++tile)
 
 // The same of an output that is cut into tiles of TILE_PIXELS pixels of a row, row by row: declares where the first

@@ -11,6 +11,7 @@ from clinfer.ops.matmul.kernels.cpu import BlocksKernel
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.targets import cpu_only
+from clinfer.ops.shared.tile_runs import tiles_of_run
 from clinfer.runtime.capabilities import Capabilities
 
 ROWS = (32, 16, 14, 13, 8, 4, 1)
@@ -19,6 +20,8 @@ BLOCKS_ROWS = (32, 16, 14, 8)
 """Of the tiles that share decompressed weights."""
 _BLOCK = 16
 """Columns that are packed together."""
+_SHARED_VALUES = 1 << 16
+"""Of panels that a tile multiplies one behind another: they stay in a cache for the next rows."""
 
 
 class PairsKernel(Kernel[MatMulProblem, int]):
@@ -61,9 +64,12 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         steps = ceil(depth / STEP_DEPTH)
         packed = TensorView.dense(BF16, (*batch, ceil(columns / _BLOCK), steps * STEP_DEPTH * _BLOCK))
         right = packed.broadcast((*product.batch, *packed.sizes[-2:]))
-        work = Work((ceil(problem.rows / tile), ceil(problem.columns / COLUMNS), problem.batch), (1, 1, 1))
+        tiles, panels = ceil(problem.rows / tile), ceil(problem.columns / COLUMNS)
+        run = tiles_of_run(problem, tiles * panels * problem.batch, tile * COLUMNS * problem.depth,
+                           _SHARED_VALUES / (COLUMNS * problem.depth + 1))
+        work = Work((tiles, ceil(panels / run), problem.batch), (1, 1, 1))
         return Lowered((Stage("matmul_bf16.cl", problem.operands(product.left, right, product.output), work,
-                              {**problem.constants, "TILE_ROWS": tile}, epilogue_views=problem.epilogue_views(),
+                              {**problem.constants, "TILE_ROWS": tile}, {"run": run}, problem.epilogue_views(),
                               recipe=RECIPE),))
 
 
