@@ -1,9 +1,9 @@
 // Convolution of bf16 on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, with sums in float by products of pairs
 // (bf16_tiles.h), for x86 CPUs.
-// One work-item computes tiles of TILE_PIXELS pixels of one row x 2 blocks of 16 output channels (tile_runs.h); a step is
-// a block of input channels. A tile that is full and reads nothing outside of the data reads it where it lies. What others read is
-// copied into `patch`, as many channels at a time as fit, with zeros outside of the data and behind the last channel,
-// and times the factors.
+// One work-item computes tiles of TILE_PIXELS pixels of one row x 2 blocks of 16 output channels (tile_runs.h); a step
+// is a block of input channels. A tile that is full and reads nothing outside of the data reads it where it lies. What
+// others read is copied into `patch`, as many channels at a time as fit, with zeros outside of the data and behind the
+// last channel, and times the factors.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] with, for each block of 16 outputs x 16 inputs, 8
 // pairs of inputs x 16 outputs x 2 (block tails are zero), bias [G * O] in blocks of 16 (the same), factor
 // [B, C, 1, 1, 1] like the data.

@@ -1,6 +1,6 @@
 // Convolution of bytes with weights of i8, for CPUs, of one group and two spatial axes at most.
-// One work-item computes tiles (tile_runs.h, ARG_TILES in all) of TILE_ROWS pixels, which follow each other in one of the
-// rows that the output is taken for (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of 32 output
+// One work-item computes tiles (tile_runs.h, ARG_TILES in all) of TILE_ROWS pixels, which follow each other in one of
+// the rows that the output is taken for (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of 32 output
 // channels (MOST_PANELS at most).
 // A tile that is full and reads nothing outside of the data reads it where it lies, if the products can; what others
 // read is copied first, some rows of the filter at a time, with the zero point outside. For tiles of AMX, to which all
