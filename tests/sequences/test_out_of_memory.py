@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clinfer
+from clinfer.api import input_slot
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.ledger import MemoryLedger, Share
@@ -27,6 +28,12 @@ SMALL, LARGE = Setting(2, 4, 5, (2, 1), 1), Setting(9, 60, 33, (3, 1), 2)
 def core() -> clinfer.Core:
     """An engine of these tests alone, so that nothing else moves its ledger."""
     return clinfer.Core()
+
+
+@pytest.fixture(autouse=True)
+def inputs_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small inputs have no room ahead, so that longer ones need memory."""
+    monkeypatch.setattr(input_slot, "_LEAST_BYTES", 1)
 
 
 @lru_cache(maxsize=len(MEMORY_MODELS))

@@ -24,8 +24,8 @@
 #include "extras.h"
 #if LAST_ADDS
 #include "split_sum.h"
-#define LEFT_PARAMETERS global SCRATCH0_TYPE* totals_found, global SCRATCH1_TYPE* sums_found, \
-    global COUNTERS_TYPE* counters, global OUTPUT0_TYPE* restrict output
+#define LEFT_PARAMETERS global float* totals_found, global float* sums_found, global uint* counters, \
+    global OUTPUT0_TYPE* restrict output
 
 #ifdef __NV_CL_C_VERSION
 // Counts to `last`, then from 0 again; what came before is there for whoever counts behind it.
@@ -57,7 +57,7 @@ INLINED bool FUNC(arrives_last)(local int* flag, global uint* counter, const uin
     return *flag;
 }
 #else
-#define LEFT_PARAMETERS global SCRATCH0_TYPE* restrict totals_found, global SCRATCH1_TYPE* restrict sums_found
+#define LEFT_PARAMETERS global float* restrict totals_found, global float* restrict sums_found
 #endif
 
 // Rows are loops, and what is known of each is in local memory: code that is run once, as in a megakernel, comes from
@@ -202,7 +202,7 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
     }
 #if LAST_ADDS
     local int is_last;
-    if (!FUNC(arrives_last)(&is_last, (global uint*)counters + group / shares, shares)) return;
+    if (!FUNC(arrives_last)(&is_last, counters + group / shares, shares)) return;
     #pragma unroll 1
     for (int n = item; n < rows * WIDTH; n += ITEMS) {
         const int r = n / WIDTH;

@@ -80,7 +80,7 @@ class _CpuKernel(Kernel[ConvolutionProblem, C]):
 
     def time(self, problem: ConvolutionProblem, flops: float) -> float:
         """Nanoseconds of so many operations at the speed of the best tile, and of what planar output takes longer."""
-        lost = min(STORE_PRODUCTS / max(problem.depth, 1), 0.5) if self.to_planar else 0.0
+        lost = min(STORE_PRODUCTS, problem.depth / 2) / (problem.depth + START_AND_END) if self.to_planar else 0.0
         return time_on_peak(problem, flops * (1 + lost))
 
 
