@@ -1,13 +1,15 @@
 """Runs of tiles on CPUs: how many a work-item computes one behind another (tile_runs.h)."""
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import ceil, floor
 
 from clinfer.kernels.contract import Problem, Work
-from clinfer.symbolic.symbols import computed, pure
+from clinfer.symbolic.symbols import computed, larger, pure, smaller
 
 _MOST_TILES = 32
-_START_FLOPS = 25e3
+_STEPS = 8
+"""By which a root of `_MOST_TILES` at most is found."""
+_START_FLOPS = 25_000
 """Operations of f32 in the time in which a unit begins a work-group."""
 
 
@@ -16,7 +18,7 @@ def tiles_of_run(problem: Problem, tiles: int, flops: float, most: float = _MOST
     may be symbols. 1 while shapes are unknown."""
     if not problem.is_static:
         return 1
-    return computed(_length, tiles, flops, problem.capabilities.compute_units, most)
+    return computed(_length, tiles, floor(flops), problem.capabilities.compute_units, floor(most))
 
 
 def work_of_runs(tiles: int, others: int, run: int) -> Work:
@@ -25,8 +27,12 @@ def work_of_runs(tiles: int, others: int, run: int) -> Work:
 
 
 @pure
-def _length(tiles: int, flops: float, units: int, most: float) -> int:
+def _length(tiles: int, flops: int, units: int, most: int) -> int:
     # Of n runs the units begin n / units each, and at the end they wait for one, 1 / n of the launch: as little as can
-    # be in all.
-    runs = sqrt(tiles * flops * units / _START_FLOPS)
-    return max(1, int(min(_MOST_TILES, most, tiles / max(runs, 1))))
+    # be in all where a run has the root of so many tiles.
+    square = smaller(larger(tiles * _START_FLOPS // larger(flops * units, 1), 1), _MOST_TILES ** 2)
+    length = _MOST_TILES
+    # By Newton's method, because traces know no roots.
+    for _ in range(_STEPS):
+        length = smaller(length, (length + square // length) // 2)
+    return larger(smaller(length, smaller(most, tiles)), 1)
