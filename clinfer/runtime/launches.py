@@ -9,13 +9,13 @@ import ctypes
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache, partial
-from importlib.util import find_spec
+from functools import lru_cache, partial
 from operator import mod
 from typing import TYPE_CHECKING, Any, overload
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
+from clinfer.runtime.extensions import function_of
 from clinfer.runtime.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
     def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, at: ctypes.c_size_t,
                   others: ctypes.c_size_t, changed: ctypes.Array[ctypes.c_char]) -> int:
         """Do it in C, as far as that can, from launch `at` on; see there."""
-        function, set_argument = _exchange_in_c(), _pointer_of(driver.set_kernel_arg)
+        function, set_argument = _function_in_c("clinfer_exchange_each"), _pointer_of(driver.set_kernel_arg)
         if function is None or set_argument is None:
             return _LEFT_TO_PYTHON
         return function(set_argument, ctypes.c_void_p(kernels.blocks), planned.launches_from(first), planned.blocks,
@@ -194,6 +194,8 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
 
     def _note(self, changed: bytes, numbers: Sequence[int] | None, kernels: KernelTable) -> None:
         """Note what was exchanged in C of each launch; `numbers`: those of the kernels, where these were exchanged."""
+        if self.staged is None and not any(each in changed for each in _WITH_OTHER_BLOCK):
+            return
         places = [position for position, what in enumerate(changed) if what]
         for position in places:
             if changed[position] & _OTHER_BLOCK:
@@ -239,6 +241,7 @@ PLANNED = struct.Struct(f"3N{_SIZES.size}s")
 """The number of a kernel, where its argument block begins, the bytes of that, and the work size."""
 _LEFT_TO_PYTHON = 1
 _OTHER_BLOCK, _OTHER_WORK = 1, 2
+_WITH_OTHER_BLOCK = bytes([_OTHER_BLOCK]), bytes([_OTHER_BLOCK | _OTHER_WORK])
 _place = ctypes.addressof
 
 
@@ -256,7 +259,7 @@ class LaunchLoop:
     @classmethod
     def around(cls, enqueue: Callable[..., Any], queue: driver.HANDLE) -> LaunchLoop | None:
         """The loop around clEnqueueNDRangeKernel; None if it was not built, or the function is none of a library."""
-        function = _loop_in_c()
+        function = _function_in_c("clinfer_launch_each")
         if function is None:
             return None
         pointer = _pointer_of(enqueue)
@@ -278,21 +281,4 @@ def _pointer_of(function: Callable[..., Any]) -> ctypes.c_void_p | None:
         return None
 
 
-def _loop_in_c() -> Callable[..., int] | None:
-    return _function_in_c("clinfer_launch_each")
-
-
-def _exchange_in_c() -> Callable[..., int] | None:
-    return _function_in_c("clinfer_exchange_each")
-
-
-@cache
-def _function_in_c(name: str) -> Callable[..., int] | None:
-    found = find_spec("clinfer.runtime._launch_loop")
-    if found is None or found.origin is None:
-        return None
-    try:
-        function: Callable[..., int] = getattr(ctypes.CDLL(found.origin), name)
-    except (OSError, AttributeError):
-        return None
-    return function
+_function_in_c = partial(function_of, "clinfer.runtime._launch_loop")
