@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,13 +37,6 @@ _LEAST_BYTES = 1 << 16
 """Of an input's memory, so that short texts of ever other lengths need no new one."""
 
 
-class _Sent(NamedTuple):
-    """A copy of what was sent to the device, and its bytes."""
-
-    raw: bytes
-    data: HostData
-
-
 class InputSlot:
     """The contents lie in one of four places.
 
@@ -67,8 +59,8 @@ class InputSlot:
         self._data: HostData | None = None
         self._memory: Memory | None = None
         self._value: np.ndarray | None = None
-        self._sent: _Sent | None = None
-        """What the device memory holds, as far as it is known."""
+        self._sent: HostData | None = None
+        """What the device memory holds, as far as it is known; a copy."""
         self._admitted: StaticShape | None = None
         """A shape that the model is known to admit."""
 
@@ -239,12 +231,11 @@ class InputSlot:
             self._value = self._copied_value(data) if is_kept else None
             stream.write(memory, data.units)
             return
-        raw = data.units.tobytes()
-        if sent is None or memory is not before or sent.raw != raw:
-            sent = _Sent(raw, HostData(data.units.copy(), data.shape, is_private=True))
-            self._value = sent.data.logical(self.declared.element_type)
-            stream.write(memory, sent.data.units)
-        self._sent, self._data = sent, sent.data
+        if sent is None or memory is not before or sent.units.tobytes() != data.units.tobytes():
+            sent = HostData(data.units.copy(), data.shape, is_private=True)
+            self._value = sent.logical(self.declared.element_type)
+            stream.write(memory, sent.units)
+        self._sent = self._data = sent
 
     def _copied_value(self, data: HostData) -> np.ndarray:
         return data.logical(self.declared.element_type).copy()

@@ -62,7 +62,6 @@ class Foreseen:
     seen: SeenPlan
     shapes: Mapping[str, StaticShape | None]
     given: StatesGiven
-    wanted: Wanted
     note: Note | None
 
     def is_for(self, inputs: Mapping[str, Given]) -> bool:
@@ -130,7 +129,7 @@ class LookAhead:
         self._bindings.bind_each(given.memories)
         note = prepare(key, seen.plan, wanted)
         inputs = {name: incoming.get(tensor) for name, tensor in self._state_ports.besides.input_tensors.items()}
-        return Foreseen(key, seen, inputs, given, wanted, note)
+        return Foreseen(key, seen, inputs, given, note)
 
 
 def has_next(program: Program) -> bool:

@@ -56,6 +56,7 @@ class ReadyPlans:
         own = self._bindings.own_slots(plan.output_bytes, wanted)
         before, has_outputs, replay = self.current[number], self._pool.holds(own), self.replays[number]
         if before is not plan or not replay.has(plan) or grown or not has_outputs or self._pool.is_split or tightens:
+            # Where this ends halfway, all is to be done again.
             self.current[number] = None
             if plan not in self._fitted or not has_outputs or tightens:
                 grown += noted(self._stream.event_log, "memory", f"segment {number}",

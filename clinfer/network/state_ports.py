@@ -90,7 +90,7 @@ class StatePorts:
 
     def foresee(self, states: RequestStates, stream: Stream) -> StatesGiven | None:
         """What the next execution reads and where it writes if all goes well and no rows are selected; None where that
-        is not known, or room is missing."""
+        is not known."""
         found = states.foresee(stream)
         return None if found is None else self._of_program(*found)
 
