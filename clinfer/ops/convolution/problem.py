@@ -110,6 +110,10 @@ class ConvolutionProblem(AnyConvolutionProblem):
         return replace(self, primitive=primitive, inputs=(_turned(data), _turned(weights), *others),
                        outputs=(_turned(self.outputs[0]),), fused_inputs=tuple(map(_turned, self.fused_inputs)))
 
+    def as_row(self, is_column: bool) -> ConvolutionProblem:
+        """`turned` where it is a column of pixels, which tiles take as a row."""
+        return self.turned if is_column else self
+
 
 def _is_flat(fused: Layout, output: Layout) -> bool:
     """Whether a fused input is stretched along all spatial axes or along none."""

@@ -32,9 +32,6 @@ class PairsConfig:
     def __str__(self) -> str:
         return str(self.pixels)
 
-    def as_row(self, problem: ConvolutionProblem) -> ConvolutionProblem:
-        return problem.turned if self.is_column else problem
-
 
 class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
     """One tile of pixels x 32 channels per work-item, from blocks to blocks."""
@@ -67,18 +64,18 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         reason = rows_refusal(problem.capabilities, config.pixels) or refusal(problem) or group_refusal(problem.groups)
         if reason:
             return reason
-        row = config.as_row(problem)
+        row = problem.as_row(config.is_column)
         too_large = prod(row.filter_sizes[:2]) * _row_pixels(row, config.pixels) > _PATCH_PIXELS
         return "the filter is too large" if too_large else None
 
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
-        pixels, problem = config.pixels, config.as_row(problem)
+        pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = problem.batch * rows * ceil(width / pixels) * groups.number * ceil(groups.outputs / COLUMNS)
         return time_of_tiles(problem, tiles, ceil(groups.inputs / STEP_DEPTH) * prod(problem.filter_sizes), pixels)
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
-        pixels, problem = config.pixels, config.as_row(problem)
+        pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = ceil(groups.outputs / COLUMNS)
         constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,

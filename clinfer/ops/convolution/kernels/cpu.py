@@ -117,13 +117,13 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         return "made for columns" if config.is_column and not problem.is_column else None
 
     def cost(self, problem: ConvolutionProblem, config: BlockConfig) -> float:
-        rows, width = _as_row(problem, config).flat_rows
+        rows, width = problem.as_row(config.is_column).flat_rows
         is_empty = problem.groups.inputs <= FEW_CHANNELS and prod(problem.filter_sizes) > 1
         flops = config.tile.flops(problem.batch * rows, width, problem.groups, problem.depth + START_AND_END)
         return self.time(problem, flops / (EMPTY_BLOCK_SPEED if is_empty else 1.0))
 
     def lower(self, problem: ConvolutionProblem, config: BlockConfig) -> Lowered:
-        tile, problem = config.tile, _as_row(problem, config)
+        tile, problem = config.tile, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = tile.tiles(groups.outputs)
         panel = _panel(tile, problem)
@@ -149,10 +149,6 @@ def _reads_in_place(problem: ConvolutionProblem) -> bool:
     """Whether floats are multiplied where they lie. Of tiles with many pixels little is spared."""
     is_plain = problem.inputs[0].element_type.name == "f32" and problem.primitive.factor_input is None
     return is_plain and not has_wide_vectors(problem.capabilities)
-
-
-def _as_row(problem: ConvolutionProblem, config: BlockConfig) -> ConvolutionProblem:
-    return problem.turned if config.is_column else problem
 
 
 class _Panel(NamedTuple):
