@@ -1,10 +1,10 @@
 """What the first shapes of a process cost: extra CPU time of the main thread over the same shape seen again, of clinfer
 without its waits for the device, in which drivers of CPUs let the thread compute.
 
-Each engine has a process of its own, in which every shape runs four times; the fastest of the later three is what it
-costs when it was seen. Shapes are random in batch, height, width and length. `--processes` repeats it with other
-shapes: the table tells the median of each place in the order of arrival, the median of all but the first inferences,
-which open what the device needs, and the maximum of all.
+Each engine has a process of its own, in which every shape runs four times, each with other data; the fastest of the
+later three is what it costs when it was seen. Shapes are random in batch, height, width and length. `--processes`
+repeats it with other shapes: the table tells the median of each place in the order of arrival, the median of all but
+the first inferences, which open what the device needs, and the maximum of all.
 `python -m bench.first_shapes [MODEL...] [--engines clinfer openvino onnxruntime] [--shapes 10] [--processes 1]`
 """
 

@@ -58,6 +58,8 @@ class InputSlot:
         self._is_shared = False
         self._data: HostData | None = None
         self._memory: Memory | None = None
+        self._room: Memory | None = engine.allocate_bytes(_LEAST_BYTES, declared.label)
+        """What the device memory becomes when it is first needed."""
         self._value: np.ndarray | None = None
         self._sent: HostData | None = None
         """What the device memory holds, as far as it is known; a copy."""
@@ -115,7 +117,7 @@ class InputSlot:
         """Use the user's tensor from now on; its contents are read at every inference."""
         if isinstance(tensor, RemoteTensor):
             self.check_remote(tensor)
-            self._tensor, self._remote, self._data, self._memory = None, tensor, None, None
+            self._tensor, self._remote, self._data, self._memory, self._room = None, tensor, None, None, None
             self._batch = None
             self._place.forget()
             return
@@ -134,7 +136,7 @@ class InputSlot:
             return
         batch = Batch(tensors, self.declared, self._engine)
         batch.check()
-        self._tensor = self._remote = self._data = self._memory = None
+        self._tensor = self._remote = self._data = self._memory = self._room = None
         self._place.forget()
         self._batch = batch
 
@@ -247,7 +249,7 @@ class InputSlot:
 
     def move_to_host(self, stream: Stream) -> None:
         """Give the device memory back; what is there only is read into memory of the host first (blocking)."""
-        memory, self._memory = self._memory, None
+        memory, self._memory, self._room = self._memory, None, None
         if memory is None:
             return
         if self._tensor is None and self._batch is None and self._data is None and memory.layout is not None:
@@ -294,15 +296,14 @@ class InputSlot:
 
     def _fit(self, shape: StaticShape) -> Memory:
         held = self._memory
-        if held is not None and held.layout is not None and held.layout.static_shape == shape:
+        if held is not None and held.layout is not None and held.layout.shape == shape:
             return held
         layout = Layout.planar(shape, self.declared.element_type)
+        held, self._room = held or self._room, None
         if held is not None and held.capacity >= layout.byte_size:
             return held.reinterpret(layout)
         self._memory = None
-        if layout.byte_size >= _LEAST_BYTES:
-            return self._engine.allocate_memory(layout, what=self.declared.label)
-        return self._engine.allocate_bytes(_LEAST_BYTES, self.declared.label).reinterpret(layout)
+        return self._engine.allocate_bytes(max(layout.byte_size, _LEAST_BYTES), self.declared.label).reinterpret(layout)
 
 
 def describe_given(slots: Iterable[GivenInput]) -> str:

@@ -88,7 +88,12 @@ StaticShape = tuple[int, ...]
 
 def is_static(shape: Shape | None) -> bool:
     """Whether the rank and every dimension are known (None: the rank itself is dynamic)."""
-    return shape is not None and all(isinstance(d, int) for d in shape)
+    if shape is None:
+        return False
+    for size in shape:  # noqa: SIM110 (a generator takes three times as long)
+        if not isinstance(size, int):
+            return False
+    return True
 
 
 def is_one(size: Size) -> bool:
@@ -100,8 +105,12 @@ def admits(declared: Shape | None, actual: StaticShape) -> bool:
     """Whether a declared (possibly dynamic) shape allows the actual one."""
     if declared is None:
         return True
-    return len(declared) == len(actual) and all(
-        d.admits(a) if isinstance(d, Dim) else d == a for d, a in zip(declared, actual, strict=True))
+    if len(declared) != len(actual):
+        return False
+    for size, found in zip(declared, actual, strict=True):
+        if not (size.admits(found) if isinstance(size, Dim) else size == found):
+            return False
+    return True
 
 
 def empty(shapes: tuple[StaticShape, ...]) -> bool:

@@ -182,11 +182,13 @@ class Bindings:
         if memory.is_released:
             raise ClinferError("a memory was released while the network still needs it", where="network",
                                values={"tensor": self._program.tensors[root].port})
-        if self._memories.get(root) is memory:
+        present = self._memories.get(root)
+        if present is memory:
             return
         was_whole, self.is_whole = self.is_whole, False
-        for kernel, position in self._tensor_uses.get(root, ()):
-            kernel.set_buffer(position, memory)
+        if present is None or not present.shares_buffer(memory):
+            for kernel, position in self._tensor_uses.get(root, ()):
+                kernel.set_buffer(position, memory)
         if root in self._picture_uses:
             self._bind_pictures(self._picture_uses[root], memory.pictures)
         self._memories[root] = memory

@@ -92,6 +92,11 @@ class Tape:
         return [_action(*step) for step in self.steps if step[0] <= Op.ASK]
 
     @cached_property
+    def number_registers(self) -> list[int]:
+        """Where the numbers are that it gives."""
+        return [one for op, _, one, _ in self.steps if op == Op.NUMBER]
+
+    @cached_property
     def image(self) -> bytes:
         """The registers as memory has them."""
         return b"".join([struct.pack("=d" if type(number) is float else "=q", number) for number in self.registers])
@@ -143,6 +148,21 @@ Ask = Callable[[Asked], Callable[..., Any]]
 def run(tape: Tape, given: Sequence[int], ask: Ask) -> Told | None:
     """What a tape gives for these arguments; None where it does not hold. What a function raises that is asked, and is
     no arithmetic, is raised."""
+    registers = _computed(tape, given, ask)
+    try:
+        return None if registers is None else _told(tape, registers)
+    except NO_ANSWER:
+        return None
+
+
+def numbers_of(tape: Tape, given: Sequence[int], ask: Ask) -> tuple[Any, ...] | None:
+    """The numbers of what `run` gives."""
+    registers = _computed(tape, given, ask)
+    return None if registers is None else tuple([registers[place] for place in tape.number_registers])
+
+
+def _computed(tape: Tape, given: Sequence[int], ask: Ask) -> list[Any] | None:
+    """The registers behind all that is computed; None where the tape does not hold."""
     registers = [*given, *tape.registers[tape.arguments:]]
     try:
         for action, to, one, other in tape.actions:
@@ -153,7 +173,7 @@ def run(tape: Tape, given: Sequence[int], ask: Ask) -> Told | None:
                 registers[other:other + len(answer)] = answer
             elif action(registers[one], registers[other]) is (to == _FALSE):
                 return None
-        return _told(tape, registers)
+        return registers
     except NO_ANSWER:
         return None
 

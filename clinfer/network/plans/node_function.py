@@ -23,7 +23,7 @@ from clinfer.network.plans.node_trace import function_of, make_tape
 from clinfer.network.plans.plan import Launch, launch_of
 from clinfer.network.plans.tracer import Tracer, same_at_present
 from clinfer.program.program import Program
-from clinfer.symbolic.tape import Asked, Tape, run
+from clinfer.symbolic.tape import Asked, Tape, numbers_of
 from clinfer.symbolic.trace import Trace
 from clinfer.topology import Primitive, attributes_of
 
@@ -114,9 +114,9 @@ class NodeFunction:
     def _by_trace(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The numbers that the first trace gives that holds, if there is one."""
         for tape in self.traces:
-            told = run(tape, given, self.asked)
-            if told is not None:
-                return tuple(told.numbers)
+            numbers = numbers_of(tape, given, self.asked)
+            if numbers is not None:
+                return numbers
         return None
 
     def _identity(self) -> object:
