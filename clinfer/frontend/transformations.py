@@ -7,6 +7,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.frontend.binary_convolutions import spell_binary_convolutions
 from clinfer.frontend.bodies import give_types
+from clinfer.frontend.codebooks import look_up_codes
 from clinfer.frontend.conversions import OPENVINO_ERRORS, bodies_of, is_constant, reason_of
 from clinfer.frontend.decided_branches import follow_decided_branches
 from clinfer.frontend.declared_results import contradictions, declared_results
@@ -49,6 +50,7 @@ def prepare(model: ov.Model, precision: str = "f32") -> ov.Model:
     try:
         clone = _transformed(model)
         spell_binary_convolutions(clone)
+        look_up_codes(clone)
         follow_decided_branches(clone)
         name_after_layers(model, clone)
         if precision != "f32":

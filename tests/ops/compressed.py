@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.quantisation import Quantisation
+from clinfer.base.quantisation import CODEBOOK_SIZE, Quantisation
 from clinfer.base.shape import ANY
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.network import Network
@@ -23,6 +23,7 @@ from tests.deferring import Selection
 from tests.ops.case_runner import execute
 from tests.oracle import TOLERANCE, assert_close
 
+CODED = "codebook"
 RANGES = {"u8": (0, 256), "i8": (-128, 128), "u4": (0, 16), "i4": (-8, 8)}
 
 
@@ -32,12 +33,16 @@ class Weights:
 
     arrays: dict[str, np.ndarray]
     kinds: dict[str, str]
+    codebook: tuple[float, ...] = ()
 
     @staticmethod
     def random(rng: np.random.Generator, kind: str, shape: tuple[int, int], groups: int, transpose: bool,
                scale: str = "f16", zero_point: str | None = None, bias: bool = False) -> Weights:
-        """Random weights [k, n] (transposed in memory, if so said), scales, zero points, bias."""
+        """Random weights [k, n] (transposed in memory, if so said), scales, zero points, bias; of kind `CODED` places
+        in a codebook of random numbers."""
         k, n = shape
+        codebook = rng.standard_normal(CODEBOOK_SIZE).astype(np.float32) if kind == CODED else ()
+        kind = "u4" if kind == CODED else kind
         stored = (n, k) if transpose else (k, n)
         if kind in RANGES:
             low, high = RANGES[kind]
@@ -52,11 +57,13 @@ class Weights:
         if bias:
             arrays["bias"] = rng.standard_normal(n)
         kinds = {"weights": kind, "scale": scale, "zero_point": zero_point or "", "bias": "f32"}
-        return Weights({name: array.astype(ElementType.of(kinds[name]).numpy) for name, array in arrays.items()}, kinds)
+        return Weights({name: array.astype(ElementType.of(kinds[name]).numpy) for name, array in arrays.items()}, kinds,
+                       tuple(map(float, codebook)))
 
     def unpacked(self, transpose: bool) -> np.ndarray:
         """[k, n] in float64."""
-        matrix = self.arrays["weights"].astype(np.float64)
+        stored = self.arrays["weights"]
+        matrix = np.array(self.codebook)[stored] if self.codebook else stored.astype(np.float64)
         matrix = matrix.T if transpose else matrix
         size = len(matrix) // len(self.arrays["scale"])
         scale, zero_point = (np.repeat(np.asarray(self.arrays.get(name, 0), np.float64), size, 0)
@@ -75,7 +82,8 @@ def select(selection: Selection, weights: Weights, transpose: bool, kernel: str 
     depth, columns = weights.unpacked(transpose).shape
     left = ElementType.of(kind)
     product = MatMul("product", ("x", *weights.arrays), transpose_b=transpose,
-                     quantisation=Quantisation(2, 3 if "zero_point" in weights.arrays else None))
+                     quantisation=Quantisation(2, 3 if "zero_point" in weights.arrays else None,
+                                                weights.codebook))
     primitives = [Input("x", shape=(2, ANY, depth), element_type=left), *weights.constants(), product]
     if with_epilogue:
         primitives += [Input("other", shape=(2, ANY, columns), element_type=left),

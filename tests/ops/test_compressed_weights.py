@@ -12,14 +12,16 @@ from clinfer.runtime.engine import Engine
 from tests.candidates import candidates_of
 from tests.deferring import Selection
 from tests.ops.case_runner import is_unsupported
-from tests.ops.compressed import Weights, check, check_program, select
+from tests.ops.compressed import CODED, Weights, check, check_program, select
 
 
 @pytest.mark.parametrize("kind, zero_point, depth, transpose, data, large", [
     ("u8", "u8", 75, True, "bf16", False), ("i8", None, 75, False, "f32", False), ("u4", "u4", 96, True, "f32", True),
     ("i4", "f16", 75, False, "f32", False), ("i4", "f16", 75, False, "bf16", True),
     ("f8e4m3", None, 75, True, "bf16", False), ("f8e5m2", None, 75, False, "f32", False),
-    ("i8", "f16", 1056, True, "f32", False), ("u4", "u4", 1056, True, "bf16", False)])
+    (CODED, None, 75, True, "f32", False), (CODED, None, 96, True, "bf16", True),
+    (CODED, None, 96, False, "f32", False), ("i8", "f16", 1056, True, "f32", False),
+    ("u4", "u4", 1056, True, "bf16", False)])
 def test_every_kernel(engine: Engine, rng: np.random.Generator, kind: str, zero_point: str | None, depth: int,
                       transpose: bool, data: str, large: bool) -> None:
     """`large`: with indices of 64 bits, those of them that can."""

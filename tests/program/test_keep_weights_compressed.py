@@ -19,6 +19,7 @@ from clinfer.ops.convert import Convert
 from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
 from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.gather import Gather
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.reshape import Reshape
 from clinfer.program.graph import Graph
@@ -30,7 +31,7 @@ from clinfer.program.passes.remove_needless_nodes import remove_needless_nodes
 from clinfer.program.program import Program
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
-from clinfer.topology import Constant, Primitive, Topology
+from clinfer.topology import Constant, Input, Port, Primitive, Topology
 from tests.candidates import candidates_of
 from tests.ops.case_runner import execute, is_unsupported
 from tests.ops.compressed import RANGES
@@ -115,6 +116,38 @@ def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generato
         assert fate == (("folded", "propagate_constants") if skipped else ("fused", "keep_weights_compressed"))
         results += execute(network, [x])
     assert_close(results[0], results[1], 2e-3, name)
+
+
+@pytest.mark.parametrize("entries", [16, 5])
+@pytest.mark.parametrize("narrow", [False, True], ids=str)
+def test_weights_are_looked_up_in_a_codebook(engine: Engine, rng: np.random.Generator, narrow: bool,
+                                             entries: int) -> None:
+    """`narrow`: the codebook is converted from f8e4m3, and the places to u8, as compression tools have it."""
+    held = ElementType.of("f8e4m3" if narrow else "f16")
+    codebook = held.decode(held.encode(rng.standard_normal(entries).astype(np.float32)), entries)
+    places = rng.integers(0, entries, (ROWS, GROUPS, DEPTH // GROUPS))
+    scale = rng.uniform(0.5, 1.5, (ROWS, GROUPS, 1)).astype(np.float16)
+    lookup = [Constant("codebook", value=codebook, element_type=held), constant("axis", np.array(0)),
+              Constant("places", value=places.astype(np.uint8), element_type=ElementType.of("u4")),
+              Convert("wide", ("codebook",), destination_type="f16"),
+              Convert("whole", ("places",), destination_type="u8"),
+              Gather("found", ("wide", "whole", "axis") if narrow else ("codebook", "places", "axis"))]
+    chain = [constant("scale", scale), Eltwise("scaled", ("found", "scale"), mode="Multiply"),
+             numbers("pattern", ROWS, DEPTH), Reshape("flat", ("scaled", "pattern")),
+             Convert("read", ("flat",), destination_type="f32"), MatMul("y", ("x", "read"), transpose_b=True)]
+    topology = Topology(Input("x", shape=(ANY, DEPTH), element_type=ElementType.of("f32")), *lookup, *chain,
+                        outputs={"y": Port("y")})
+    graph = graph_after(engine, topology, RUN)
+    product = _product(graph)
+    assert product.quantisation is not None
+    assert product.quantisation.codebook == (*map(float, codebook), *(0.0,) * (16 - entries))
+    assert [str(x.element_type) for x in graph.input_layouts(graph["y"])] == ["f32", "u4", "f16"]
+    program = compile_topology(engine, topology, OpenVinoShapeInference())
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    weights = (codebook.astype(np.float64)[places] * scale).reshape(ROWS, DEPTH)
+    for rows in (1, 20):
+        x = rng.standard_normal((rows, DEPTH)).astype(np.float32)
+        assert_close(execute(network, [x])[0], (x @ weights.T).astype(np.float32), 1e-5, f"{rows} rows")
 
 
 FILTERS = {
@@ -245,7 +278,7 @@ def test_a_llama_of_4_bits(device: DeviceInfo, rng: np.random.Generator) -> None
             assert_close(actual, expected, 1e-4, str(shape))
 
 
-@pytest.mark.parametrize("kind, group", [("u4", 32), ("i8", 0)])
+@pytest.mark.parametrize("kind, group", [("u4", 32), ("i8", 0), ("nf4", 32), ("f4e2m1", 0)])
 def test_a_model_with_compressed_weights(device: DeviceInfo, rng: np.random.Generator, kind: str, group: int) -> None:
     model = bert.build(size=replace(bert.TINY, layers=1, hidden=128))
     assert compress_weights(model, kind, group) == 7

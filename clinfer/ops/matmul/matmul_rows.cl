@@ -60,10 +60,12 @@ KERNEL(matmul_rows)(const global INPUT0_TYPE* restrict left, const global INPUT1
     const bool in_chunks = INPUT1_PITCH_Y == 1 && !(SHARED_BYTES && INPUT1_PITCH_X % 2);
     const int whole = in_chunks ? (int)INPUT0_SIZE_X / CHUNK * CHUNK : 0;
     for (int k = lane * CHUNK; k < whole; k += LANES * CHUNK) {
-        float16 weights = convert_float16(INPUT1_LOAD16(right, from_right + k));
 #if COMPRESSED
+        float16 weights = STORED16(INPUT1_LOAD16(right, from_right + k));
         weights = (weights - ZERO_POINT(GROUP_OF(k), seen_column))
             * SCALE_LOAD(scale, SCALE_GET_INDEX(GROUP_OF(k), seen_column));
+#else
+        const float16 weights = convert_float16(INPUT1_LOAD16(right, from_right + k));
 #endif
         #pragma unroll
         for (int r = 0; r < ROWS; ++r)

@@ -10,6 +10,7 @@ from clinfer.base.element_type import FLOAT8_TYPES, ElementType
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Constant, Operand, Problem, output_operand
+from clinfer.kernels.jitter import literal
 from clinfer.ops.matmul.op import MatMul
 from clinfer.ops.matmul.views import Product, fused_inputs_collapse, fused_view_of, product_of
 from clinfer.ops.shared.views import static
@@ -84,10 +85,13 @@ class MatMulProblem(Problem):
     def _weights_constants(self) -> dict[str, Constant]:
         found = self.primitive.quantisation
         if found is None:
-            return {"COMPRESSED": 0, "HAS_ZERO_POINT": 0, "GROUP_SIZE": 0, "SHARED_BYTES": 0, "LOWEST": 0}
+            return {"COMPRESSED": 0, "HAS_ZERO_POINT": 0, "HAS_CODEBOOK": 0, "GROUP_SIZE": 0, "SHARED_BYTES": 0,
+                    "LOWEST": 0}
         weights, (groups, _) = self.inputs[1], self.inputs[found.scale].static_shape
         depth = weights.static_shape[1 if self.primitive.transpose_b else 0]
+        book: dict[str, Constant] = {"CODEBOOK": f"{{{', '.join(map(literal, found.codebook))}}}"}
         return {"COMPRESSED": 1, "HAS_ZERO_POINT": int(found.zero_point is not None),
+                "HAS_CODEBOOK": int(bool(found.codebook)), **(book if found.codebook else {}),
                 "GROUP_SIZE": 0 if groups == 1 else depth // groups,
                 "SHARED_BYTES": int(weights.element_type.is_packed),
                 "LOWEST": -8 if weights.element_type.name == "i4" else 0}

@@ -1,8 +1,9 @@
 // The right side of a product as kernels multiply it; it may be compressed (COMPRESSED; problem.py): whole numbers
 // with a scale, and perhaps a zero point, for each column and each group of GROUP_SIZE consecutive k (0: of all k);
-// both are [groups, N].
+// both are [groups, N]. With a CODEBOOK the whole numbers, of 4 bits, are places in it.
 //   WEIGHTS_PARAMETERS       what a kernel takes for them, behind the right side itself; PASS_WEIGHTS hands it on
 //   RIGHT(value, k, column)  the element that was loaded as `value`
+//   STORED16(values)         sixteen numbers that were loaded as these, as float16, without scales and zero points
 // For kernels whose right side is packed in panels of 32 columns:
 //   GROUP_END(k)             the first k of the next group
 //   START_GROUP(k, column)   declares what LOAD_COLUMNS needs, for the panel that starts at `column`
@@ -16,6 +17,7 @@
 #ifndef COMPRESSED
 #define COMPRESSED 0
 #define HAS_ZERO_POINT 0
+#define HAS_CODEBOOK 0
 #define GROUP_SIZE 0
 #define SHARED_BYTES 0
 #define LOWEST 0
@@ -31,6 +33,15 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
 #endif
 
 #if COMPRESSED
+
+#if HAS_CODEBOOK
+constant float FUNC(codebook)[16] = CODEBOOK;
+#define STORED(value) FUNC(codebook)[value]
+#define STORED16(values) shuffle(vload16(0, FUNC(codebook)), convert_uint16(values))
+#else
+#define STORED(value) ((float)(value))
+#define STORED16(values) convert_float16(values)
+#endif
 
 #if HAS_ZERO_POINT
 #define WEIGHTS_PARAMETERS const global SCALE_TYPE* restrict scale, const global ZERO_POINT_TYPE* restrict zero_point,
@@ -53,7 +64,7 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
 #define GROUP_END(k) ((int)INPUT0_SIZE_X)
 #endif
 #define RIGHT(value, k, column) \
-    (((float)(value) - ZERO_POINT(GROUP_OF(k), column)) * SCALE_LOAD(scale, SCALE_GET_INDEX(GROUP_OF(k), column)))
+    ((STORED(value) - ZERO_POINT(GROUP_OF(k), column)) * SCALE_LOAD(scale, SCALE_GET_INDEX(GROUP_OF(k), column)))
 
 #define SCALE16(k, column) SCALE_LOAD16(scale, SCALE_GET_INDEX(GROUP_OF(k), column))
 #if SHARED_BYTES
@@ -71,9 +82,18 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
 #define LOAD_COLUMNS(to, place) \
     do { \
         const uchar16 both = vload16(0, right + ((place) >> 1)) ^ (uchar16)(LOWEST ? 0x88 : 0); \
-        (to)[0] = fma(convert_float16(both & (uchar16)15), scales[0], shifts[0]); \
-        (to)[1] = fma(convert_float16(both >> (uchar16)4), scales[1], shifts[1]); \
+        (to)[0] = fma(STORED16(both & (uchar16)15), scales[0], shifts[0]); \
+        (to)[1] = fma(STORED16(both >> (uchar16)4), scales[1], shifts[1]); \
     } while (0)
+#if HAS_CODEBOOK
+#define ADD_STORED(sums, value, place) \
+    do { \
+        const uchar16 both = vload16(0, right + ((place) >> 1)); \
+        (sums)[0] = fma((float16)(value), STORED16(both & (uchar16)15), (sums)[0]); \
+        (sums)[1] = fma((float16)(value), STORED16(both >> (uchar16)4), (sums)[1]); \
+    } while (0)
+#define SECOND_SUM(sums) ((sums)[1])
+#else
 // The second sum is of whole bytes: the numbers in the high bits count sixteenfold, and those in the low bits once.
 #define ADD_STORED(sums, value, place) \
     do { \
@@ -82,6 +102,7 @@ INLINED float16 FUNC(interleave)(const float8 a, const float8 b) {
         (sums)[1] = fma((float16)(value), convert_float16(both), (sums)[1]); \
     } while (0)
 #define SECOND_SUM(sums) (((sums)[1] - (sums)[0]) * 0.0625f)
+#endif
 #else
 #define START_GROUP(k, column) \
     const float16 scales[2] = {SCALE16(k, column), SCALE16(k, (column) + 16)}; \

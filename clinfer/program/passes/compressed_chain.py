@@ -1,15 +1,18 @@
 """The chain of operations by which models make floats of weights of 8 or 4 bits: (weights - zero point) * scale.
 
 It is a Convert, Subtract (perhaps), Multiply and, where an axis is cut into groups, Reshape, with Converts to wider
-floats in between. A last one may round to what the reader computes in: kernels decompress to f32.
+floats in between. A last one may round to what the reader computes in: kernels decompress to f32. In the place of the
+first Convert weights of 4 bits may be looked up in a codebook: codebook[weights] * scale.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clinfer.base.quantisation import CODEBOOK_SIZE
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.gather import Gather
 from clinfer.ops.matmul import FLOAT_TYPES, QUANTISED_TYPES
 from clinfer.ops.reshape import Reshape
 from clinfer.ops.transpose import Transpose
@@ -29,6 +32,7 @@ class CompressedChain:
     weights: Port
     scale: Port
     zero_point: Port | None
+    codebook: Port | None
     shape: StaticShape
     inner: int
     groups: int
@@ -45,11 +49,12 @@ class CompressedChain:
 
 @dataclass(frozen=True)
 class ChainParts:
-    """The constants that a chain starts from."""
+    """The constants that a chain starts from; `codebook`: the numbers among which the weights are places."""
 
     weights: Port
     scale: Port
     zero_point: Port | None
+    codebook: Port | None = None
 
     @staticmethod
     def behind(graph: Graph, end: Port) -> ChainParts | str:
@@ -66,6 +71,12 @@ class ChainParts:
         subtract = _eltwise(graph, values, "Subtract")
         zero_point = _unwidened(graph, subtract.inputs[1]) if subtract else None
         weights = _unwidened(graph, subtract.inputs[0] if subtract else values)
+        lookup = _lookup(graph, weights)
+        if lookup is not None:
+            if zero_point is not None:
+                return "a zero point is subtracted from numbers of a codebook"
+            codebook, places = lookup
+            return ChainParts(places, scale, None, codebook)
         if weights.primitive not in graph.constants or graph.element_type(weights) not in QUANTISED_TYPES:
             return f"{type(graph[weights.primitive].primitive).__name__} stands before the scale"
         if zero_point is not None and zero_point.primitive not in graph.constants:
@@ -95,7 +106,7 @@ def _fitted(graph: Graph, parts: ChainParts, wanted: Shape, inner: int) -> Compr
     if not all(_stretches(graph.layout(port).static_shape, shape, inner)
                for port in (scale, zero_point) if port is not None):
         return "scales or zero points differ within a group of the inner axis"
-    return CompressedChain(weights, scale, zero_point, shape, inner, groups)
+    return CompressedChain(weights, scale, zero_point, parts.codebook, shape, inner, groups)
 
 
 def weights_behind(graph: Graph, end: Port) -> bool:
@@ -106,7 +117,10 @@ def weights_behind(graph: Graph, end: Port) -> bool:
     while left:
         port = left.pop()
         layout = graph.layout(port)
-        if port.primitive in graph.constants:
+        lookup = _lookup(graph, port)
+        if lookup is not None:
+            left.append(lookup[1])
+        elif port.primitive in graph.constants:
             if layout.element_type in QUANTISED_TYPES and wanted.is_static and layout.count == wanted.count:
                 return True
         elif port not in seen and isinstance(graph[port.primitive].primitive, _ELEMENT_BY_ELEMENT):
@@ -121,6 +135,22 @@ def _stretches(shape: StaticShape, to: StaticShape, inner: int) -> bool:
     return len(lifted) == len(to) and all(
         have == 1 or (have == size and axis != inner + len(to) - 2)
         for axis, (have, size) in enumerate(zip(lifted, to, strict=True)))
+
+
+def _lookup(graph: Graph, port: Port) -> tuple[Port, Port] | None:
+    """The codebook and the places of 4 bits of a lookup of one in the other, both constants."""
+    node = _primitive(graph, port, Gather)
+    if node is None:
+        return None
+    codebook, places = _unwidened(graph, node.inputs[0]), node.inputs[1]
+    convert = _primitive(graph, places, Convert)
+    if convert is not None and not graph.element_type(places).is_float:
+        places = convert.inputs[0]
+    if any(given.primitive not in graph.constants for given in (codebook, places)):
+        return None
+    numbers = graph.layout(codebook)
+    is_codebook = numbers.rank == 1 and numbers.element_type.is_float and numbers.count <= CODEBOOK_SIZE
+    return (codebook, places) if is_codebook and graph.element_type(places).name == "u4" else None
 
 
 def _unrounded(graph: Graph, port: Port) -> Port:

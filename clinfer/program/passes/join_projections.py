@@ -96,8 +96,9 @@ def _kind(graph: Graph, found: _Projection) -> Hashable:
     """Equal for products that can be joined."""
     primitive = found.primitive
     scaling = tuple((x.element_type, x.shape[0]) for x in (graph.layout(port) for port in _scaling(primitive)))
+    codebook = primitive.quantisation.codebook if primitive.quantisation else ()
     return (primitive.inputs[0], primitive.transpose_a, primitive.transpose_b, found.product.layouts[0].element_type,
-            graph.element_type(primitive.inputs[1]), scaling, found.reshape.layouts[0].shape[-1])
+            graph.element_type(primitive.inputs[1]), scaling, codebook, found.reshape.layouts[0].shape[-1])
 
 
 def _scaling(primitive: MatMul) -> tuple[Port, ...]:

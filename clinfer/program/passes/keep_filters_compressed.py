@@ -54,6 +54,8 @@ def _filter(graph: Graph, context: BuildContext, node: Node) -> _Filter | str:
     parts = ChainParts.behind(graph, node.inputs[1])
     if isinstance(parts, str):
         return parts
+    if parts.codebook is not None:
+        return "its numbers are those of a codebook"
     weights, scale, zero_point = (None if port is None else graph.constants[port.primitive].on_host(context.stream)
                                   for port in (parts.weights, parts.scale, parts.zero_point))
     assert weights is not None and scale is not None

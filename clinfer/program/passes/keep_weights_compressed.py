@@ -7,7 +7,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.layout import Layout
-from clinfer.base.quantisation import Quantisation
+from clinfer.base.quantisation import CODEBOOK_SIZE, Quantisation
 from clinfer.base.shape import StaticShape
 from clinfer.ops.matmul import FLOAT_TYPES, MatMul
 from clinfer.ops.shared.convolving import AnyConvolution
@@ -19,7 +19,8 @@ from clinfer.topology import Constant, Port
 
 
 def keep_weights_compressed(graph: Graph, context: BuildContext) -> None:
-    """A product whose right side is (constant of 8 or 4 bits - zero point) * scale reads these themselves.
+    """A product whose right side is (constant of 8 or 4 bits - zero point) * scale, or codebook[constant of 4 bits] *
+    scale, reads these themselves.
 
     Kernels decompress weights as they load them. Those of other operations but convolutions (`keep_filters_compressed`)
     read floats: their compressed weights are decompressed once, when the program is built, which is noted.
@@ -54,7 +55,7 @@ def _replace(graph: Graph, node: Node, chain: CompressedChain, made: dict[tuple[
     inputs = [primitive.inputs[0], constant(chain.weights, True), constant(chain.scale, False)]
     if chain.zero_point is not None:
         inputs.append(constant(chain.zero_point, False))
-    quantisation = Quantisation(2, None if chain.zero_point is None else 3)
+    quantisation = Quantisation(2, None if chain.zero_point is None else 3, _codebook(graph, chain, context))
     graph.replace(node.id, replace(primitive, inputs=tuple(inputs), quantisation=quantisation))
     graph.remove_unread(primitive.inputs[1].primitive)
 
@@ -72,6 +73,14 @@ def _matrix(values: np.ndarray, chain: CompressedChain, is_weights: bool) -> np.
     if len(chain.shape) == 2:
         return np.ascontiguousarray(stretched.reshape(1, -1))
     return np.ascontiguousarray(stretched.T if chain.inner == 1 else stretched)
+
+
+def _codebook(graph: Graph, chain: CompressedChain, context: BuildContext) -> tuple[float, ...]:
+    """The numbers of the codebook, if there is one; zeros where no weight may point."""
+    if chain.codebook is None:
+        return ()
+    numbers = graph.constants[chain.codebook.primitive].on_host(context.stream).astype(np.float32).tolist()
+    return (*numbers, *(0.0,) * (CODEBOOK_SIZE - len(numbers)))
 
 
 def _constant(graph: Graph, reader: Node, port: Port, values: np.ndarray, kind: ElementType) -> Port:

@@ -182,6 +182,8 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
     def _quantisation_refusal(self, problem: MatMulProblem) -> str | None:
         found, group = problem.primitive.quantisation, problem.constants["GROUP_SIZE"]
         assert found is not None and isinstance(group, int)
+        if found.codebook:
+            return "a codebook"
         if problem.inputs[found.scale].element_type.name != "f16":
             return "scales that are not f16"
         if found.zero_point is not None and problem.inputs[found.zero_point].element_type.name not in _COMPRESSED:
