@@ -25,14 +25,16 @@ void FUNC(fill_rows)(float* rows, const global INPUT0_TYPE* left, const index_t 
 // from `first_column` on, with bias and fused operations; `at` has the coordinates of the batch.
 void FUNC(store_rows)(const float* totals, index_t* at, const int first_row, const int first_column, BIAS_PARAMETER
                       global OUTPUT0_TYPE* output ARGS) {
-    for (int i = 0; i < TILE_ROWS && first_row + i < OUTPUT0_SIZE_Y; ++i) {
-        at[OUTPUT0_RANK - 2] = first_row + i;
-        for (int j = 0; j < VECTORS; ++j) {
-            const int column = at[OUTPUT0_RANK - 1] = first_column + j * 16;
-            if (column >= OUTPUT0_SIZE_X) break;
+    const int rows = min(TILE_ROWS, (int)OUTPUT0_SIZE_Y - first_row);
+    for (int j = 0; j < VECTORS; ++j) {
+        const int column = at[OUTPUT0_RANK - 1] = first_column + j * 16;
+        if (column >= OUTPUT0_SIZE_X) break;
+        at[OUTPUT0_RANK - 2] = first_row;
+        index_t to = OUTPUT0_INDEX_OF(at);
+        for (int i = 0; i < rows; ++i, to += OUTPUT0_PITCH_Y) {
             float16 total = ROW_PART(totals + i * TILE_COLUMNS, j);
             ADD_BIAS16(total, column);
-            const index_t to = OUTPUT0_INDEX_OF(at);
+            at[OUTPUT0_RANK - 2] = first_row + i;
             if (OUTPUT0_PITCH_X == 1 && column + 16 <= OUTPUT0_SIZE_X) {
                 FUSED_OPS16(total, at, LAST)
                 OUTPUT0_STORE16(output, to, total);
