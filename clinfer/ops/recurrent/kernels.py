@@ -13,6 +13,7 @@ from clinfer.kernels.contract import (
     Kernel,
     KernelTable,
     Lowered,
+    Operand,
     Stage,
     Work,
     planar_formats,
@@ -28,8 +29,8 @@ from clinfer.symbolic.symbols import computed, larger, pure, smaller
 _F32, _I32 = ElementType.of("f32"), ElementType.of("i32")
 _STATES = 4
 _LANES = {"lstm": 2, "gru": 3, "rnn": 1}
-_STEP_ON_GPU = 10.0
-"""Nanoseconds of a product within a step, which waits for what it loads."""
+_PRODUCT_ON_GPU, _PRODUCT_ON_CPU = 10.0, 2.0
+"""Nanoseconds of a product of the reference within a step, which waits for what it loads, in one of its lanes."""
 _UNITS = 16
 """Hidden units of a block of the weights."""
 _LEAST_ROWS = 8
@@ -52,11 +53,12 @@ class Reference(Kernel[RecurrenceProblem, None]):
     name = "recurrent_ref"
 
     def cost(self, problem: RecurrenceProblem, config: None) -> float:
-        waiting = 0.0
-        if not problem.runs_on_cpu:
-            waiting = _STEP_ON_GPU * problem.steps * problem.step_products / _lanes(problem)
-        return waiting + time_of(problem.capabilities.ceilings, flops=problem.flops, efficiency=self.efficiency,
-                                 nbytes=problem.moved_bytes)
+        product, side_by_side = _PRODUCT_ON_GPU, problem.batch * problem.primitive.directions
+        if problem.runs_on_cpu:
+            product, side_by_side = _PRODUCT_ON_CPU, smaller(side_by_side, problem.capabilities.compute_units)
+        waiting = product * problem.steps * problem.step_products / _lanes(problem)
+        return waiting * problem.batch * problem.primitive.directions / side_by_side + time_of(
+            problem.capabilities.ceilings, flops=problem.flops, efficiency=self.efficiency, nbytes=problem.moved_bytes)
 
     def lower(self, problem: RecurrenceProblem, config: None) -> Lowered:
         cell, lanes = problem.primitive, _lanes(problem)
@@ -93,42 +95,84 @@ class StepsKernel(Kernel[RecurrenceProblem, None]):
         return None
 
     def cost(self, problem: RecurrenceProblem, config: None) -> float:
-        return _MEETING * problem.steps + time_of(
-            problem.capabilities.ceilings, flops=problem.flops, efficiency=_SHARE_OF_PEAK,
-            nbytes=problem.moved_bytes, launches=1 if _is_direct(problem) else 2)
+        _, tiles, shares = _parts(problem)
+        meeting = _MEETING * problem.steps if shares > 1 else 0.0
+        return meeting + _time(problem, tiles * shares, launches=1 if _is_direct(problem) else 2)
 
     def lower(self, problem: RecurrenceProblem, config: None) -> Lowered:
-        cell = problem.primitive
-        blocks = ceil(cell.hidden_size / _UNITS)
-        rows, tiles, shares = _parts(problem, blocks)
-        constants = {**problem.constants, "DIRECTIONS": cell.directions, "DIRECT": _is_direct(problem)}
+        rows, tiles, shares = _parts(problem)
         arguments = {"rows": rows, "shares": shares, "slots": tiles * shares,
                      "patience": rows * problem.step_products // (shares * _PATIENCE)}
         if _is_direct(problem):
             work = Work((tiles * shares,), (1,))
-            return Lowered((Stage("recurrent_steps.cl", problem.operands, work, constants, arguments),))
-        states = TensorView.dense(_F32, (problem.batch * cell.directions, problem.steps + 1,
-                                         _LANES[cell.cell], blocks * _UNITS))
-        turns = TensorView.dense(_I32, (tiles, shares, 2, _LINE))
+            return Lowered((_steps(problem, (), work, arguments, DIRECT=True),))
+        states, turns = _states(problem), TensorView.dense(_I32, (tiles, shares, 2, _LINE))
         scratch = scratch_operand(0, states), scratch_operand(1, turns)
         start = Stage("recurrent_start.cl", (*problem.operands_named(_STARTING), *scratch),
-                      Work((problem.batch * cell.directions,), (1,)), constants, {"rows": rows})
+                      Work((problem.batch * problem.primitive.directions,), (1,)),
+                      {**problem.constants, "DIRECTIONS": problem.primitive.directions}, {"rows": rows})
         work = Work((_groups(problem, tiles, shares),), (1,))
-        steps = Stage("recurrent_steps.cl", (*problem.operands, *scratch), work, constants, arguments)
-        return Lowered((start, steps), (bytes_of(states), bytes_of(turns)))
+        return Lowered((start, _steps(problem, scratch, work, arguments)), (bytes_of(states), bytes_of(turns)))
+
+
+class AloneKernel(StepsKernel):
+    """All steps of a tile in one work-group, which waits for no other one: of layers whose steps are so short that
+    sharing them takes longer. One launch."""
+
+    name = "recurrent_alone"
+
+    def supports(self, problem: RecurrenceProblem, config: None) -> str | None:
+        if _is_direct(problem):
+            return "a single step waits for nothing anyway"
+        return super().supports(problem, config)
+
+    def cost(self, problem: RecurrenceProblem, config: None) -> float:
+        _, tiles, _ = _parts(problem)
+        return _time(problem, tiles)
+
+    def lower(self, problem: RecurrenceProblem, config: None) -> Lowered:
+        rows, tiles, _ = _parts(problem)
+        states = _states(problem)
+        steps = _steps(problem, (scratch_operand(0, states),), Work((tiles,), (1,)),
+                       {"rows": rows, "shares": 1, "slots": tiles}, ALONE=True)
+        return Lowered((steps,), (bytes_of(states),))
+
+
+def _steps(problem: RecurrenceProblem, scratch: tuple[Operand, ...], work: Work, arguments: dict[str, int],
+           **how: bool) -> Stage:
+    constants = {**problem.constants, "DIRECTIONS": problem.primitive.directions,
+                 "DIRECT": False, "ALONE": False, **how}
+    return Stage("recurrent_steps.cl", (*problem.operands, *scratch), work, constants, arguments)
+
+
+def _time(problem: RecurrenceProblem, groups: int, launches: int = 1) -> float:
+    """Nanoseconds of all steps in so many work-groups at once."""
+    units = problem.capabilities.compute_units
+    return time_of(problem.capabilities.ceilings, flops=problem.flops, nbytes=problem.moved_bytes, launches=launches,
+                   efficiency=_SHARE_OF_PEAK * smaller(groups, units) / units)
+
+
+def _states(problem: RecurrenceProblem) -> TensorView:
+    cell = problem.primitive
+    return TensorView.dense(_F32, (problem.batch * cell.directions, problem.steps + 1, _LANES[cell.cell],
+                                   _blocks(problem) * _UNITS))
+
+
+def _blocks(problem: RecurrenceProblem) -> int:
+    return ceil(problem.primitive.hidden_size / _UNITS)
 
 
 _STARTING = ("INPUT3", "INPUT4", "INPUT5", "OUTPUT0", "OUTPUT1", "OUTPUT2")
 
 
-def _parts(problem: RecurrenceProblem, blocks: int) -> tuple[int, int, int]:
+def _parts(problem: RecurrenceProblem) -> tuple[int, int, int]:
     """The sequences of a tile, all tiles, and the shares of each; open where the problem is."""
     if not problem.is_static:
         return static((ANY, ANY, ANY))  # type: ignore[return-value]
     directions, units = problem.primitive.directions, problem.capabilities.compute_units
     rows = computed(rows_of_tile, problem.batch, directions, units)
     return (rows, ceil(problem.batch / rows) * directions,
-            computed(shares_of_tile, rows * problem.step_products, blocks, units))
+            computed(shares_of_tile, rows * problem.step_products, _blocks(problem), units))
 
 
 def _groups(problem: RecurrenceProblem, tiles: int, shares: int) -> int:
@@ -162,4 +206,4 @@ def groups(tiles: int, shares: int, units: int) -> int:
     return max(tiles * shares, 2 * units) if shares > 1 else tiles
 
 
-KERNELS = KernelTable((StepsKernel(), Reference()), RecurrenceProblem)
+KERNELS = KernelTable((StepsKernel(), AloneKernel(), Reference()), RecurrenceProblem)

@@ -11,6 +11,7 @@
 // group has claimed and does not finish for long, because its thread does not run, is done once more: what a turn
 // writes no other turn writes, and whoever writes it writes the same. So no group depends on another one.
 // DIRECT: a single turn; a group is a share, and states are read where they are given.
+// ALONE: a group computes all shares of its tile, and makes what its steps start with.
 #include "clinfer.cl"
 
 #ifndef CELL
@@ -22,6 +23,7 @@
 #define REVERSED 0
 #define CLIP 0.0f
 #define DIRECT 0
+#define ALONE 0
 #define ACTIVATION_0 0
 #define ACTIVATION_1 1
 #define ACTIVATION_2 1
@@ -35,10 +37,15 @@
 #endif
 
 #include "recurrent.h"
+#if ALONE
+#include "recurrent_first.h"
+#endif
 
 #define GATES (CELL == 0 ? 4 : CELL == 1 ? 3 : 1)
 #define TURNS (CELL == 1 && !LINEAR_BEFORE_RESET ? 2 : 1)
 #define MOST_ROWS 4
+#define JOINED (GATES == 1 ? 4 : 1)
+#define SUMS (GATES * JOINED)
 
 #if DIRECT
 #define SOURCE_TYPE INPUT3_TYPE
@@ -61,31 +68,37 @@ INLINED float16 FUNC(activated)(const float16 x, const int activation) {
 #define ACTIVATED(n, x) FUNC(activated)((x), ACTIVATION_##n)
 #define GATE(n, x) ACTIVATED(n, CLIP > 0 ? clamp((x), -CLIP, CLIP) : (x))
 
-// Adds to sums [rows][GATES], of gates [from, to), what a block of the weights gives with the states of some rows. Few
+// Sums of a block of units are those of its gates; of a plain RNN, which has one, several blocks go side by side.
+#define GATE_OF(v) (GATES == 1 ? 0 : (v))
+#define UNITS_FROM(u, v) (((u) + (GATES == 1 ? (v) : 0)) * BLOCK)
+#define UNITS_IN(u, v) UNITS_OF((u) + (GATES == 1 ? (v) : 0))
+#define WEIGHTS_FROM(k, v) (GATES == 1 ? (v) * INPUT1_PITCH_3 + (k) * BLOCK : ((k) * GATES + (v)) * BLOCK)
+
+// Adds to sums [rows][SUMS], of these [from, to), what a block of the weights gives with the states of some rows. Few
 // sums are parted, so that additions need not wait for each other.
 INLINED void FUNC(add_products)(float16* sums, const int rows, const int from, const int to,
                                 const global INPUT1_TYPE* weights, const index_t block,
                                 const global SOURCE_TYPE* source, const index_t state ARGS) {
     const int parts = rows * (to - from) >= 8 ? 1 : rows * (to - from) >= 3 ? 2 : 4;
-    float16 own[4][MOST_ROWS][GATES];
+    float16 own[4][MOST_ROWS][SUMS];
     #pragma unroll
     for (int s = 0; s < parts; ++s)
         #pragma unroll
         for (int r = 0; r < rows; ++r)
             #pragma unroll
-            for (int g = from; g < to; ++g) own[s][r][g] = s == 0 ? sums[r * GATES + g] : (float16)0.0f;
+            for (int v = from; v < to; ++v) own[s][r][v] = s == 0 ? sums[r * SUMS + v] : (float16)0.0f;
     int k = 0;
     for (; k + parts <= HIDDEN; k += parts)
         #pragma unroll
         for (int s = 0; s < parts; ++s) {
-            float16 weight[GATES];
+            float16 weight[SUMS];
             #pragma unroll
-            for (int g = from; g < to; ++g) weight[g] = INPUT1_LOAD16(weights, block + ((k + s) * GATES + g) * BLOCK);
+            for (int v = from; v < to; ++v) weight[v] = INPUT1_LOAD16(weights, block + WEIGHTS_FROM(k + s, v));
             #pragma unroll
             for (int r = 0; r < rows; ++r) {
                 const float16 value = SOURCE_LOAD(source, state + r * SOURCE_PITCH_ROW + (k + s) * SOURCE_PITCH);
                 #pragma unroll
-                for (int g = from; g < to; ++g) own[s][r][g] = fma(value, weight[g], own[s][r][g]);
+                for (int v = from; v < to; ++v) own[s][r][v] = fma(value, weight[v], own[s][r][v]);
             }
         }
     for (; k < HIDDEN; ++k)
@@ -93,16 +106,16 @@ INLINED void FUNC(add_products)(float16* sums, const int rows, const int from, c
         for (int r = 0; r < rows; ++r) {
             const float16 value = SOURCE_LOAD(source, state + r * SOURCE_PITCH_ROW + k * SOURCE_PITCH);
             #pragma unroll
-            for (int g = from; g < to; ++g)
-                own[0][r][g] = fma(value, INPUT1_LOAD16(weights, block + (k * GATES + g) * BLOCK), own[0][r][g]);
+            for (int v = from; v < to; ++v)
+                own[0][r][v] = fma(value, INPUT1_LOAD16(weights, block + WEIGHTS_FROM(k, v)), own[0][r][v]);
         }
     #pragma unroll
     for (int r = 0; r < rows; ++r)
         #pragma unroll
-        for (int g = from; g < to; ++g) {
+        for (int v = from; v < to; ++v) {
             #pragma unroll
-            for (int s = 1; s < parts; ++s) own[0][r][g] += own[s][r][g];
-            sums[r * GATES + g] = own[0][r][g];
+            for (int s = 1; s < parts; ++s) own[0][r][v] += own[s][r][v];
+            sums[r * SUMS + v] = own[0][r][v];
         }
 }
 
@@ -117,110 +130,130 @@ INLINED void FUNC(add_products)(float16* sums, const int rows, const int from, c
     STATES
 #define PASS_GIVEN projected, weights, bias, PASS_FIRST_CELL PASS_SEQUENCES last_state PASS_LAST_CELL, source
 
-// A block of units of `rows` sequences from b on, in direction d: step i, or a turn of it.
-INLINED void FUNC(block)(const int rows, const int b, const int d, const int i, const int turn, const int u,
-                         GIVEN ARGS) {
-    const int units = UNITS_OF(u), j = u * BLOCK;
-    const int from = TURNS == 2 && turn == 1 ? 2 : 0, to = TURNS == 2 && turn == 0 ? 2 : GATES;
-    float16 sums[MOST_ROWS * GATES], given[MOST_ROWS];
+// What the sums [from, to) of a sequence are before its state meets the weights; `given` is of a gate that is kept
+// apart from them.
+INLINED void FUNC(begin_sums)(float16* sums, float16* given, const int b, const int d, const int i, const int from,
+                              const int to, const int u, GIVEN ARGS) {
+    const int count = LENGTH_OF(b), step = min(i, count - 1);
+    const int t = max(REVERSED || d == 1 ? count - 1 - step : step, 0);
     #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-        const int count = LENGTH_OF(b + r), step = min(i, count - 1);
-        const int t = max(REVERSED || d == 1 ? count - 1 - step : step, 0);
-        #pragma unroll
-        for (int g = from; g < to; ++g) {
-            float16 own, sum;
-            TAKE(INPUT2, own, bias, INPUT2_GET_INDEX(0, 0, d, g * HIDDEN + j), INPUT2_PITCH_X, units);
-            TAKE(INPUT0, sum, projected, INPUT0_GET_INDEX(b + r, d, t, g * HIDDEN + j), INPUT0_PITCH_X, units);
-            sum += own;
+    for (int v = from; v < to; ++v) {
+        const int units = UNITS_IN(u, v), j = UNITS_FROM(u, v), g = GATE_OF(v);
+        float16 own, sum;
+        TAKE(INPUT2, own, bias, INPUT2_GET_INDEX(0, 0, d, g * HIDDEN + j), INPUT2_PITCH_X, units);
+        TAKE(INPUT0, sum, projected, INPUT0_GET_INDEX(b, d, t, g * HIDDEN + j), INPUT0_PITCH_X, units);
+        sum += own;
 #if CELL == 1 && LINEAR_BEFORE_RESET
-            if (g == 2) {
-                given[r] = sum;
-                TAKE(INPUT2, sum, bias, INPUT2_GET_INDEX(0, 0, d, 3 * HIDDEN + j), INPUT2_PITCH_X, units);
-            }
-#endif
-            sums[r * GATES + g] = sum;
+        if (g == 2) {
+            *given = sum;
+            TAKE(INPUT2, sum, bias, INPUT2_GET_INDEX(0, 0, d, 3 * HIDDEN + j), INPUT2_PITCH_X, units);
         }
+#endif
+        sums[v] = sum;
     }
+}
+
+// What the sums of a sequence make of its units from j on.
+INLINED void FUNC(end_sums)(const float16* sum, const float16 given, const int b, const int d, const int i,
+                            const int turn, const int j, const int units, GIVEN ARGS) {
+    const int count = LENGTH_OF(b);
+    if (i >= count) return;
+    float16 value;
+#if CELL == 2
+    value = GATE(0, sum[0]);
+#else
+    float16 before;
+#if DIRECT && CELL == 0
+    TAKE(INPUT4, before, first_cell, INPUT4_GET_INDEX(b, d, 0, j), INPUT4_PITCH_X, units);
+#elif DIRECT
+    TAKE(INPUT3, before, source, INPUT3_GET_INDEX(b, d, 0, j), INPUT3_PITCH_X, units);
+#else
+    before = vload16(0, source + (CELL == 0 ? KEPT_AT(b, d, i) : STATE_AT(b, d, i)) + j);
+#endif
+#if CELL == 0
+    const float16 cell = GATE(0, sum[0]) * before + GATE(0, sum[1]) * GATE(1, sum[2]);
+    value = GATE(0, sum[3]) * ACTIVATED(2, cell);
+#if !DIRECT
+    vstore16(cell, 0, source + KEPT_AT(b, d, i + 1) + j);
+#endif
+    if (i == count - 1) GIVE(OUTPUT2, last_cell, OUTPUT2_GET_INDEX(b, d, 0, j), OUTPUT2_PITCH_X, units, cell);
+#elif LINEAR_BEFORE_RESET
+    const float16 update = GATE(0, sum[0]);
+    const float16 candidate = GATE(1, given + GATE(0, sum[1]) * sum[2]);
+    value = (1.0f - update) * candidate + update * before;
+#else
+    if (turn == 0) {
+        vstore16(GATE(0, sum[0]), 0, source + KEPT_AT(b, d, i) + j);
+        vstore16(before * GATE(0, sum[1]), 0, source + RESET_AT(b, d, i) + j);
+        return;
+    }
+    const float16 update = vload16(0, source + KEPT_AT(b, d, i) + j);
+    value = (1.0f - update) * GATE(1, sum[2]) + update * before;
+#endif
+#endif
+#if !DIRECT
+    vstore16(value, 0, source + STATE_AT(b, d, i + 1) + j);
+#endif
+#if !IS_STEP
+    const int t = REVERSED || d == 1 ? count - 1 - i : i;
+    GIVE(OUTPUT0, states, OUTPUT0_GET_INDEX(b, d, t, j), OUTPUT0_PITCH_X, units, value);
+#endif
+    if (i == count - 1) GIVE(OUTPUT1, last_state, OUTPUT1_GET_INDEX(b, d, 0, j), OUTPUT1_PITCH_X, units, value);
+}
+
+// `count` blocks of units, from u on, of `rows` sequences from b on in direction d: step i, or a turn of it.
+INLINED void FUNC(blocks)(const int rows, const int count, const int b, const int d, const int i, const int turn,
+                          const int u, GIVEN ARGS) {
+    const int all = GATES == 1 ? count : GATES;
+    const int from = TURNS == 2 && turn == 1 ? 2 : 0, to = TURNS == 2 && turn == 0 ? 2 : all;
+    float16 sums[MOST_ROWS * SUMS], given[MOST_ROWS];
+    #pragma unroll
+    for (int r = 0; r < rows; ++r)
+        FUNC(begin_sums)(sums + r * SUMS, given + r, b + r, d, i, from, to, u, PASS_GIVEN PASS_ARGS);
 #if DIRECT
     const index_t state = INPUT3_GET_INDEX(b, d, 0, 0);
 #else
     const index_t state = turn == 1 ? RESET_AT(b, d, i) : STATE_AT(b, d, i);
 #endif
     const index_t block = INPUT1_OFFSET + d * INPUT1_PITCH_0 + u * INPUT1_PITCH_3;
-    if (TURNS == 2 && turn == 0)
-        FUNC(add_products)(sums, rows, 0, 2, weights, block, source, state PASS_ARGS);
-    else if (TURNS == 2)
-        FUNC(add_products)(sums, rows, 2, GATES, weights, block, source, state PASS_ARGS);
-    else
-        FUNC(add_products)(sums, rows, 0, GATES, weights, block, source, state PASS_ARGS);
+    // With constants, for which loops are unrolled.
+    if (TURNS == 1) FUNC(add_products)(sums, rows, 0, all, weights, block, source, state PASS_ARGS);
+    else if (turn == 0) FUNC(add_products)(sums, rows, 0, 2, weights, block, source, state PASS_ARGS);
+    else FUNC(add_products)(sums, rows, 2, GATES, weights, block, source, state PASS_ARGS);
     #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-        const int count = LENGTH_OF(b + r);
-        if (i >= count) continue;
-        const float16* sum = sums + r * GATES;
-        float16 value;
-#if CELL == 2
-        value = GATE(0, sum[0]);
-#else
-        float16 before;
-#if DIRECT && CELL == 0
-        TAKE(INPUT4, before, first_cell, INPUT4_GET_INDEX(b + r, d, 0, j), INPUT4_PITCH_X, units);
-#elif DIRECT
-        TAKE(INPUT3, before, source, INPUT3_GET_INDEX(b + r, d, 0, j), INPUT3_PITCH_X, units);
-#else
-        before = vload16(0, source + (CELL == 0 ? KEPT_AT(b + r, d, i) : STATE_AT(b + r, d, i)) + j);
-#endif
-#if CELL == 0
-        const float16 cell = GATE(0, sum[0]) * before + GATE(0, sum[1]) * GATE(1, sum[2]);
-        value = GATE(0, sum[3]) * ACTIVATED(2, cell);
-#if !DIRECT
-        vstore16(cell, 0, source + KEPT_AT(b + r, d, i + 1) + j);
-#endif
-        if (i == count - 1)
-            GIVE(OUTPUT2, last_cell, OUTPUT2_GET_INDEX(b + r, d, 0, j), OUTPUT2_PITCH_X, units, cell);
-#elif LINEAR_BEFORE_RESET
-        const float16 update = GATE(0, sum[0]);
-        const float16 candidate = GATE(1, given[r] + GATE(0, sum[1]) * sum[2]);
-        value = (1.0f - update) * candidate + update * before;
-#else
-        if (turn == 0) {
-            vstore16(GATE(0, sum[0]), 0, source + KEPT_AT(b + r, d, i) + j);
-            vstore16(before * GATE(0, sum[1]), 0, source + RESET_AT(b + r, d, i) + j);
-            continue;
-        }
-        const float16 update = vload16(0, source + KEPT_AT(b + r, d, i) + j);
-        value = (1.0f - update) * GATE(1, sum[2]) + update * before;
-#endif
-#endif
-#if !DIRECT
-        vstore16(value, 0, source + STATE_AT(b + r, d, i + 1) + j);
-#endif
-#if !IS_STEP
-        const int t = REVERSED || d == 1 ? count - 1 - i : i;
-        GIVE(OUTPUT0, states, OUTPUT0_GET_INDEX(b + r, d, t, j), OUTPUT0_PITCH_X, units, value);
-#endif
-        if (i == count - 1)
-            GIVE(OUTPUT1, last_state, OUTPUT1_GET_INDEX(b + r, d, 0, j), OUTPUT1_PITCH_X, units, value);
-    }
+    for (int r = 0; r < rows; ++r)
+        #pragma unroll
+        for (int n = 0; n < count; ++n)
+            FUNC(end_sums)(sums + r * SUMS + n, given[r], b + r, d, i, turn, (u + n) * BLOCK, UNITS_OF(u + n),
+                           PASS_GIVEN PASS_ARGS);
 }
 
-// A share of the blocks of a tile, which is the sequences [b, end).
-INLINED void FUNC(share)(int b, const int end, const int d, const int i, const int turn, const int share,
+// The same of all sequences of a tile, which is [b, end).
+INLINED void FUNC(rows)(int b, const int end, const int count, const int d, const int i, const int turn, const int u,
+                        GIVEN ARGS) {
+    for (; b + 4 <= end; b += 4) FUNC(blocks)(4, count, b, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+    if (b + 2 <= end) {
+        FUNC(blocks)(2, count, b, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+        b += 2;
+    }
+    if (b < end) FUNC(blocks)(1, count, b, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+}
+
+// A share of the blocks of a tile. Every other step goes through them backwards, so that it begins with those weights
+// that are still in the nearest cache.
+INLINED void FUNC(share)(const int b, const int end, const int d, const int i, const int turn, const int share,
                          GIVEN ARGS) {
-    const int last = (share + 1) * BLOCKS / ARG_SHARES;
-    for (int u = share * BLOCKS / ARG_SHARES; u < last; ++u) {
-        int r = b;
-        for (; r + 4 <= end; r += 4) FUNC(block)(4, r, d, i, turn, u, PASS_GIVEN PASS_ARGS);
-        if (r + 2 <= end) {
-            FUNC(block)(2, r, d, i, turn, u, PASS_GIVEN PASS_ARGS);
-            r += 2;
-        }
-        if (r < end) FUNC(block)(1, r, d, i, turn, u, PASS_GIVEN PASS_ARGS);
+    const int first = share * BLOCKS / ARG_SHARES, count = (share + 1) * BLOCKS / ARG_SHARES - first;
+    const int runs = count / JOINED, singles = count % JOINED;
+    for (int n = 0; n < runs; ++n) {
+        const int u = first + (i % 2 ? runs - 1 - n : n) * JOINED;
+        FUNC(rows)(b, end, JOINED, d, i, turn, u, PASS_GIVEN PASS_ARGS);
     }
+    for (int n = 0; JOINED > 1 && n < singles; ++n)
+        FUNC(rows)(b, end, 1, d, i, turn, first + runs * JOINED + n, PASS_GIVEN PASS_ARGS);
 }
 
-#if !DIRECT
+#if !DIRECT && !ALONE
 // Whether all shares of a tile have done so many turns.
 INLINED int FUNC(all_done)(volatile global int* turns, const int tile, const int wanted ARGS) {
     int done = 1;
@@ -234,7 +267,11 @@ INLINED int FUNC(all_done)(volatile global int* turns, const int tile, const int
 #define SCRATCHES
 #else
 #define FIRST_STATE first_state
+#if ALONE
+#define SCRATCHES , global SCRATCH0_TYPE* source
+#else
 #define SCRATCHES , global SCRATCH0_TYPE* source, volatile global SCRATCH1_TYPE* turns
+#endif
 #endif
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
@@ -249,8 +286,17 @@ KERNEL(recurrent_steps)(const global INPUT0_TYPE* restrict projected, const glob
     FUNC(share)(b, end, d, 0, 0, preferred, PASS_GIVEN PASS_ARGS);
 #else
     int steps = 0;
-    for (int r = b; r < end; ++r) steps = max(steps, LENGTH_OF(r));
+    for (int r = b; r < end; ++r) {
+        steps = max(steps, LENGTH_OF(r));
+#if ALONE
+        FUNC(make_first)(r, d, first_state, PASS_FIRST_CELL PASS_SEQUENCES last_state PASS_LAST_CELL,
+                         source PASS_ARGS);
+#endif
+    }
     for (int now = 0; now < steps * TURNS; ++now) {
+#if ALONE
+        FUNC(share)(b, end, d, now / TURNS, now % TURNS, 0, PASS_GIVEN PASS_ARGS);
+#else
         for (int n = 0; n < 2 * ARG_SHARES; ++n) {
             const int share = (preferred + n) % ARG_SHARES, is_again = n >= ARG_SHARES;
             volatile global int* done = turns + DONE_AT(tile, share);
@@ -263,6 +309,7 @@ KERNEL(recurrent_steps)(const global INPUT0_TYPE* restrict projected, const glob
             atomic_cmpxchg(done, now, now + 1);
         }
         mem_fence(CLK_GLOBAL_MEM_FENCE);
+#endif
     }
 #endif
 }
