@@ -130,7 +130,7 @@ class OutputSlot:
         if not target.nbytes or self._is_written_in_place(target, output.memory):
             return
         if target.flags.c_contiguous:
-            stream.read(output.memory, raw_bytes(target), blocking=False)
+            stream.read_at_finish(output.memory, raw_bytes(target))
         else:
             units = np.empty(target.shape, target.dtype)
             stream.read(output.memory, raw_bytes(units))

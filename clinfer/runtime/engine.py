@@ -66,7 +66,7 @@ class Engine:
         except cl.Error as error:
             raise driver_error(error, "create a queue", where=f"device {self.device}",
                                values={"in order": in_order, "profiling": profiling}) from None
-        stream = Stream(self, queue)
+        stream = Stream(self, queue, is_own=True)
         if not in_order and self.device.type == "CPU":
             weakref.finalize(stream, retire, queue).atexit = False
         return stream

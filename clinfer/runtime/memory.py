@@ -25,14 +25,16 @@ _POINTER_SIZE = driver.size_of(struct.calcsize("P"))
 
 
 class NativeBuffer:
-    """An OpenCL buffer. `address`: where it lies on the device, once somebody has asked (`device_addresses.py`)."""
+    """An OpenCL buffer. `address`: where it lies on the device, once somebody has asked (`device_addresses.py`);
+    `host_address` likewise where the host sees it (`host_copies.py`)."""
 
-    __slots__ = ("_raw", "address", "cl_buffer", "kind")
+    __slots__ = ("_raw", "address", "cl_buffer", "host_address", "kind")
 
     def __init__(self, cl_buffer: cl.Buffer, kind: NativeType = "cl_mem") -> None:
         self.cl_buffer = cl_buffer
         self.kind = kind
         self.address: int | None = None
+        self.host_address: int | None = None
         self._raw = struct.pack("P", cl_buffer.int_ptr)
 
     def set_argument(self, kernel: driver.HANDLE, index: int) -> int:

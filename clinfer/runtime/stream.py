@@ -18,6 +18,7 @@ from clinfer.runtime.device_addresses import DeviceAddresses
 from clinfer.runtime.driver import StatusError
 from clinfer.runtime.event import Event
 from clinfer.runtime.event_log import EventLog
+from clinfer.runtime.host_copies import HostCopies, read_all
 from clinfer.runtime.kept_objects import Kept, KeptObjects
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import Launches, LaunchLoop, WorkSize, arguments_of
@@ -35,11 +36,12 @@ _NAP_S = 2e-4
 class Stream:
     """Commands run in the order in which they are given, whatever the queue beneath. One thread at a time.
 
-    The queue may be the user's own. Host arrays of unfinished transfers are kept alive here. `pace`: that of what is
-    given at present, which decides how it is waited for. `event_log`: where transfers and waits are noted, if anywhere.
+    The queue may be the user's, or nobody else's (`is_own`). Host arrays of unfinished transfers are kept alive here.
+    `pace`: that of what is given at present, which decides how it is waited for. `event_log`: where transfers and waits
+    are noted, if anywhere.
     """
 
-    def __init__(self, engine: Engine, cl_queue: cl.CommandQueue) -> None:
+    def __init__(self, engine: Engine, cl_queue: cl.CommandQueue, is_own: bool = False) -> None:
         self.engine = engine
         self.cl_queue = cl_queue
         modes = cl.command_queue_properties
@@ -50,6 +52,7 @@ class Stream:
         self._loop = LaunchLoop.around(self._launch, self._handle)
         self._kept_objects = KeptObjects()
         self._kept: list[weakref.finalize[Any, Any]] = []
+        self._host_copies = HostCopies(is_own and engine.capabilities.buffers_in_place)
         self.pace = Pace()
         self.event_log: EventLog | None = None
         self._given = 0
@@ -150,7 +153,8 @@ class Stream:
         """Copy an array's bytes into memory. Unless blocking, leave the array as it is until `finish()`."""
         source = np.ascontiguousarray(array)
         self._check_range("write to", memory, offset_bytes, source.nbytes)
-        if source.nbytes:
+        may_copy = self.is_idle and self.event_log is None
+        if source.nbytes and not (may_copy and self._host_copies.write(self, memory, offset_bytes, source)):
             self._transfer("write to memory", lambda blocks: transfers.write(
                 self.cl_queue, memory, offset_bytes, source, blocks), source, blocking)
 
@@ -170,6 +174,13 @@ class Stream:
             self._transfer("read from memory", lambda blocks: transfers.read(
                 self.cl_queue, memory, offset_bytes, target, blocks), target, blocking)
         return target
+
+    def read_at_finish(self, memory: Memory, into: np.ndarray) -> None:
+        """Copy memory into a contiguous array, whose contents are valid after `finish()`. Until then nothing may be
+        given that writes to the memory: the host may copy it at the end."""
+        self._check_range("read from", memory, 0, into.nbytes)
+        if self.event_log is not None or not self._host_copies.note(memory, into):
+            self.read(memory, into, blocking=False)
 
     @contextmanager
     def mapped(self, memory: Memory) -> Iterator[np.ndarray]:
@@ -199,10 +210,8 @@ class Stream:
     def begin_read(self, memory: Memory, into: np.ndarray) -> Event:
         """Copy memory into a contiguous array, which is valid once the event is complete, whatever is given later."""
         self._check_range("read from", memory, 0, into.nbytes)
-        if not into.nbytes:
-            return self.marker()
         return Event(self._transfer("read from memory", lambda blocks: transfers.read(
-            self.cl_queue, memory, 0, into, blocks), into, False))
+            self.cl_queue, memory, 0, into, blocks), into, False)) if into.nbytes else self.marker()
 
     def copy(self, source: Memory, target: Memory, nbytes: int | None = None, source_offset: int = 0,
              target_offset: int = 0) -> None:
@@ -281,11 +290,13 @@ class Stream:
 
     def finish(self) -> None:
         """Block until everything given so far is done. An interrupt ends the waiting, and nothing else."""
+        noted = self._host_copies.take()
         self._noted_wait("finish a stream", partial(self._wait, self._finish))
         self._given = 0
         self._kept_objects.clear()
         while self._kept:
             self._kept.pop().detach()
+        read_all(self, noted)
 
     @cached_property
     def addresses(self) -> DeviceAddresses:
@@ -304,11 +315,13 @@ class Stream:
         return self.pace.wait(self._given, block)
 
     def finish_within(self, seconds: float) -> bool:
-        """`finish`, unless that takes longer; whether everything given so far is done."""
+        """`finish`, unless that takes longer; whether everything given so far is done. Else nothing is read any more
+        that was to be read at the finish."""
         event, deadline = self.marker(), time.monotonic() + seconds
         self.flush()
         while not event.is_complete:
             if time.monotonic() > deadline:
+                self._host_copies.take()
                 return False
             time.sleep(_NAP_S)
         self.finish()

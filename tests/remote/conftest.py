@@ -12,6 +12,7 @@ from clinfer.remote.context import ClContext
 from clinfer.runtime import transfers
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.host_copies import HostCopies
 from tests.remote.pipelines import User
 
 
@@ -48,6 +49,8 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     for name in ("write", "read", "copy", "copy_rows", "fill"):
         watch(transfers, name)
+    for name in ("write", "note"):
+        watch(HostCopies, name)
     watch(Engine, "_allocate")
     watch(cl, "Buffer")
     return seen

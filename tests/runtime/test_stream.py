@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from clinfer.base.errors import ClinferError
+from clinfer.runtime import driver
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
@@ -105,6 +106,44 @@ def test_a_written_array_may_be_dropped(engine: Engine, stream: Stream) -> None:
     for value in range(50):
         stream.write(memory, np.full(1 << 20, value, np.uint8))
     assert (stream.read(memory) == 49).all()
+
+
+@pytest.mark.parametrize("count", [7, 1 << 18])
+def test_results_are_read_at_the_finish(engine: Engine, any_stream: Stream, kernels: dict[str, Kernel],
+                                        rng: np.random.Generator, count: int) -> None:
+    """Writes between launches keep their order, and what is read stays as it is when others are launched later."""
+    inputs = rng.integers(-9, 9, (3, count), np.int32)
+    memory, kept = engine.allocate_bytes(inputs[0].nbytes), engine.allocate_bytes(inputs[0].nbytes)
+    kernels["increment"].set_buffer(0, memory)
+    for _ in range(2):
+        found = [np.empty(count, np.int32) for _ in range(2)]
+        any_stream.write(memory, inputs[0])
+        any_stream.enqueue(kernels["increment"], (count,))
+        any_stream.copy(memory, kept)
+        any_stream.write(memory, inputs[1])
+        any_stream.enqueue(kernels["increment"], (count,))
+        any_stream.read_at_finish(kept, found[0])
+        any_stream.read_at_finish(memory, found[1])
+        any_stream.finish()
+        any_stream.write(memory, inputs[2])
+        any_stream.enqueue(kernels["increment"], (count,))
+        any_stream.finish()
+        np.testing.assert_array_equal(found, inputs[:2] + 50)
+
+
+def test_nothing_is_read_at_a_finish_that_failed(engine: Engine, stream: Stream,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    if not engine.capabilities.buffers_in_place:
+        pytest.skip("the device itself writes to the array")
+    memory, found = poisoned(engine, stream, 16), np.zeros(16, np.uint8)
+    stream.finish()
+    stream.read_at_finish(memory, found)
+    with monkeypatch.context() as patch:
+        patch.setattr(stream, "_finish", lambda: driver.check(-36))
+        with pytest.raises(ClinferError):
+            stream.finish()
+    stream.finish()
+    assert not found.any()
 
 
 @pytest.mark.parametrize("access", [

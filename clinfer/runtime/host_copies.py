@@ -1,0 +1,64 @@
+"""Copies that the host makes itself where buffers lie in its memory: a driver takes longer for the command than for the
+few bytes."""
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from clinfer.runtime.memory import Memory, NativeBuffer
+
+if TYPE_CHECKING:
+    from clinfer.runtime.stream import Stream
+
+Read: TypeAlias = tuple[Memory, np.ndarray]
+
+MOST_BYTES = 1 << 17
+"""More are copied by the device, beside what the host does."""
+
+
+class HostCopies:
+    """Those of a stream; `works`: whether the host sees buffers and knows of all commands, as of a queue of its own."""
+
+    def __init__(self, works: bool) -> None:
+        self._works = works
+        self._noted: list[Read] = []
+
+    def write(self, stream: Stream, memory: Memory, offset: int, source: np.ndarray) -> bool:
+        """Copy a contiguous array into memory, if the host may, and no command is under way."""
+        if not self._takes(memory, source):
+            return False
+        ctypes.memmove(_address(stream, memory) + offset, source.ctypes.data, source.nbytes)
+        return True
+
+    def note(self, memory: Memory, into: np.ndarray) -> bool:
+        """Note a read into a contiguous array, if the host may make it once all commands are done."""
+        if not self._takes(memory, into):
+            return False
+        self._noted.append((memory, into))
+        return True
+
+    def take(self) -> list[Read]:
+        """The reads that were noted, which are noted no more."""
+        noted, self._noted = self._noted, []
+        return noted
+
+    def _takes(self, memory: Memory, array: np.ndarray) -> bool:
+        few = 0 < array.nbytes <= MOST_BYTES and memory.nbytes
+        return bool(self._works and few and isinstance(memory.native, NativeBuffer))
+
+
+def read_all(stream: Stream, noted: list[Read]) -> None:
+    """Make the reads that were noted; no command is under way."""
+    for memory, into in noted:
+        ctypes.memmove(into.ctypes.data, _address(stream, memory), into.nbytes)
+
+
+def _address(stream: Stream, memory: Memory) -> int:
+    native = memory.native
+    assert isinstance(native, NativeBuffer)
+    if native.host_address is None:
+        with stream.mapped(memory) as contents:
+            native.host_address = int(contents.ctypes.data)
+    return native.host_address
