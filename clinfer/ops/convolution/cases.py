@@ -95,6 +95,8 @@ _RANKS = (
 _GROUPS = (
     _case("groups-of-16", (1, 32, 9, 9), (2, 16, 16, 3, 3), (2, 32, 5, 20), pads=1, grouped=True),
     _case("groups-of-48", (1, 64, 6, 9), (2, 48, 32, 3, 3), pads=1, grouped=True),
+    _case("groups-of-24", (1, 72, 6, 19), (3, 24, 24, 3, 3), (2, 72, 4, 5), pads=1, grouped=True),
+    _case("groups-of-12-f16", (1, 48, 6, 9), (4, 20, 12, 1, 1), grouped=True, kind="f16"),
     _case("odd-groups", (1, 6, 9, 9), (3, 5, 2, 3, 3), pads=1, grouped=True),
     _case("one-group", (1, 20, 6, 9), (1, 35, 20, 3, 3), pads=1, grouped=True),
     _case("groups-1d", (2, 32, 19), (2, 16, 16, 3), pads=1, grouped=True),

@@ -7,6 +7,8 @@
 // With IN_PLACE floats without a stride are read where they lie, as far as a tile reads nothing outside.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output
 // channels (block tails are zero), bias [G * O] in blocks of 16 (the same), factor [B, C, 1, 1, 1] like the data.
+// A group consists of JOINED smaller ones, between which the weights are zero; a tile goes through the input channels
+// of those that have output channels in it.
 // Limits: the phases fill at most PANEL_PIXELS; grouped channels are multiples of 16.
 #include "clinfer.cl"
 
@@ -14,6 +16,7 @@
 #define TILE_PIXELS 14
 #define TILE_BLOCKS 2
 #define PANEL_PIXELS 256
+#define JOINED 1
 #define ARG_TAPS 3
 #define ARG_PHASES 1
 #define ARG_PHASE_PIXELS 64
@@ -48,14 +51,24 @@ void FUNC(fill_panel)(float* panel, FACTORS_PARAMETER const global INPUT0_TYPE* 
     }
 }
 
-// Adds the products of the tile whose first pixel is (z, y, x).
+// The first input channel that a tile reads whose first output channel is `channel`, and the one behind the last.
+#define OWN_INPUTS (INPUT1_SIZE_2 / JOINED)
+#define OWN_OUTPUTS (INPUT1_SIZE_1 / JOINED)
+#define FIRST_INPUT(channel) ((channel) / OWN_OUTPUTS * OWN_INPUTS)
+#define END_OF_INPUTS(channel) \
+    (CEIL_DIV(min((channel) + TILE_BLOCKS * BLOCK, (index_t)INPUT1_SIZE_1), OWN_OUTPUTS) * OWN_INPUTS)
+
+// Adds the products of the tile whose first pixel is (z, y, x) and whose first output channel is `channel`.
 INLINED void FUNC(add_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const index_t* filters,
                             const global INPUT0_TYPE* input, const global INPUT1_TYPE* weights, FACTOR_PARAMETER
-                            const index_t batch, const index_t group, const index_t z, const index_t y,
-                            const index_t x ARGS) {
+                            const index_t batch, const index_t group, const index_t channel, const index_t z,
+                            const index_t y, const index_t x ARGS) {
     float panel[PANEL_PIXELS * BLOCK];
-    for (index_t c = 0; c < INPUT1_SIZE_2; c += BLOCK) {
-        const int channels = min((index_t)BLOCK, INPUT1_SIZE_2 - c);
+    const index_t begin = JOINED == 1 ? 0 : FIRST_INPUT(channel);
+    const index_t end = JOINED == 1 ? INPUT1_SIZE_2 : END_OF_INPUTS(channel);
+    for (index_t c = begin / BLOCK * BLOCK; c < end; c += BLOCK) {
+        const int skipped = JOINED == 1 ? 0 : max(begin - c, (index_t)0);
+        const int channels = min((index_t)BLOCK, end - c) - skipped;
 #if HAS_FACTOR
         const float16 factors = FACTOR16_OF(batch, group * INPUT1_SIZE_2 + c);
 #endif
@@ -79,15 +92,16 @@ INLINED void FUNC(add_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], const index_t
                     for (int kx = first; kx < min(first + (index_t)ARG_TAPS, (index_t)INPUT1_SIZE_X); ++kx) {
                         const int reach = (kx - first) * ARG_DILATION_X;
                         const int phase = reach % ARG_STRIDE_X * ARG_PHASE_PIXELS + reach / ARG_STRIDE_X;
-                        const global INPUT1_TYPE* filter = weights + filter_row + kx * INPUT1_PITCH_X;
+                        const global INPUT1_TYPE* filter =
+                            weights + filter_row + kx * INPUT1_PITCH_X + skipped * BLOCK;
 #if IN_PLACE
                         if (is_in_place) {
-                            FUNC(add_products_in_place)(sum, input + row + (from_x + reach) * BLOCK, filter, filters,
-                                                        channels);
+                            FUNC(add_products_in_place)(sum, input + row + (from_x + reach) * BLOCK + skipped,
+                                                        filter, filters, channels);
                             continue;
                         }
 #endif
-                        FUNC(add_products)(sum, panel + phase * BLOCK, filter, filters, channels);
+                        FUNC(add_products)(sum, panel + phase * BLOCK + skipped, filter, filters, channels);
                     }
                 }
             }
@@ -104,7 +118,7 @@ KERNEL(convolution_fsv16)(const global INPUT0_TYPE* restrict input, const global
         PLACE_IN_PICTURE(tile);
         float16 sum[TILE_PIXELS][TILE_BLOCKS];
         FUNC(start_tile)(sum, filters, PASS_BIAS group, channel PASS_ARGS);
-        FUNC(add_tile)(sum, filters, input, weights, PASS_FACTOR batch, group, z, y, x PASS_ARGS);
+        FUNC(add_tile)(sum, filters, input, weights, PASS_FACTOR batch, group, channel, z, y, x PASS_ARGS);
         FUNC(store_tile)(output, sum, batch, group, channel, z, y, x, 1 PASS_ARGS);
     }
 }

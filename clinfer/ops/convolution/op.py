@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from clinfer.base.errors import ClinferError
+from clinfer.base.schema import Positive
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.ops.shared.convolving import AnyConvolution
 from clinfer.ops.shared.spatial import check_axes, check_channels, map_windows, reach, shown
@@ -91,7 +92,11 @@ class Convolution(AnyConvolution):
 
 @dataclass(frozen=True)
 class GroupConvolution(Convolution):
-    """A convolution per group of channels: weights are [G, O, I, filter...], channel g*I + i is group g's i-th."""
+    """A convolution per group of channels: weights are [G, O, I, filter...], channel g*I + i is group g's i-th.
 
+    Each group consists of so many (`joined`) smaller ones, between which the weights are 0.
+    """
+
+    joined: Positive = 1
     op_type: ClassVar[str] = "GroupConvolution"
     is_grouped: ClassVar[bool] = True

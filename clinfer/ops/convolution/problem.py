@@ -11,7 +11,7 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Constant, Operand, stretched_epilogue
-from clinfer.ops.convolution.op import Convolution
+from clinfer.ops.convolution.op import Convolution, GroupConvolution
 from clinfer.ops.shared.convolving import AnyConvolutionProblem, Groups
 from clinfer.ops.shared.spatial import data_view
 from clinfer.runtime.capabilities import Capabilities
@@ -32,8 +32,13 @@ class ConvolutionProblem(AnyConvolutionProblem):
         return Groups(*shape[:3]) if self.primitive.is_grouped else Groups(1, *shape[:2])
 
     @property
+    def joined(self) -> int:
+        """The smaller groups of which each group consists, between which the weights are 0."""
+        return self.primitive.joined if isinstance(self.primitive, GroupConvolution) else 1
+
+    @property
     def flops(self) -> float:
-        return 2.0 * self.batch * self.groups.number * self.groups.outputs * self.pixels * self.depth
+        return 2.0 * self.batch * self.groups.number * self.groups.outputs * self.pixels * self.depth / self.joined
 
     @cached_property
     def pads(self) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ from clinfer.program.passes.gather_narrow_rows import gather_narrow_rows
 from clinfer.program.passes.gather_unconverted_indices import gather_unconverted_indices
 from clinfer.program.passes.group_heads import group_heads
 from clinfer.program.passes.infer_layouts import infer_layouts
+from clinfer.program.passes.join_groups import join_groups
 from clinfer.program.passes.join_projections import join_projections
 from clinfer.program.passes.join_split_parts import join_split_parts
 from clinfer.program.passes.keep_caches_narrow import keep_caches_narrow
@@ -75,6 +76,7 @@ PIPELINE: tuple[Pass, ...] = (
     leave_beams_in_place,
     split_products,
     join_projections,
+    join_groups,
     mark_host_nodes,
     join_split_parts,
     move_eltwise_ahead,
@@ -112,6 +114,7 @@ OPTIONAL: tuple[Pass, ...] = (
     leave_beams_in_place,
     split_products,
     join_projections,
+    join_groups,
     join_split_parts,
     move_eltwise_ahead,
     float_integer_products,

@@ -119,7 +119,8 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
     def cost(self, problem: ConvolutionProblem, config: BlockConfig) -> float:
         rows, width = problem.as_row(config.is_column).flat_rows
         is_empty = problem.groups.inputs <= FEW_CHANNELS and prod(problem.filter_sizes) > 1
-        flops = config.tile.flops(problem.batch * rows, width, problem.groups, problem.depth + START_AND_END)
+        products = _reached_depth(problem, config.tile) + START_AND_END
+        flops = config.tile.flops(problem.batch * rows, width, problem.groups, products)
         return self.time(problem, flops / (EMPTY_BLOCK_SPEED if is_empty else 1.0))
 
     def lower(self, problem: ConvolutionProblem, config: BlockConfig) -> Lowered:
@@ -128,7 +129,7 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         tiles = tile.tiles(groups.outputs)
         panel = _panel(tile, problem)
         constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": tile.pixels,
-                     "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS,
+                     "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS, "JOINED": problem.joined,
                      "IN_PLACE": _reads_in_place(problem)}
         places, others = ceil(width / tile.pixels) * rows, problem.batch * groups.number * tiles
         run = tiles_of_run(problem, places * others, 2 * tile.pixels * tile.blocks * BLOCK * problem.depth)
@@ -143,6 +144,15 @@ class BlocksToPlanarKernel(BlocksKernel):
 
     suffix = "_to_planar"
     to_planar = True
+
+
+def _reached_depth(problem: ConvolutionProblem, tile: Tile) -> float:
+    """The products of an output in tiles of a group, in the mean: with the inputs of all smaller groups that have
+    outputs in the tile."""
+    outputs, width = problem.groups.outputs, tile.blocks * BLOCK
+    own = outputs // problem.joined
+    reached = [ceil(min(first + width, outputs) / own) - first // own for first in range(0, outputs, width)]
+    return problem.depth * sum(reached) / (len(reached) * problem.joined)
 
 
 def _reads_in_place(problem: ConvolutionProblem) -> bool:
