@@ -6,8 +6,10 @@ import ctypes
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import pyopencl as cl
 
 from clinfer.runtime.memory import Memory, NativeBuffer
+from clinfer.runtime.status import driver_error
 
 if TYPE_CHECKING:
     from clinfer.runtime.stream import Stream
@@ -56,9 +58,16 @@ def read_all(stream: Stream, noted: list[Read]) -> None:
 
 
 def _address(stream: Stream, memory: Memory) -> int:
-    native = memory.native
+    """Where the host sees a buffer; what the stream keeps until its finish stays kept."""
+    native, queue = memory.native, stream.cl_queue
     assert isinstance(native, NativeBuffer)
     if native.host_address is None:
-        with stream.mapped(memory) as contents:
-            native.host_address = int(contents.ctypes.data)
+        flags = cl.map_flags.READ | cl.map_flags.WRITE
+        try:
+            mapped, _ = cl.enqueue_map_buffer(queue, native.cl_buffer, flags, 0, (memory.nbytes,), np.uint8)
+            native.host_address = int(mapped.ctypes.data)
+            mapped.base.release(queue)
+            queue.finish()
+        except cl.Error as error:
+            raise driver_error(error, "map memory", where=f"device {stream.engine.device}") from None
     return native.host_address

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -129,6 +130,24 @@ def test_results_are_read_at_the_finish(engine: Engine, any_stream: Stream, kern
         any_stream.enqueue(kernels["increment"], (count,))
         any_stream.finish()
         np.testing.assert_array_equal(found, inputs[:2] + 50)
+
+
+class _Kept:
+    """What can be referred to weakly."""
+
+
+def test_what_is_kept_outlives_transfers(engine: Engine, any_stream: Stream) -> None:
+    """Until the finish, although the first write of a buffer asks where it lies."""
+    kept = _Kept()
+    found = weakref.ref(kept)
+    any_stream.keep(kept)
+    del kept
+    any_stream.write(engine.allocate_bytes(16), np.zeros(16, np.uint8))
+    assert found() is not None
+    any_stream.read(engine.allocate_bytes(16))
+    assert found() is not None
+    any_stream.finish()
+    assert found() is None
 
 
 def test_nothing_is_read_at_a_finish_that_failed(engine: Engine, stream: Stream,
