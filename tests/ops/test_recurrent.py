@@ -15,7 +15,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.ops.operation import Case
-from clinfer.ops.recurrent import kernels
+from clinfer.ops.recurrent import Recurrence, kernels
 from clinfer.ops.recurrent.cases import CASES
 from clinfer.runtime.engine import Engine
 from tests.ops.case_runner import execute
@@ -78,3 +78,22 @@ def test_states_of_another_batch_are_refused(engine: Engine, rng: np.random.Gene
     with pytest.raises(ClinferError, match="of another batch"):
         compiled(wrong)
     np.testing.assert_array_equal(compiled(given)[0], expected)
+
+
+def test_results_are_stored_in_the_type_to_which_they_are_converted(engine: Engine, rng: np.random.Generator) -> None:
+    """But the one that is read in its own type as well."""
+    x = ops.parameter([2, 5, 8], np.float32)
+    start = [ops.constant(np.zeros((2, 1, 20), np.float16)) for _ in range(2)]
+    weights = [ops.constant(rng.uniform(-0.5, 0.5, shape).astype(np.float16))
+               for shape in ((1, 80, 8), (1, 80, 20), (1, 80))]
+    layer = ops.lstm_sequence(ops.convert(x, "f16"), *start, ops.constant(np.full(2, 5, np.int32)), *weights, 20,
+                              "FORWARD")
+    results = [ops.convert(output, "f32").output(0) for output in layer.outputs()]
+    model = ov.Model([*results, layer.output(1)], [x], "lstm")
+    program = compile_topology(engine, to_topology(model).topology, OpenVinoShapeInference())
+    made, = (node.primitive for node in program.nodes if isinstance(node.primitive, Recurrence))
+    assert made.kept_types == ("f32", "f16", "f32")
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    given = rng.standard_normal((2, 5, 8)).astype(np.float32)
+    for got, wanted in zip(execute(network, [given]), CpuPlugin(model)([given]), strict=True):
+        assert_close(got, wanted, TOLERANCE["f16"], "lstm")

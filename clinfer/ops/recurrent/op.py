@@ -1,7 +1,7 @@
 """The steps of a recurrent network over inputs that are projected already."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clinfer.base.element_type import ElementType
@@ -26,7 +26,8 @@ class Recurrence(Primitive):
     A single step (`is_step`) has neither T nor lengths nor the first output, and D only in the weights, where it is 1.
 
     Formulas: OpenVINO's LSTMSequence-5, GRUSequence-5, RNNSequence-5 and the cells of the same names.
-    `clip` (0: none) bounds what goes into the activations of the gates.
+    `clip` (0: none) bounds what goes into the activations of the gates. `kept_types`: those of the outputs; empty:
+    that of the projected input.
     """
 
     cell: Literal["lstm", "gru", "rnn"] = "lstm"
@@ -36,6 +37,7 @@ class Recurrence(Primitive):
     linear_before_reset: bool = False
     clip: float = 0.0
     activations: tuple[str, ...] = ()
+    kept_types: tuple[str, ...] = ()
 
     @property
     def gates(self) -> int:
@@ -52,7 +54,15 @@ class Recurrence(Primitive):
         return (1 if self.is_step else 2) + (self.cell == "lstm")
 
     def output_types(self, input_types: tuple[ElementType, ...]) -> tuple[ElementType, ...]:
+        if self.kept_types:
+            return tuple(ElementType.of(name) for name in self.kept_types)
         return (input_types[0],) * self.output_count
+
+    def with_output_type(self, output: int, kind: ElementType, present: tuple[ElementType, ...]) -> Recurrence:
+        """The same, of whose outputs, which have the types `present`, one is stored in another type."""
+        names = [x.name for x in present]
+        names[output] = kind.name
+        return replace(self, kept_types=tuple(names))
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         projected, state = shapes[0], shapes[3]
