@@ -48,7 +48,7 @@ class HostCopies:
 
     def _takes(self, memory: Memory, array: np.ndarray) -> bool:
         few = 0 < array.nbytes <= MOST_BYTES and memory.nbytes
-        return bool(self._works and few and isinstance(memory.native, NativeBuffer))
+        return bool(self._works and few and memory.is_own and isinstance(memory.native, NativeBuffer))
 
 
 def read_all(stream: Stream, noted: list[Read]) -> None:

@@ -109,6 +109,11 @@ class Allocation:
         if self._finalizer:
             self._finalizer.atexit = False
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it, or what it is a part of, was allocated here, for host and device to read and write."""
+        return (self.whole or self)._finalizer is not None
+
     def free(self) -> None:
         """Give the memory back now, and that of its parts, which would keep it; again is harmless."""
         for part in list(self.parts):
@@ -178,6 +183,11 @@ class Memory:
     def is_host_visible(self) -> bool:
         """Whether there is a `host_view`."""
         return self.native_type in HOST_VISIBLE
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was allocated here, and not brought by somebody else."""
+        return self._allocation.is_own
 
     @property
     def is_released(self) -> bool:

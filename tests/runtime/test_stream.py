@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from clinfer.base.errors import ClinferError
@@ -13,7 +14,7 @@ from clinfer.runtime import driver
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import WorkSize
-from clinfer.runtime.memory import Memory
+from clinfer.runtime.memory import Allocation, Memory, NativeBuffer
 from clinfer.runtime.stream import Stream
 
 SOURCE = """
@@ -148,6 +149,16 @@ def test_what_is_kept_outlives_transfers(engine: Engine, any_stream: Stream) -> 
     assert found() is not None
     any_stream.finish()
     assert found() is None
+
+
+def test_buffers_that_the_host_may_not_read_are_written(engine: Engine, stream: Stream) -> None:
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.HOST_WRITE_ONLY
+    users = Memory(engine, Allocation(NativeBuffer(cl.Buffer(engine.cl_context, flags, 16)), 16))
+    own, data = engine.allocate_bytes(16), np.arange(16, dtype=np.uint8)
+    stream.write(users, data)
+    stream.copy(users, own)
+    np.testing.assert_array_equal(stream.read(own), data)
+    assert own.is_own and own.part(0, 16).is_own and not users.is_own
 
 
 def test_nothing_is_read_at_a_finish_that_failed(engine: Engine, stream: Stream,
