@@ -54,10 +54,12 @@ def _random(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return to_bf16(rng.uniform(-1, 1, shape).astype(np.float32))
 
 
-def _tile_source(rows: int) -> str:
-    """A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both."""
+def _tile_source(rows: int, half: bool, first_begins: bool) -> str:
+    """A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both; with `half`
+    only the first half of the last step. The sums begin with the number of their row, or all with 1, the first's."""
     tiles = kernel_source("clinfer.ops.shared", "bf16_tiles.h")
-    return "\n".join([common_source(), f"#define TILE_ROWS {rows}", tiles, """
+    defines = f"#define TILE_ROWS {rows}\n#define HALF {int(half)}\n#define BEGINS {int(first_begins)}"
+    return "\n".join([common_source(), defines, tiles, """
 kernel void tile(const global ushort* left, const global ushort* right, const global float* given, global float* held,
                  global float* sums) {
     float16 vectors[16];
@@ -65,7 +67,9 @@ kernel void tile(const global ushort* left, const global ushort* right, const gl
     for (int i = 0; i < 16; ++i) vectors[i] = sqrt(vload16(i, given));
     FRAME(frame);
     ulong taps[2] = {32, 0};
-    for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)1.0f, i, frame_sums(frame));
+    for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)(1 + i / 2), i, frame_sums(frame));
+    frame[HALF_AT] = HALF;
+    frame[FIRST_BEGINS] = BEGINS;
     frame[LEFT_AT] = (ulong)left;
     frame[RIGHT_AT] = (ulong)right;
     frame[OTHER_BYTES] = 3 * 2 * 512;
@@ -81,16 +85,20 @@ kernel void tile(const global ushort* left, const global ushort* right, const gl
 }"""])
 
 
+@pytest.mark.parametrize("half, first_begins", [(False, False), (False, True), (True, False)])
 @pytest.mark.parametrize("rows", [1, 7, 14, 16, 32])
-def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int, rng: np.random.Generator) -> None:
+def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int, half: bool, first_begins: bool,
+                                      rng: np.random.Generator) -> None:
     """Steps of two taps, the second one read first: left [rows, step, tap, 16], right [32, step, tap, 16]."""
     _skip_unless_able(engine, rows)
+    if half and rows > 14:
+        pytest.skip("these tiles multiply whole steps")
     left, right = _random(rng, rows, STEPS, TAPS, 16), _random(rng, 32, STEPS, TAPS, 16)
     given = rng.uniform(1, 2, (16, 16)).astype(np.float32)
     packed = right[:, :, ::-1].reshape(2, 16, STEPS, TAPS, 8, 2).transpose(0, 2, 3, 4, 1, 5)
     taken = [BF16.encode(left.reshape(-1)), BF16.encode(packed.reshape(-1)), given.reshape(-1),
              np.zeros(256, np.float32), np.zeros(rows * 32, np.float32)]
-    kernel = engine.create_kernel(engine.build_program(_tile_source(rows)), "tile")
+    kernel = engine.create_kernel(engine.build_program(_tile_source(rows, half, first_begins)), "tile")
     buffers = [engine.allocate_bytes(values.nbytes) for values in taken]
     for index, (buffer, values) in enumerate(zip(buffers, taken, strict=True)):
         stream.write(buffer, values)
@@ -98,7 +106,10 @@ def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int,
     stream.enqueue(kernel, WorkSize((1,), (1,)))
     held, sums = (stream.read(buffer).view(np.float32) for buffer in buffers[3:])
     assert_close(held, np.sqrt(given).reshape(-1), 1e-6)
-    expected = 1 + left.reshape(rows, -1).astype(np.float64) @ right.reshape(32, -1).T
+    if half:
+        left[:, -1, :, 8:] = 0
+    begins = np.ones((rows, 1)) if first_begins else 1.0 + np.arange(rows)[:, None]
+    expected = begins + left.reshape(rows, -1).astype(np.float64) @ right.reshape(32, -1).T
     assert_close(sums.reshape(rows, 32), expected, 1e-5)
 
 

@@ -1,6 +1,6 @@
 // Rows of bf16 of the left side [.., M, K] as tiles (bf16_tiles.h) multiply them: where they lie, unless a tile is not
-// full, or its values do not lie together or do not fill the last step. Such rows pass through a copy of ROWS_DEPTH
-// values of each.
+// full, or its values do not lie together or do not fill the last step or half of it. Such rows pass through a copy of
+// ROWS_DEPTH values of each.
 #define ROWS_DEPTH 256
 
 // Copies `count` values of TILE_ROWS rows from element `start` of the first one on, and fills up the last step with
@@ -19,12 +19,15 @@ void FUNC(copy_rows)(ushort* rows, const global ushort* left, const index_t star
 
 // Whether all rows of a tile and all their values can be multiplied where they lie.
 #define IS_IN_PLACE(last_row, depth) \
-    (INPUT0_PITCH_X == 1 && (last_row) >= TILE_ROWS - 1 && (depth) % STEP_DEPTH == 0)
+    (INPUT0_PITCH_X == 1 && (last_row) >= TILE_ROWS - 1 && \
+     (depth) % (STEPS_HALVE ? STEP_DEPTH / 2 : STEP_DEPTH) == 0)
 
 // Adds the products of `depth` values, filled up to whole steps, of rows at the address `left`, `row_bytes` from each
-// other, with packed columns at the address `right`; OTHER_BYTES and the sums of the frame are set before.
+// other, with packed columns at the address `right`; OTHER_BYTES, FIRST_BEGINS (then 0) and the sums of the frame are
+// set before.
 void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, const int depth, const ulong right) {
     ulong place = 0;
+    frame[HALF_AT] = STEPS_HALVE && depth % STEP_DEPTH > 0 && depth % STEP_DEPTH <= STEP_DEPTH / 2;
     frame[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
     frame[TAPS_AT] = (ulong)&place;
     frame[TAPS_END] = (ulong)(&place + 1);
@@ -33,6 +36,7 @@ void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, cons
     frame[RIGHT_AT] = right;
     frame[STEP_COUNT] = (depth + STEP_DEPTH - 1) / STEP_DEPTH;
     if (depth) ADD_PRODUCTS(frame);
+    frame[FIRST_BEGINS] = 0;
 }
 
 // The same of rows from element `start` of the first one on.

@@ -33,8 +33,8 @@ KERNEL(matmul_bf16)(const global ushort* restrict left, const global ushort* res
         at[OUTPUT0_RANK - 1] = 0;
         const ulong columns = (ulong)(right + INPUT1_INDEX_OF(at));
         FRAME(frame);
-        #pragma unroll
-        for (int i = 0; i < TILE_ROWS * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
+        for (int i = 0; i < (depth ? 1 : TILE_ROWS) * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
+        frame[FIRST_BEGINS] = 1;
         frame[OTHER_BYTES] = panel * PANEL_COLUMNS + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y * sizeof(ushort) : 0;
         if (is_copied)
             FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(ushort), depth, columns);

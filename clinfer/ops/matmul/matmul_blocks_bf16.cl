@@ -66,6 +66,7 @@ KERNEL(matmul_blocks_bf16)(const global ushort* restrict left, const global INPU
         ulong* frame = frames + tile * FRAME_WORDS;
         for (int i = 0; i < TILE_ROWS * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
         frame[OTHER_BYTES] = PAIRS * 16 * sizeof(uint);
+        frame[FIRST_BEGINS] = 0;
     }
     for (int k = 0; k < INPUT0_SIZE_X; k += BLOCK_DEPTH) {
         const int depth = min(BLOCK_DEPTH, (int)INPUT0_SIZE_X - k);

@@ -29,10 +29,10 @@ float FUNC(weigh_span)(float* scores, ushort* weights, const int seen, const int
     const int vectors = (count + 15) / 16;
     for (int k = max(seen, 0); k < vectors * 16; ++k) scores[k] = -INFINITY;
     float16 most = -INFINITY, total = 0.0f;
-    for (int v = 0; v < vectors; ++v) most = fmax(most, vload16(v, scores));
-    const float top = fmax(*highest, FUNC(highest_of)(most));
+    for (int v = 0; v < vectors; ++v) most = max(most, vload16(v, scores));
+    const float top = max(*highest, FUNC(highest_of)(most));
     const float base = top == -INFINITY ? 0 : top;
-    const float rescale = exp(*highest - base);
+    const float rescale = top == *highest ? 1.0f : exp(*highest - base);
     for (int v = 0; v < vectors; ++v) {
         const float16 weight = exp(vload16(v, scores) - base);
         total += weight;
@@ -65,12 +65,15 @@ KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort*
     ulong results[PANELS][FRAME_WORDS] __attribute__((aligned(64))), place = 0;
     products[OTHER_BYTES] = SCRATCH0_PITCH_2 * sizeof(ushort);
     products[ROW_BYTES] = DEPTH * sizeof(ushort);
+    products[HALF_AT] = 0;
+    products[FIRST_BEGINS] = 1;
     products[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
     products[TAPS_AT] = (ulong)&place;
     products[TAPS_END] = (ulong)(&place + 1);
     for (int p = 0; p < PANELS; ++p) {
         results[p][OTHER_BYTES] = SCRATCH1_PITCH_2 * sizeof(ushort);
         results[p][ROW_BYTES] = SPAN * sizeof(ushort);
+        results[p][HALF_AT] = results[p][FIRST_BEGINS] = 0;
         results[p][STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
         results[p][TAPS_AT] = (ulong)&place;
         results[p][TAPS_END] = (ulong)(&place + 1);
@@ -79,7 +82,7 @@ KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort*
     for (int first_key = 0; first_key < keys; first_key += SPAN) {
         const int count = min(SPAN, keys - first_key);
         for (int k = 0; k < count; k += KEYS) {
-            for (int i = 0; i < 2 * TILE_ROWS; ++i) vstore16((float16)0.0f, i, frame_sums(products));
+            for (int i = 0; i < 2; ++i) vstore16((float16)0.0f, i, frame_sums(products));
             products[LEFT_AT] = (ulong)queries;
             products[RIGHT_AT] = (ulong)(own_keys + (first_key + k) / 16 * SCRATCH0_PITCH_2);
             products[STEP_COUNT] = DEPTH_STEPS;
@@ -95,7 +98,7 @@ KERNEL(sdpa_bf16)(const global INPUT0_TYPE* restrict query, const global ushort*
 #endif
             const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
             const float rescale = FUNC(weigh_span)(own, weights + r * SPAN, seen, count, highest + r, sums + r);
-            for (int p = 0; p < PANELS; ++p)
+            for (int p = 0; p < PANELS && rescale != 1.0f; ++p)
                 for (int v = 2 * r; v < 2 * r + 2; ++v)
                     vstore16(vload16(v, frame_sums(results[p])) * rescale, v, frame_sums(results[p]));
         }

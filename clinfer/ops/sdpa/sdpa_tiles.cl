@@ -63,7 +63,8 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
 #endif
             const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
             const float rescale = FUNC(weigh)(weights[r], seen, highest + r, sums + r);
-            for (int v = 0; v < VECTORS; ++v) totals[r][v] *= rescale;
+            if (rescale != 1.0f)
+                for (int v = 0; v < VECTORS; ++v) totals[r][v] *= rescale;
         }
         for (int part = 0; part < VECTORS; part += HELD) {
             float16 held[ROWS][HELD];

@@ -3,9 +3,9 @@
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
 
 float FUNC(highest_of)(float16 v) {
-    const float8 v8 = fmax(v.lo, v.hi);
-    const float4 v4 = fmax(v8.lo, v8.hi);
-    return fmax(fmax(v4.x, v4.y), fmax(v4.z, v4.w));
+    const float8 v8 = max(v.lo, v.hi);
+    const float4 v4 = max(v8.lo, v8.hi);
+    return max(max(v4.x, v4.y), max(v4.z, v4.w));
 }
 
 float FUNC(sum_of)(float16 v) {
@@ -39,9 +39,9 @@ void FUNC(mask_scores)(float* scores, const global INPUT3_TYPE* mask, const inde
 float FUNC(weigh)(float* scores, const int seen, float* highest, float* sum) {
     for (int k = max(seen, 0); k < KEYS; ++k) scores[k] = -INFINITY;
     const float16 low = vload16(0, scores), high = vload16(1, scores);
-    const float top = fmax(*highest, FUNC(highest_of)(fmax(low, high)));
+    const float top = max(*highest, FUNC(highest_of)(max(low, high)));
     const float base = top == -INFINITY ? 0 : top;
-    const float rescale = exp(*highest - base);
+    const float rescale = top == *highest ? 1.0f : exp(*highest - base);
     const float16 low_weights = exp(low - base), high_weights = exp(high - base);
     *highest = top;
     *sum = *sum * rescale + FUNC(sum_of)(low_weights + high_weights);

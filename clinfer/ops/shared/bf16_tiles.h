@@ -8,6 +8,9 @@
 //   ROW_BYTES      from one row to the next
 //   STEP_BYTES     from one step of 16 values to the next
 //   STEP_COUNT     how many steps there are, 1 at least
+//   HALF_AT        the value of STEP_COUNT, which is counted down, at which the second half of a step is left out: 1
+//                  for the last one, 0 for none. STEPS_HALVE tells whether tiles do that
+//   FIRST_BEGINS   not 0: the sums of every row begin with what those of the first row are
 //   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes)
 //   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, one behind another
 //   OTHER_BYTES    from these columns to the other 16
@@ -21,12 +24,16 @@
 #define STEP_COUNT 5
 #define TAPS_AT 6
 #define TAPS_END 7
+#define HALF_AT 256
+#define FIRST_BEGINS 257
 #define FRAME_WORDS (8 + 8 * 32 + 8 * 2 * TILE_ROWS)
 #define TILE_COLUMNS 32
 #define STEP_DEPTH 16
 // Vectors in it must not lie across lines of the cache.
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64)))
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
+
+#define STEPS_HALVE (TILE_ROWS <= 14)
 
 #if TILE_ROWS > 14
 // Registers: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7. No compiler holds anything in
@@ -72,6 +79,9 @@ INLINED void clinfer_add_steps(ulong* frame, const ulong depth) {
 }
 
 INLINED void clinfer_add_products(ulong* frame) {
+    if (frame[FIRST_BEGINS])
+        for (int i = 2; i < 2 * TILE_ROWS; ++i)
+            vstore16(vload16(i % 2, frame_sums(frame)), i, frame_sums(frame));
     const ulong steps = frame[STEP_COUNT];
     const bool has_one_tap = frame[TAPS_END] - frame[TAPS_AT] == sizeof(ulong);
     const bool is_run = has_one_tap && frame[STEP_BYTES] == STEP_DEPTH * sizeof(ushort);
@@ -90,6 +100,7 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define SAVE(n) "vmovups %%zmm" #n ", 64+64*" #n "(%[frame])\n"
 #define RESTORE(n) "vmovups 64+64*" #n "(%[frame]), %%zmm" #n "\n"
 #define FETCH_SUM(n) "vmovups 64+64*32+64*" #n "(%[frame]), %%zmm" #n "\n"
+#define FETCH_FIRST(n) "vmovups 64+64*32+64*(" #n "&1)(%[frame]), %%zmm" #n "\n"
 #define PUT_SUM(n) "vmovups %%zmm" #n ", 64+64*32+64*" #n "(%[frame])\n"
 
 // A row's pair for all columns, times the pairs of the columns.
@@ -103,18 +114,21 @@ INLINED void clinfer_add_products(ulong* frame) {
 
 #define ADD_PRODUCTS(arguments) \
     do { \
-        ulong row_, right_, other_, tap_, a_, b_, c_, d_, e_; \
+        ulong row_, right_, other_, tap_, count_, a_, b_, c_, d_, e_; \
         __asm__ volatile( \
-            TILE_REGISTERS(SAVE) TILE_SUMS(FETCH_SUM) \
+            TILE_REGISTERS(SAVE) \
+            "cmpq $0, 2056(%[frame])\n je 4f\n" TILE_SUMS(FETCH_FIRST) "jmp 5f\n 4:\n" TILE_SUMS(FETCH_SUM) "5:\n" \
             "movq 8(%[frame]), %[right]\n movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n" \
             "2:\n movq 48(%[frame]), %[tap]\n" \
             "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS \
-            PAIR(0) PAIR(1) PAIR(2) PAIR(3) PAIR(4) PAIR(5) PAIR(6) PAIR(7) \
-            "addq $512, %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
+            PAIR(0) PAIR(1) PAIR(2) PAIR(3) \
+            "movq 40(%[frame]), %[count]\n cmpq 2048(%[frame]), %[count]\n je 3f\n" \
+            PAIR(4) PAIR(5) PAIR(6) PAIR(7) \
+            "3:\n addq $512, %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
             "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \
             TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) \
-            : [row] "=&r"(row_), [right] "=&r"(right_), [other] "=&r"(other_), [tap] "=&r"(tap_), [a] "=&r"(a_), \
-              [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
+            : [row] "=&r"(row_), [right] "=&r"(right_), [other] "=&r"(other_), [tap] "=&r"(tap_), \
+              [count] "=&r"(count_), [a] "=&r"(a_), [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
             : [frame] "r"(arguments) \
             : "memory", "cc"); \
     } while (0)

@@ -1,10 +1,7 @@
 """Tiles of products of bytes for CPUs (byte_products.h): rows x panels of 32 columns."""
 from __future__ import annotations
 
-from math import ceil
-
 from clinfer.ops.shared.bf16_tiles import IN_REGISTERS
-from clinfer.symbolic.symbols import larger, pure, smaller
 
 PANEL_COLUMNS = 32
 TILES = {32: 6.0, 16: 4.5, 14: 1.0, 8: 0.92, 7: 0.88, 4: 0.7, 1: 0.2}
@@ -12,8 +9,6 @@ TILES = {32: 6.0, 16: 4.5, 14: 1.0, 8: 0.92, 7: 0.88, 4: 0.7, 1: 0.2}
 _SPEED, _PLAIN_SPEED = 2.8, 0.15
 """Products that the best tile adds up in the time of one of f32 at its peak: with the instructions for bytes, and
 without."""
-_ITEMS_PER_UNIT = 4
-"""Work-items that keep a core busy to the end."""
 
 
 def flops_of(products: float, tile: int, byte_products: bool) -> float:
@@ -24,9 +19,3 @@ def flops_of(products: float, tile: int, byte_products: bool) -> float:
 def most_panels(tile: int) -> int:
     """Panels of one work-item, which share the rows: registers multiply these faster than they become bytes."""
     return 16 if tile in IN_REGISTERS else 4
-
-
-@pure
-def shared_panels(tiles: int, panels: int, units: int, most: int) -> int:
-    """As many panels for each work-item as leave enough of them for every core, up to `most`; at least 1."""
-    return larger(smaller(ceil(panels * tiles / (_ITEMS_PER_UNIT * units)), most), 1)

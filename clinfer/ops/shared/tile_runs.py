@@ -9,6 +9,8 @@ from clinfer.symbolic.symbols import computed, larger, pure, smaller
 _MOST_TILES = 32
 _STEPS = 8
 """By which a root of `_MOST_TILES` at most is found."""
+_ITEMS_PER_UNIT = 4
+"""Work-items that keep a core busy to the end."""
 _START_FLOPS = 25_000
 """Operations of f32 in the time in which a unit begins a work-group."""
 
@@ -24,6 +26,13 @@ def tiles_of_run(problem: Problem, tiles: int, flops: float, most: float = _MOST
 def work_of_runs(tiles: int, others: int, run: int) -> Work:
     """Of `others` times so many tiles: dimension 0 counts runs of tiles, 1 the others."""
     return Work((ceil(tiles / run), others), (1, 1))
+
+
+@pure
+def shared_panels(tiles: int, panels: int, units: int, most: int) -> int:
+    """Of so many panels of columns, each as wide as one of so many tiles: as many for each work-item as leave enough of
+    them for every core, up to `most`; at least 1."""
+    return larger(smaller(ceil(panels * tiles / (_ITEMS_PER_UNIT * units)), most), 1)
 
 
 @pure

@@ -10,8 +10,9 @@ from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
 from clinfer.ops.shared.targets import cpu_only
-from clinfer.ops.shared.tile_runs import tiles_of_run, work_of_runs
+from clinfer.ops.shared.tile_runs import shared_panels, tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
+from clinfer.symbolic.symbols import computed
 
 PIXELS = (32, 16, 14, 10, 7, 4, 1)
 """Of a tile."""
@@ -81,10 +82,27 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
                      "FILTER_TAPS": prod(problem.filter_sizes)}
         places, others = ceil(width / pixels) * rows, problem.batch * groups.number * tiles
-        run = tiles_of_run(problem, places * others, pixels * COLUMNS * problem.depth)
-        arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run}
-        return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work_of_runs(places, others, run),
-                              constants, arguments, problem.flat_epilogue_views(), recipe=RECIPE),))
+        if _copies_all(problem):
+            run, across = 1, _tiles_across(problem, places * problem.batch * groups.number, tiles)
+        else:
+            run, across = tiles_of_run(problem, places * others, pixels * COLUMNS * problem.depth), 1
+        work = work_of_runs(places, problem.batch * groups.number * ceil(tiles / across), run)
+        arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run,
+                     "across": across}
+        return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work, constants, arguments,
+                              problem.flat_epilogue_views(), recipe=RECIPE),))
+
+
+def _copies_all(problem: ConvolutionProblem) -> bool:
+    """Whether no tile reads its data where it lies, so that those of one place had better share their copy."""
+    return problem.primitive.factor_input is not None or problem.groups.inputs % (STEP_DEPTH // 2) != 0
+
+
+def _tiles_across(problem: ConvolutionProblem, places: int, tiles: int) -> int:
+    """Tiles of channels of a work-item that share what they copy; 1 while shapes are unknown."""
+    if not problem.is_static:
+        return 1
+    return computed(shared_panels, places, tiles, problem.capabilities.compute_units, tiles)
 
 
 def _row_pixels(problem: ConvolutionProblem, pixels: int) -> int:
