@@ -15,8 +15,8 @@ from clinfer.frontend.transformations import prepare
 from clinfer.kernels.jitter import common_source, kernel_source
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
-from clinfer.ops.matmul.kernels.bf16 import ROWS
-from clinfer.ops.shared.bf16_tiles import rows_refusal
+from clinfer.ops.matmul.kernels.floats import ROWS
+from clinfer.ops.shared.float_products import rows_refusal
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
@@ -57,7 +57,7 @@ def _random(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def _tile_source(rows: int, half: bool, first_begins: bool) -> str:
     """A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both; with `half`
     only the first half of the last step. The sums begin with the number of their row, or all with 1, the first's."""
-    tiles = kernel_source("clinfer.ops.shared", "bf16_tiles.h")
+    tiles = kernel_source("clinfer.ops.shared", "float_products.h")
     defines = f"#define TILE_ROWS {rows}\n#define HALF {int(half)}\n#define BEGINS {int(first_begins)}"
     return "\n".join([common_source(), defines, tiles, """
 kernel void tile(const global ushort* left, const global ushort* right, const global float* given, global float* held,

@@ -15,8 +15,8 @@ from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
-from clinfer.ops.shared.bf16_tiles import IN_REGISTERS, rows_refusal
 from clinfer.ops.shared.byte_products import TILES
+from clinfer.ops.shared.float_products import IN_REGISTERS, rows_refusal
 from clinfer.ops.shared.tile_runs import shared_panels
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.note_data_grids import MOST_DEPTH

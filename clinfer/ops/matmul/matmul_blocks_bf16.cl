@@ -1,5 +1,5 @@
-// Matrix product of rows of bf16 with compressed weights by products of pairs (bf16_tiles.h), for x86 CPUs.
-// One work-item computes ARG_TILES tiles (at most MOST_TILES) of TILE_ROWS rows each (bf16_rows.h) x one panel of 32
+// Matrix product of rows of bf16 with compressed weights by products of pairs (float_products.h), for x86 CPUs.
+// One work-item computes ARG_TILES tiles (at most MOST_TILES) of TILE_ROWS rows each (float_rows.h) x one panel of 32
 // columns. It goes through K in steps of BLOCK_DEPTH: that block of the panel is decompressed into `panel`, in pairs,
 // then each tile multiplies it. So weights are decompressed once for all tiles, and the block stays in a cache.
 // Views: those of matmul_tile.
@@ -13,10 +13,10 @@
 #endif
 
 #include "shared/bias.h"
-#include "shared/bf16_tiles.h"
+#include "shared/float_products.h"
 #include "weights.h"
 #include "tile.h"
-#include "bf16_rows.h"
+#include "float_rows.h"
 
 #define PAIRS (BLOCK_DEPTH / 2)
 

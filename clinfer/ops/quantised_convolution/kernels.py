@@ -22,9 +22,9 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.convolution.kernels.reference import Reference
-from clinfer.ops.shared.bf16_tiles import IN_REGISTERS, rows_refusal
 from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
+from clinfer.ops.shared.float_products import IN_REGISTERS, rows_refusal
 from clinfer.ops.shared.spatial import data_view
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels, tiles_of_run

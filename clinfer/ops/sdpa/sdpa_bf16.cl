@@ -1,4 +1,4 @@
-// Attention of bf16 by products of pairs (bf16_tiles.h), on x86 CPUs: query [a, b, L, E], keys and values as
+// Attention of bf16 by products of pairs (float_products.h), on x86 CPUs: query [a, b, L, E], keys and values as
 // sdpa_pack_keys_bf16 and sdpa_pack_values_bf16 pack them, and the output [a, b, L, V]; mask [a, b, L, S], sink
 // [a, b, L, 1]. One work-item computes TILE_ROWS rows, walking the keys in spans of SPAN with a running maximum and sum
 // per row; the weights of a span are rounded to bf16, its sums stay float. Rows beyond L are computed from the last one
@@ -19,7 +19,7 @@
 
 #include "extras.h"
 #include "softmax.h"
-#include "shared/bf16_tiles.h"
+#include "shared/float_products.h"
 
 #define DEPTH (DEPTH_STEPS * STEP_DEPTH)
 

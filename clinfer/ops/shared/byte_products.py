@@ -1,7 +1,7 @@
 """Tiles of products of bytes for CPUs (byte_products.h): rows x panels of 32 columns."""
 from __future__ import annotations
 
-from clinfer.ops.shared.bf16_tiles import IN_REGISTERS
+from clinfer.ops.shared.float_products import IN_REGISTERS
 
 PANEL_COLUMNS = 32
 TILES = {32: 6.0, 16: 4.5, 14: 1.0, 8: 0.92, 7: 0.88, 4: 0.7, 1: 0.2}

@@ -41,8 +41,8 @@ START_AND_END = 16
 STORE_PRODUCTS = 24
 """Products that a kernel adds up in the time by which storing an element apart from its channel block takes longer."""
 
-_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
-_GROUPED_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
+FLOAT_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
+GROUPED_FLOAT_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
 _PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
 _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
 _NARROW_GROUPS = (1, 2, 4, 8)
@@ -55,8 +55,8 @@ class _CpuKernel(Kernel[ConvolutionProblem, C]):
     """What they share: from blocks, or from planar data, to blocks, or to planar output."""
 
     has_epilogue = True
-    grouped_weights: Mapping[int, str] = _GROUPED_WEIGHTS
-    weights: Mapping[int, str] = _WEIGHTS
+    grouped_weights: Mapping[int, str] = GROUPED_FLOAT_WEIGHTS
+    weights: Mapping[int, str] = FLOAT_WEIGHTS
     from_planar = False
     to_planar = False
 

@@ -8,8 +8,8 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.bf16_tiles import rows_refusal
 from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels
+from clinfer.ops.shared.float_products import rows_refusal
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels
 from clinfer.runtime.capabilities import Capabilities

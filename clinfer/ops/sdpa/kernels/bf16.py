@@ -17,7 +17,7 @@ from clinfer.kernels.contract import (
 )
 from clinfer.kernels.cost import time_of
 from clinfer.ops.sdpa.problem import KEY, QUERY, VALUE, AttentionProblem, four_axes
-from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH
+from clinfer.ops.shared.float_products import BF16, COLUMNS, RECIPE, STEP_DEPTH
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities

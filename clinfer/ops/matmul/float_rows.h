@@ -1,11 +1,13 @@
-// Rows of bf16 of the left side [.., M, K] as tiles (bf16_tiles.h) multiply them: where they lie, unless a tile is not
+// Rows of the left side [.., M, K] as tiles (float_products.h) multiply them: where they lie, unless a tile is not
 // full, or its values do not lie together or do not fill the last step or half of it. Such rows pass through a copy of
 // ROWS_DEPTH values of each.
 #define ROWS_DEPTH 256
+// Values of the packed right side from one k to the next.
+#define K_VALUES (PANELS_JOINED ? 32 : 16)
 
 // Copies `count` values of TILE_ROWS rows from element `start` of the first one on, and fills up the last step with
 // zeros; rows behind the last repeat it.
-void FUNC(copy_rows)(ushort* rows, const global ushort* left, const index_t start, const int last_row,
+void FUNC(copy_rows)(TILE_VALUE* rows, const global TILE_VALUE* left, const index_t start, const int last_row,
                      const int count ARGS) {
     for (int i = 0; i < TILE_ROWS; ++i) {
         const index_t row = start + min(i, last_row) * INPUT0_PITCH_Y;
@@ -28,7 +30,7 @@ void FUNC(copy_rows)(ushort* rows, const global ushort* left, const index_t star
 void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, const int depth, const ulong right) {
     ulong place = 0;
     frame[HALF_AT] = STEPS_HALVE && depth % STEP_DEPTH > 0 && depth % STEP_DEPTH <= STEP_DEPTH / 2;
-    frame[STEP_BYTES] = STEP_DEPTH * sizeof(ushort);
+    frame[STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
     frame[TAPS_AT] = (ulong)&place;
     frame[TAPS_END] = (ulong)(&place + 1);
     frame[LEFT_AT] = left;
@@ -40,16 +42,17 @@ void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, cons
 }
 
 // The same of rows from element `start` of the first one on.
-void FUNC(add_rows)(ulong* frame, const global ushort* left, const index_t start, const int last_row, const int depth,
-                    const ulong right ARGS) {
+void FUNC(add_rows)(ulong* frame, const global TILE_VALUE* left, const index_t start, const int last_row,
+                    const int depth, const ulong right ARGS) {
     if (IS_IN_PLACE(last_row, depth)) {
-        FUNC(add_steps)(frame, (ulong)(left + start), INPUT0_PITCH_Y * sizeof(ushort), depth, right);
+        FUNC(add_steps)(frame, (ulong)(left + start), INPUT0_PITCH_Y * sizeof(TILE_VALUE), depth, right);
     } else {
-        ushort rows[TILE_ROWS * ROWS_DEPTH];
+        TILE_VALUE rows[TILE_ROWS * ROWS_DEPTH];
         for (int k = 0; k < depth; k += ROWS_DEPTH) {
             const int count = min(ROWS_DEPTH, depth - k);
             FUNC(copy_rows)(rows, left, start + k * INPUT0_PITCH_X, last_row, count PASS_ARGS);
-            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(ushort), count, right + k * 16 * sizeof(ushort));
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), count,
+                            right + k * K_VALUES * sizeof(TILE_VALUE));
         }
     }
 }

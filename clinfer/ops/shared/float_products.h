@@ -1,10 +1,11 @@
 // Tiles of TILE_ROWS rows (1 to 14, 16 or 32) x 32 columns whose sums grow by products of bf16 pairs, on x86 CPUs: by
-// `vdpbf16ps`, of 16 and 32 rows in AMX's tile registers.
+// `vdpbf16ps`, of 16 and 32 rows in AMX's tile registers; or, with TILES_OF_FLOATS, by products of floats in up to 14
+// rows.
 //
 // ADD_PRODUCTS(frame) is one block of assembly that holds the whole loop. No compiler is told of the vector
 // registers that it uses (one rejects such operands and clobbers): it saves them first and restores them last, so that
 // whatever a compiler keeps in them survives. Its arguments are a FRAME, ulong[FRAME_WORDS], the addresses as numbers:
-//   LEFT_AT        bf16 pairs of the first row; the 16 values of a step lie together
+//   LEFT_AT        the values of the first row; the 16 of a step lie together
 //   ROW_BYTES      from one row to the next
 //   STEP_BYTES     from one step of 16 values to the next
 //   STEP_COUNT     how many steps there are, 1 at least
@@ -12,7 +13,8 @@
 //                  for the last one, 0 for none. STEPS_HALVE tells whether tiles do that
 //   FIRST_BEGINS   not 0: the sums of every row begin with what those of the first row are
 //   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes)
-//   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, one behind another
+//   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, or 16 floats x 16
+//                  columns, one behind another; with PANELS_JOINED 16 floats x 32 columns, these 16 and the other
 //   OTHER_BYTES    from these columns to the other 16
 // and it adds to frame_sums(frame): float [TILE_ROWS][32]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed. Products
 // of two bf16 are exact and summed in float; subnormal numbers count as 0.
@@ -34,6 +36,37 @@
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #define STEPS_HALVE (TILE_ROWS <= 14)
+
+#ifndef TILES_OF_FLOATS
+#define TILES_OF_FLOATS 0
+#define PANELS_JOINED 0
+#endif
+//   TILE_VALUE, TILE_VALUE16     the type of values, and of 16
+//   TO_TILE_VALUE16, OF_TILE_VALUE16   from floats, and to floats
+//   TILE_MASK16(lanes)           a comparison of 16 ints as `select` takes it for values
+#if TILES_OF_FLOATS
+#define TILE_VALUE float
+#define TILE_VALUE16 float16
+#define TILE_MASK16(lanes) (lanes)
+#define TO_TILE_VALUE16(v) (v)
+#define OF_TILE_VALUE16(v) (v)
+#else
+#define TILE_VALUE ushort
+#define TILE_VALUE16 ushort16
+#define TILE_MASK16(lanes) convert_short16(lanes)
+#define TO_TILE_VALUE16(v) clinfer_to_bf16_16(v)
+#define OF_TILE_VALUE16(v) as_float16(convert_uint16(v) << 16)
+#endif
+#if PANELS_JOINED
+#define PART_BYTES "128"
+#define STEP_WEIGHT_BYTES "2048"
+#elif TILES_OF_FLOATS
+#define PART_BYTES "64"
+#define STEP_WEIGHT_BYTES "1024"
+#else
+#define PART_BYTES "64"
+#define STEP_WEIGHT_BYTES "512"
+#endif
 
 #if TILE_ROWS > 14
 // Registers: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7. No compiler holds anything in
@@ -103,14 +136,27 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define FETCH_FIRST(n) "vmovups 64+64*32+64*(" #n "&1)(%[frame]), %%zmm" #n "\n"
 #define PUT_SUM(n) "vmovups %%zmm" #n ", 64+64*32+64*" #n "(%[frame])\n"
 
-// A row's pair for all columns, times the pairs of the columns.
+// A row's pair or value for all columns, times those of the columns. What is multiplied FETCHED bytes later is asked
+// for, because weights that come for the first time come from afar.
+#define FETCHED "3072+"
+#if TILES_OF_FLOATS
+#define MULTIPLY_ADD "vfmadd231ps"
+#define FIRST_HALF PART(0) PART(1) PART(2) PART(3) PART(4) PART(5) PART(6) PART(7)
+#define SECOND_HALF PART(8) PART(9) PART(10) PART(11) PART(12) PART(13) PART(14) PART(15)
+#else
+#define MULTIPLY_ADD "vdpbf16ps"
+#define FIRST_HALF PART(0) PART(1) PART(2) PART(3)
+#define SECOND_HALF PART(4) PART(5) PART(6) PART(7)
+#endif
 #define ROW(k, place, first, second) \
     "vpbroadcastd 4*" #k place ", %%zmm30\n" \
-    "vdpbf16ps %%zmm30, %%zmm28, %%zmm" #first "\n" \
-    "vdpbf16ps %%zmm30, %%zmm29, %%zmm" #second "\n"
-#define PAIR(k) \
-    "vmovups 64*" #k "(%[right]), %%zmm28\n" \
-    "vmovups 64*" #k "(%[right],%[other]), %%zmm29\n" TILE_ROW_PLACES(k)
+    MULTIPLY_ADD " %%zmm30, %%zmm28, %%zmm" #first "\n" \
+    MULTIPLY_ADD " %%zmm30, %%zmm29, %%zmm" #second "\n"
+#define PART(k) \
+    "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right])\n" \
+    "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right],%[other])\n" \
+    "vmovups " PART_BYTES "*" #k "(%[right]), %%zmm28\n" \
+    "vmovups " PART_BYTES "*" #k "(%[right],%[other]), %%zmm29\n" TILE_ROW_PLACES(k)
 
 #define ADD_PRODUCTS(arguments) \
     do { \
@@ -121,10 +167,10 @@ INLINED void clinfer_add_products(ulong* frame) {
             "movq 8(%[frame]), %[right]\n movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n" \
             "2:\n movq 48(%[frame]), %[tap]\n" \
             "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS \
-            PAIR(0) PAIR(1) PAIR(2) PAIR(3) \
+            FIRST_HALF \
             "movq 40(%[frame]), %[count]\n cmpq 2048(%[frame]), %[count]\n je 3f\n" \
-            PAIR(4) PAIR(5) PAIR(6) PAIR(7) \
-            "3:\n addq $512, %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
+            SECOND_HALF \
+            "3:\n addq $" STEP_WEIGHT_BYTES ", %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
             "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \
             TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) \
             : [row] "=&r"(row_), [right] "=&r"(right_), [other] "=&r"(other_), [tap] "=&r"(tap_), \

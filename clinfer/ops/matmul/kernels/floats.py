@@ -1,15 +1,25 @@
-"""Matrix products of bf16 on CPUs that multiply pairs of it."""
+"""Matrix products by assembly on CPUs that multiply pairs of bf16: of these, or of floats."""
 from __future__ import annotations
 
 from math import ceil
+from typing import ClassVar
 
 from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
-from clinfer.ops.matmul.kernels.cpu import BlocksKernel
+from clinfer.ops.matmul.kernels.cpu import BlocksKernel, TileKernel
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
+from clinfer.ops.shared.float_products import (
+    BF16,
+    COLUMNS,
+    F32,
+    RECIPE,
+    SPEEDS_OF_FLOATS,
+    STEP_DEPTH,
+    rows_refusal,
+    time_of_tiles,
+)
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import tiles_of_run
 from clinfer.runtime.capabilities import Capabilities
@@ -29,6 +39,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
     configuration is the rows of a tile."""
 
     name = "matmul_bf16"
+    element_type: ClassVar = BF16
     has_epilogue = True
     supports_large = True
 
@@ -47,11 +58,17 @@ class PairsKernel(Kernel[MatMulProblem, int]):
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
         return ROWS
 
+    def packed(self, problem: MatMulProblem) -> TensorView:
+        """The right side as it is packed, with the axes of the batch."""
+        *batch, depth, columns = problem.collapsed.right.sizes
+        view = TensorView.dense(BF16, (*batch, ceil(columns / _BLOCK), ceil(depth / STEP_DEPTH) * STEP_DEPTH * _BLOCK))
+        return view.broadcast((*problem.collapsed.batch, *view.sizes[-2:]))
+
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.right_has_batch:
             return "a right side with a batch"
-        if any(x.element_type != BF16 for x in problem.inputs[:2]) or problem.primitive.quantisation:
-            return "sides other than bf16"
+        if any(x.element_type != self.element_type for x in problem.inputs[:2]) or problem.primitive.quantisation:
+            return f"sides other than {self.element_type}"
         return problem.types_refusal() or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
@@ -60,17 +77,39 @@ class PairsKernel(Kernel[MatMulProblem, int]):
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
         product = problem.collapsed
-        *batch, depth, columns = product.right.sizes
-        steps = ceil(depth / STEP_DEPTH)
-        packed = TensorView.dense(BF16, (*batch, ceil(columns / _BLOCK), steps * STEP_DEPTH * _BLOCK))
-        right = packed.broadcast((*product.batch, *packed.sizes[-2:]))
         tiles, panels = ceil(problem.rows / tile), ceil(problem.columns / COLUMNS)
         run = tiles_of_run(problem, tiles * panels * problem.batch, tile * COLUMNS * problem.depth,
                            _SHARED_VALUES / (COLUMNS * problem.depth + 1))
         work = Work((tiles, ceil(panels / run), problem.batch), (1, 1, 1))
-        return Lowered((Stage("matmul_bf16.cl", problem.operands(product.left, right, product.output), work,
-                              {**problem.constants, "TILE_ROWS": tile}, {"run": run}, problem.epilogue_views(),
+        is_float = self.element_type == F32
+        constants = {**problem.constants, "TILE_ROWS": tile, "TILES_OF_FLOATS": is_float, "PANELS_JOINED": is_float}
+        operands = problem.operands(product.left, self.packed(problem), product.output)
+        return Lowered((Stage("matmul_floats.cl", operands, work, constants, {"run": run}, problem.epilogue_views(),
                               recipe=RECIPE),))
+
+
+class FloatsKernel(PairsKernel):
+    """The same of floats, whose right side is packed as other kernels have it."""
+
+    name = "matmul_f32"
+    element_type = F32
+
+    def formats(self, problem: MatMulProblem) -> Formats:
+        return TileKernel().formats(problem)
+
+    def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
+        return tuple(SPEEDS_OF_FLOATS)
+
+    def packed(self, problem: MatMulProblem) -> TensorView:
+        return problem.collapsed.packed_in_batch(COLUMNS)
+
+    def supports(self, problem: MatMulProblem, tile: int) -> str | None:
+        refusal = super().supports(problem, tile)
+        if refusal:
+            return refusal
+        depth = problem.inputs[1].shape[1 if problem.primitive.transpose_b else 0]
+        fills = isinstance(depth, int) and depth % (STEP_DEPTH // 2) == 0
+        return None if fills else "a depth that is no multiple of 8"
 
 
 class PairBlocksKernel(BlocksKernel):

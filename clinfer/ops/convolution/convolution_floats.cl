@@ -1,13 +1,13 @@
-// Convolution of bf16 on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, with sums in float by products of pairs
-// (bf16_tiles.h), for x86 CPUs.
+// Convolution of bf16 or, with TILES_OF_FLOATS, of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data
+// and output, for x86 CPUs.
 // One work-item computes tiles of TILE_PIXELS pixels of one row x 2 blocks of 16 output channels: ARG_RUN tiles of
 // pixels one behind another (tile_runs.h), and of each of them ARG_ACROSS tiles of channels. A step is a block of input
 // channels. A tile that is full and reads nothing outside of the data reads it where it lies, if it has the channels of
 // whole or half blocks. What others read is copied into `patch`, as many channels at a time as fit, with zeros outside
 // of the data and behind the last channel, and times the factors; if all fit, for all of its tiles of channels.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] with, for each block of 16 outputs x 16 inputs, 8
-// pairs of inputs x 16 outputs x 2 (block tails are zero), bias [G * O] in blocks of 16 (the same), factor
-// [B, C, 1, 1, 1] like the data.
+// pairs of inputs x 16 outputs x 2, of floats 16 inputs x 16 outputs (block tails are zero), bias [G * O] in blocks of
+// 16 (the same), factor [B, C, 1, 1, 1] like the data.
 // Limits: what a tile reads of a block of channels has at most PATCH_PIXELS; grouped channels are multiples of 16.
 #include "clinfer.cl"
 
@@ -25,11 +25,11 @@
 #include "factor.h"
 #include "shared/channel_tiles.h"
 #include "shared/spatial.h"
-#include "shared/bf16_tiles.h"
+#include "shared/float_products.h"
 #include "shared/tile_runs.h"
 
 #define FILTER_ROWS (INPUT1_SIZE_Z * INPUT1_SIZE_Y)
-#define CHANNEL_BYTES (BLOCK * sizeof(ushort))
+#define CHANNEL_BYTES (BLOCK * sizeof(TILE_VALUE))
 #define BLOCKS_OF_INPUT ((INPUT1_SIZE_2 + BLOCK - 1) / BLOCK)
 #define LAST_BLOCK (INPUT1_SIZE_2 % BLOCK)
 #define LAST_IS_HALF (STEPS_HALVE && LAST_BLOCK > 0 && LAST_BLOCK <= BLOCK / 2)
@@ -41,30 +41,30 @@ void FUNC(find_taps)(ulong* taps, const long z_pitch, const long y_pitch ARGS) {
         for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky)
             #pragma clang loop vectorize(disable)
             for (int kx = 0; kx < INPUT1_SIZE_X; ++kx)
-                *taps++ = (kz * z_pitch + ky * y_pitch + kx * ARG_DILATION_X * BLOCK) * sizeof(ushort);
+                *taps++ = (kz * z_pitch + ky * y_pitch + kx * ARG_DILATION_X * BLOCK) * sizeof(TILE_VALUE);
 }
 
 // One row of the patch: 16 channels, of which `channels` exist, of pixels from x on.
-void FUNC(copy_row)(ushort* patch, const global ushort* row, const int x, const float16 factors,
+void FUNC(copy_row)(TILE_VALUE* patch, const global TILE_VALUE* row, const int x, const float16 factors,
                     const int channels ARGS) {
     const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 #if !HAS_FACTOR
     if (channels >= BLOCK) {
         const int first = clamp(-x, 0, ARG_ROW_PIXELS), last = clamp((int)INPUT0_SIZE_X - x, first, ARG_ROW_PIXELS);
-        for (int i = 0; i < first; ++i) vstore16((ushort16)0, i, patch);
+        for (int i = 0; i < first; ++i) vstore16((TILE_VALUE16)0, i, patch);
         for (int i = first; i < last; ++i) vstore16(vload16(x + i, row), i, patch);
-        for (int i = last; i < ARG_ROW_PIXELS; ++i) vstore16((ushort16)0, i, patch);
+        for (int i = last; i < ARG_ROW_PIXELS; ++i) vstore16((TILE_VALUE16)0, i, patch);
         return;
     }
 #endif
     for (int i = 0; i < ARG_ROW_PIXELS; ++i) {
-        ushort16 pixel = 0;
+        TILE_VALUE16 pixel = 0;
         if ((uint)(x + i) < (uint)INPUT0_SIZE_X) {
             pixel = vload16(x + i, row);
 #if HAS_FACTOR
-            pixel = clinfer_to_bf16_16(as_float16(convert_uint16(pixel) << 16) * factors);
+            pixel = TO_TILE_VALUE16(OF_TILE_VALUE16(pixel) * factors);
 #endif
-            if (channels < BLOCK) pixel = select((ushort16)0, pixel, convert_short16(lanes < channels));
+            if (channels < BLOCK) pixel = select((TILE_VALUE16)0, pixel, TILE_MASK16(lanes < channels));
         }
         vstore16(pixel, i, patch);
     }
@@ -72,7 +72,7 @@ void FUNC(copy_row)(ushort* patch, const global ushort* row, const int x, const 
 
 // Copies `count` blocks of channels from block `first` of the group on, whose first channel is `channel`, for the tile
 // whose data begins at these coordinates.
-void FUNC(fill_patch)(ushort* patch, const global ushort* input, FACTOR_PARAMETER const index_t batch,
+void FUNC(fill_patch)(TILE_VALUE* patch, const global TILE_VALUE* input, FACTOR_PARAMETER const index_t batch,
                       const index_t channel, const int first, const int count, const int from_z, const int from_y,
                       const int from_x ARGS) {
     const int row_size = ARG_ROW_PIXELS * BLOCK;
@@ -88,7 +88,7 @@ void FUNC(fill_patch)(ushort* patch, const global ushort* input, FACTOR_PARAMETE
             if ((uint)in_z < (uint)INPUT0_SIZE_Z && (uint)in_y < (uint)INPUT0_SIZE_Y)
                 FUNC(copy_row)(patch, input + INPUT0_INDEX_OF(from), from_x, factors, INPUT1_SIZE_2 - c PASS_ARGS);
             else
-                for (int i = 0; i < ARG_ROW_PIXELS; ++i) vstore16((ushort16)0, i, patch);
+                for (int i = 0; i < ARG_ROW_PIXELS; ++i) vstore16((TILE_VALUE16)0, i, patch);
         }
     }
 }
@@ -112,7 +112,7 @@ INLINED void FUNC(store_pixels)(global OUTPUT0_TYPE* output, const float* sums, 
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
-KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushort* restrict weights,
+KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global TILE_VALUE* restrict weights,
                          BIAS_PARAMETER FACTOR_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int runs_across = CEIL_DIV(ARG_TILES, ARG_ACROSS), place = (int)get_global_id(1);
     const index_t batch = place / (runs_across * INPUT1_SIZE_0), group = place / runs_across % INPUT1_SIZE_0;
@@ -120,7 +120,7 @@ KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushor
     ulong taps_of_data[FILTER_TAPS], taps_of_patch[FILTER_TAPS];
     FUNC(find_taps)(taps_of_data, ARG_DILATION_Z * INPUT0_PITCH_Z, ARG_DILATION_Y * INPUT0_PITCH_Y PASS_ARGS);
     FUNC(find_taps)(taps_of_patch, INPUT1_SIZE_Y * ARG_ROW_PIXELS * BLOCK, ARG_ROW_PIXELS * BLOCK PASS_ARGS);
-    ushort patch[PATCH_PIXELS * BLOCK];
+    TILE_VALUE patch[PATCH_PIXELS * BLOCK];
     FRAME(frame);
     frame[ROW_BYTES] = ARG_STRIDE_X * CHANNEL_BYTES;
     EACH_TILE_OF_RUN(0, tile, TILES_OF_PICTURE) {
@@ -137,7 +137,7 @@ KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushor
         frame[TAPS_AT] = (ulong)taps;
         frame[TAPS_END] = (ulong)(taps + FILTER_TAPS);
         frame[STEP_BYTES] =
-            is_in_place ? INPUT0_PITCH_1 * sizeof(ushort) : FILTER_ROWS * ARG_ROW_PIXELS * CHANNEL_BYTES;
+            is_in_place ? INPUT0_PITCH_1 * sizeof(TILE_VALUE) : FILTER_ROWS * ARG_ROW_PIXELS * CHANNEL_BYTES;
         for (int tile_across = first_across; tile_across < end_across; ++tile_across) {
             const index_t channel = tile_across * (TILE_BLOCKS * BLOCK);
             index_t filters[TILE_BLOCKS];
@@ -149,7 +149,7 @@ KERNEL(convolution_bf16)(const global ushort* restrict input, const global ushor
                 for (int i = 0; i < (INPUT1_SIZE_2 > 0 ? 1 : TILE_PIXELS); ++i)
                     vstore16(BIAS16(group * INPUT1_SIZE_1 + own), i * TILE_BLOCKS + j, frame_sums(frame));
             }
-            frame[OTHER_BYTES] = (filters[1] - filters[0]) * sizeof(ushort);
+            frame[OTHER_BYTES] = (filters[1] - filters[0]) * sizeof(TILE_VALUE);
             frame[FIRST_BEGINS] = 1;
             for (int first = 0; first < BLOCKS_OF_INPUT; first += at_once) {
                 const int count = min(at_once, BLOCKS_OF_INPUT - first);

@@ -1,14 +1,26 @@
-"""Convolution of bf16 on blocks of 16 channels, on CPUs that multiply pairs of it."""
+"""Convolution on blocks of 16 channels by assembly, on CPUs that multiply pairs of bf16: of these, or of floats."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import ClassVar
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
+from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS
 from clinfer.ops.convolution.problem import ConvolutionProblem
-from clinfer.ops.shared.bf16_tiles import BF16, COLUMNS, RECIPE, STEP_DEPTH, rows_refusal, time_of_tiles
 from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
+from clinfer.ops.shared.float_products import (
+    BF16,
+    COLUMNS,
+    F32,
+    RECIPE,
+    SPEEDS_OF_FLOATS,
+    STEP_DEPTH,
+    rows_refusal,
+    time_of_tiles,
+)
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels, tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
@@ -17,7 +29,7 @@ from clinfer.symbolic.symbols import computed
 PIXELS = (32, 16, 14, 10, 7, 4, 1)
 """Of a tile."""
 _PATCH_PIXELS = 1024
-"""That are copied at a time: 32 KiB."""
+"""That are copied at a time: 32 KiB of bf16."""
 _WEIGHTS = {3: "os_is_yx_isv8_osv16_isv2", 4: "os_is_yx_isv8_osv16_isv2", 5: "os_is_zyx_isv8_osv16_isv2"}
 _GROUPED_WEIGHTS = {4: "g_os_is_x_isv8_osv16_isv2", 5: "g_os_is_yx_isv8_osv16_isv2",
                     6: "g_os_is_zyx_isv8_osv16_isv2"}
@@ -39,26 +51,30 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
 
     name = "convolution_bf16"
     has_epilogue = True
+    element_type: ClassVar = BF16
+    pixels: ClassVar[tuple[int, ...]] = PIXELS
+    weights: ClassVar[Mapping[int, str]] = _WEIGHTS
+    grouped_weights: ClassVar[Mapping[int, str]] = _GROUPED_WEIGHTS
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device) or RECIPE.refusal(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         primitive, blocked = problem.primitive, Format.of(BLOCKED_DATA[problem.inputs[0].rank])
-        weights = (_GROUPED_WEIGHTS if primitive.is_grouped else _WEIGHTS)[problem.inputs[1].rank]
+        weights = (self.grouped_weights if primitive.is_grouped else self.weights)[problem.inputs[1].rank]
         bias = (Format.of("o_osv16"),) if primitive.bias_input is not None else ()
         factor = (blocked,) if primitive.factor_input is not None else ()
         return Formats((blocked, Format.of(weights), *bias, *factor), (blocked,))
 
     def configs(self, problem: ConvolutionProblem) -> tuple[PairsConfig, ...]:
-        return tuple(PairsConfig(pixels, problem.is_column) for pixels in PIXELS)
+        return tuple(PairsConfig(pixels, problem.is_column) for pixels in self.pixels)
 
     def accepts(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
         return "made for columns" if config.is_column and not problem.is_column else None
 
     def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
-        if any(x.element_type != BF16 for x in problem.inputs[:2]):
-            return "data or weights other than bf16"
+        if any(x.element_type != self.element_type for x in problem.inputs[:2]):
+            return f"data or weights other than {self.element_type}"
         data = [problem.inputs[i] for i in (0, problem.primitive.factor_input) if i is not None]
         if any(x.padding.both(1) for x in (*data, problem.outputs[0])):
             return "padded channels"
@@ -79,7 +95,8 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
         tiles = ceil(groups.outputs / COLUMNS)
-        constants = {**problem.constants, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
+        constants = {**problem.constants, "TILES_OF_FLOATS": self.element_type == F32, "PANELS_JOINED": 0,
+                     "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
                      "FILTER_TAPS": prod(problem.filter_sizes)}
         places, others = ceil(width / pixels) * rows, problem.batch * groups.number * tiles
         if _copies_all(problem):
@@ -89,8 +106,22 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         work = work_of_runs(places, problem.batch * groups.number * ceil(tiles / across), run)
         arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run,
                      "across": across}
-        return Lowered((Stage("convolution_bf16.cl", problem.flat_operands(), work, constants, arguments,
+        return Lowered((Stage("convolution_floats.cl", problem.flat_operands(), work, constants, arguments,
                               problem.flat_epilogue_views(), recipe=RECIPE),))
+
+
+class FloatsKernel(PairsKernel):
+    """The same of floats, for filters of one element."""
+
+    name = "convolution_f32"
+    element_type = F32
+    pixels = tuple(SPEEDS_OF_FLOATS)
+    weights = FLOAT_WEIGHTS
+    grouped_weights = GROUPED_FLOAT_WEIGHTS
+
+    def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
+        is_point = prod(problem.filter_sizes) == 1
+        return super().supports(problem, config) if is_point else "filters of several elements gain nothing"
 
 
 def _copies_all(problem: ConvolutionProblem) -> bool:

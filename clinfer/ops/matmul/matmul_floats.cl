@@ -1,8 +1,10 @@
-// Matrix product of bf16 with sums in float by products of pairs (bf16_tiles.h), for x86 CPUs.
-// One work-item computes tiles of TILE_ROWS rows x 32 columns (bf16_rows.h), which share their rows (tile_runs.h). Rows
-// that cannot be multiplied where they lie are copied once for all of them, if they have at most ROWS_DEPTH values.
+// Matrix product of bf16 or, with TILES_OF_FLOATS, of floats (float_products.h), for x86 CPUs.
+// One work-item computes tiles of TILE_ROWS rows x 32 columns (float_rows.h), which share their rows (tile_runs.h).
+// Rows that cannot be multiplied where they lie are copied once for all of them, if they have at most ROWS_DEPTH
+// values.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., N / 16, steps * 256]: for each
-// step of 16 k, 8 pairs x 16 columns x 2, zeros behind the last k and column; bias [N] in blocks of 16.
+// step of 16 k, 8 pairs x 16 columns x 2, zeros behind the last k and column; of floats [..., N / 32, K * 32], as
+// matmul_tile has it, K a multiple of 8; bias [N] in blocks of 16.
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
@@ -10,14 +12,14 @@
 #endif
 
 #include "shared/bias.h"
-#include "shared/bf16_tiles.h"
+#include "shared/float_products.h"
 #include "shared/tile_runs.h"
 #include "weights.h"
 #include "tile.h"
-#include "bf16_rows.h"
+#include "float_rows.h"
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
-KERNEL(matmul_bf16)(const global ushort* restrict left, const global ushort* restrict right,
+KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_VALUE* restrict right,
                     BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS, last_row = OUTPUT0_SIZE_Y - 1 - first_row;
     const int depth = INPUT0_SIZE_X;
@@ -25,19 +27,20 @@ KERNEL(matmul_bf16)(const global ushort* restrict left, const global ushort* res
     OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
     at[OUTPUT0_RANK - 2] = first_row;
     const index_t start = INPUT0_INDEX_OF(at);
-    ushort rows[TILE_ROWS * ROWS_DEPTH];
+    TILE_VALUE rows[TILE_ROWS * ROWS_DEPTH];
     const bool is_copied = !IS_IN_PLACE(last_row, depth) && depth <= ROWS_DEPTH;
     if (is_copied) FUNC(copy_rows)(rows, left, start, last_row, depth PASS_ARGS);
     EACH_TILE_OF_RUN(1, panel, CEIL_DIV(OUTPUT0_SIZE_X, PANEL_COLUMNS)) {
-        at[OUTPUT0_RANK - 2] = panel * 2;
+        at[OUTPUT0_RANK - 2] = PANELS_JOINED ? panel : panel * 2;
         at[OUTPUT0_RANK - 1] = 0;
         const ulong columns = (ulong)(right + INPUT1_INDEX_OF(at));
         FRAME(frame);
         for (int i = 0; i < (depth ? 1 : TILE_ROWS) * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
         frame[FIRST_BEGINS] = 1;
-        frame[OTHER_BYTES] = panel * PANEL_COLUMNS + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y * sizeof(ushort) : 0;
+        const index_t other = PANELS_JOINED ? 16 : panel * PANEL_COLUMNS + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y : 0;
+        frame[OTHER_BYTES] = other * sizeof(TILE_VALUE);
         if (is_copied)
-            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(ushort), depth, columns);
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), depth, columns);
         else
             FUNC(add_rows)(frame, left, start, last_row, depth, columns PASS_ARGS);
         FUNC(store_rows)(frame_sums(frame), at, first_row, panel * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);
