@@ -31,11 +31,12 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
     const int all_keys = VALUE_SIZE_2;
     const int keys = IS_CAUSAL ? min(all_keys, min(first_row + ROWS, OUTPUT0_SIZE_2)) : all_keys;
     const float scale = SCALE_OF_SCORES;
-    int rows[ROWS];
+    int rows[ROWS], queries[ROWS];
     float highest[ROWS], sums[ROWS];
     float16 totals[ROWS][VECTORS];
     for (int r = 0; r < ROWS; ++r) {
         rows[r] = min(first_row + r, OUTPUT0_SIZE_2 - 1);
+        queries[r] = INPUT0_GET_INDEX(a, b, rows[r], 0);
         BEGIN_ROW(highest[r], sums[r], a, b, rows[r]);
         for (int v = 0; v < VECTORS; ++v) totals[r][v] = 0;
     }
@@ -47,7 +48,7 @@ KERNEL(sdpa_tiles)(const global INPUT0_TYPE* restrict query, const global float*
         for (int e = 0; e < INPUT0_SIZE_3; ++e) {
             const float16 low = vload16(0, columns + e * KEYS), high = vload16(1, columns + e * KEYS);
             for (int r = 0; r < ROWS; ++r) {
-                const float q = INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b, rows[r], e));
+                const float q = INPUT0_LOAD(query, queries[r] + e * INPUT0_PITCH_3);
                 scores[r][0] += q * low;
                 scores[r][1] += q * high;
             }

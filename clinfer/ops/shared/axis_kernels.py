@@ -87,7 +87,7 @@ class AxisProblem(Problem, ABC):
         data = TensorView.of(self.inputs[0])
         groups = tuple(_REDUCED if a in self.axes else _KEPT for a in range(data.rank))
         results = (self.beside_input(x).broadcast(data.sizes) for x in (self.outputs[0], *self.fused_inputs))
-        return join_axes((data, *results), groups)
+        return join_axes((data, *results), groups, cuts_unblocked=True)
 
 
 class AxisKernel(Kernel[AxisProblem, C]):

@@ -43,12 +43,13 @@ class JointAxes:
                           (None,) * len(axes))
 
 
-def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = None,
-              leader: int = 0) -> JointAxes | None:
+def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = None, leader: int = 0,
+              cuts_unblocked: bool = False) -> JointAxes | None:
     """The joint axes of static views of equal sizes, outermost first in the memory of view `leader`.
 
     `groups` gives a number per logical axis; only axes of one group are merged. None if a blocked
-    axis is not blocked alike in every view that moves along it, or blocked at more than one level.
+    axis is not blocked alike in every view that moves along it, or blocked at more than one level; with
+    `cuts_unblocked` whole blocks of it may lie one behind another in others.
     """
     axes: list[JointAxis] = []
     offsets = [view.offset or 0 for view in views]
@@ -59,7 +60,7 @@ def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = No
         if all(view.blocks[axis] is None for view in views):
             axes.append(JointAxis(size, tuple(view.pitches[axis] or 0 for view in views), group))
             continue
-        split = _split_blocks(views, axis, size, group, offsets)
+        split = _split_blocks(views, axis, size, group, offsets, cuts_unblocked)
         if split is None:
             return None
         axes += split
@@ -71,7 +72,7 @@ def join_axes(views: tuple[TensorView, ...], groups: tuple[int, ...] | None = No
 
 
 def _split_blocks(views: tuple[TensorView, ...], axis: int, size: int, group: int,
-                  offsets: list[int]) -> list[JointAxis] | None:
+                  offsets: list[int], cuts_unblocked: bool) -> list[JointAxis] | None:
     """A blocked axis as an axis over blocks and one within them; moves `offsets` past the padding."""
     levels = {view.blocks[axis].levels for view in views if view.blocks[axis] is not None}  # type: ignore[union-attr]
     if len(levels) != 1:
@@ -83,11 +84,17 @@ def _split_blocks(views: tuple[TensorView, ...], axis: int, size: int, group: in
     outer_pitches, inner_pitches = [], []
     for index, view in enumerate(views):
         blocks, pitch = view.blocks[axis], view.pitches[axis] or 0
-        if pitch != 0 if blocks is None else blocks.lower % block:
+        if blocks is None:
+            if pitch != 0 and (size % block or not cuts_unblocked):
+                return None
+            outer_pitches.append(pitch * block)
+            inner_pitches.append(pitch)
+            continue
+        if blocks.lower % block:
             return None
-        offsets[index] += 0 if blocks is None else blocks.lower // block * pitch
+        offsets[index] += blocks.lower // block * pitch
         outer_pitches.append(pitch)
-        inner_pitches.append(0 if blocks is None else inner)
+        inner_pitches.append(inner)
     return [JointAxis(-(-size // block), tuple(outer_pitches), group),
             JointAxis(block, tuple(inner_pitches), group)]
 
