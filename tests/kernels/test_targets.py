@@ -207,15 +207,17 @@ def test_rows_get_their_own_kernels_on_a_gpu(gpu: Capabilities) -> None:
     assert _for_rows(selection, 4096) != "matmul_mma_32x32"
 
 
-@pytest.mark.parametrize("vector_floats, wanted", [
-    (16, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_tile_8"}),
-    (8, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"}),
-    (4, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"})])
-def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine, vector_floats: int, wanted: dict[int, str]) -> None:
+@pytest.mark.parametrize("vector_floats, bf16_products, wanted", [
+    (16, True, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_f32_13"}),
+    (16, False, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_tile_8"}),
+    (8, False, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"}),
+    (4, False, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"})])
+def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine, vector_floats: int, bf16_products: bool,
+                                             wanted: dict[int, str]) -> None:
     if engine.device.type != "CPU":
         pytest.skip("made for CPUs")
     capabilities = replace(engine.capabilities, compute_units=2, vector_floats=vector_floats,
-                           ceilings=default_ceilings("CPU", 2))
+                           bf16_products=bf16_products, ceilings=default_ceilings("CPU", 2))
     selection = _open_rows(capabilities, "f32")
     assert {rows: _for_rows(selection, rows) for rows in wanted} == wanted
     assert len(selection.candidates) <= 3, "what is hardly faster is not built"

@@ -20,8 +20,11 @@ from tests.seeds import SEED
 
 F32 = ElementType.of("f32")
 SQUARE = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
+POINT = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
 CASES = {
     "any": (Convolution("node", ("data", "weights"), **SQUARE), (2, 20, 5, 17), (40, 20, 3, 3)),
+    "point": (Convolution("node", ("data", "weights"), **POINT), (2, 20, 5, 17), (40, 20, 1, 1)),
+    "point-half": (Convolution("node", ("data", "weights"), **POINT), (2, 24, 5, 17), (70, 24, 1, 1)),
     "depthwise": (GroupConvolution("node", ("data", "weights"), **SQUARE), (1, 19, 5, 11), (19, 1, 1, 3, 3)),
     "transposed": (ConvolutionBackpropData("node", ("data", "weights"), **SQUARE), (2, 20, 5, 17), (20, 40, 3, 3)),
     "transposed-few": (ConvolutionBackpropData("node", ("data", "weights"), **SQUARE), (2, 20, 5, 17), (20, 2, 2, 2)),

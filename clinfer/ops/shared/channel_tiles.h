@@ -3,6 +3,7 @@
 // of 16 input x 16 output channels, BIAS [G * O] in blocks of 16, OUTPUT0 as in channel_block.h.
 #include "shared/bias.h"
 #include "shared/channel_block.h"
+#include "shared/fetching.h"
 
 // Declares the batch, the group and `channel`, the first output channel in its group, of which a launch counts all
 // together; a group has ARG_TILES tiles of channels.
@@ -25,6 +26,16 @@ INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], index_t* fi
     }
 }
 
+// With FAR_WEIGHTS, which come from afar, those are asked for that lie some bytes ahead.
+#ifndef FAR_WEIGHTS
+#define FAR_WEIGHTS 0
+#endif
+#if FAR_WEIGHTS
+#define FETCH_WEIGHTS(here) FETCH_LINE((const global uchar*)(here) + 3072)
+#else
+#define FETCH_WEIGHTS(here)
+#endif
+
 // Adds the products of `channels` input channels of one filter element: `pixels` has 16 channels of each pixel as
 // floats, `filter` is the weights from that element on. With IN_PLACE there is the same for pixels where they lie.
 #define ADDS_PRODUCTS(name, PIXELS) \
@@ -34,8 +45,10 @@ INLINED void FUNC(start_tile)(float16 sum[TILE_PIXELS][TILE_BLOCKS], index_t* fi
         for (int k = 0; k < channels; ++k) { \
             float16 weight[TILE_BLOCKS]; \
             _Pragma("unroll") \
-            for (int j = 0; j < TILE_BLOCKS; ++j) \
+            for (int j = 0; j < TILE_BLOCKS; ++j) { \
+                FETCH_WEIGHTS(filter + filters[j] + k * BLOCK); \
                 weight[j] = convert_float16(INPUT1_LOAD16(filter, filters[j] + k * BLOCK)); \
+            } \
             _Pragma("unroll") \
             for (int i = 0; i < TILE_PIXELS; ++i) { \
                 const float16 value = pixels[i * BLOCK + k]; \

@@ -40,6 +40,8 @@ START_AND_END = 16
 """Products of a pixel and channel in the time of which a tile of blocks finds its place and stores its sums."""
 STORE_PRODUCTS = 24
 """Products that a kernel adds up in the time by which storing an element apart from its channel block takes longer."""
+_FAR_WEIGHTS = 1 << 19
+"""Bytes of weights that seldom are in a near cache when their turn comes."""
 
 FLOAT_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
 GROUPED_FLOAT_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
@@ -130,7 +132,8 @@ class BlocksKernel(_CpuKernel[BlockConfig]):
         panel = _panel(tile, problem)
         constants = {**problem.constants, "PLANAR_OUTPUT": self.to_planar, "TILE_PIXELS": tile.pixels,
                      "TILE_BLOCKS": tile.blocks, "PANEL_PIXELS": PANEL_PIXELS, "JOINED": problem.joined,
-                     "IN_PLACE": _reads_in_place(problem)}
+                     "IN_PLACE": _reads_in_place(problem),
+                     "FAR_WEIGHTS": problem.inputs[1].byte_size >= _FAR_WEIGHTS}
         places, others = ceil(width / tile.pixels) * rows, problem.batch * groups.number * tiles
         run = tiles_of_run(problem, places * others, 2 * tile.pixels * tile.blocks * BLOCK * problem.depth)
         arguments = {**problem.steps, "taps": panel.taps, "phases": panel.phases, "phase_pixels": panel.pixels,

@@ -120,8 +120,10 @@ class FloatsKernel(PairsKernel):
     grouped_weights = GROUPED_FLOAT_WEIGHTS
 
     def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
-        is_point = prod(problem.filter_sizes) == 1
-        return super().supports(problem, config) if is_point else "filters of several elements gain nothing"
+        reason = super().supports(problem, config)
+        if reason:
+            return reason
+        return None if prod(problem.filter_sizes) == 1 else "filters of several elements gain nothing"
 
 
 def _copies_all(problem: ConvolutionProblem) -> bool:
