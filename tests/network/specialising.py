@@ -95,6 +95,11 @@ def special_launches(network: Network, plan: SeenPlan) -> int:
     return sum(isinstance(step, Launch) and step.kernel >= first for step in plan.plan.steps)
 
 
+def launched(network: Network, plan: SeenPlan) -> set[str]:
+    """The names of the kernels that a plan launches."""
+    return {network._bindings.implementations[step.kernel].name for step in plan.plan.steps if isinstance(step, Launch)}
+
+
 def run_all(network: Network, oracle: CpuPlugin, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> None:
     for shape in shapes:
         check(network, oracle, [rng.standard_normal(shape).astype(np.float32)])

@@ -22,6 +22,7 @@ from tests.network.specialising import (
     FakeHelper,
     convolutions,
     first_wins,
+    launched,
     network_of,
     products,
     program_of,
@@ -181,8 +182,8 @@ def test_profiles_name_specialised_kernels(engine: Engine, rng: np.random.Genera
     network.start_profile()
     execute(network, [rng.standard_normal((2, 9, 32)).astype(np.float32)])
     kernels = {row.primitive: row.kernel for row in network.profile() if row.status == "executed"}
-    names = {result.faster.name for result in seen(network)[0].results.values() if result.faster}  # type: ignore
-    assert names and names <= set(kernels.values())
+    plan, = seen(network)
+    assert special_launches(network, plan) and set(kernels.values()) == launched(network, plan)
 
 
 def _vector_wins_few_rows(trial: Trial) -> TrialResult:
