@@ -23,6 +23,7 @@ NO_ANSWER = (ArithmeticError, ValueError, struct.error)
 """What functions raise that are asked, for numbers of which a tape does not hold."""
 LARGEST_EXACT = 1 << 53
 _LEAST, _MOST = -1 << 63, (1 << 63) - 1
+STEP_BYTES = 8
 MOST_REGISTERS = 1 << 16
 """Registers, steps of data and lengths of it are numbers of 16 bits."""
 
@@ -87,9 +88,14 @@ class Tape:
         return list(struct.iter_unpack("=4H", self.code))
 
     @cached_property
+    def computing(self) -> int:
+        """How many of the steps, the first ones, compute something, up to what is given."""
+        return sum(step[0] <= Op.ASK for step in self.steps)
+
+    @cached_property
     def actions(self) -> list[Action]:
-        """The first steps, up to what is given, as `run` does them."""
-        return [_action(*step) for step in self.steps if step[0] <= Op.ASK]
+        """The steps that compute something, as `run` does them."""
+        return [_action(*step) for step in self.steps[:self.computing]]
 
     @cached_property
     def number_registers(self) -> list[int]:
@@ -191,7 +197,7 @@ def _action(op: int, to: int, one: int, other: int) -> Action:
 
 def _told(tape: Tape, registers: Sequence[Any]) -> Told:
     told = Told([], [])
-    for op, _, one, other in tape.steps[len(tape.actions):]:
+    for op, _, one, other in tape.steps[tape.computing:]:
         if op == Op.NUMBER:
             told.numbers.append(registers[one])
         elif op == Op.LAUNCH:
@@ -235,7 +241,7 @@ def _filled(item: Any, registers: Sequence[Any]) -> Any:
 
 def refusal_of(tape: Tape, numbers: int, kernels: int, most_bytes: int) -> str:
     """Why a tape is none that gives so many integers, and launches of so many kernels; empty: it is one."""
-    if len(tape.code) % 8 or len(tape.registers) > MOST_REGISTERS or tape.arguments > len(tape.registers):
+    if len(tape.code) % STEP_BYTES or len(tape.registers) > MOST_REGISTERS or tape.arguments > len(tape.registers):
         return "it is no row of steps"
     if not all(type(number) is float or _LEAST <= number <= _MOST for number in tape.registers):
         return "it holds a number that is too large"

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import struct
+from array import array
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 
 from clinfer.kernels.cost import _moving
 from clinfer.network.plans.in_c import function_in_c
+from clinfer.network.plans.tape_runner import TapeNode, TapeRunner
 from clinfer.ops.interpolate.op import _scaled_number
 from clinfer.symbolic.assembler import arithmetic_of
 from clinfer.symbolic.symbols import PURE, computed, larger, pure
-from clinfer.symbolic.tape import ARITHMETIC, GUARDS, Op, Tape, run
+from clinfer.symbolic.tape import ARITHMETIC, GUARDS, Asked, Op, Tape, run
 from clinfer.symbolic.trace import Trace
 from tests.traced import function_of, numbers_in_c, tape_of
 
@@ -96,6 +98,35 @@ def test_what_decides_nothing_is_part_of_the_tape() -> None:
         told = run(tape, (number,), lambda asked: asked.function)
         assert told is not None and told.numbers == numbers_in_c(tape, (number,))
         assert told.numbers == [math.ceil(_moving(number, 2.0, 4.0)), _stepped(max(number, 5))]
+
+
+def test_nodes_that_are_given_the_same_ask_once() -> None:
+    """What a tape computed last is forgotten where it is given something else, and where it does not hold."""
+    trace = Trace()
+    asked: list[int] = []
+    size = trace.free(40)
+    assert larger(size, 5) < 1000
+    tapes = [tape_of(trace, (computed(_stepped, size), size * 3))]
+
+    def ask(function: Asked) -> Callable[[int], int]:
+        def answer(number: int) -> int:
+            asked.append(number)
+            return _stepped(number)
+        return answer
+    given = (40, 40, 7, 40, 2000, 40, 40)
+    numbers = array("q", [*given, *(0,) * 2 * len(given)])
+    nodes = [TapeNode((place,), slice(len(given) + 2 * place, len(given) + 2 * place + 2), range(0), tapes, ask, False)
+             for place in range(len(given))]
+    runner = TapeRunner(numbers, nodes)
+    for expected in ([40, 7, 40, 40], [7, 40, 40]):  # the second plan begins with what the first one ended with
+        asked.clear()
+        runner.begin()
+        assert runner.next_missing() == given.index(2000)
+        runner.give(())
+        assert runner.next_missing() == -1
+        assert asked == expected
+        told = [numbers[node.made].tolist() for number, node in zip(given, nodes, strict=True) if number < 1000]
+        assert told == [[_stepped(number), 3 * number] for number in given if number < 1000]
 
 
 def test_pure_functions_are_the_same_on_tapes() -> None:

@@ -29,11 +29,15 @@ typedef struct {
     uint16_t op, to, one, other;
 } step;
 
+/* `gives`: the first step behind what is computed; `is_computed`: whether the registers hold all that follows from what
+   was given last, so that nodes that are given the same, as layers are, need no more than what comes then. */
 typedef struct {
     const step *steps;
     const step *end;
     number *registers;
     const unsigned char *data;
+    const step *gives;
+    size_t is_computed;
 } tape;
 
 /* Of a node: where the places of what it is given begin, and how many there are; where the numbers go that it gives; its
@@ -50,7 +54,7 @@ typedef struct {
 typedef struct {
     int64_t *numbers;
     node *nodes;
-    const tape *tapes;
+    tape *tapes;
     const int32_t *places;
     int64_t *last; /* what nodes were given last, by the places of what they are given */
     uint32_t *starts; /* how many launches there are before each node */
@@ -113,14 +117,20 @@ static int rounded(double x, int up, int64_t *to) {
         return MISSED;                          \
     break
 
-static int follow(state *s, const node *n, const tape *t) {
+static int follow(state *s, const node *n, tape *t) {
     number *r = t->registers;
     const step *now = t->steps + s->step;
     launch *to_launch = NULL;
     int64_t *told = s->numbers + n->made;
     size_t axis = 0;
-    if (!s->step)
-        memcpy(r, s->last + n->given, n->given_count * sizeof(number));
+    if (!s->step) {
+        const size_t nbytes = n->given_count * sizeof(number);
+        if (t->is_computed && !memcmp(r, s->last + n->given, nbytes))
+            now = t->gives;
+        else
+            memcpy(r, s->last + n->given, nbytes);
+        t->is_computed = 0;
+    }
     for (; now < t->end; ++now) {
         number *to = &r[now->to];
         const number *a = &r[now->one], *b = &r[now->other];
@@ -225,6 +235,7 @@ static int follow(state *s, const node *n, const tape *t) {
         default: return MISSED;
         }
     }
+    t->is_computed = 1;
     return DONE;
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from clinfer.network.plans.in_c import address_of, function_in_c
 from clinfer.network.plans.plan import Launch
 from clinfer.runtime.launches import PACK_SIZES, PLANNED, PlannedLaunches
-from clinfer.symbolic.tape import NO_ANSWER, Asked, Tape, answer_of, run
+from clinfer.symbolic.tape import NO_ANSWER, STEP_BYTES, Asked, Tape, answer_of, run
 
 _DONE, _NODE_NEEDED, _ASKED = range(3)
 _IDLE, _HAS_KERNELS = 1, 2
@@ -38,7 +38,8 @@ class _Node(ctypes.Structure):
 
 
 class _Tape(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("steps", "end", "registers", "data")]
+    _fields_ = [*((name, ctypes.c_void_p) for name in ("steps", "end", "registers", "data", "gives")),
+                ("is_computed", ctypes.c_size_t)]
 
 
 class _State(ctypes.Structure):
@@ -170,9 +171,10 @@ class TapeRunner:
         self._memory = ctypes.create_string_buffer(b"".join([part for parts in kept for part in parts]))
         self._tape_table = (_Tape * len(tapes))()
         place = ctypes.addressof(self._memory)
-        for own_tape, (image, code, data) in zip(self._tape_table, kept, strict=True):
+        for tape, own_tape, (image, code, data) in zip(tapes, self._tape_table, kept, strict=True):
             own_tape.registers, own_tape.steps = place, place + len(image)
             own_tape.end = own_tape.data = own_tape.steps + len(code)
+            own_tape.gives = own_tape.steps + tape.computing * STEP_BYTES
             place = own_tape.end + len(data)
         needs = [[tape.needs for tape in node.tapes] for node in self._nodes]
         self._most = tuple(sum(max((need[part] for need in each), default=0) for each in needs) for part in (0, 1))
