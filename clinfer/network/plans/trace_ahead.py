@@ -47,7 +47,7 @@ SMALL, MIDDLE, LARGE = (5, (32, 48, 96)), (40, (96, 160, 192)), (250, (320, 480,
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (3, LARGE), (1, LARGE), (2, SMALL), (1, SMALL), (2, MIDDLE), (1, MIDDLE),
     (4, (1, (128, 128, 64))), (1, (2, (48, 288, 128))), (3, (7, (48, 32, 56))), (1, (1, (64, 128, 128)))))
-STEPS = tuple(Sizes(first, words, MIDDLE[1]) for first, words in ((2, 1), (2, 2), (1, 12)))
+STEPS = tuple(Sizes(first, words, MIDDLE[1]) for first, words in ((2, 1), (2, 2), (1, 3), (1, 12)))
 """Further ones of words. One or two are what decoders have at a time, beside the keys and values of many."""
 FIRST_WORDS = tuple((Sizes(first, *MIDDLE), Sizes(first, 1, MIDDLE[1])) for first in (4, 2, 1))
 """Of many words beside one in the last input of words, as a decoder begins with it beside what an encoder reads."""
