@@ -45,10 +45,11 @@ class _Compiled:
 
 
 class _OpenVinoCore:
-    """OpenVINO's Core with its CPU plugin, whatever the device is called."""
+    """OpenVINO's Core with its CPU plugin, whatever the device is called, and of the properties with those it knows."""
 
     def compile_model(self, path: Path, _device: str, config: dict[str, object]) -> _Compiled:
-        return _Compiled(openvino.Core().compile_model(path, "CPU", config))
+        known = {name: value for name, value in config.items() if name != "SPECIALIZE_AFTER"}
+        return _Compiled(openvino.Core().compile_model(path, "CPU", known))
 
 
 def use_openvino() -> None:

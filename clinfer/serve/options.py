@@ -30,6 +30,13 @@ class ModelOptions:
     batch_wait_s: float = 0.002
     queue: int = 256
 
+    @property
+    def properties(self) -> dict[str, object]:
+        """What models are compiled with. Nothing is specialised beside requests: they wait for the device meanwhile,
+        and each kernel that is found takes memory."""
+        precision: dict[str, object] = {"INFERENCE_PRECISION_HINT": self.precision} if self.precision else {}
+        return {"SPECIALIZE_AFTER": 0, **precision}
+
 
 @dataclass(frozen=True)
 class ServerOptions:

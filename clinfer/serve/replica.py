@@ -31,8 +31,7 @@ class Replica:
     def __init__(self, source: ModelSource, options: ModelOptions) -> None:
         devices = served_devices(options.device)
         device = devices[serve.get_replica_context().rank.local_rank % len(devices)]
-        properties = {"INFERENCE_PRECISION_HINT": options.precision} if options.precision else {}
-        self._model = ServedModel(source.path, device, properties)
+        self._model = ServedModel(source.path, device, options.properties)
         reason = "--max-batch is 1" if options.max_batch == 1 else why_unbatched(self._model)
         self._description = Description(source.name, source.version, self._model.device, self._model.inputs,
                                         self._model.outputs, 0 if reason else options.max_batch, reason)

@@ -13,11 +13,13 @@ import pytest
 
 from clinfer.base.errors import ClinferError, DeviceUnavailableError
 from clinfer.runtime import driver
+from clinfer.runtime.device import DeviceInfo
 from clinfer.serve.batches import group
 from clinfer.serve.compiled import ServedModel
 from clinfer.serve.computing import Computing, Ticket
 from clinfer.serve.errors import BadRequestError, LostDeviceError, ServeError
 from clinfer.serve.messages import Description, InferenceRequest, InferenceResponse, Tensor
+from clinfer.serve.options import ModelOptions
 from clinfer.serve.rows import why_unbatched
 
 
@@ -32,6 +34,13 @@ def computing(model: ServedModel, max_batch: int) -> Computing:
 def request(*shape: int) -> InferenceRequest:
     values = np.random.default_rng().standard_normal(shape).astype(np.float32)
     return InferenceRequest((Tensor("x", "FP32", values),))
+
+
+@pytest.mark.parametrize("precision", ["", "f32"])
+def test_nothing_is_specialised_beside_requests(models: Path, device: DeviceInfo, precision: str) -> None:
+    compiled = ServedModel(models / "scores.xml", device.name, ModelOptions(precision=precision).properties).compiled
+    assert compiled.get_property("SPECIALIZE_AFTER") == 0
+    assert not precision or compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name() == precision
 
 
 @pytest.mark.parametrize(("name", "reason"), [
