@@ -95,7 +95,11 @@ class OpenRankModel(CompiledModel):
             raise UnsupportedError("a model with variable states whose ranks are open is not supported",
                                    where=self._where, values={"inputs": describe_all(self.ports.inputs)},
                                    hint="give the inputs ranks with model.reshape")
-        self._model = model.clone()
+        try:
+            self._model = model.clone()
+        except OPENVINO_ERRORS as error:
+            raise ClinferError("OpenVINO cannot copy the model", where=self._where,
+                               values={"OpenVINO says": reason_of(error)}) from None
         self._compile_model = compile_model
         self._declared = [(shape_of(port.get_partial_shape()),
                            element_type_of(port.get_element_type(), f"input {number}"))
