@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.quantisation import CODEBOOK_SIZE
 from clinfer.frontend.conversions import all_nodes, is_constant, is_on_device, take_place
 from clinfer.frontend.openvino_import import openvino as ov
@@ -22,8 +23,8 @@ def _lookup(source: ov.op.Constant, kind: ov.Type) -> ov.Node:
     """The numbers of a constant as floats of that type."""
     op = ov.opset13
     places = op.convert(_constant(ov.Type.u4, source.get_output_shape(0), source.data), "u8")
-    every = np.arange(CODEBOOK_SIZE, dtype=np.uint8)
-    numbers = _constant(source.get_element_type(), ov.Shape([CODEBOOK_SIZE]), every[::2] | every[1::2] << 4)
+    every = ElementType.of("u4").encode(np.arange(CODEBOOK_SIZE))
+    numbers = _constant(source.get_element_type(), ov.Shape([CODEBOOK_SIZE]), every)
     return op.gather(op.constant(numbers.get_data(dtype=np.float32), dtype=kind), places, op.constant(np.int64(0)))
 
 

@@ -162,7 +162,7 @@ def run(tape: Tape, given: Sequence[int], ask: Ask) -> Told | None:
 
 
 def numbers_of(tape: Tape, given: Sequence[int], ask: Ask) -> tuple[Any, ...] | None:
-    """The numbers of what `run` gives."""
+    """The numbers of what `run` gives, also where its launches cannot be."""
     registers = _computed(tape, given, ask)
     return None if registers is None else tuple([registers[place] for place in tape.number_registers])
 

@@ -59,9 +59,9 @@ def inserted(graph: Graph, context: BuildContext, reader: Node, primitive: Primi
     return Port(node.id)
 
 
-def constant_before(graph: Graph, reader: Node, name: str, values: np.ndarray) -> Port:
-    """A constant that is put in front of a node."""
-    kind = ElementType.of_numpy(values.dtype)
+def constant_before(graph: Graph, reader: Node, name: str, values: np.ndarray, kind: ElementType | None = None) -> Port:
+    """A constant that is put in front of a node; `kind`: None, that of the array's type."""
+    kind = kind or ElementType.of_numpy(values.dtype)
     node = graph.insert_before(reader.id, Constant(graph.unique_id(f"{reader.id}/{name}"), value=np.empty(0),
                                                    origin=reader.primitive.origin, element_type=kind))
     node.layouts = (Layout.planar(values.shape, kind),)

@@ -6,20 +6,16 @@ from math import gcd
 
 import numpy as np
 
-from clinfer.base.layout import Layout
 from clinfer.kernels.selector import ANYTHING
 from clinfer.ops.concat import Concat
 from clinfer.ops.convolution import GroupConvolution
+from clinfer.ops.convolution.kernels.cpu import NARROW_GROUPS
+from clinfer.ops.shared.channel_tiles import BLOCK
 from clinfer.ops.split import VariadicSplit
-from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.program.passes.byte_values import constant_before, inserted
-from clinfer.topology import Constant, Port
-
-_BLOCK = 16
-_NARROW = (1, 2, 4, 8)
-"""Channels of a group of which whole groups fill a block, for which there are kernels."""
+from clinfer.topology import Port
 
 
 def join_groups(graph: Graph, context: BuildContext) -> None:
@@ -40,13 +36,13 @@ def _is_joinable(graph: Graph, context: BuildContext, node: Node) -> bool:
         return False
     layout = graph.layout(node.inputs[1])
     number, outputs, inputs, *_ = layout.static_shape
-    is_narrow = inputs == outputs and inputs in _NARROW
+    is_narrow = inputs == outputs and inputs in NARROW_GROUPS
     return layout.element_type.is_float and number > 1 and not is_narrow and _joined(outputs, inputs) > 1
 
 
 def _joined(outputs: int, inputs: int) -> int:
     """How many groups fill blocks of channels together."""
-    return _BLOCK // gcd(_BLOCK, outputs, inputs)
+    return BLOCK // gcd(BLOCK, outputs, inputs)
 
 
 def _join(graph: Graph, context: BuildContext, node: Node, primitive: GroupConvolution) -> None:
@@ -84,19 +80,11 @@ def _weights(graph: Graph, context: BuildContext, node: Node, some: slice, joine
     for i in range(joined):
         value[:, i, :, i] = given[i::joined]
     value = value.reshape(number // joined, joined * outputs, joined * inputs, *filters)
-    return _constant(graph, node, 1, data, value)
+    return constant_before(graph, node, "weights", value, data.layout.element_type)
 
 
 def _cut(graph: Graph, context: BuildContext, node: Node, index: int, channels: slice) -> Port:
     """A constant input [channels] for some channels."""
     data = graph.constants[node.inputs[index].primitive]
-    return _constant(graph, node, index, data, np.ascontiguousarray(data.on_host(context.stream)[channels]))
-
-
-def _constant(graph: Graph, node: Node, index: int, like: ConstantData, value: np.ndarray) -> Port:
-    layout = Layout.planar(value.shape, like.layout.element_type)
-    made = graph.insert_before(node.id, Constant(graph.unique_id(f"{node.inputs[index]}/groups"), value=value,
-                                                 origin=node.primitive.origin, element_type=layout.element_type))
-    made.layouts = (layout,)
-    graph.constants[made.id] = ConstantData(layout, array=value)
-    return Port(made.id)
+    values = np.ascontiguousarray(data.on_host(context.stream)[channels])
+    return constant_before(graph, node, "channels", values, data.layout.element_type)

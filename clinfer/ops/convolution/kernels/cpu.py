@@ -47,7 +47,7 @@ FLOAT_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is
 GROUPED_FLOAT_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
 _PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
 _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
-_NARROW_GROUPS = (1, 2, 4, 8)
+NARROW_GROUPS = (1, 2, 4, 8)
 """Channels of a group of which blocks have several."""
 _MOST_FILTER, _MOST_STRIDE = 7, 2
 """Of depthwise filters whose rows are known to the compiler."""
@@ -254,7 +254,7 @@ class NarrowGroupsKernel(_CpuKernel[int]):
     def formats(self, problem: ConvolutionProblem) -> Formats:
         found, weights = super().formats(problem), problem.inputs[1]
         size = weights.shape[1]
-        if not problem.primitive.is_grouped or size not in _NARROW_GROUPS:
+        if not problem.primitive.is_grouped or size not in NARROW_GROUPS:
             return found
         depthwise = _DEPTHWISE_WEIGHTS[weights.rank]
         name = depthwise if size == 1 else depthwise.replace("gs_o", "gs_os_").replace(
@@ -269,7 +269,7 @@ class NarrowGroupsKernel(_CpuKernel[int]):
         if reason is None and problem.primitive.factor_input is not None:
             return "a factor of the data"
         if reason is None and (not problem.primitive.is_grouped or problem.groups.inputs != problem.groups.outputs
-                               or problem.groups.inputs not in _NARROW_GROUPS):
+                               or problem.groups.inputs not in NARROW_GROUPS):
             return "not 1, 2, 4 or 8 input and as many output channels per group"
         return reason
 
