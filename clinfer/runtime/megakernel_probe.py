@@ -61,7 +61,7 @@ def _table(built: Megakernel, count: int, units: int, addresses: list[int]) -> b
     groups = (-(-count // _TURNING), 1, 1)
     headers = stage_header(0, groups, groups[0] * _GATHERING[0]), stage_header(1, groups, count)
     arguments = [struct.pack("<QQi", *pair, count) for pair in (addresses, addresses[::-1])]
-    turns = (turn_header(number > 0, False, number % units) for number in range(2 * _PAIRS))
+    turns = (turn_header(number > 0, 0, number % units) for number in range(2 * _PAIRS))
     return b"".join(built.stage(headers[number % 2] + turn, arguments[number % 2]) for number, turn in enumerate(turns))
 
 

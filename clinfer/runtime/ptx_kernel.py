@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,14 +67,15 @@ class PtxKernel:
         return variables(self.text)[1]
 
     @cached_property
-    def read_early(self) -> tuple[int, ...] | None:
-        """The parameters that it reads before it awaits other kernels; None: it awaits them before it begins, since it
-        says nothing else, or a compiler has moved other reads ahead."""
-        before, *found = _AWAITS.split(self.text)
-        if len(found) != 2:
-            return None
-        early = tuple(map(int, found[0].split()))
-        return early if self._reads(before) <= set(early) else None
+    def read_early(self) -> tuple[tuple[int, ...] | None, ...]:
+        """For each line at which it may await other kernels, one behind the other: the parameters that it reads before.
+        None: it cannot do so there, since the line occurs twice, or a compiler has moved other reads ahead."""
+        found = [*_AWAITS.finditer(self.text)]
+        lines = [line[1] for line in found]
+        early = [tuple(map(int, line.split())) for line in lines]
+        return tuple(
+            read if lines.count(line[1]) == 1 and self._reads(self.text[:line.start()]) <= set(read) else None
+            for line, read in zip(found, early, strict=True))
 
     def _reads(self, text: str) -> set[int]:
         """The numbers of the pointers among the parameters through which the beginning of the text may read; -1 if
@@ -97,9 +99,15 @@ class PtxKernel:
                          for number in origins.get(each, ())}
         return read
 
-    def awaiting(self, wait: str) -> str:
-        """Its text that awaits others by this code, where that is not done before."""
-        return self.text if self.read_early is None else _AWAITS.sub(lambda _: wait, self.text)
+    def awaiting(self, wait: Callable[[int], str]) -> str:
+        """Its text that awaits others by the code for each of the lines at which it can, counted from 1."""
+        points = enumerate(self.read_early, 1)
+
+        def code(_: re.Match[str]) -> str:
+            point, early = next(points)
+            return "" if early is None else wait(point)
+
+        return _AWAITS.sub(code, self.text)
 
 
 def find_kernel(program: str, name: str) -> PtxKernel:

@@ -2,10 +2,11 @@
 
 As many groups as the device has compute units stay from the first stage to the last. Each takes every n-th work-group
 of a stage; before a stage that uses what others write all of them meet, or within it: a body may begin with what does
-not depend on others, and wait for them where it needs what they wrote. Stages come from a table in global memory, so
-that one megakernel serves any order of its bodies, any sizes and any arguments. A body is the text of a kernel: where
-it asks for its group, its work-item, its parameters or its local memory, it is given those of the work-group whose turn
-it is. Parameters come from local memory, to which those of the next stage are copied meanwhile.
+not depend on others, and wait for them at one of several points, where it needs what they wrote. Stages come from a
+table in global memory, so that one megakernel serves any order of its bodies, any sizes and any arguments. A body is
+the text of a kernel: where it asks for its group, its work-item, its parameters or its local memory, it is given those
+of the work-group whose turn it is. Parameters come from local memory, to which those of the next stage are copied
+meanwhile.
 
 PTX is described in NVIDIA's "Parallel Thread Execution ISA". What one group writes is there for the others behind the
 barrier by its memory consistency model: they release and acquire a counter. Reads that need not heed writes of the
@@ -17,17 +18,18 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from clinfer.runtime.ptx_kernel import VARIABLE, NotJoinable, PtxKernel, rounded, variables
 
 ENTRY = "megakernel"
 STAGE = struct.Struct("<8I")
 """Before the arguments of a stage: the number of its body, its groups in the first two dimensions, all of its groups,
-its work-items in the first dimension, when groups meet (not, before it, within it), the group that begins with its
-work, a zero."""
+its work-items in the first dimension, when groups meet (0: not, 1: before it, 1 + n: at its n-th point), the group that
+begins with its work, a zero."""
 _WORK, _TURN = struct.Struct("<5I"), struct.Struct("<3I")
 _MEETS_AT, _FIRST_AT = _WORK.size, _WORK.size + 4
-_WITHIN = 2
+_BEFORE = 1
 
 _REGISTERS, _MOST_REGISTERS = 65536, 255
 """Of a compute unit, and of a work-item ("CUDA C++ Programming Guide", technical specifications)."""
@@ -85,10 +87,10 @@ def stage_header(body: int, groups: tuple[int, int, int], wide: int) -> bytes:
     return _WORK.pack(body, x, y, x * y * z, wide)
 
 
-def turn_header(meets: bool, is_early: bool, first_group: int) -> bytes:
-    """The second part: whether the groups of the megakernel meet for the stage, which may begin before they have met
-    (a body whose kernel awaits others by itself), and which of them has its first work-group."""
-    return _TURN.pack(meets and (_WITHIN if is_early else 1), first_group, 0)
+def turn_header(meets: bool, point: int, first_group: int) -> bytes:
+    """The second part: whether the groups of the megakernel meet for the stage, at which of the points where its kernel
+    may await others (0: before it begins), and which of them has its first work-group."""
+    return _TURN.pack(meets and _BEFORE + point, first_group, 0)
 
 
 def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
@@ -108,7 +110,7 @@ def megakernel(bodies: Sequence[Body], local_bytes: int) -> Megakernel:
         header=max((body.kernel.header for body in bodies), key=lambda header: "sm_90a" in header), entry=ENTRY,
         registers=min(_MOST_REGISTERS, _REGISTERS // items // 8 * 8), items=items, bytes=pool + 2 * stage_bytes,
         tables=pool, stage_bytes=stage_bytes, vectors=stage_bytes // _VECTOR, header_bytes=STAGE.size,
-        first_at=_FIRST_AT, meets_at=_MEETS_AT, within=_WITHIN, wait=_wait("FRAME", "%mk_tid", "0"),
+        first_at=_FIRST_AT, meets_at=_MEETS_AT, before=_BEFORE, wait=_wait("FRAME", "%mk_tid", "0"),
         choices=choices, stages="".join(
             _stage(number, body, count) for number, (body, count) in enumerate(zip(bodies, teams, strict=True))))
     return Megakernel(text, tuple(bodies), items, stage_bytes)
@@ -200,7 +202,7 @@ $MK_ASKED:
 	ld.shared.u32 %mk_due, [%mk_place+{meets_at}];
 	setp.eq.u32 %mk_p, %mk_due, 0;
 	@%mk_p bra $MK_CHOOSE;
-	setp.ne.u32 %mk_p, %mk_due, {within};
+	setp.eq.u32 %mk_p, %mk_due, {before};
 	@%mk_p bra $MK_AWAIT;
 	setp.lt.u32 %mk_p, %mk_turn, %mk_all;
 	@%mk_p bra $MK_CHOOSE;
@@ -254,13 +256,14 @@ $MK_CAME_{label}:
 """
 
 
-def _wait_within(number: int, body: Body) -> str:
-    """The same in a body, by one team, the first time that it gets there."""
+def _wait_within(number: int, body: Body, point: int) -> str:
+    """The same at a point of a body, by one team, the first time that it gets there."""
+    label = f"{number}_{point}"
     return f"""\
-	setp.ne.u32 %mk_p, %mk_due, {_WITHIN};
-	@%mk_p bra $MK_GO_{number};
+	setp.ne.u32 %mk_p, %mk_due, {_BEFORE + point};
+	@%mk_p bra $MK_GO_{label};
 	mov.u32 %mk_due, 0;
-{_wait(str(number), "%mk_item", f"%mk_bar, {body.items}")}$MK_GO_{number}:
+{_wait(label, "%mk_item", f"%mk_bar, {body.items}")}$MK_GO_{label}:
 """
 
 
@@ -328,7 +331,7 @@ def _cut(number: int, body: Body) -> str:
 
 def _relocated(number: int, body: Body) -> str:
     """A kernel's text with what it asks for replaced by what the work-group whose turn it is has."""
-    kernel, text = body.kernel, body.kernel.awaiting(_wait_within(number, body))
+    kernel, text = body.kernel, body.kernel.awaiting(partial(_wait_within, number, body))
     places, _ = variables(text)
     text = VARIABLE.sub("", text)
     for parameter in kernel.parameters:

@@ -7,7 +7,7 @@ work-groups begin with the compute unit behind those that the stage before took.
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
@@ -25,12 +25,12 @@ class Use(NamedTuple):
 
 
 class StagePlace(NamedTuple):
-    """A launch as a stage: its place in the table, whether groups meet for it, whether it may begin before they have
-    met, and with which of them its work begins."""
+    """A launch as a stage: its place in the table, whether groups meet for it, at which of its kernel's points (0:
+    before it begins), and with which of them its work begins."""
 
     slot: int
     meets: bool
-    is_early: bool
+    point: int
     first_group: int
 
 
@@ -54,10 +54,10 @@ def levels_of(uses: Sequence[Sequence[Use]]) -> list[int]:
     return levels
 
 
-def places_of(levels: Sequence[int], groups: Sequence[int], early: Container[int], units: int,
+def places_of(levels: Sequence[int], groups: Sequence[int], points: Sequence[int], units: int,
               first_slot: int) -> list[StagePlace]:
     """Where launches of these levels, each of so many work-groups, are stages, on a device with so many compute
-    units; `early`: the numbers of those that may begin before groups have met."""
+    units; `points`: at which of their kernels' points groups may meet."""
     order = sorted(range(len(levels)), key=levels.__getitem__)
     places: dict[int, StagePlace] = {}
     before, turn = -1, 0
@@ -66,7 +66,7 @@ def places_of(levels: Sequence[int], groups: Sequence[int], early: Container[int
         if is_new:
             before, turn = levels[number], 0
         meets = is_new and slot > first_slot
-        places[number] = StagePlace(slot, meets, meets and number in early, turn)
+        places[number] = StagePlace(slot, meets, points[number] if meets else 0, turn)
         turn = (turn + groups[number]) % units
     return [places[number] for number in range(len(levels))]
 

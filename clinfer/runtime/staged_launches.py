@@ -109,7 +109,7 @@ class StagedLaunches:
         kernels = _kernels(launches, joined)
         self._parameters = {position: kernel.parameters for position, kernel in kernels.items()}
         self._read_early = {position: kernel.read_early for position, kernel in kernels.items()}
-        self._order = self._ordered({position: StagePlace(position, True, False, 0) for position in joined.stages})
+        self._order = self._ordered({position: StagePlace(position, True, 0, 0) for position in joined.stages})
         self._regions: dict[Argument, Region] = {}
         self.changed: dict[Argument, bytes | Memory | None] = {
             (position, index): launches[position][0].argument(index) for position, index in self._order.arguments}
@@ -200,8 +200,8 @@ class StagedLaunches:
                 if number is None:
                     return False
                 header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
-            slot, meets, is_early, first_group = self._order.stages[position]
-            self._table.image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, is_early, first_group)
+            slot, meets, point, first_group = self._order.stages[position]
+            self._table.image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, point, first_group)
         return True
 
     def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
@@ -254,11 +254,14 @@ class StagedLaunches:
             if segment.kernel is not None:
                 positions = range(segment.first, segment.first + segment.count)
                 groups = [prod(key_of(launches[position]).groups(launches[position][1])) for position in positions]
-                written = {use for position in positions for use in uses[position] if use.is_written}
-                early = {position - segment.first for position in positions
-                         if self._may_begin(position, regions, written)}
                 levels = levels_of([uses[position] for position in positions])
-                places.update(zip(positions, places_of(levels, groups, early, self._units, segment.first),
+                written = [set[Use]() for _ in range(max(levels) + 1)]
+                for position, level in zip(positions, levels, strict=True):
+                    written[level].update(use for use in uses[position] if use.is_written)
+                # Who begins a level knows that those before the last one are done.
+                points = [self._point(position, regions, written[level - 1] if level else set())
+                          for position, level in zip(positions, levels, strict=True)]
+                places.update(zip(positions, places_of(levels, groups, points, self._units, segment.first),
                                   strict=True))
         if places == self._order.stages:
             return False
@@ -269,11 +272,11 @@ class StagedLaunches:
         self._order = self._ordered(places)
         return True
 
-    def _may_begin(self, position: int, regions: Mapping[Argument, Region], written: Collection[Use]) -> bool:
-        """Whether a stage may read what it reads before it awaits others: nobody writes there. `written`: what all
-        stages write."""
-        early = self._read_early.get(position)
-        return early is not None and independent([regions[position, index] for index in early], [written])
+    def _point(self, position: int, regions: Mapping[Argument, Region], written: Collection[Use]) -> int:
+        """The last of a stage's points before which it reads nothing of what is `written` by those that it may not have
+        met yet; 0: it awaits them before it begins."""
+        return max((point for point, early in enumerate(self._read_early[position], 1) if early is not None
+                    and independent([regions[position, index] for index in early], [written])), default=0)
 
     def _ordered(self, stages: Mapping[int, StagePlace]) -> _Order:
         size = self._joined.megakernel.stage_bytes

@@ -58,7 +58,7 @@ kernel void megakernel(global const uchar* table, global uint* counter, uint fir
     }
 }
 """
-_EARLY = {"open": "// awaits others, has read\n", "turn": "// awaits others, has read 0\n"}
+EARLY = {"open": "// awaits others, has read\n", "turn": "// awaits others, has read 0\n"}
 """What kernels do before they await others; the second one may not, since others write there."""
 PARAMETERS = (Parameter("in", 0, 8, True), Parameter("out", 8, 8, True), Parameter("n", 16, 4, False))
 ROUNDS = 3
@@ -172,7 +172,7 @@ class OneByOne(megakernels.Megakernels):
 
     def _join(self, engine: Engine, launches: Sequence[Launch]) -> Joined:
         keys = dict.fromkeys(map(key_of, launches))
-        bodies = tuple(Body(PtxKernel(key.entry, PARAMETERS, _EARLY[key.entry], ""), key.local, False) for key in keys)
+        bodies = tuple(Body(PtxKernel(key.entry, PARAMETERS, EARLY[key.entry], ""), key.local, False) for key in keys)
         built = Megakernel("", bodies, 256, STAGE.size + 32)
         program = engine.build_program(
             BY_ITSELF, f"-DSTAGE_BYTES={built.stage_bytes} -DUNITS={engine.capabilities.compute_units}u")

@@ -86,24 +86,41 @@ def test_a_body_asks_for_what_its_turn_has() -> None:
     assert "scale_" not in own and "ret;" not in own and own.count("bra $MK_DONE_0;") == 2
     assert own.count("{") == own.count("}")
     assert built.items == 256 and built.stage_bytes == STAGE.size + 48
-    assert stage_header(1, (3, 2, 5), 700) + turn_header(True, False, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
-    assert turn_header(True, True, 9) == STAGE.pack(0, 0, 0, 0, 0, 2, 9, 0)[-12:]
-    assert turn_header(False, True, 9) == STAGE.pack(0, 0, 0, 0, 0, 0, 9, 0)[-12:]
+    assert stage_header(1, (3, 2, 5), 700) + turn_header(True, 0, 9) == STAGE.pack(1, 3, 2, 30, 700, 1, 9, 0)
+    assert turn_header(True, 2, 9) == STAGE.pack(0, 0, 0, 0, 0, 3, 9, 0)[-12:]
+    assert turn_header(False, 0, 9) == STAGE.pack(0, 0, 0, 0, 0, 0, 9, 0)[-12:]
 
 
 def test_a_body_waits_where_its_kernel_says() -> None:
     marker = "\tbar.sync \t0;\n\t// begin inline asm\n\t// awaits others, has read 0 1\n\t// end inline asm\n"
     text = PTX.replace("\tbar.sync \t0;\n", marker)
     early = find_kernel(text, "scale")
-    assert early.read_early == (0, 1) and find_kernel(PTX, "scale").read_early is None
-    assert find_kernel(PTX.replace("\tbar.sync \t0;\n", "// awaits others, has read\n"), "scale").read_early == ()
+    assert early.read_early == ((0, 1),) and find_kernel(PTX, "scale").read_early == ()
+    assert find_kernel(PTX.replace("\tbar.sync \t0;\n", "// awaits others, has read\n"), "scale").read_early == ((),)
     built = megakernel([Body(early, (32, 4, 1), False), _body()], 48 << 10)
     own, other = (built.text[built.text.index(f"$MK_BODY_{number}:"):built.text.index(f"$MK_DONE_{number}:")]
                   for number in range(2))
-    assert "$MK_POLL_0:" in own and own.index("bar.sync %mk_bar") < own.index("$MK_POLL_0:") < own.index("ld.global")
+    assert "$MK_POLL_0_1:" in own
+    assert own.index("bar.sync %mk_bar") < own.index("$MK_POLL_0_1:") < own.index("ld.global")
     assert "barrier.cta.sync %mk_bar, 128;" in own and "POLL" not in other
     # Twice: nobody knows which of them others are to be awaited at.
-    assert find_kernel(text.replace(marker, 2 * marker), "scale").read_early is None
+    assert find_kernel(text.replace(marker, 2 * marker), "scale").read_early == (None, None)
+
+
+def test_a_body_has_several_points_at_which_it_may_wait() -> None:
+    line = "\t// awaits others, has read{}\n"
+    text = PTX.replace("\tbar.sync \t0;\n", line.format(" 7") + "\tbar.sync \t0;\n" + line.format(" 7 0"))
+    kernel = find_kernel(text, "scale")
+    assert kernel.read_early == ((7,), (7, 0))
+    own = megakernel([Body(kernel, (32, 4, 1), False)], 48 << 10).text
+    own = own[own.index("$MK_BODY_0:"):own.index("$MK_DONE_0:")]
+    assert own.index("%mk_due, 2;") < own.index("$MK_POLL_0_1:") < own.index("\tbar.sync %mk_bar, 128;")
+    assert own.index("\tbar.sync %mk_bar, 128;") < own.index("%mk_due, 3;") < own.index("$MK_POLL_0_2:")
+    # A line that what is written early makes useless is none; the other one is.
+    kernel = find_kernel(text.replace(line.format(" 7 0"), "\tst.global.u32 \t[%rd1], %r6;\n" + line.format(" 7 0")),
+                         "scale")
+    assert kernel.read_early == ((7,), None)
+    assert "$MK_POLL_0_2:" not in megakernel([Body(kernel, (32, 4, 1), False)], 48 << 10).text
 
 
 @pytest.mark.parametrize(("moved", "is_early"), [
@@ -115,7 +132,7 @@ def test_what_a_compiler_moved_ahead_is_seen(moved: str, is_early: bool) -> None
     text = PTX.replace("\t.param .u32 scale_param_1,", "\t.param .u64 .ptr .global .align 4 scale_param_1,").replace(
         "\tld.param.u64 \t%rd1, [scale_param_0];\n", "\tld.param.u64 \t%rd1, [scale_param_0];\n"
         f"\tld.param.u64 \t%rd9, [scale_param_1];\n\t{moved}\n\t// awaits others, has read 0\n")
-    assert find_kernel(text, "scale").read_early == ((0,) if is_early else None)
+    assert find_kernel(text, "scale").read_early == ((0,) if is_early else None,)
 
 
 def test_registers_have_a_value_from_the_beginning() -> None:

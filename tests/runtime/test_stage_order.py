@@ -34,17 +34,17 @@ def test_each_launch_is_as_early_as_may_be(rng: np.random.Generator, launches: i
 def test_groups_meet_between_levels_alone(rng: np.random.Generator) -> None:
     for _ in range(50):
         levels, groups = rng.integers(0, 4, 12).tolist(), rng.integers(0, 20, 12).tolist()
-        early = {*rng.integers(0, 12, 6).tolist()}
-        places = places_of(levels, groups, early, _UNITS, 5)
+        points = rng.integers(0, 3, 12).tolist()
+        places = places_of(levels, groups, points, _UNITS, 5)
         assert sorted(place.slot for place in places) == [*range(5, 17)]
         order = sorted(range(12), key=lambda number: places[number].slot)
         before, turn = levels[order[0]], 0
-        assert places[order[0]] == StagePlace(5, False, False, 0)
+        assert places[order[0]] == StagePlace(5, False, 0, 0)
         for number in order:
             assert levels[number] >= before
             is_new = levels[number] > before
             turn = 0 if is_new else turn
-            assert places[number][1:] == (is_new, is_new and number in early, turn)
+            assert places[number][1:] == (is_new, points[number] if is_new else 0, turn)
             before, turn = levels[number], (turn + groups[number]) % _UNITS
 
 

@@ -15,7 +15,8 @@ from clinfer.runtime.ptx_megakernel import stage_header, turn_header
 from clinfer.runtime.stage_table import StageTable
 from clinfer.runtime.staged_launches import Joined, key_of
 from clinfer.runtime.stream import Stream
-from tests.runtime.chains import Braid, Chain, joinable_chain
+from tests.runtime import chains
+from tests.runtime.chains import Braid, Chain, OneByOne, joinable_chain
 
 
 @pytest.fixture
@@ -30,9 +31,9 @@ def _expected_table(chain: Chain, stream: Stream, joined: Joined) -> bytes:
         key, (source, target, wide) = key_of((kernel, work)), map(kernel.argument, range(3))
         assert isinstance(source, Memory) and isinstance(target, Memory) and isinstance(wide, bytes)
         header = stage_header(joined.numbers[key], key.groups(work), work.global_size[0])
-        is_early = joined.megakernel.bodies[joined.numbers[key]].kernel.read_early == ()
+        point = int(number > 0 and joined.megakernel.bodies[joined.numbers[key]].kernel.read_early == ((),))
         arguments = struct.pack("<QQ", stream.addresses.of(source), stream.addresses.of(target)) + wide
-        made += joined.megakernel.stage(header + turn_header(number > 0, is_early, 0), arguments)
+        made += joined.megakernel.stage(header + turn_header(number > 0, point, 0), arguments)
     return made
 
 
@@ -175,3 +176,21 @@ def test_the_order_follows_where_memory_lies(engine: Engine, rng: np.random.Gene
     other.set_buffer(0, own)
     for _ in range(3):
         braid.check(stream, rng)
+
+
+def test_groups_meet_at_the_last_point_before_what_may_be_under_way(engine: Engine, monkeypatch: pytest.MonkeyPatch,
+                                                                    rng: np.random.Generator) -> None:
+    monkeypatch.setitem(chains.EARLY, "turn", "// awaits others, has read\n// awaits others, has read 0\n")
+    stream, chain = engine.create_stream(), joinable_chain(engine, monkeypatch)
+    if not isinstance(engine.megakernels, OneByOne):
+        pytest.skip("the device has kernels of its own")
+    chain.join(stream, rng)
+    staged, other = chain.launches.staged, engine.allocate_bytes(4 * 3 * 5000, "numbers", zero=True)
+    assert staged is not None
+    # The last one writes what the one before reads, and reads what that one writes, what another one wrote, or neither.
+    last = len(chain.launches) - 1
+    for source, point in [(other, 2), (chain.memories[1], 1), (other, 2)]:
+        chain.kernels[last].set_buffer(0, source)
+        for _ in range(2):
+            chain.run(stream, np.zeros(3 * chain.wide, np.int32))
+        assert staged._order.stages[last][1:3] == (True, point)

@@ -28,13 +28,20 @@
 #include "weights.h"
 #include "shared/tensor_cores.h"
 
+#if COMPRESSED && HAS_ZERO_POINT
+#define BOTH_SIDES " 0 1 2 3"
+#elif COMPRESSED
+#define BOTH_SIDES " 0 1 2"
+#else
+#define BOTH_SIDES " 0 1"
+#endif
 #define COLUMNS 16
 #define TILES (ROWS / 8)
 #define BLOCK (4 * PIECE)
 #define PAIRS (PIECE / 2)
 
 #ifdef __NV_CL_C_VERSION
-#define AWAIT_OTHERS() asm volatile("// awaits others, has read 1" ::: "memory")
+#define AWAIT_OTHERS(has_read) asm volatile("// awaits others, has read" has_read ::: "memory")
 // 16 bytes, which are the first to leave the second-level cache.
 #define LOAD_PIECE(piece, from, policy) \
     asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" \
@@ -59,7 +66,7 @@ INLINED uint FUNC(scaled_high)(const uint pair, const uint zeros, const uint sca
     return result;
 }
 #else
-#define AWAIT_OTHERS()
+#define AWAIT_OTHERS(has_read)
 #define LOAD_PIECE(piece, from, policy) ((piece) = *(const global uint4*)(from), (void)(policy))
 INLINED uint FUNC(pick_bytes)(const uint low, const uint high, const uint which) { return low + high + which; }
 INLINED uint FUNC(scaled)(const uint pair, const uint zeros, const uint scales) { return pair + zeros + scales; }
@@ -232,7 +239,7 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     BEGIN_TILE(tile);
     FUNC(load_weights)(first, &place, 0, policy);
     FUNC(load_weights)(second, &place, 1, policy);
-    AWAIT_OTHERS();
+    AWAIT_OTHERS(" 1");
     FUNC(load_others)(first, PASS_WEIGHTS &place, 0 PASS_ARGS);
     FUNC(load_others)(second, PASS_WEIGHTS &place, 1 PASS_ARGS);
     while (tile < tiles) {
@@ -266,6 +273,8 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
         #pragma unroll
         for (int t = 0; t < TILES; ++t) found[turn][warp][t][lane] = vload4(0, sums[t]);
         barrier(CLK_LOCAL_MEM_FENCE);
+        // What fused operations read may be what the kernel before is about to write.
+        AWAIT_OTHERS(BOTH_SIDES);
         // A lane's sums are of columns lane / 4 and 8 more, the first of these for rows lane % 4 * 2 and the next.
         for (int m = item; m < ROWS * COLUMNS; m += ITEMS) {
             const int r = m / COLUMNS, c = m % COLUMNS;
