@@ -1,8 +1,8 @@
 // Rotary positions along the last axis of the views: pairs of its first ROTATED elements, which are neighbours if
 // INTERLEAVED, else lie ROTATED / 2 apart, are turned, others copied. Any layout, rank and float type. INPUT0 data,
 // INPUT1 cosine and INPUT2 sine are stretched to the output; if PAIRED, these have one element for each pair.
-// One work-item computes up to SPAN pairs and copies, with WIDE sixteen at a time where elements lie together;
-// work-groups of LOCAL work-items, the last of which is not full.
+// One work-item computes up to SPAN pairs and copies, with WIDE that many at a time (4 or 16) where elements lie
+// together; work-groups of LOCAL work-items, the last of which is not full.
 #include "clinfer.cl"
 
 #ifndef SPAN
@@ -11,11 +11,15 @@
 #define INTERLEAVED 0
 #define PAIRED 0
 #define ROTATED OUTPUT0_SIZE_LAST
-#define WIDE 1
+#define WIDE 16
 #endif
 
 #define LIES_TOGETHER (INPUT0_PITCH_LAST == 1 && INPUT1_PITCH_LAST == 1 && INPUT2_PITCH_LAST == 1 \
     && OUTPUT0_PITCH_LAST == 1)
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define LOAD_WIDE(t, p, i) PASTE(t##_LOAD, WIDE)(p, i)
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1)))
 KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TYPE* restrict cosine,
@@ -33,13 +37,15 @@ KERNEL(rope_ref)(const global INPUT0_TYPE* restrict data, const global INPUT1_TY
         at[OUTPUT0_RANK - 1] = 0;
         const index_t from = INPUT0_INDEX_OF(at), to = OUTPUT0_INDEX_OF(at);
         const index_t of_cosine = INPUT1_INDEX_OF(at), of_sine = INPUT2_INDEX_OF(at), other = PAIRED ? 0 : pairs;
-        for (; i + 16 <= min(end, pairs); i += 16) {
-            const float16 a = INPUT0_LOAD16(data, from + i), b = INPUT0_LOAD16(data, from + pairs + i);
-            const float16 low = a * INPUT1_LOAD16(cosine, of_cosine + i) - b * INPUT2_LOAD16(sine, of_sine + i);
-            const float16 high = b * INPUT1_LOAD16(cosine, of_cosine + other + i)
-                + a * INPUT2_LOAD16(sine, of_sine + other + i);
-            OUTPUT0_STORE16(output, to + i, low);
-            OUTPUT0_STORE16(output, to + pairs + i, high);
+        for (; i + WIDE <= min(end, pairs); i += WIDE) {
+            const PASTE(float, WIDE) a = LOAD_WIDE(INPUT0, data, from + i);
+            const PASTE(float, WIDE) b = LOAD_WIDE(INPUT0, data, from + pairs + i);
+            const PASTE(float, WIDE) low = a * LOAD_WIDE(INPUT1, cosine, of_cosine + i)
+                - b * LOAD_WIDE(INPUT2, sine, of_sine + i);
+            const PASTE(float, WIDE) high = b * LOAD_WIDE(INPUT1, cosine, of_cosine + other + i)
+                + a * LOAD_WIDE(INPUT2, sine, of_sine + other + i);
+            PASTE(OUTPUT0_STORE, WIDE)(output, to + i, low);
+            PASTE(OUTPUT0_STORE, WIDE)(output, to + pairs + i, high);
         }
     }
 #endif

@@ -66,9 +66,14 @@ class CopyReference(CopyKernel):
         return None
 
     def stage(self, problem: CopyProblem, copy: ViewCopy) -> Stage:
-        views = tuple(map(at_least_one_axis, copy.views))
-        return copy_stage(problem, copy, "copy_ref.cl", views, span_dispatch(problem, views[1].sizes),
-                          span_constants(problem))
+        return element_stage(problem, copy)
+
+
+def element_stage(problem: Problem, copy: ViewCopy) -> Stage:
+    """What makes any copy, element by element."""
+    views = tuple(map(at_least_one_axis, copy.views))
+    return copy_stage(problem, copy, "copy_ref.cl", views, span_dispatch(problem, views[1].sizes),
+                      span_constants(problem))
 
 
 class _ArrangedCopy(CopyKernel):

@@ -47,6 +47,7 @@ from clinfer.program.passes.remove_redundant_reorders import remove_redundant_re
 from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.split_products import split_products
 from clinfer.program.passes.store_on_grids import store_on_grids
+from clinfer.program.passes.turn_into_caches import turn_into_caches
 
 _COUNT = itertools.count()
 _SHOWING_LEVEL = 5
@@ -74,6 +75,7 @@ PIPELINE: tuple[Pass, ...] = (
     read_parts,
     keep_caches_narrow,
     leave_beams_in_place,
+    turn_into_caches,
     split_products,
     join_projections,
     join_groups,
@@ -112,6 +114,7 @@ OPTIONAL: tuple[Pass, ...] = (
     read_parts,
     keep_caches_narrow,
     leave_beams_in_place,
+    turn_into_caches,
     split_products,
     join_projections,
     join_groups,
