@@ -70,11 +70,11 @@ def check_product(engine: Engine, rng: np.random.Generator, kernel: str, left: S
 def check_attention(engine: Engine, rng: np.random.Generator, widths: tuple[int, int], masked: str,
                     sizes: Iterable[tuple[int, int, int]], kernel: str = "") -> None:
     """Three heads of so many batches, queries and keys in turn, in one network; `widths`: those of a key and of a
-    value; `masked`: "", "causal", "added" or "boolean"."""
+    value; `masked`: "", "causal", "added", "boolean" or "hidden", which is added and hides what is behind a query."""
     from openvino import opset13 as op
     depth, width = widths
     inputs = [op.parameter([-1, 3, -1, size], ov.Type.f16) for size in (depth, depth, width)]
-    if masked in ("added", "boolean"):
+    if masked in ("added", "boolean", "hidden"):
         inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f16))
     attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
     network = network_of(engine, ov.Model([attention], inputs, "attention"), kernel)
@@ -84,13 +84,19 @@ def check_attention(engine: Engine, rng: np.random.Generator, widths: tuple[int,
         given = [random_halves(rng, (batch, 3, rows, size)) * 3
                  for rows, size in ((queries, depth), (keys, depth), (keys, width))]
         if len(inputs) == 4:
-            mask = random_halves(rng, (batch, 1, queries, keys)) if masked == "added" else rng.random(
-                (batch, 1, queries, keys)) < 0.7
-            mask[..., 0] = 1
-            given.append(mask)
+            given.append(_mask(rng, masked, (batch, 1, queries, keys)))
         expected = _attention(*given[:3], given[3] if len(given) == 4 else None, masked == "causal")
         assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
                      f"{batch} x {queries} queries x {keys} keys")
+
+
+def _mask(rng: np.random.Generator, masked: str, shape: Shape) -> np.ndarray:
+    """One that hides the first key of no query."""
+    mask = rng.random(shape) < 0.7 if masked == "boolean" else random_halves(rng, shape)
+    if masked == "hidden":
+        mask[np.broadcast_to(np.arange(shape[3]) > np.arange(shape[2])[:, None], shape)] = -np.inf
+    mask[..., 0] = 1
+    return mask
 
 
 def _attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray | None,

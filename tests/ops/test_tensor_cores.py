@@ -131,7 +131,7 @@ def test_products_of_batches(engine: Engine, along_k: bool, rng: np.random.Gener
         assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE, f"depth {depth}")
 
 
-@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
+@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean", "hidden"])
 @pytest.mark.parametrize("depth, width", [(64, 64), (32, 40), (80, 128), (8, 8), (13, 51)])
 def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
     check_attention(engine, rng, (depth, width), masked, ((2, 70, 70), (1, 1, 200), (1, 129, 64), (2, 5, 3)))

@@ -61,7 +61,7 @@ def test_products(engine: Engine, with_warps: None, tile: Tile, rng: np.random.G
                   (int(rng.integers(1, 150)), 1))
 
 
-@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean"])
+@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean", "hidden"])
 def test_attention(engine: Engine, with_warps: None, masked: str, rng: np.random.Generator) -> None:
     widths = random_size(rng, 128, False), random_size(rng, 128, bool(rng.integers(2)))
     check_attention(engine, rng, widths, masked, ((1, 70, 70), (1, 1, 200), (2, 5, 3)), "sdpa_mma")

@@ -5,8 +5,8 @@
 // values, one of which is on its way: rows of QUERY_WIDTH and VALUE_WIDTH halves (32, 64 or 128), zeros behind E, V and
 // S. Of them QUERY_STEPS and VALUE_STEPS times 16 are computed with, and of the last block's keys those that are there,
 // rounded up to 16. Scores are in units of log(2), so that exp2 takes them. GROUPS of b share one of the b of keys and
-// values.
-// The elements of a row lie together. Groups: tiles of rows; a times b.
+// values. Masks are asked for a block ahead; where they hide all keys of a block from its rows, a warp passes over it.
+// The elements of a row lie together. Groups: tiles of rows, the last ones, which see the most keys, first; a times b.
 #include "clinfer.cl"
 
 #ifndef KEYS
@@ -40,6 +40,36 @@ INLINED void FUNC(copy_rows)(const uint to, const global half* from, const int h
 #undef FROM
 #undef HALVES
 }
+
+#if WITH_MASK
+// The masks of two neighbouring keys for one row: what is added to its scores.
+#if MASK_IS_BOOLEAN || defined(INPUT3_IS_F16)
+typedef uint FUNC(masks);
+#define NO_KEYS 0xFC00FC00
+#define ADDED(masks) clinfer_unpack_halves(masks)
+#else
+typedef float2 FUNC(masks);
+#define NO_KEYS (float2)(-INFINITY)
+#define ADDED(masks) (masks)
+#endif
+// Those of elements `at` and the next one, of which so many are there; no keys in the place of others.
+INLINED FUNC(masks) FUNC(load_masks)(const global INPUT3_TYPE* mask, const index_t at, const int there ARGS) {
+    FUNC(masks) found = NO_KEYS;
+#if MASK_IS_BOOLEAN
+    if (there > 0 && INPUT3_LOAD(mask, at)) found &= 0xFFFF0000;
+    if (there > 1 && INPUT3_LOAD(mask, at + INPUT3_PITCH_3)) found &= 0xFFFF;
+#elif defined(INPUT3_IS_F16)
+    const global ushort* halves = (const global ushort*)mask;
+    if (there > 1 && INPUT3_PITCH_3 == 1 && at % 2 == 0) return *(const global uint*)(halves + at);
+    if (there > 0) found = found & 0xFFFF0000 | halves[at];
+    if (there > 1) found = found & 0xFFFF | (uint)halves[at + INPUT3_PITCH_3] << 16;
+#else
+    if (there > 0) found.x = INPUT3_LOAD(mask, at);
+    if (there > 1) found.y = INPUT3_LOAD(mask, at + INPUT3_PITCH_3);
+#endif
+    return found;
+}
+#endif
 
 // Adds a block's products to `scores`, and those of weights and values to `totals`, of `count` keys: without a branch
 // for each 16 of them where all are there, so that products do not wait for one another.
@@ -77,7 +107,8 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
     local uchar memory[QUERY_BYTES + 2 * BLOCK_BYTES] __attribute__((aligned(128)));
     const uint queries = SHARED(memory), blocks = queries + QUERY_BYTES;
     const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32;
-    const int first_row = (int)get_group_id(0) * ROWS, own_row = first_row + warp * 16 + lane / 4;
+    const int first_row = (CEIL_DIV((int)OUTPUT0_SIZE_2, ROWS) - 1 - (int)get_group_id(0)) * ROWS;
+    const int own_row = first_row + warp * 16 + lane / 4;
     const int b = (int)get_group_id(1) % OUTPUT0_SIZE_1, a = (int)get_group_id(1) / OUTPUT0_SIZE_1;
     const int length = INPUT0_SIZE_3, width = INPUT2_SIZE_3;
     const int keys = IS_CAUSAL ? min((int)INPUT2_SIZE_2, first_row + ROWS) : INPUT2_SIZE_2;
@@ -117,6 +148,21 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         #pragma unroll
         for (int n = 0; n < 4; ++n) totals[v][n] = 0;
     uint rows[QUERY_STEPS][4];
+#if WITH_MASK
+    index_t mask_rows[2];
+    #pragma unroll
+    for (int r = 0; r < 2; ++r)
+        mask_rows[r] = INPUT3_GET_INDEX(a, b, min(own_row + r * 8, (int)OUTPUT0_SIZE_2 - 1), 0);
+    FUNC(masks) masks[KEYS / 8][2];
+#define LOAD_MASKS(first) do { \
+        _Pragma("unroll") for (int k_ = 0; k_ < KEYS / 8; ++k_) \
+            _Pragma("unroll") for (int r_ = 0; r_ < 2; ++r_) { \
+                const int at_ = (first) + k_ * 8 + lane % 4 * 2; \
+                masks[k_][r_] = FUNC(load_masks)(mask, mask_rows[r_] + at_ * INPUT3_PITCH_3, keys - at_ PASS_ARGS); \
+            } \
+    } while (0)
+    LOAD_MASKS(0);
+#endif
 
     for (int first_key = 0, turn = 0; first_key < keys; first_key += KEYS, turn ^= 1) {
         const uint block = blocks + turn * BLOCK_BYTES;
@@ -132,6 +178,21 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
         if (first_row + warp * 16 >= OUTPUT0_SIZE_2) continue;
 
         const int left = keys - first_key;
+#if WITH_MASK
+        float2 added[KEYS / 8][2];
+        float most = -INFINITY;
+        #pragma unroll
+        for (int k = 0; k < KEYS / 8; ++k)
+            #pragma unroll
+            for (int r = 0; r < 2; ++r) {
+                added[k][r] = ADDED(masks[k][r]);
+                most = fmax(most, fmax(added[k][r].x, added[k][r].y));
+            }
+        LOAD_MASKS(first_key + KEYS);
+        #pragma unroll
+        for (int other = 1; other < 32; other *= 2) most = fmax(most, OF_LANE(most, other));
+        if (most == -INFINITY) continue;
+#endif
         float scores[KEYS / 8][4];
         #pragma unroll
         for (int k = 0; k < KEYS / 8; ++k)
@@ -152,13 +213,9 @@ KERNEL(sdpa_mma)(const global INPUT0_TYPE* restrict query, const global INPUT1_T
                     if (factor == 1) scores[k][n] *= scale;
                     if (at >= keys || (IS_CAUSAL && at > row)) scores[k][n] = -INFINITY;
 #if WITH_MASK
-                    else if (row < OUTPUT0_SIZE_2) {
-#if MASK_IS_BOOLEAN
-                        if (!INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at))) scores[k][n] = -INFINITY;
-#else
-                        scores[k][n] += LOG2_E * INPUT3_LOAD(mask, INPUT3_GET_INDEX(a, b, row, at));
-#endif
-                    }
+                    const float mask_of_key = n % 2 ? added[k][n / 2].y : added[k][n / 2].x;
+                    if (MASK_IS_BOOLEAN) scores[k][n] = mask_of_key < 0 ? -INFINITY : scores[k][n];
+                    else scores[k][n] += LOG2_E * mask_of_key;
 #endif
                 }
         }
