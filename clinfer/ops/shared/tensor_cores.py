@@ -283,7 +283,7 @@ TURNS_TILES = {columns: replace(BulkTile.of(128, columns, stages, 168, 5.8, 5.8,
                for columns, stages, overhead in ((128, 6, 1500), (192, 4, 1300))}
 """By their columns, those of one team and of two; `overhead` of two is what is not hidden of storing a tile. What is
 left out gains nothing over these."""
-SHARED_TILE = replace(SharedTile.of(64, 64, 5, 128, 4.0, 5.0, 1700), fewer=24)
+SHARED_TILE = replace(SharedTile.of(64, 64, 5, 128, 4.0, 3.4, 1700), fewer=24)
 """Of one group of four warps; five steps, so that two such groups fit on a compute unit. One of 128x128, of which one
 fits, gains nothing over what there is."""
 THREE_GROUPS_TILE = replace(BulkTile.of(192, 192, 4, 128, 5.7, 5.7, 4000), fewer=32, more=160, strip=32)
