@@ -234,11 +234,12 @@ class Bindings:
 
     @staticmethod
     def holds_given(needs: Needs, wanted: Mapping[int, Memory | GrowingBuffer]) -> bool:
-        """Whether the caller's memory for outputs (root, bytes) is large enough as it is."""
+        """Whether the caller's memory for outputs (root, bytes) is large enough as it is, or keeps what it holds when
+        it grows."""
         for root, nbytes in needs:
             memory = wanted.get(root)
-            if memory is not None and not (memory.holds(nbytes) if isinstance(memory, GrowingBuffer)
-                                           else nbytes <= memory.capacity):
+            if memory is not None and not isinstance(memory, StateBuffer) and not (
+                    memory.holds(nbytes) if isinstance(memory, GrowingBuffer) else nbytes <= memory.capacity):
                 return False
         return True
 

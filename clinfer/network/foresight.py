@@ -128,6 +128,9 @@ class LookAhead:
             return None
         self._bindings.bind_each(given.memories)
         note = prepare(key, seen.plan, wanted)
+        # States that moved, with what they hold, behind what the device was given, are read where they lie now.
+        if note is not None and note.grown and (given := self._state_ports.foresee(states, self._stream)) is None:
+            return None
         inputs = {name: incoming.get(tensor) for name, tensor in self._state_ports.besides.input_tensors.items()}
         return Foreseen(key, seen, inputs, given, note)
 

@@ -8,6 +8,7 @@ import pytest
 
 from clinfer.api.core import Core
 from clinfer.network.foresight import Foresight
+from clinfer.network.network import Network
 from clinfer.network.plans.planner import Planner
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.stream import Stream
@@ -52,3 +53,21 @@ def test_tokens_are_planned_ahead(device: DeviceInfo, rng: np.random.Generator,
         assert done == ["enqueue_all", "plan"], f"turn {turn}: {done}"
         assert error(np.concatenate(found, 1), reference.logits(30)) < 1e-5
         found.clear()
+
+
+def test_states_move_behind_the_token_that_fills_them(device: DeviceInfo, rng: np.random.Generator,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token that needs more room than its states have finds it."""
+    decoder = Decoder(Shape(), rng)
+    request = Core().compile_model(decoder.model(), device.name, F32).create_infer_request()
+    tokens, reference = rng.integers(decoder.shape.vocabulary, size=(1, 60)), Reference(decoder, 1)
+    found, moves, ran_otherwise = [], 0, []
+    run = Network._run_segment
+    monkeypatch.setattr(Network, "_run_segment", lambda *given: (ran_otherwise.append(given), run(*given))[1])
+    for start, end in ((0, 7), *((n, n + 1) for n in range(7, 60))):
+        ran_otherwise.clear()
+        found.append(request.infer(reference.feed(tokens[:, start:end]))["logits"])
+        assert end < 11 or not ran_otherwise, f"token {end} was not foreseen"
+        moves += any(growth.kind == "output" for segment in request.dynamic_record.segments for growth in segment.grown)
+    assert moves, "no state moved"
+    assert error(np.concatenate(found, 1), reference.logits(60)) < 1e-5
