@@ -61,8 +61,10 @@ INLINED bool FUNC(arrives_last)(local int* flag, global uint* counter, const uin
 #endif
 
 // Rows are loops, and what is known of each is in local memory: code that is run once, as in a megakernel, comes from
-// memory first.
+// memory first. All that a block needs of global memory is asked for before anything is waited for.
 #define ITEMS (KEYS * ABREAST)
+#define OWN_ROWS CEIL_DIV(ROWS, ABREAST)
+#define OWN_QUERIES CEIL_DIV(ROWS * STEPS * VECTOR, ITEMS)
 #define FOR_ROWS _Pragma("unroll 1") for (int r = item / KEYS; r < ROWS; r += ABREAST)
 #define VECTOR 8
 #define STEPS CEIL_DIV(QUERY_WIDTH, VECTOR)
@@ -101,7 +103,7 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1_TYPE* restrict key,
                    const global INPUT2_TYPE* restrict value, EXTRAS LEFT_PARAMETERS ARGS) {
     local float8 queries[ROWS][STEPS], totals[ROWS][TURNS][ACROSS];
-    local float weights[ROWS][KEYS], tops[ROWS][PARTS], sums[ROWS][TURNS];
+    local float masks[ROWS][KEYS], weights[ROWS][KEYS], tops[ROWS][PARTS], sums[ROWS][TURNS];
     local float highest[ROWS], next_highest[ROWS], rescales[ROWS];
     const int item = get_local_id(0), group = get_group_id(0), own_key = item % KEYS;
     const int turn = own_key / ACROSS, place = own_key % ACROSS;
@@ -109,13 +111,6 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
     const int heads = INPUT1_SIZE_1, b = group / shares % heads, a = group / shares / heads;
     const int length = INPUT0_SIZE_2, rows = GROUPS * length;
     const float scale = SCALE_OF_SCORES;
-    // Zeros behind the last element: what keys have there does not count.
-    #pragma unroll 1
-    for (int n = item; n < ROWS * STEPS * VECTOR; n += ITEMS) {
-        const int r = n / (STEPS * VECTOR), e = n % (STEPS * VECTOR);
-        ((local float*)queries)[n] = r < rows && e < INPUT0_SIZE_3
-            ? INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b * GROUPS + r / length, r % length, e)) * scale : 0;
-    }
     FOR_ROWS {
         if (turn < TURNS) totals[r][turn][place] = 0;
         if (own_key < TURNS) sums[r][own_key] = 0;
@@ -124,7 +119,29 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
     const int end = min((share + 1) * ARG_KEYS, (int)INPUT2_SIZE_2);
     for (int first_key = share * ARG_KEYS; first_key < end; first_key += KEYS) {
         const int count = min(KEYS, end - first_key), at = min(first_key + own_key, end - 1);
+        const bool is_first = first_key == share * ARG_KEYS;
         float8 keys[STEPS], values[OWN_KEYS];
+        float own_queries[OWN_QUERIES], own_masks[OWN_ROWS];
+        // Zeros behind the last element: what keys have there does not count.
+        #pragma unroll
+        for (int q = 0; q < OWN_QUERIES; ++q) {
+            const int n = q * ITEMS + item, r = n / (STEPS * VECTOR), e = n % (STEPS * VECTOR);
+            own_queries[q] = is_first && r < rows && e < INPUT0_SIZE_3
+                ? INPUT0_LOAD(query, INPUT0_GET_INDEX(a, b * GROUPS + r / length, r % length, e)) : 0;
+        }
+        #pragma unroll
+        for (int m = 0; m < OWN_ROWS; ++m) {
+            const int r = m * ABREAST + item / KEYS, row = r % length;
+            own_masks[m] = own_key >= count || r >= rows || (IS_CAUSAL && at > row) ? -INFINITY : 0;
+#if WITH_MASK
+            const index_t from = INPUT3_GET_INDEX(a, b * GROUPS + r / length, row, at);
+#if MASK_IS_BOOLEAN
+            if (own_masks[m] == 0 && !INPUT3_LOAD(mask, from)) own_masks[m] = -INFINITY;
+#else
+            if (own_masks[m] == 0) own_masks[m] = INPUT3_LOAD(mask, from);
+#endif
+#endif
+        }
         const index_t key_row = INPUT1_GET_INDEX(ENTRY_OF_KEY(a, at), b, at, 0);
         #pragma unroll
         for (int e = 0; e < STEPS; ++e) keys[e] = FUNC(load1)(key, key_row, e * VECTOR PASS_ARGS);
@@ -133,25 +150,22 @@ KERNEL(sdpa_split)(const global INPUT0_TYPE* restrict query, const global INPUT1
             const int own = min(first_key + k * TURNS + turn, end - 1);
             values[k] = FUNC(load2)(value, INPUT2_GET_INDEX(ENTRY_OF_KEY(a, own), b, own, 0), place * VECTOR PASS_ARGS);
         }
+        if (is_first) {
+            #pragma unroll
+            for (int q = 0; q < OWN_QUERIES; ++q)
+                if (q * ITEMS + item < ROWS * STEPS * VECTOR)
+                    ((local float*)queries)[q * ITEMS + item] = own_queries[q] * scale;
+        }
+        #pragma unroll
+        for (int m = 0; m < OWN_ROWS; ++m)
+            if (m * ABREAST + item / KEYS < ROWS) masks[m * ABREAST + item / KEYS][own_key] = own_masks[m];
         barrier(CLK_LOCAL_MEM_FENCE);
         FOR_ROWS {
             float8 products = 0;
             #pragma unroll
             for (int e = 0; e < STEPS; ++e) products = fma(keys[e], queries[r][e], products);
-            float score = FUNC(sum8)(products);
-            const int row = r % length;
-            if (own_key >= count || r >= rows || (IS_CAUSAL && at > row)) score = -INFINITY;
-#if WITH_MASK
-            else {
-                const index_t from = INPUT3_GET_INDEX(a, b * GROUPS + r / length, row, at);
-#if MASK_IS_BOOLEAN
-                if (!INPUT3_LOAD(mask, from)) score = -INFINITY;
-#else
-                score += INPUT3_LOAD(mask, from);
-#endif
-            }
-#endif
-            weights[r][own_key] = score;
+            const float added = masks[r][own_key];
+            weights[r][own_key] = added == -INFINITY ? -INFINITY : FUNC(sum8)(products) + added;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         FOR_ROWS {

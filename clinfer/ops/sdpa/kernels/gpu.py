@@ -146,7 +146,7 @@ def _refusal(problem: AttentionProblem, local_bytes: Callable[[int, int], int], 
 
 def _split_bytes(rows: int, depth: int, width: int) -> int:
     """What a group of `SplitKernel` holds in local memory."""
-    return 4 * rows * (ceil(depth / _VECTOR) * _VECTOR + _BLOCK * (_VECTOR + 2) + _BLOCK // _VECTOR + 3)
+    return 4 * rows * (ceil(depth / _VECTOR) * _VECTOR + _BLOCK * (_VECTOR + 3) + _BLOCK // _VECTOR + 3)
 
 
 def _in_vectors(problem: AttentionProblem) -> bool:
