@@ -20,7 +20,6 @@ from clinfer.api.batches import Batch
 from clinfer.api.ports import port_name
 from clinfer.api.remote_checks import RemoteCheck
 from clinfer.base.errors import ClinferError, OutOfMemoryError
-from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim, StaticShape, show
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.network import Network
@@ -46,7 +45,8 @@ class InputSlot:
     Else in device memory, where the last given array went: it needs no second transfer.
     """
 
-    def __init__(self, declared: Declared, engine: Engine, place: HostPlace) -> None:
+    def __init__(self, declared: Declared, engine: Engine, place: HostPlace, room: int = 0) -> None:
+        """`room`: bytes of device memory to have from the start, if they are to be had."""
         self.declared = declared
         self._engine = engine
         self.check_remote = RemoteCheck(declared, engine)
@@ -58,7 +58,9 @@ class InputSlot:
         self._is_shared = False
         self._data: HostData | None = None
         self._memory: Memory | None = None
-        self._room: Memory | None = engine.allocate_bytes(_LEAST_BYTES, declared.label)
+        self._shape: StaticShape = ()
+        """Of what the device memory holds, if there is any."""
+        self._room: Memory | None = _room(engine, max(room, _LEAST_BYTES), declared.label)
         """What the device memory becomes when it is first needed."""
         self._value: np.ndarray | None = None
         self._sent: HostData | None = None
@@ -67,20 +69,15 @@ class InputSlot:
         """A shape that the model is known to admit."""
 
     @property
-    def layout(self) -> Layout | None:
-        """Shape and type of what the device memory holds; None before the first transfer."""
-        if self._remote is not None:
-            return Layout.planar(self._remote.static_shape, self._remote.kind)
-        if self._batch is not None:
-            return Layout.planar(self._batch.shape, self.declared.element_type)
-        return self._memory.layout if self._memory is not None else None
-
-    @property
     def given_shape(self) -> StaticShape | None:
         """The shape of the present contents; None without any."""
         if self._data is not None:
             return self._data.shape
-        return self.layout.static_shape if self.layout is not None else None
+        if self._remote is not None:
+            return self._remote.static_shape
+        if self._batch is not None:
+            return self._batch.shape
+        return self._shape if self._memory is not None else None
 
     @property
     def shape(self) -> StaticShape:
@@ -153,13 +150,13 @@ class InputSlot:
         if self._remote is not None:
             return self._remote
         if self._tensor is None:
-            kind, layout = self.declared.port.element_type, self.layout
+            kind = self.declared.port.element_type
             if self._data is not None:
                 self._tensor = ov.Tensor(kind, list(self._data.shape))
                 raw_bytes(self._tensor.data)[:] = raw_bytes(self._data.units)
-            elif stream is not None and layout is not None and self._memory is not None:
-                self._tensor = ov.Tensor(kind, list(layout.static_shape))
-                if layout.byte_size:
+            elif stream is not None and self._memory is not None:
+                self._tensor = ov.Tensor(kind, list(self._shape))
+                if 0 not in self._shape:
                     stream.read(self._memory, raw_bytes(self._tensor.data))
             else:
                 self._tensor = ov.Tensor(kind, blank_shape(self.declared))
@@ -221,8 +218,8 @@ class InputSlot:
                 network.set_input(name, shared, data.shape, self._value)
                 return
             self._send(stream, data, is_kept)
-        assert self._memory is not None and self._memory.layout is not None
-        network.set_input(name, self._memory, self._memory.layout.static_shape, self._value)
+        assert self._memory is not None
+        network.set_input(name, self._memory, self._shape, self._value)
 
     def _send(self, stream: Stream, data: HostData, is_kept: bool) -> None:
         """Enqueue the transfer to the device's memory, unless it is known to hold these bytes. Of few it is one from a
@@ -233,7 +230,8 @@ class InputSlot:
             self._value = self._copied_value(data) if is_kept else None
             stream.write(memory, data.units)
             return
-        if sent is None or memory is not before or sent.units.tobytes() != data.units.tobytes():
+        if sent is None or memory is not before or sent.shape != data.shape or (
+                sent.units.tobytes() != data.units.tobytes()):
             sent = HostData(data.units.copy(), data.shape, is_private=True)
             self._value = sent.logical(self.declared.element_type)
             stream.write(memory, sent.units)
@@ -252,9 +250,9 @@ class InputSlot:
         memory, self._memory, self._room = self._memory, None, None
         if memory is None:
             return
-        if self._tensor is None and self._batch is None and self._data is None and memory.layout is not None:
-            units = stream.read(memory).view(self.declared.element_type.storage)
-            self._data = HostData(units, memory.layout.static_shape, is_private=True)
+        if self._tensor is None and self._batch is None and self._data is None:
+            units = stream.read(memory, self._nbytes(self._shape)).view(self.declared.element_type.storage)
+            self._data = HostData(units, self._shape, is_private=True)
         memory.release()
 
     @property
@@ -295,15 +293,28 @@ class InputSlot:
             self._admitted = shape
 
     def _fit(self, shape: StaticShape) -> Memory:
+        """The device memory, for contents of this shape. It stays the same while it is large enough, so that kernels
+        keep it."""
         held = self._memory
-        if held is not None and held.layout is not None and held.layout.shape == shape:
+        if held is not None and shape == self._shape:
             return held
-        layout = Layout.planar(shape, self.declared.element_type)
-        held, self._room = held or self._room, None
-        if held is not None and held.capacity >= layout.byte_size:
-            return held.reinterpret(layout)
-        self._memory = None
-        return self._engine.allocate_bytes(max(layout.byte_size, _LEAST_BYTES), self.declared.label).reinterpret(layout)
+        nbytes, held, self._room = self._nbytes(shape), held or self._room, None
+        if held is None or held.capacity < nbytes:
+            held = self._memory = None
+            held = self._engine.allocate_bytes(max(nbytes, _LEAST_BYTES), self.declared.label)
+        self._shape = shape
+        return held
+
+    def _nbytes(self, shape: StaticShape) -> int:
+        return self.declared.element_type.byte_size(math.prod(shape))
+
+
+def _room(engine: Engine, nbytes: int, label: str) -> Memory:
+    try:
+        return engine.allocate_bytes(nbytes, label)
+    except ClinferError:
+        # Room ahead of need is no reason to fail.
+        return engine.allocate_bytes(_LEAST_BYTES, label)
 
 
 def describe_given(slots: Iterable[GivenInput]) -> str:

@@ -15,6 +15,7 @@ from clinfer.base.errors import ClinferError, WrongTypeError
 from clinfer.base.turns import Token
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.network.memory.buffers import OfferedMemory
+from clinfer.network.plans.likely_needs import likely_bytes
 from clinfer.remote.claims import check_apart
 from clinfer.remote.host_memories import HostPlace, Span
 from clinfer.remote.lent import NOTHING_LENT, Lent, taken_over
@@ -35,6 +36,13 @@ def _items(tensors: Any, name: str) -> Iterable[tuple[Any, AnyTensor]]:
         raise WrongTypeError(f"{name} takes a dictionary, or a key and a list of tensors", where="infer request",
                              values={"given": type(tensors).__name__})
     return tensors.items()
+
+
+def _room(declared: Declared, compiled_model: CompiledModel) -> int:
+    """The bytes of device memory that an input has from the start, where memory that nobody wrote to costs nothing."""
+    if compiled_model.engine.device.type != "CPU" or declared.shape is None or declared.is_surface:
+        return 0
+    return min(likely_bytes(declared.shape, declared.element_type), compiled_model.config.preallocation_bytes)
 
 
 def _batch(tensors: Any) -> list[AnyTensor]:
@@ -79,8 +87,9 @@ class RequestTensors:
             return HostPlace(engine, reaches_arrays=not compiled_model.shares_queue)
 
         def input_slot(declared: Declared) -> AnyInputSlot:
-            is_on_host = declared.element_type.is_on_host_only
-            return HostInputSlot(declared) if is_on_host else InputSlot(declared, engine, place())
+            if declared.element_type.is_on_host_only:
+                return HostInputSlot(declared)
+            return InputSlot(declared, engine, place(), _room(declared, compiled_model))
 
         def output_slot(declared: Declared) -> AnyOutputSlot:
             is_on_host = declared.element_type.is_on_host_only

@@ -1,10 +1,12 @@
 """Plans for sizes that may well come, made before the first inference, and what slots need for them."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
+from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import StaticShape
+from clinfer.base.shape import Shape, StaticShape
 from clinfer.network.bindings import Bindings
 from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.planner import Planner, open_segments
@@ -17,6 +19,8 @@ GROWING = (Sizes(1, 1, SMALL[1]), Sizes(1, 1, _LINE), Sizes(4, 1, _LINE), *(Size
     (1, SMALL), (1, MIDDLE), (1, LARGE), (2, LARGE), (4, LARGE))))
 """Samples that need ever more, the first ones of them a word, a line of text and several. What few need beside many is
 small, and that of kernels and places which only they choose: parts of a single image lie within others."""
+
+_MOST_INPUT_BYTES = 2**24
 
 MANY = Sizes(2, *MIDDLE)
 """A sample like most that come."""
@@ -32,6 +36,11 @@ def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int
             for slot, nbytes in needs:
                 most[slot] = max(nbytes, most.get(slot, 0))
         yield tuple(most.items())
+
+
+def likely_bytes(shape: Shape, element_type: ElementType) -> int:
+    """The bytes of an input in the largest of these samples, or as many as an input may have before it is given."""
+    return min(element_type.byte_size(math.prod(GROWING[-1].of(shape))), _MOST_INPUT_BYTES)
 
 
 def set_likely_arguments(program: Program, planner: Planner, replays: Sequence[Replay], bindings: Bindings) -> None:
