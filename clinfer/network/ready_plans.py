@@ -1,7 +1,7 @@
 """Plans that are ready to be launched: memory for them, and their arguments set in the kernels."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakSet
@@ -9,7 +9,7 @@ from weakref import WeakSet
 from clinfer.base.errors import ClinferError
 from clinfer.network.bindings import Bindings
 from clinfer.network.memory.buffers import GrowingBuffer
-from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.memory.memory_pool import MemoryPool, Needs
 from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.network.plans.plan_cache import SegmentKey
 from clinfer.network.replay import Replay
@@ -58,7 +58,7 @@ class ReadyPlans:
         if before is not plan or not replay.has(plan) or grown or not has_outputs or self._pool.is_split or tightens:
             # Where this ends halfway, all is to be done again.
             self.current[number] = None
-            if plan not in self._fitted or not has_outputs or tightens:
+            if tightens or not has_outputs or not (plan in self._fitted or self._takes(plan, own)):
                 grown += noted(self._stream.event_log, "memory", f"segment {number}",
                                lambda: self._fit_slots(number, plan, own, tightens))
             found = Prepared(None if before is None else (self.keys[number], before), grown)
@@ -87,12 +87,16 @@ class ReadyPlans:
         """Whether a plan can be prepared with all memory left where it is, in which results of the last one lie."""
         if not self._bindings.holds_given(plan.output_bytes, wanted):
             return False
-        is_enough = self._pool.takes((*plan.slot_bytes, *self._bindings.own_slots(plan.output_bytes, wanted)))
+        return self._takes(plan, self._bindings.own_slots(plan.output_bytes, wanted))
+
+    def _takes(self, plan: Plan, own: Needs) -> bool:
+        """Whether all slots may stay as they are for a plan and outputs (slot, bytes) of the network's own."""
+        is_enough = self._pool.takes((*plan.slot_bytes, *own))
         if is_enough:
             self._fitted.add(plan)
         return is_enough
 
-    def _fit_slots(self, number: int, plan: Plan, own: Sequence[tuple[int, int]], tightens: bool) -> tuple[Growth, ...]:
+    def _fit_slots(self, number: int, plan: Plan, own: Needs, tightens: bool) -> tuple[Growth, ...]:
         """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
         held = self._program.segments[number].held
         is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held, tightens)

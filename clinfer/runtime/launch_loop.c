@@ -1,5 +1,5 @@
-/* Launches kernels one behind the other, and changes launches: what clinfer.runtime.launches does, without Python's cost
-   per launch. Needs no header of Python or OpenCL; built if the machine that installs clinfer has a compiler. */
+/* Launches kernels one behind the other, and changes launches: what clinfer.runtime.launches does, without Python's
+   cost per launch. Needs no header of Python or OpenCL; built if the machine that installs clinfer has a compiler. */
 #include <stddef.h>
 #include <string.h>
 
@@ -59,13 +59,19 @@ EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const laun
     return 0;
 }
 
-/* Lets launches from number *at on be the planned ones, with their argument blocks set; *others: how many are of another
-   kernel than before; `changed` of each: what else is another, of blocks those that are noted. The first status that is not 0, LEFT_TO_PYTHON too, with
-   the number of the launch in *at. */
+/* How far an exchange is: the number of the launch that is next; how many are of another kernel than before; how many
+   have another argument block that is noted. */
+typedef struct {
+    size_t at, others, noted;
+} progress;
+
+/* Lets launches from number to->at on be the planned ones, with their argument blocks set; `changed` of each: what else
+   is another, of blocks those that are noted. The first status that is not 0, LEFT_TO_PYTHON too, with the number of
+   the launch in to->at. */
 EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernels, const planned_launch *planned,
-                                 const unsigned char *blocks, launch *launches, size_t count, size_t *at,
-                                 size_t *others, unsigned char *changed) {
-    for (size_t i = *at; i < count; ++i) {
+                                 const unsigned char *blocks, launch *launches, size_t count, progress *to,
+                                 unsigned char *changed) {
+    for (size_t i = to->at; i < count; ++i) {
         const planned_launch *next = &planned[i];
         argument_block *own = kernels[next->kernel];
         const unsigned char *block = blocks + next->block;
@@ -77,17 +83,19 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
                 status = set(*own->kernel, (unsigned)own->index, nbytes, block);
             }
             if (status) {
-                *at = i;
+                to->at = i;
                 return status;
             }
             memcpy(own->block, block, nbytes);
             own->nbytes = nbytes;
-            if (own->is_noted)
+            if (own->is_noted) {
                 changed[i] |= OTHER_BLOCK;
+                ++to->noted;
+            }
         }
         if (memcmp(&launches[i].work, &next->work, sizeof(work_size)))
             changed[i] |= OTHER_WORK;
-        *others += launches[i].kernel != own->kernel;
+        to->others += launches[i].kernel != own->kernel;
         launches[i].kernel = own->kernel;
         launches[i].work = next->work;
     }

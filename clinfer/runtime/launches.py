@@ -9,7 +9,7 @@ import ctypes
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from operator import mod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -158,22 +158,23 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
     def become(self, planned: PlannedLaunches, first: int, kernels: KernelTable) -> None:
         """Be as many of the planned launches, from a first one on, with their argument blocks set; those given before
         must have been launched."""
-        at, others, changed = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.create_string_buffer(len(self))
+        count = len(self._kernels)
+        progress, changed = array(SIZE_CODE, (0, 0, 0)), array("B", bytes(count))
         try:
-            while at.value < len(self):
-                status = self._exchange(planned, first, kernels, at, others, changed)
+            while progress[_AT] < count:
+                status = self._exchange(planned, first, kernels, progress, changed)
                 if not status:
                     break
-                number, block, work = planned.launch(first + at.value)
+                number, block, work = planned.launch(first + progress[_AT])
                 kernel = kernels[number]
                 if status != _LEFT_TO_PYTHON:
                     raise kernel.refused_block(status, len(block))
                 if block:
                     kernel.set_block(block)
-                self.exchange(at.value, (kernel, work))
-                at.value += 1
-            if others.value:
-                self._kernels = [kernels[number] for number in planned.kernels(first, len(self))]
+                self.exchange(progress[_AT], (kernel, work))
+                progress[_AT] += 1
+            if progress[_OTHERS]:
+                self._kernels = [kernels[number] for number in planned.kernels(first, count)]
                 self._forget_again()
         except BaseException:
             # Those that were exchanged may have other kernels than are noted, and stages other arguments.
@@ -181,21 +182,21 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
             self._forget_again()
             raise
         finally:
-            self._note(changed.raw, planned.kernels(first, len(self)) if others.value else None, kernels)
+            if progress[_NOTED] or self.staged is not None:
+                self._note(changed, planned.kernels(first, count) if progress[_OTHERS] else None, kernels)
 
-    def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, at: ctypes.c_size_t,
-                  others: ctypes.c_size_t, changed: ctypes.Array[ctypes.c_char]) -> int:
-        """Do it in C, as far as that can, from launch `at` on; see there."""
-        function, set_argument = _function_in_c("clinfer_exchange_each"), _pointer_of(driver.set_kernel_arg)
-        if function is None or set_argument is None:
+    def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, progress: array[int],
+                  changed: array[int]) -> int:
+        """Do it in C, as far as that can; see there."""
+        function, set_argument = _exchange_in_c(), driver.set_kernel_arg
+        if function is None or not hasattr(set_argument, "argtypes"):
+            # There is no compiler, or the function is none of a library.
             return _LEFT_TO_PYTHON
-        return function(set_argument, ctypes.c_void_p(kernels.blocks), planned.launches_from(first), planned.blocks,
-                        self.packed, ctypes.c_size_t(len(self)), ctypes.byref(at), ctypes.byref(others), changed)
+        return function(set_argument, kernels.blocks, planned.address_of(first), planned.blocks, self.packed,
+                        len(changed), progress.buffer_info()[0], changed.buffer_info()[0])
 
-    def _note(self, changed: bytes, numbers: Sequence[int] | None, kernels: KernelTable) -> None:
+    def _note(self, changed: Sequence[int], numbers: Sequence[int] | None, kernels: KernelTable) -> None:
         """Note what was exchanged in C of each launch; `numbers`: those of the kernels, where these were exchanged."""
-        if self.staged is None and not any(each in changed for each in _WITH_OTHER_BLOCK):
-            return
         places = [position for position, what in enumerate(changed) if what]
         for position in places:
             if changed[position] & _OTHER_BLOCK:
@@ -208,21 +209,21 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
 
 
 class PlannedLaunches:
-    """Launches as plans have them: records of `PLANNED`, and the argument blocks of all of them in a row."""
+    """Launches as plans have them: records of `PLANNED` in an array of `SIZE_CODE`, and the argument blocks of all of
+    them in a row."""
 
-    __slots__ = ("_address", "blocks", "launches")
+    __slots__ = ("blocks", "launches")
 
-    def __init__(self, launches: bytes, blocks: bytes) -> None:
+    def __init__(self, launches: array[int], blocks: bytes) -> None:
         self.launches = launches
         self.blocks = blocks
-        self._address = ctypes.cast(ctypes.c_char_p(launches), ctypes.c_void_p).value or 0
 
     def __len__(self) -> int:
-        return len(self.launches) // PLANNED.size
+        return len(self.launches) // PLANNED_WORDS
 
-    def launches_from(self, number: int) -> ctypes.c_void_p:
+    def address_of(self, number: int) -> int:
         """Where the record of a launch is."""
-        return ctypes.c_void_p(self._address + number * PLANNED.size)
+        return self.launches.buffer_info()[0] + number * PLANNED.size
 
     def launch(self, number: int) -> tuple[int, bytes, WorkSize]:
         """A launch: the number of its kernel, its argument block, its work size."""
@@ -231,17 +232,20 @@ class PlannedLaunches:
 
     def kernels(self, first: int, count: int) -> list[int]:
         """The numbers of the kernels of some launches."""
-        records = memoryview(self.launches)[first * PLANNED.size:(first + count) * PLANNED.size]
-        return [kernel for kernel, _, _, _ in PLANNED.iter_unpack(records)]
+        return self.launches[first * PLANNED_WORDS:(first + count) * PLANNED_WORDS:PLANNED_WORDS].tolist()
 
 
 _PACKED = struct.Struct(f"P{_SIZES.size}s")
 _PACKED_BYTES = _PACKED.size
 PLANNED = struct.Struct(f"3N{_SIZES.size}s")
 """The number of a kernel, where its argument block begins, the bytes of that, and the work size."""
+PLANNED_WORDS = PLANNED.size // _WORD
+SIZE_CODE = next(code for code in "LQI" if array(code).itemsize == _WORD)
+"""The type of an array of C's sizes."""
 _LEFT_TO_PYTHON = 1
+_AT, _OTHERS, _NOTED = range(3)
+"""The parts of `progress` in `launch_loop.c`."""
 _OTHER_BLOCK, _OTHER_WORK = 1, 2
-_WITH_OTHER_BLOCK = bytes([_OTHER_BLOCK]), bytes([_OTHER_BLOCK | _OTHER_WORK])
 _place = ctypes.addressof
 
 
@@ -282,3 +286,12 @@ def _pointer_of(function: Callable[..., Any]) -> ctypes.c_void_p | None:
 
 
 _function_in_c = partial(function_of, "clinfer.runtime._launch_loop")
+
+
+@cache
+def _exchange_in_c() -> Callable[..., int] | None:
+    function: Any = _function_in_c("clinfer_exchange_each")
+    if function is not None:
+        pointer = ctypes.c_void_p
+        function.argtypes = (pointer, pointer, pointer, pointer, pointer, ctypes.c_size_t, pointer, pointer)
+    return function

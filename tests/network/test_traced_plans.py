@@ -19,7 +19,7 @@ from clinfer.kernels.contract import Work
 from clinfer.kernels.implementation import StageLaunch
 from clinfer.network import network as network_module
 from clinfer.network.network import Network
-from clinfer.network.plans import memory_needs, tape_runner
+from clinfer.network.plans import tape_runner
 from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
 from clinfer.network.plans.node_trace import make_tape
@@ -150,8 +150,7 @@ def test_functions_that_traces_ask(engine: Engine, rng: np.random.Generator, cou
                                    monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that are asked because symbols are not for them, in C and without it."""
     if not in_c:
-        for module in (tape_runner, memory_needs):
-            monkeypatch.setattr(module, "function_in_c", lambda _: None)
+        monkeypatch.setattr(tape_runner, "function_in_c", lambda _: None)
     monkeypatch.setattr(Tracer, "infer", lambda tracer, _, rule, shapes, values: tracer._called(
         False, rule, shapes, values))
     model = _attention(2)

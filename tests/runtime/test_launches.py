@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from array import array
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from clinfer.base.layout import Layout
 from clinfer.runtime import driver, launches
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
-from clinfer.runtime.launches import PLANNED, KernelTable, Launches, LaunchLoop, PlannedLaunches, WorkSize
+from clinfer.runtime.launches import PLANNED, SIZE_CODE, KernelTable, Launches, LaunchLoop, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory
 
 SOURCE = "kernel void advance(global int* x, int n) { x[get_global_id(0)] = x[get_global_id(0)] * 3 + n; }"
@@ -171,8 +172,8 @@ class Planned:
 
     def launches(self, *planned: tuple[int, int, WorkSize]) -> PlannedLaunches:
         """Of (kernel, number to add, work size)."""
-        return PlannedLaunches(b"".join(PLANNED.pack(kernel, 4 * place, 4, work)
-                                        for place, (kernel, _, work) in enumerate(planned)),
+        records = (PLANNED.pack(kernel, 4 * place, 4, work) for place, (kernel, _, work) in enumerate(planned))
+        return PlannedLaunches(array(SIZE_CODE, b"".join(records)),
                                np.array([number for _, number, _ in planned], np.int32).tobytes())
 
     def result(self, found: Launches) -> list[int]:

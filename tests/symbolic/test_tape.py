@@ -12,6 +12,7 @@ import pytest
 
 from clinfer.kernels.cost import _moving
 from clinfer.network.plans.in_c import function_in_c
+from clinfer.network.plans.memory_needs import Needs
 from clinfer.network.plans.tape_runner import TapeNode, TapeRunner
 from clinfer.ops.interpolate.op import _scaled_number
 from clinfer.symbolic.assembler import arithmetic_of
@@ -117,7 +118,7 @@ def test_nodes_that_are_given_the_same_ask_once() -> None:
     numbers = array("q", [*given, *(0,) * 2 * len(given)])
     nodes = [TapeNode((place,), slice(len(given) + 2 * place, len(given) + 2 * place + 2), range(0), tapes, ask, False)
              for place in range(len(given))]
-    runner = TapeRunner(numbers, nodes)
+    runner = TapeRunner(numbers, nodes, Needs((), ()))
     for expected in ([40, 7, 40, 40], [7, 40, 40]):  # the second plan begins with what the first one ended with
         asked.clear()
         runner.begin()

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from clinfer.network.plans.in_c import address_of, function_in_c
 from clinfer.program.program import AliasedTensor, Program
 
 
@@ -39,34 +38,37 @@ class _Need(ctypes.Structure):
 
 
 class Needs:
-    """Needs, and what they come to."""
+    """Those of slots and then those of outputs, as `tape.c` has them, and what they come to."""
 
-    def __init__(self, needs: Sequence[Need]) -> None:
-        self._needs = needs
-        self._numbers = tuple([need.number for need in needs])
-        self._function = function_in_c("clinfer_needs")
-        self._table = (_Need * len(needs))()
-        self._places = array("i")
-        for need, own in zip(needs, self._table, strict=True):
+    def __init__(self, slots: Sequence[Need], outputs: Sequence[Need]) -> None:
+        self._needs = needs = (*slots, *outputs)
+        self._slots = tuple([need.number for need in slots])
+        self._outputs = tuple([need.number for need in outputs])
+        self.table = (_Need * len(needs))()
+        self.places = array("i")
+        for need, own in zip(needs, self.table, strict=True):
             own.home = -1 if need.home is None else need.home
-            own.sizes, own.size_count = len(self._places), len(need.sizes)
+            own.sizes, own.size_count = len(self.places), len(need.sizes)
             own.held, own.held_count = own.sizes + own.size_count, len(need.held)
             own.is_holder = need.is_holder
-            self._places.extend((*need.sizes, *need.held))
-        self._found = array("q", bytes(8 * len(needs)))
+            self.places.extend((*need.sizes, *need.held))
+        self.found = array("q", bytes(8 * len(needs)))
+        """What each comes to."""
 
-    def told(self, numbers: array[int]) -> tuple[tuple[int, int], ...]:
-        """What they come to, once all nodes gave their numbers: (number, bytes) of each."""
-        if self._function is None:
-            return tuple([(need.number, need.of(numbers)) for need in self._needs])
-        self._function(address_of(numbers), address_of(self._places), self._table, ctypes.c_size_t(len(self._needs)),
-                       address_of(self._found))
-        return tuple(zip(self._numbers, self._found, strict=True))
+    def find(self, numbers: Sequence[int]) -> None:
+        """Let `found` be what they come to, once all nodes gave their numbers."""
+        self.found[:] = array("q", [need.of(numbers) for need in self._needs])
+
+    def told(self) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+        """Of slots and of outputs: (number, bytes) of each."""
+        found = self.found
+        return tuple(zip(self._slots, found, strict=False)), tuple(
+            zip(self._outputs, found[len(self._slots):], strict=True))
 
 
 def needs_of(program: Program, nodes: Iterable[int],
-             place: Callable[[str], int]) -> tuple[Needs, Needs]:
-    """The needs of slots and those of outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
+             place: Callable[[str], int]) -> Needs:
+    """The needs of slots and outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
     lies within another needs nothing."""
     roots: dict[int, list[int]] = {}
     scratch: dict[int, list[int]] = {}
@@ -93,4 +95,4 @@ def needs_of(program: Program, nodes: Iterable[int],
             else:
                 slots.append(Need(program.tensors[longer].slot, sizes, home, held, True))
                 slots.append(Need(described.slot, sizes, home, held))
-    return Needs(slots), Needs(outputs)
+    return Needs(slots, outputs)

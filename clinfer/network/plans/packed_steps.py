@@ -1,11 +1,12 @@
 """The steps of a plan as they are launched: records of memory, which become steps when somebody asks."""
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 from clinfer.network.plans.plan import Launch, OtherStep, Step
-from clinfer.runtime.launches import PLANNED, PlannedLaunches
+from clinfer.runtime.launches import PLANNED, SIZE_CODE, PlannedLaunches
 
 
 class PackedSteps(Sequence[Step]):
@@ -51,4 +52,4 @@ def packed(steps: Iterable[Step]) -> PackedSteps:
             blocks += step.block
         else:
             others.append((len(launches) // PLANNED.size, step))
-    return PackedSteps(PlannedLaunches(bytes(launches), bytes(blocks)), tuple(others))
+    return PackedSteps(PlannedLaunches(array(SIZE_CODE, bytes(launches)), bytes(blocks)), tuple(others))

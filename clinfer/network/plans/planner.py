@@ -43,14 +43,15 @@ class Planner:
         self._stream = stream
         self.nodes = NodePlanner(program, shape_inference, kernel_index, find_large)
         self._observe = observe
-        self._parametric = parametric
+        self._open = frozenset(open_segments(program) if parametric else ())
+        """The segments that are planned by functions."""
         self._segments: dict[int, SegmentPlanner] = {}
         self._wanted: deque[WantedTrace] = deque(maxlen=_MOST_WANTED)
 
     def plan(self, segment: int, shapes: Mapping[int, StaticShape], values: Mapping[int, np.ndarray]) -> Plan:
         """The plan of a segment for the shapes and values of what comes in."""
         self.nodes.take_planned()
-        if self._parametric and is_open(self._program, segment):
+        if segment in self._open:
             plan = self._plan_by_functions(segment, shapes, values)
         else:
             plan = self.plan_by_nodes(segment, shapes, values)
@@ -67,9 +68,8 @@ class Planner:
 
     def prepare(self) -> None:
         """Have the planners of all segments whose shapes change."""
-        if self._parametric:
-            for number in open_segments(self._program):
-                self.segment(number)
+        for number in sorted(self._open):
+            self.segment(number)
 
     def forget_plans(self) -> None:
         """Forget what the plans made last were made of, whose kernels may be gone."""

@@ -42,11 +42,12 @@ class Present:
     """The steps besides launches and the values on the host, by nodes, and the places of tensors within others; all
     follows from the numbers of the segment."""
 
-    def __init__(self, numbers: array[int], needs: tuple[Needs, Needs], aliases: Sequence[tuple[int, int, int]],
+    def __init__(self, numbers: array[int], needs: Needs, aliases: Sequence[tuple[int, int, int]],
                  nodes: Sequence[PlannedNode]) -> None:
-        """`needs` of slots and outputs; `aliases`: (tensor, the one in which it may lie, place of its offset there)."""
+        """`needs`: the runner tells what they come to; `aliases`: (tensor, the one in which it may lie, place of its
+        offset there)."""
         self._numbers = numbers
-        self._slots, self._outputs = needs
+        self._needs = needs
         self._aliases = aliases
         self._offsets_of = getter_of(tuple([place for _, _, place in aliases]))
         self._offsets: tuple[int, ...] = ()
@@ -78,6 +79,6 @@ class Present:
         for number, node in self._giving:
             others += [(runner.launches_before(number), step) for step in self._before[number]]
             others += [(runner.launches_before(number + 1), step) for step in node.behind]
+        slot_bytes, output_bytes = self._needs.told()
         return Plan(PackedSteps(runner.planned(), tuple(others)), PlannedShapes(self._shapes, numbers[:]),
-                    self._values.copy(), self._slots.told(numbers), self._outputs.told(numbers), aliases=self._taken,
-                    is_kept=is_kept)
+                    self._values.copy(), slot_bytes, output_bytes, aliases=self._taken, is_kept=is_kept)

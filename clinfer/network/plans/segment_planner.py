@@ -54,7 +54,7 @@ class SegmentPlanner:
                    for step in described.steps for aliased in program.nodes[step.index].aliases]
         self._numbers = places.numbers()
         self._arrays: dict[int, np.ndarray] = {}
-        self._runner = TapeRunner(self._numbers, [node.tapes for node in nodes])
+        self._runner = TapeRunner(self._numbers, [node.tapes for node in nodes], needs)
         self._present = Present(self._numbers, needs, aliases, nodes)
         self.forget()
 

@@ -40,8 +40,8 @@ typedef struct {
     size_t is_computed;
 } tape;
 
-/* Of a node: where the places of what it is given begin, and how many there are; where the numbers go that it gives; its
-   first kernel; its tapes, and the one of them that held last. */
+/* Of a node: where the places of what it is given begin, and how many there are; where the numbers go that it gives;
+   its first kernel; its tapes, and the one of them that held last. */
 typedef struct {
     uint32_t given, given_count, made, kernel, tapes, tape_count, held, flags;
 } node;
@@ -50,6 +50,13 @@ enum { IDLE = 1, HAS_KERNELS = 2 };
 typedef struct {
     size_t kernel, block, block_bytes, dims, global_size[3], local_size[3];
 } launch;
+
+/* The largest of some numbers, of places that begin at `sizes`; 0 unless the number at `home`, if there is that place,
+   is negative, and unless it is as `is_holder` says whether one of those of `held` is not. */
+typedef struct {
+    int64_t home;
+    size_t sizes, size_count, held, held_count, is_holder;
+} need;
 
 typedef struct {
     int64_t *numbers;
@@ -61,8 +68,13 @@ typedef struct {
     unsigned char *changed; /* of each node whether it is given something else than last */
     unsigned char *blocks;
     launch *launches;
+    const need *needs;
+    const int32_t *need_places;
+    int64_t *found; /* what needs come to */
+    size_t need_count;
     size_t node_count, launch_count, block_bytes;
     size_t node, tape, step; /* where it is */
+    size_t begins; /* whether a plan is to be begun */
     size_t is_fresh; /* whether nothing was given before */
     size_t touched, touched_with_kernels; /* how many nodes are given something else than last */
     size_t asking, asked; /* the tape, and the function that it asks */
@@ -255,9 +267,38 @@ static void enter(state *s, node *n) {
     s->touched_with_kernels += changed && n->flags & HAS_KERNELS;
 }
 
-/* Plans from s->node on until there is no node left (DONE), no tape holds for one (NODE_NEEDED: then whoever asked
-   gives what it gives, and goes on behind it) or a function is asked (ASKED: its answer goes to the registers). */
+/* Goes back to the first node. */
+static void begin(state *s) {
+    s->node = s->tape = s->step = s->launch_count = s->block_bytes = 0;
+    s->touched = s->touched_with_kernels = s->begins = 0;
+    memset(s->changed, 0, s->node_count);
+}
+
+/* What needs come to. */
+static void tell_needs(const state *s) {
+    int64_t *found = s->found;
+    for (const need *n = s->needs; n < s->needs + s->need_count; ++n, ++found) {
+        size_t is_held = 0;
+        *found = 0;
+        if (n->home >= 0 && s->numbers[n->home] >= 0)
+            continue;
+        for (size_t i = n->held; i < n->held + n->held_count; ++i)
+            is_held |= s->numbers[s->need_places[i]] >= 0;
+        if (n->held_count && is_held != n->is_holder)
+            continue;
+        *found = INT64_MIN;
+        for (size_t i = n->sizes; i < n->sizes + n->size_count; ++i)
+            if (s->numbers[s->need_places[i]] > *found)
+                *found = s->numbers[s->need_places[i]];
+    }
+}
+
+/* Plans from s->node on until there is no node left (DONE, with what needs come to), no tape holds for one
+   (NODE_NEEDED: then whoever asked gives what it gives, and goes on behind it) or a function is asked (ASKED: its
+   answer goes to the registers). */
 EXPORT int clinfer_plan(state *s) {
+    if (s->begins)
+        begin(s);
     for (; s->node < s->node_count; ++s->node) {
         node *n = &s->nodes[s->node];
         if (!s->step && !s->tape)
@@ -284,33 +325,9 @@ EXPORT int clinfer_plan(state *s) {
             return NODE_NEEDED;
         s->tape = s->step = 0;
     }
+    s->is_fresh = 0;
+    tell_needs(s);
     return DONE;
-}
-
-/* The largest of some numbers, of places that begin at `sizes`; 0 unless the number at `home`, if there is that place, is
-   negative, and unless it is as `is_holder` says whether one of those of `held` is not. */
-typedef struct {
-    int64_t home;
-    size_t sizes, size_count, held, held_count, is_holder;
-} need;
-
-/* What needs come to. */
-EXPORT void clinfer_needs(const int64_t *numbers, const int32_t *places, const need *needs, size_t count,
-                          int64_t *found) {
-    for (const need *n = needs; n < needs + count; ++n, ++found) {
-        size_t is_held = 0;
-        *found = 0;
-        if (n->home >= 0 && numbers[n->home] >= 0)
-            continue;
-        for (size_t i = n->held; i < n->held + n->held_count; ++i)
-            is_held |= numbers[places[i]] >= 0;
-        if (n->held_count && is_held != n->is_holder)
-            continue;
-        *found = INT64_MIN;
-        for (size_t i = n->sizes; i < n->sizes + n->size_count; ++i)
-            if (numbers[places[i]] > *found)
-                *found = numbers[places[i]];
-    }
 }
 
 #if defined(_WIN32)

@@ -10,8 +10,9 @@ from itertools import accumulate
 from typing import Any
 
 from clinfer.network.plans.in_c import address_of, function_in_c
+from clinfer.network.plans.memory_needs import Needs
 from clinfer.network.plans.plan import Launch
-from clinfer.runtime.launches import PACK_SIZES, PLANNED, PlannedLaunches
+from clinfer.runtime.launches import PACK_SIZES, PLANNED, PLANNED_WORDS, SIZE_CODE, PlannedLaunches
 from clinfer.symbolic.tape import NO_ANSWER, STEP_BYTES, Asked, Tape, answer_of, run
 
 _DONE, _NODE_NEEDED, _ASKED = range(3)
@@ -44,10 +45,11 @@ class _Tape(ctypes.Structure):
 
 class _State(ctypes.Structure):
     _fields_ = [*((name, ctypes.c_void_p) for name in (
-        "numbers", "nodes", "tapes", "places", "last", "starts", "changed", "blocks", "launches")),
+        "numbers", "nodes", "tapes", "places", "last", "starts", "changed", "blocks", "launches", "needs",
+        "need_places", "found")),
         *((name, ctypes.c_size_t) for name in (
-            "node_count", "launch_count", "block_bytes", "node", "tape", "step", "is_fresh", "touched",
-            "touched_with_kernels", "asking", "asked"))]
+            "need_count", "node_count", "launch_count", "block_bytes", "node", "tape", "step", "begins", "is_fresh",
+            "touched", "touched_with_kernels", "asking", "asked"))]
 
 
 class _Registers(Sequence[Any]):
@@ -71,11 +73,13 @@ class _Registers(Sequence[Any]):
 
 
 class TapeRunner:
-    """The nodes of one segment, whose numbers are `numbers`, an array that keeps its place."""
+    """The nodes of one segment, whose numbers are `numbers`, an array that keeps its place. With a plan `needs` tell
+    what they come to."""
 
-    def __init__(self, numbers: array[int], nodes: Sequence[TapeNode]) -> None:
+    def __init__(self, numbers: array[int], nodes: Sequence[TapeNode], needs: Needs) -> None:
         self.numbers = numbers
         self._nodes = nodes
+        self._needs = needs
         self._carry_out = function_in_c("clinfer_plan") or self._in_python
         places = array("i", [place for node in nodes for place in node.given])
         self._firsts = [0, *accumulate(len(node.given) for node in nodes)]
@@ -85,8 +89,11 @@ class TapeRunner:
         self._changed = bytearray(len(nodes))
         self._state = _State(node_count=len(nodes), is_fresh=1, numbers=address_of(numbers), places=address_of(places),
                              last=address_of(self._last), starts=address_of(self._starts),
-                             changed=ctypes.addressof(ctypes.c_char.from_buffer(self._changed)) if nodes else None)
-        self._launches = self._blocks = ctypes.create_string_buffer(0)
+                             changed=ctypes.addressof(ctypes.c_char.from_buffer(self._changed)) if nodes else None,
+                             needs=ctypes.addressof(needs.table), need_places=address_of(needs.places),
+                             found=address_of(needs.found), need_count=len(needs.found))
+        self._at = ctypes.byref(self._state)
+        self._launches, self._blocks = array(SIZE_CODE), array("B")
         self._taken: list[int] = []
         self._take_tapes()
 
@@ -94,19 +101,15 @@ class TapeRunner:
 
     def begin(self) -> None:
         """Begin a plan for the numbers that stand among `numbers` now."""
-        state = self._state
-        state.node = state.tape = state.step = state.launch_count = state.block_bytes = 0
-        state.touched = state.touched_with_kernels = 0
-        self._changed[:] = bytes(len(self._changed))
+        self._state.begins = 1
 
     def next_missing(self) -> int:
         """Go on to the next node for which no tape holds, and whose numbers and launches are to be given; -1: there is
         none, and the plan is made."""
         state = self._state
         while True:
-            status = self._carry_out(ctypes.byref(state))
+            status = self._carry_out(self._at)
             if status == _DONE:
-                state.is_fresh = 0
                 return -1
             if status == _ASKED:
                 self._answer()
@@ -144,8 +147,9 @@ class TapeRunner:
 
     def planned(self) -> PlannedLaunches:
         """All launches of the plan."""
-        return PlannedLaunches(ctypes.string_at(self._launches, self._state.launch_count * PLANNED.size),
-                               ctypes.string_at(self._blocks, self._state.block_bytes))
+        state = self._state
+        return PlannedLaunches(self._launches[:state.launch_count * PLANNED_WORDS],
+                               self._blocks[:state.block_bytes].tobytes())
 
     # -- tapes ----------------------------------------------------------------------------------
 
@@ -186,18 +190,18 @@ class TapeRunner:
         state = self._state
         launches += state.launch_count + self._most[0]
         nbytes += state.block_bytes + self._most[1]
-        if launches * PLANNED.size > len(self._launches):
-            self._launches = _grown(self._launches, 2 * launches * PLANNED.size)
-            state.launches = ctypes.addressof(self._launches)
+        if launches * PLANNED_WORDS > len(self._launches):
+            self._launches.frombytes(bytes(2 * launches * PLANNED.size))
+            state.launches = address_of(self._launches)
         if nbytes > len(self._blocks):
-            self._blocks = _grown(self._blocks, 2 * nbytes)
-            state.blocks = ctypes.addressof(self._blocks)
+            self._blocks.frombytes(bytes(2 * nbytes))
+            state.blocks = address_of(self._blocks)
 
     def _append(self, kernel: int, block: bytes | bytearray, work: bytes) -> None:
         state, first = self._state, self._state.block_bytes
         self._have_room(1, len(block))
         PLANNED.pack_into(self._launches, state.launch_count * PLANNED.size, kernel, first, len(block), work)
-        ctypes.memmove(ctypes.addressof(self._blocks) + first, bytes(block), len(block))
+        self._blocks[first:first + len(block)] = array("B", bytes(block))
         state.launch_count += 1
         state.block_bytes = first + len(block)
 
@@ -219,6 +223,10 @@ class TapeRunner:
     def _in_python(self, _: object) -> int:
         """What `clinfer_plan` does in `tape.c`."""
         state, numbers = self._state, self.numbers
+        if state.begins:
+            state.node = state.tape = state.step = state.launch_count = state.block_bytes = 0
+            state.touched = state.touched_with_kernels = state.begins = 0
+            self._changed[:] = bytes(len(self._changed))
         while state.node < state.node_count:
             number, node = state.node, self._nodes[state.node]
             given = [numbers[place] for place in node.given]
@@ -233,6 +241,8 @@ class TapeRunner:
             elif not node.is_idle:
                 return _NODE_NEEDED
             state.node += 1
+        state.is_fresh = 0
+        self._needs.find(numbers)
         return _DONE
 
     def _enter(self, number: int, node: TapeNode, given: list[int]) -> None:
@@ -242,9 +252,3 @@ class TapeRunner:
         self._changed[number] |= is_changed
         state.touched += is_changed
         state.touched_with_kernels += is_changed and bool(node.kernels)
-
-
-def _grown(buffer: ctypes.Array[ctypes.c_char], nbytes: int) -> ctypes.Array[ctypes.c_char]:
-    larger = ctypes.create_string_buffer(nbytes)
-    ctypes.memmove(larger, buffer, len(buffer))
-    return larger
