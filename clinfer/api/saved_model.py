@@ -19,7 +19,6 @@ from clinfer.base.shape import Shape
 from clinfer.frontend.conversions import element_type_of, ov_type, partial_shape_of, shape_of
 from clinfer.frontend.host_operations import OpenVinoFunction, read_function
 from clinfer.frontend.openvino_import import openvino as ov
-from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.plans.saved_traces import SavedTraces, give_traces, take_traces
 from clinfer.program.blobs.container import Blob, making_sense, refusal
 from clinfer.program.blobs.programs import load_program, save_program
@@ -75,7 +74,7 @@ def save_model_parts(parts: ModelParts, also_made_with: Mapping[str, str] | None
     inputs = tuple(map(_saved_port, parts.ports.inputs))
     outputs = tuple(_saved_port(port, source_of(port)) for port in parts.ports.outputs)
     saved = SavedModel(parts.name, inputs, outputs, parts.input_names, parts.output_names, _saved_config(parts.config),
-                       take_traces(parts.program, OpenVinoShapeInference()))
+                       take_traces(parts.program))
     return save_program(parts.program, saved, {**_front_end(), **(also_made_with or {})}, (_host_functions(None),))
 
 
@@ -93,7 +92,7 @@ def load_model_parts(content: memoryview, engine: Engine, core: ov.Core,
         _check_ports(saved.inputs, saved.input_names, program.inputs.keys() - read)
         _check_ports(saved.outputs, saved.output_names, program.outputs.keys() - written)
         if knobs.traces_enabled():
-            give_traces(program, saved.traces, OpenVinoShapeInference())
+            give_traces(program, saved.traces)
         ports = Ports(tuple(make_input(*_description(port)) for port in saved.inputs),
                       tuple(make_output(*_description(port), port.source) for port in saved.outputs))
         return ModelParts(saved.name, program, ports, saved.input_names, saved.output_names, _config(saved.config))

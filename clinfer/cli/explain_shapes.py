@@ -9,7 +9,6 @@ from clinfer.base.shape import show
 from clinfer.cli.inputs import InputOrder, make_inputs
 from clinfer.cli.session import ModelOrder, Session, Subject
 from clinfer.cli.table import print_json, print_line, print_table
-from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.reports.guards import GuardedNode, find_guards
 
 
@@ -30,7 +29,7 @@ def explain_shapes(order: ModelOrder, inputs: InputOrder) -> ShapesReport:
     session = Session(order)
     arrays = make_inputs(session.ports, inputs)
     compiled, _ = session.compile(NUM_STREAMS=1)
-    nodes = tuple(find_guards(compiled.program, OpenVinoShapeInference()))
+    nodes = tuple(find_guards(compiled.program))
     request = compiled.create_infer_request()
     request.infer(arrays)
     ran = request.dynamic_record.nodes

@@ -143,9 +143,10 @@ class Program:
     with which it must not share memory, as the `execution_order` of the steps demands; from `first_scratch` on slots
     hold scratch buffers, in processing order. `removed`: what passes took out of the topology's graph.
     `long_homes`: for tensors in which others may lie the tensor that stands for their memory in plans where others
-    do. `states`: the inputs and outputs that requests keep; `initial` makes their values after a reset. Three memories
-    of its networks: `traces`, what they and those of bodies traced of planning nodes, `implementations`, which
-    specialised ones are faster for which shapes, and `weights`, which these want in other formats.
+    do. `states`: the inputs and outputs that requests keep; `initial` makes their values after a reset. Four memories
+    of its networks: `traces`, what they and those of bodies traced of planning nodes, `descriptions` of the nodes of
+    segments that they plan by these, `implementations`, which specialised ones are faster for which shapes, and
+    `weights`, which these want in other formats.
     """
 
     engine: Engine
@@ -166,6 +167,7 @@ class Program:
     initial: Program | None = None
     long_homes: Mapping[TensorIndex, TensorIndex] = field(default_factory=dict)
     traces: dict[object, list[Any]] = field(default_factory=dict, init=False, repr=False)
+    descriptions: dict[int, Any] = field(default_factory=dict, init=False, repr=False)
     implementations: ImplementationCache = field(default_factory=ImplementationCache, init=False, repr=False)
     weights: WeightsCache = field(init=False, repr=False)
 

@@ -22,7 +22,6 @@ from clinfer.network.plans.saved_traces import SavedTraces, take_traces
 from clinfer.program.program import Program
 from clinfer.runtime import driver
 from clinfer.runtime.stream import Stream
-from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.symbolic.tape import Asked, Op, Tape
 from tests.api.models import F32
 from tests.oracle import assert_close
@@ -57,8 +56,8 @@ def _resealed(compiled: CompiledModel, change: Change, of_kernels: bool, patch: 
     def changed(trace: Tape) -> Tape:
         return change(trace) if bool(trace.needs[0]) == of_kernels else trace
 
-    def take(program: Program, shape_inference: ShapeInference) -> SavedTraces:
-        saved = take_traces(program, shape_inference)
+    def take(program: Program) -> SavedTraces:
+        saved = take_traces(program)
         return replace(saved, nodes={index: tuple(map(changed, traces)) for index, traces in saved.nodes.items()})
     patch.setattr(saved_model, "take_traces", take)
     blob: bytes = compiled.export_model().getvalue()

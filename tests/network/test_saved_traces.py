@@ -82,8 +82,8 @@ def test_what_is_taken_is_what_is_given(engine: Engine) -> None:
     program, saved = _traced(engine)
     count = sum(map(len, program.traces.values()))
     assert sum(len(each) for part in _parts(saved) for each in part.nodes.values()) == count > 0
-    program.traces.clear()
-    give_traces(program, saved, OpenVinoShapeInference())
+    _forget_traces(program)
+    give_traces(program, saved)
     assert sum(map(len, program.traces.values())) == count
 
 
@@ -91,7 +91,7 @@ def test_what_is_taken_is_what_is_given(engine: Engine) -> None:
 @pytest.mark.sampled(1 / 3)
 def test_every_trace_of_a_model_can_be_saved(name: str) -> None:
     compiled = Core().compile_model(MODELS[name].build(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    saved = take_traces(compiled.program, OpenVinoShapeInference())
+    saved = take_traces(compiled.program)
     assert sum(len(each) for part in _parts(saved) for each in part.nodes.values()) == sum(
         map(len, compiled.program.traces.values()))
 
@@ -104,10 +104,15 @@ def test_all_that_traces_may_call_is_marked() -> None:
     assert called and called <= set(re.findall(r"@pure\ndef (\w+)\(", text)), called
 
 
+def _forget_traces(program: Program) -> None:
+    for traces in program.traces.values():
+        traces.clear()
+
+
 def _traced(engine: Engine) -> tuple[Program, SavedTraces]:
     program = network_of(engine, _model()).program
     trace_ahead(program, OpenVinoShapeInference())
-    return program, take_traces(program, OpenVinoShapeInference())
+    return program, take_traces(program)
 
 
 def _parts(saved: SavedTraces) -> Iterator[SavedTraces]:
@@ -211,9 +216,9 @@ def test_a_trace_that_does_not_fit_is_an_error(engine: Engine, spoil: Spoil) -> 
     index, traces = next((index, traces) for index, traces in saved.nodes.items()
                          if {Op.LAUNCH, Op.BYTES} <= {step[0] for step in traces[0].steps})
     spoiled = replace(saved, nodes={index: (spoil(traces[0]),)})
-    program.traces.clear()
+    _forget_traces(program)
     with pytest.raises(ClinferError, match=r"a trace of the compiled blob does not fit its program"):
-        give_traces(program, spoiled, OpenVinoShapeInference())
+        give_traces(program, spoiled)
 
 
 @pytest.mark.parametrize("change", [
@@ -223,6 +228,6 @@ def test_a_trace_that_does_not_fit_is_an_error(engine: Engine, spoil: Spoil) -> 
     lambda saved: replace(saved, bodies={9999: ()}), lambda saved: replace(saved, initial=saved)])
 def test_traces_of_another_program_are_an_error(engine: Engine, change: Callable[[SavedTraces], SavedTraces]) -> None:
     program, saved = _traced(engine)
-    program.traces.clear()
+    _forget_traces(program)
     with pytest.raises(ClinferError, match=r"a trace of the compiled blob does not fit its program"):
-        give_traces(program, change(saved), OpenVinoShapeInference())
+        give_traces(program, change(saved))

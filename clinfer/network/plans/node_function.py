@@ -17,15 +17,15 @@ from weakref import ref
 from clinfer.base.errors import ClinferError
 from clinfer.base.memo import TRACING
 from clinfer.base.tracing import log
-from clinfer.network.plans.node_arguments import NodeArguments, is_small
+from clinfer.network.plans.node_arguments import is_small
+from clinfer.network.plans.node_form import NodeForm
 from clinfer.network.plans.node_planner import UNPLANNABLE, NodePlan, NodePlanner
 from clinfer.network.plans.node_trace import function_of, make_tape
 from clinfer.network.plans.plan import Launch, launch_of
 from clinfer.network.plans.tracer import Tracer, same_at_present
-from clinfer.program.program import Program
 from clinfer.symbolic.tape import Asked, Tape, numbers_of
 from clinfer.symbolic.trace import Trace
-from clinfer.topology import Primitive, attributes_of
+from clinfer.topology import Primitive
 
 UNTRACEABLE = (ClinferError, *UNPLANNABLE)
 """What planning, and filling in its arguments, raises for symbols that cannot be planned."""
@@ -72,33 +72,34 @@ class NodeFunction:
     cycle would keep device memory until the garbage collector runs.
     """
 
-    __slots__ = ("__weakref__", "_arguments", "_failed", "_index", "_inputs", "_node", "_outputs", "_planner",
-                 "_wanted", "asked", "is_traced", "kernels", "traces")
+    __slots__ = ("__weakref__", "_failed", "_form", "_planner", "_wanted", "asked", "kernels")
 
-    def __init__(self, program: Program, planner: NodePlanner, index: int, arguments: NodeArguments,
-                 wanted: deque[WantedTrace]) -> None:
+    def __init__(self, form: NodeForm, planner: NodePlanner, wanted: deque[WantedTrace]) -> None:
+        self._form = form
         self._planner = planner
-        self._index = index
-        self._arguments = arguments
         self._wanted = wanted
-        self._node = node = program.nodes[index]
-        self._outputs = [program.tensors[t].layout for t in node.outputs]
-        self._inputs = [program.tensors[t].layout for t in node.inputs]
-        small = node.kind != "host" or all(map(is_small, self._outputs))
-        self.is_traced = small and not arguments.has_arrays
-        self.traces: list[Tape] = program.traces.setdefault(self._identity(), []) if self.is_traced else []
         self._failed = 0
-        first = planner.first_kernel(index)
-        self.kernels = range(first, first + sum(len(each.stages) for each in node.implementations))
-        self.asked = partial(_asked, planner, node.primitive, index)
+        first = planner.first_kernel(form.index)
+        self.kernels = range(first, first + form.kernel_count)
+        self.asked = partial(_asked, planner, form.node.primitive, form.index)
         """What stands for a function that a tape asks."""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether traces are made of it."""
+        return self._form.is_traced
+
+    @property
+    def traces(self) -> list[Tape]:
+        """Its traces and those of nodes that are alike."""
+        return self._form.traces
 
     def trace(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """The numbers that it gives for these; a trace is made unless there is one that holds."""
         found = self._by_trace(given)
         if found is not None:
             return found
-        plan = self._planner.plan(self._index, *self._arguments.fill(given))
+        plan = self._planner.plan(self._form.index, *self._form.arguments.fill(given))
         traced = self._traced(given, plan) if plan.is_traceable and self._may_trace else None
         if traced is not None:
             self._take_trace(traced)
@@ -106,7 +107,7 @@ class NodeFunction:
 
     def plan(self, given: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Launch, ...]]:
         """The numbers and launches where no trace holds."""
-        plan = self._planner.plan(self._index, *self._arguments.fill(given))
+        plan = self._planner.plan(self._form.index, *self._form.arguments.fill(given))
         if self._may_trace and plan.is_traceable:
             self._wanted.append(WantedTrace(ref(self), given, plan))
         return self._numbers(plan), tuple(launch_of(kernel, launch) for kernel, launch in plan.launches)
@@ -118,23 +119,6 @@ class NodeFunction:
             if numbers is not None:
                 return numbers
         return None
-
-    def _identity(self) -> object:
-        """Equal for nodes whose plans differ in nothing but the numbers of their kernels; hashable."""
-        node, primitive = self._node, self._node.primitive
-        attributes = (type(primitive), attributes_of(primitive), primitive.output_padding, tuple(
-            (type(fused.primitive), attributes_of(fused.primitive), fused.operands) for fused in primitive.fused_ops))
-        kernels = tuple((implementation.name, tuple((stage.code.kernel_id, stage.code.fields)
-                                                         for stage in implementation.stages))
-                        for implementation in node.implementations)
-        identity = (node.kind, attributes, kernels, len(node.scratch_slots),
-                    tuple(aliased.alias for aliased in node.aliases), tuple(self._inputs),
-                    tuple(self._outputs), self._arguments.identity())
-        try:
-            hash(identity)
-        except TypeError:
-            return id(self._node)
-        return identity
 
     @property
     def _may_trace(self) -> bool:
@@ -152,7 +136,7 @@ class NodeFunction:
     def _traced(self, given: tuple[int, ...], plan: NodePlan) -> Traced | None:
         trace = Trace()
         traced = self._of_symbols(trace, given)
-        if self._node.kind == "host" and (
+        if self._form.node.kind == "host" and (
                 traced is None or trace.value_guards or not same_at_present(traced, plan)):
             trace.close()
             trace = Trace()
@@ -173,35 +157,36 @@ class NodeFunction:
 
     def _refuse(self, reason: str) -> None:
         self._failed += 1
-        log(5, f"{self._node.primitive.where}: a plan is not traced{reason}")
+        log(5, f"{self._form.node.primitive.where}: a plan is not traced{reason}")
 
     def _of_symbols(self, trace: Trace, given: tuple[int, ...], by_call: bool = False) -> NodePlan | None:
         """The plan of symbols, or None where something cannot be done with them."""
-        tracer, outer = Tracer(trace, self._node, self._inputs, self._outputs), TRACING.is_on
+        form, outer = self._form, TRACING.is_on
+        tracer = Tracer(trace, form.node, form.inputs, form.outputs)
         try:
             TRACING.is_on = True
-            shapes, values = self._arguments.fill(tuple(trace.free(number) for number in given))
-            return self._planner.plan(self._index, shapes, values, tracer.infer,
+            shapes, values = form.arguments.fill(tuple(trace.free(number) for number in given))
+            return self._planner.plan(form.index, shapes, values, tracer.infer,
                                       tracer.evaluate if by_call else tracer.evaluate_symbols)
         except UNTRACEABLE as error:
-            log(5, f"{self._node.primitive.where} cannot be planned with symbols: {error}")
+            log(5, f"{self._form.node.primitive.where} cannot be planned with symbols: {error}")
             return None
         finally:
             TRACING.is_on = outer
 
     def _made(self, traced: Traced) -> Tape:
-        plan, first = traced.plan, self._planner.first_kernel(self._index)
+        plan, first = traced.plan, self._planner.first_kernel(self._form.index)
         return make_tape(traced.trace, self._numbers(plan), [(kernel - first, launch)
                                                              for kernel, launch in plan.launches])
 
     def _numbers(self, plan: NodePlan) -> tuple[Any, ...]:
         """What a plan gives besides the launches."""
-        sizes = [size for shape, layout in zip(plan.shapes, self._outputs, strict=True)
+        sizes = [size for shape, layout in zip(plan.shapes, self._form.outputs, strict=True)
                  for size, declared in zip(shape, layout.shape, strict=True) if not isinstance(declared, int)]
-        elements = [item for value, layout in zip(plan.values, self._outputs, strict=False)
+        elements = [item for value, layout in zip(plan.values, self._form.outputs, strict=False)
                     for item in (value.reshape(-1).tolist() if is_small(layout) else (value,))]
-        missing = len(self._node.scratch_slots) - len(plan.scratch_bytes)
-        offsets = plan.offsets or (-1,) * len(self._node.aliases)
+        missing = len(self._form.node.scratch_slots) - len(plan.scratch_bytes)
+        offsets = plan.offsets or (-1,) * len(self._form.node.aliases)
         return (*sizes, *elements, *plan.nbytes, *plan.scratch_bytes, *(0,) * missing, *offsets)
 
 

@@ -1,7 +1,6 @@
-"""The nodes of a program whose plans change with sizes, described outside of any network."""
+"""The nodes of a program whose plans change with sizes, described and planned outside of any network."""
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
 from typing import NoReturn
 
@@ -15,15 +14,18 @@ from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
 
 
-def open_nodes(program: Program, shape_inference: ShapeInference) -> dict[int, tuple[NodeStep, ...]]:
-    """The nodes of the segments that may have more than one plan, by segment. Their functions refuse problems that
-    need other kernels than the program has."""
+def open_nodes(program: Program) -> dict[int, tuple[NodeStep, ...]]:
+    """The nodes of the segments that may have more than one plan, by segment."""
     opened = open_segments(program)
     if not opened:
         return {}
-    planner = NodePlanner(program, shape_inference, number_kernels(program), _refuse_large)
     constant = partial(host_constant, program, program.engine.create_stream())
-    return {segment: describe_nodes(program, segment, planner, constant, deque(maxlen=0)).steps for segment in opened}
+    return {segment: describe_nodes(program, segment, constant).steps for segment in opened}
+
+
+def planner_of(program: Program, shape_inference: ShapeInference) -> NodePlanner:
+    """What plans nodes of a program, and refuses problems that need other kernels than it has."""
+    return NodePlanner(program, shape_inference, number_kernels(program), _refuse_large)
 
 
 def _refuse_large(_: int, problem: Problem) -> NoReturn:

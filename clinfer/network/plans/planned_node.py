@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clinfer.base.layout import Layout
+from clinfer.network.plans.node_function import NodeFunction
 from clinfer.network.plans.numbers import Names, Places
 from clinfer.network.plans.plan import CallHost, Launch, OtherStep, Upload, fetches, run_body
 from clinfer.network.plans.segment_nodes import NodeStep, SegmentNodes
@@ -31,8 +32,9 @@ class PlannedNode:
     __slots__ = ("_function", "_made", "arrays_made", "before", "behind", "shapes", "tapes", "values")
 
     def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, places: Places,
-                 constant: Constant) -> None:
-        node, function = program.nodes[step.index], step.function
+                 constant: Constant, function: NodeFunction | None) -> None:
+        """`function`: what plans it; bodies and host calls have none."""
+        node = program.nodes[step.index]
         read: Names = step.given
         if node.kind == "body":
             read = tuple(chain.from_iterable(_names(described.values.get(node.inputs[position], ()))

@@ -15,7 +15,6 @@ from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.network.plans.segment_nodes import NodeStep
 from clinfer.network.plans.tracer import NodeCall
 from clinfer.program.program import Program
-from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.symbolic.symbols import PURE
 from clinfer.symbolic.tape import Asked, Tape, refusal_of
 from clinfer.tuning.database import MeasuredRatio
@@ -33,48 +32,48 @@ class SavedTraces:
     initial: SavedTraces | None = None
 
 
-def take_traces(program: Program, shape_inference: ShapeInference) -> SavedTraces:
+def take_traces(program: Program) -> SavedTraces:
     """All traces of a program."""
-    return _take(program, shape_inference, set())
+    return _take(program, set())
 
 
-def _take(program: Program, shape_inference: ShapeInference, seen: set[int]) -> SavedTraces:
+def _take(program: Program, seen: set[int]) -> SavedTraces:
     nodes = {}
-    for step in chain.from_iterable(open_nodes(program, shape_inference).values()):
-        traces = step.function.traces if step.function is not None else []
+    for step in chain.from_iterable(open_nodes(program).values()):
+        traces = step.form.traces if step.form is not None else []
         if traces and id(traces) not in seen:
             seen.add(id(traces))
             nodes[step.index] = tuple(trace for trace in traces if not _refusal(trace, step))
-    bodies = {index: tuple(_take(body, shape_inference, seen) for body in node.bodies)
+    bodies = {index: tuple(_take(body, seen) for body in node.bodies)
               for index, node in enumerate(program.nodes) if node.bodies}
-    initial = None if program.initial is None else _take(program.initial, shape_inference, seen)
+    initial = None if program.initial is None else _take(program.initial, seen)
     return SavedTraces(nodes, bodies, initial)
 
 
-def give_traces(program: Program, saved: SavedTraces, shape_inference: ShapeInference) -> None:
+def give_traces(program: Program, saved: SavedTraces) -> None:
     """Give a program that has none the traces that were taken from it. Errors: ClinferError for traces that are no
     arithmetic or do not fit."""
-    steps = {step.index: step for step in chain.from_iterable(open_nodes(program, shape_inference).values())}
+    steps = {step.index: step for step in chain.from_iterable(open_nodes(program).values())}
     for index, traces in saved.nodes.items():
         step = steps.get(index)
-        if step is None or step.function is None or not step.function.is_traced:
+        if step is None or step.form is None or not step.form.is_traced:
             raise _unfit("it has no node that is traced", index)
         for trace in traces:
             why = _refusal(trace, step)
             if why:
                 raise _unfit(why, index)
-        if not step.function.traces:
-            step.function.traces.extend(traces)
+        if not step.form.traces:
+            step.form.traces.extend(traces)
     for index, bodies in saved.bodies.items():
         own = program.nodes[index].bodies if 0 <= index < len(program.nodes) else ()
         if not own or len(own) != len(bodies):
             raise _unfit("a node has other bodies", index)
         for body, inner in zip(own, bodies, strict=True):
-            give_traces(body, inner, shape_inference)
+            give_traces(body, inner)
     if saved.initial is not None:
         if program.initial is None:
             raise _unfit("it has no states", -1)
-        give_traces(program.initial, saved.initial, shape_inference)
+        give_traces(program.initial, saved.initial)
 
 
 def _unfit(why: str, node: int) -> ClinferError:
@@ -88,7 +87,7 @@ def _unfit(why: str, node: int) -> ClinferError:
 
 def _refusal(trace: Tape, step: NodeStep) -> str:
     """Why a trace is not used for a node; empty: it may be."""
-    stages = len(step.function.kernels) if step.function is not None else 0
+    stages = step.form.kernel_count if step.form is not None else 0
     if trace.arguments != len(step.given):
         return f"it takes {trace.arguments} numbers, and the node is given {len(step.given)}"
     why = next(filter(None, map(_refused_function, trace.asked)), "")

@@ -1,7 +1,6 @@
 """The nodes of a segment as its planner sees them: by name what each is given, and what it gives."""
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -9,19 +8,18 @@ import numpy as np
 
 from clinfer.base.layout import Layout
 from clinfer.network.plans.node_arguments import Argument, Elements, NodeArguments, Number, is_small
-from clinfer.network.plans.node_function import NodeFunction, WantedTrace
-from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.node_form import NodeForm, form_of
 from clinfer.network.plans.numbers import Names
 from clinfer.program.program import Program, ProgramNode
 
 
 @dataclass(frozen=True)
 class NodeStep:
-    """A node, the names of what its function is given, and of what that gives besides the launches; bodies and host
-    calls have no function. `has_arrays`: whether whole arrays are among what is given."""
+    """A node, the names of what the functions that plan it are given, and of what they give besides the launches;
+    bodies and host calls have no form. `has_arrays`: whether whole arrays are among what is given."""
 
     index: int
-    function: NodeFunction | None
+    form: NodeForm | None
     given: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     has_arrays: bool = False
@@ -58,23 +56,22 @@ def elements_of(layout: Layout, tensor: int) -> Names | str:
     return tuple(f"e{tensor}_{i}" for i in range(layout.count)) if is_small(layout) else f"e{tensor}"
 
 
-def describe_nodes(program: Program, segment: int, planner: NodePlanner,
-                   constant: Callable[[int], np.ndarray | None], wanted: deque[WantedTrace]) -> SegmentNodes:
-    """The nodes of a segment; `constant` gives the value of a tensor that is one, `wanted` takes what makes traces
-    that are missing."""
-    return _Describer(program, segment, planner, constant, wanted).described()
+def describe_nodes(program: Program, segment: int, constant: Callable[[int], np.ndarray | None]) -> SegmentNodes:
+    """The nodes of a segment; `constant` gives the value of a tensor that is one. A program keeps what was described
+    for all that plan it."""
+    found: SegmentNodes | None = program.descriptions.get(segment)
+    if found is None:
+        found = program.descriptions.setdefault(segment, _Describer(program, segment, constant).described())
+    return found
 
 
 class _Describer:
     """Describes one segment."""
 
-    def __init__(self, program: Program, segment: int, planner: NodePlanner,
-                 constant: Callable[[int], np.ndarray | None], wanted: deque[WantedTrace]) -> None:
+    def __init__(self, program: Program, segment: int, constant: Callable[[int], np.ndarray | None]) -> None:
         self._program = program
         self._segment = program.segments[segment]
-        self._planner = planner
         self._constant = constant
-        self._wanted = wanted
         self._sizes = {tensor: sizes_of(self._layout(tensor), tensor) for tensor in self._segment.incoming}
         self._values = {tensor: elements_of(self._layout(tensor), tensor) for tensor in self._segment.values}
         self._made: list[int] = []
@@ -100,8 +97,8 @@ class _Describer:
         results += (f"b{tensor}" for tensor in node.outputs)
         results += (f"b{index}_{number}" for number in range(len(node.scratch_slots)))
         results += (f"o{aliased.moved}" for aliased in node.aliases)
-        function = NodeFunction(self._program, self._planner, index, arguments, self._wanted)
-        return NodeStep(index, function, given, tuple(results), arguments.has_arrays)
+        form = form_of(self._program, index, arguments)
+        return NodeStep(index, form, given, tuple(results), arguments.has_arrays)
 
     def _elements(self, node: ProgramNode) -> Iterator[str]:
         for tensor in node.outputs:

@@ -14,7 +14,7 @@ import numpy as np
 
 from clinfer.base.shape import StaticShape
 from clinfer.network.plans.memory_needs import needs_of
-from clinfer.network.plans.node_function import WantedTrace
+from clinfer.network.plans.node_function import NodeFunction, WantedTrace
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.numbers import Names, Places
 from clinfer.network.plans.plan import Launch, Plan
@@ -39,16 +39,16 @@ class SegmentPlanner:
     def __init__(self, program: Program, segment: int, planner: NodePlanner, constant: Constant,
                  wanted: deque[WantedTrace]) -> None:
         """`constant` gives the value of a tensor that is one, `wanted` takes what makes traces that are missing."""
-        self.described = described = describe_nodes(program, segment, planner, constant, wanted)
+        self.described = described = describe_nodes(program, segment, constant)
         places = Places()
         incoming = program.segments[segment]
         self._sizes = [(tensor, tuple((axis, places.place(name)) for axis, name in enumerate(described.sizes[tensor])
                                       if isinstance(name, str))) for tensor in incoming.incoming]
         self._values = [(tensor, _value_places(described.values[tensor], places)) for tensor in incoming.values]
-        self._nodes = nodes = [PlannedNode(program, segment, step, described, places, constant)
-                               for step in described.steps]
+        self._nodes = nodes = [PlannedNode(program, segment, step, described, places, constant, None if (
+            step.form is None) else NodeFunction(step.form, planner, wanted)) for step in described.steps]
         self._with_kernels = sum(bool(node.tapes.kernels) for node in nodes)
-        planned = [step.index for step in described.steps if step.function is not None]
+        planned = [step.index for step in described.steps if step.form is not None]
         needs = needs_of(program, planned, places.place)
         aliases = [(aliased.moved, aliased.within, places.place(f"o{aliased.moved}"))
                    for step in described.steps for aliased in program.nodes[step.index].aliases]

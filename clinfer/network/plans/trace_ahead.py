@@ -10,13 +10,16 @@ of `program/format_choice.py`: those are the ends at which other kernels win, th
 """
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from clinfer.base.shape import Shape, StaticShape
+from clinfer.network.plans.node_form import NodeForm
 from clinfer.network.plans.node_function import UNTRACEABLE, NodeFunction
-from clinfer.network.plans.open_nodes import open_nodes
+from clinfer.network.plans.node_planner import NodePlanner
+from clinfer.network.plans.open_nodes import open_nodes, planner_of
 from clinfer.network.plans.segment_nodes import NodeStep, size_name
 from clinfer.program.program import Program, Segment
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -68,35 +71,60 @@ def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
             trace_ahead(body, shape_inference)
     if program.initial is not None:
         trace_ahead(program.initial, shape_inference)
-    steps = open_nodes(program, shape_inference)
+    steps = open_nodes(program)
     if steps:
-        for walk in _walks(program):
+        functions = _Functions(planner_of(program, shape_inference))
+        for walk in _walks(program, functions):
             walk.through(steps)
 
 
-def _walks(program: Program) -> Iterator[_Walk]:
+def _walks(program: Program, functions: _Functions) -> Iterator[_Walk]:
     """Walks with the samples that may well come: few words only where inputs are of words."""
     layouts = {tensor: program.tensors[tensor].layout for tensor in program.input_tensors.values()}
     words = [tensor for tensor, layout in layouts.items()
              if not layout.is_static and SAMPLES[0].is_of_words(layout.shape)]
     for sizes in (*SAMPLES, *STEPS) if words else SAMPLES:
-        yield _Walk(program, sizes, {})
+        yield _Walk(program, functions, sizes, {})
     if len(words) > 1:
         for many, one in FIRST_WORDS:
-            yield _Walk(program, many, {words[-1]: one})
+            yield _Walk(program, functions, many, {words[-1]: one})
+
+
+class _Functions:
+    """What plans the nodes of a program, which traces what it gives. `_found`: what nodes that share their traces gave
+    for the same numbers."""
+
+    def __init__(self, planner: NodePlanner) -> None:
+        self._planner = planner
+        self._functions: dict[int, NodeFunction] = {}
+        self._found: dict[tuple[int, tuple[Any, ...]], tuple[Any, ...]] = {}
+
+    def given_by(self, form: NodeForm, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a node gives for these numbers."""
+        if not form.is_traced:
+            return self._of(form).trace(given)
+        key = id(form.traces), given
+        if key not in self._found:
+            self._found[key] = self._of(form).trace(given)
+        return self._found[key]
+
+    def _of(self, form: NodeForm) -> NodeFunction:
+        found = self._functions.get(form.index)
+        if found is None:
+            found = self._functions[form.index] = NodeFunction(form, self._planner, deque(maxlen=0))
+        return found
 
 
 class _Walk:
-    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`; `_found`: what
-    nodes that share their traces gave for the same numbers."""
+    """One sample's way through a program. `_known`: sizes and elements by name, see `SegmentNodes`."""
 
-    def __init__(self, program: Program, sizes: Sizes, apart: Mapping[int, Sizes]) -> None:
+    def __init__(self, program: Program, functions: _Functions, sizes: Sizes, apart: Mapping[int, Sizes]) -> None:
         """`apart`: tensors that have the sizes of another sample."""
         self._program = program
+        self._functions = functions
         self._sizes = sizes
         self._apart = apart
         self._known: dict[str, Any] = {}
-        self._found: dict[tuple[int, tuple[Any, ...]], tuple[Any, ...]] = {}
 
     def through(self, steps: Mapping[int, Sequence[NodeStep]]) -> None:
         """Trace the nodes of segments."""
@@ -112,23 +140,15 @@ class _Walk:
     def _trace(self, step: NodeStep) -> None:
         known = self._known
         given = tuple([known[name] for name in step.given if name in known])
-        if step.function is not None and len(given) == len(step.given):
+        if step.form is not None and len(given) == len(step.given):
             try:
-                known.update(zip(step.results, self._given_by(step.function, given), strict=True))
+                known.update(zip(step.results, self._functions.given_by(step.form, given), strict=True))
                 return
             except UNTRACEABLE:
                 # Estimated sizes need not fit together: an inference with such sizes would be refused before.
                 pass
         for tensor in self._program.nodes[step.index].outputs:
             self._estimate(tensor)
-
-    def _given_by(self, function: NodeFunction, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not function.is_traced:
-            return function.trace(given)
-        key = id(function.traces), given
-        if key not in self._found:
-            self._found[key] = function.trace(given)
-        return self._found[key]
 
     def _estimate(self, tensor: int) -> None:
         """Give sizes of a tensor that are not known yet those of the sample."""

@@ -1,7 +1,7 @@
 """What traces of a node's plan put in place of shape rules and evaluation on the host."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class NodeCall:
 class Tracer:
     """Infers and evaluates for one trace: with symbols, or by a call that becomes part of the trace."""
 
-    def __init__(self, trace: Trace, node: ProgramNode, inputs: list[Layout], outputs: list[Layout]) -> None:
+    def __init__(self, trace: Trace, node: ProgramNode, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> None:
         self._trace = trace
         self._node = node
         self._types = [layout.element_type.numpy for layout in inputs]

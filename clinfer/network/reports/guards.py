@@ -7,7 +7,6 @@ from itertools import chain
 
 from clinfer.network.plans.open_nodes import open_nodes
 from clinfer.program.program import Program
-from clinfer.symbolic.shape_inference import ShapeInference
 from clinfer.symbolic.tape import Asked, Op, Tape
 
 _SIGNS = {Op.ADD: "+", Op.SUBTRACT: "-", Op.MULTIPLY: "*", Op.FLOOR_DIVIDE: "//", Op.MODULO: "%", Op.AND: "&",
@@ -39,21 +38,21 @@ class GuardedNode:
     as_in: str = ""
 
 
-def find_guards(program: Program, shape_inference: ShapeInference, within: str = "") -> Iterator[GuardedNode]:
+def find_guards(program: Program, within: str = "") -> Iterator[GuardedNode]:
     """The primitives of a program that sizes decide about, those of bodies behind the primitive that runs them."""
     first: dict[int, str] = {}
-    steps = {step.index: step for step in chain.from_iterable(open_nodes(program, shape_inference).values())}
+    steps = {step.index: step for step in chain.from_iterable(open_nodes(program).values())}
     for index, node in enumerate(program.nodes):
         step, primitive = steps.get(index), node.primitive
-        if step is not None and step.function is not None and step.given:
+        if step is not None and step.form is not None and step.given:
             sizes = tuple(_size(name, program) for name in step.given)
-            known = first.setdefault(id(step.function.traces), primitive.id)
-            traces = () if known != primitive.id else tuple(_conditions(each, sizes) for each in step.function.traces)
+            known = first.setdefault(id(step.form.traces), primitive.id)
+            traces = () if known != primitive.id else tuple(_conditions(each, sizes) for each in step.form.traces)
             yield GuardedNode(primitive.id, primitive.origin, within, sizes, traces,
                               known if known != primitive.id else "")
         for number, body in enumerate(node.bodies):
             path = f"{primitive.id}/body{number}"
-            yield from find_guards(body, shape_inference, f"{within}/{path}" if within else path)
+            yield from find_guards(body, f"{within}/{path}" if within else path)
 
 
 def _size(name: str, program: Program) -> str:
