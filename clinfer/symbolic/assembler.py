@@ -18,7 +18,7 @@ _OF_FLOATS = {"+": Op.ADD_F, "-": Op.SUBTRACT_F, "*": Op.MULTIPLY_F, "/": Op.DIV
 _ALONE = {("neg", int): Op.NEGATE, ("abs", int): Op.ABSOLUTE, ("invert", int): Op.INVERT, ("neg", float): Op.NEGATE_F,
           ("abs", float): Op.ABSOLUTE_F, ("ceil", float): Op.CEIL, ("floor", float): Op.FLOOR}
 _FUNCTIONS = {to_single: Op.SINGLE, bits_of_single: Op.BITS}
-_RESULTS = {Op.CEIL: int, Op.FLOOR: int, Op.BITS: int, Op.TO_FLOAT: float}
+_RESULTS: dict[int, type] = {Op.CEIL: int, Op.FLOOR: int, Op.BITS: int, Op.TO_FLOAT: float}
 _COMPARED = {"==": (Op.EQUAL, False, True), "!=": (Op.EQUAL, False, False), "<": (Op.LESS, False, True),
              ">": (Op.LESS, True, True), "<=": (Op.NOT_MORE, False, True), ">=": (Op.NOT_MORE, True, True)}
 """The step for a comparison, whether its sides are exchanged, and what has to come out."""
@@ -130,10 +130,10 @@ class Assembler:
         """The register of what a tape gives that has no guards."""
         places = dict(enumerate(registers))
         for op, to, one, other in inner.steps:
-            one, other = (self._inner(inner, places, register) for register in (one, other))
+            one = self._inner(inner, places, one)
             if op == Op.NUMBER:
                 return one
-            places[to] = self._step(Op(op), one, other)
+            places[to] = self._step(op, one, self._inner(inner, places, other))
         raise AssertionError("a tape that gives nothing")
 
     def _inner(self, inner: Tape, places: dict[int, int], register: int) -> int:
@@ -187,8 +187,8 @@ class Assembler:
             self._places[key] = self._step(Op.TO_FLOAT, register)
         return self._places[key]
 
-    def _step(self, op: Op, one: int, other: int | None = None) -> int:
-        kind = _RESULTS.get(op, self._type(one))
+    def _step(self, op: int, one: int, other: int | None = None) -> int:
+        kind = _RESULTS.get(op) or self._type(one)
         register = self._new(kind())
         self._steps.append((op, register, one, one if other is None else other))
         return register

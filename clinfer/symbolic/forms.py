@@ -3,7 +3,7 @@ symbol on a trace."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 
@@ -15,6 +15,7 @@ class Form(NamedTuple):
     constant: int
 
     @staticmethod
+    @lru_cache(maxsize=4096, typed=True)
     def of(number: int) -> Form:
         """A plain number."""
         return Form(0, (), number)
@@ -71,8 +72,7 @@ def _product(left: Form, right: Form) -> Form | None:
     return Form(left.factor * right.factor, product_of((*left.atoms, *right.atoms)), 0)
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """What is known of a number: at least `low`, at most `high` (None: nothing)."""
 
     low: int | None = None
@@ -80,9 +80,12 @@ class Bounds:
 
     def within(self, other: Bounds) -> Bounds:
         """Both together."""
-        lows = [x for x in (self.low, other.low) if x is not None]
-        highs = [x for x in (self.high, other.high) if x is not None]
-        return Bounds(max(lows, default=None), min(highs, default=None))
+        (low, high), (also_low, also_high) = self, other
+        if low is None or (also_low is not None and also_low > low):
+            low = also_low
+        if high is None or (also_high is not None and also_high < high):
+            high = also_high
+        return Bounds(low, high)
 
 
 def bounds_of_result(sign: str, left: Bounds, right: Bounds) -> Bounds:

@@ -45,6 +45,9 @@ class Op(IntEnum):
     NUMBER, LAUNCH, BYTES, INT32, INT64, SIZE = range(34, 40)
 
 
+_INTEGER_BYTES: Mapping[int, int] = {Op.INT32: 4, Op.INT64: 8}
+
+
 @dataclass(frozen=True)
 class Asked:
     """A function that is asked on the way with nested tuples of registers (-1: None). It gives tuples of as many
@@ -90,7 +93,10 @@ class Tape:
     @cached_property
     def computing(self) -> int:
         """How many of the steps, the first ones, compute something, up to what is given."""
-        return sum(step[0] <= Op.ASK for step in self.steps)
+        for number, step in enumerate(self.steps):
+            if step[0] > Op.ASK:
+                return number
+        return len(self.steps)
 
     @cached_property
     def actions(self) -> list[Action]:
@@ -105,14 +111,17 @@ class Tape:
     @cached_property
     def image(self) -> bytes:
         """The registers as memory has them."""
-        return b"".join([struct.pack("=d" if type(number) is float else "=q", number) for number in self.registers])
+        kinds = "".join(["d" if type(number) is float else "q" for number in self.registers])
+        return struct.pack(f"={kinds}", *self.registers)
 
     @cached_property
     def needs(self) -> tuple[int, int]:
         """Of how many launches, with how many bytes in all."""
-        nbytes = {Op.INT32: 4, Op.INT64: 8}
-        return (sum(step[0] == Op.LAUNCH for step in self.steps),
-                sum(step[3] if step[0] == Op.BYTES else nbytes.get(step[0], 0) for step in self.steps))  # type: ignore
+        launches = nbytes = 0
+        for op, _, _, count in self.steps[self.computing:]:
+            launches += op == Op.LAUNCH
+            nbytes += count if op == Op.BYTES else _INTEGER_BYTES.get(op, 0)
+        return launches, nbytes
 
 
 Action = tuple[Callable[[Any, Any], Any], int, int, int]

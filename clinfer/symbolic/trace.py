@@ -90,16 +90,15 @@ class Trace:
         """left sign right, of which one is a symbol."""
         if sign in ("*", "/") and type(right) in (int, float) and right == 1:
             return left
-        one, other = _form(left), _form(right)
+        one, other = self._form(left), self._form(right)
         if one is not None and other is not None:
-            found = self._calculate_forms(sign, self._resolved(one), self._resolved(other))
+            found = self._calculate_forms(sign, one, other)
             if found is not None:
                 return found
         value = BINARY[sign](_value(left), _value(right))
         result = self._expression(sign, value, (_name(left), _name(right)))
         if one is not None and other is not None and isinstance(result, Symbol) and result.form is not None:
-            self._learn(result.form.atoms, bounds_of_result(sign, self._bounds_of(self._resolved(one)),
-                                                             self._bounds_of(self._resolved(other))))
+            self._learn(result.form.atoms, bounds_of_result(sign, self._bounds_of(one), self._bounds_of(other)))
         return result
 
     def calculate_alone(self, name: str, operand: Symbol) -> Any:
@@ -125,9 +124,9 @@ class Trace:
 
     def compare(self, sign: str, left: Any, right: Any) -> bool:
         """The outcome of left sign right at present; guarded unless it is always the same."""
-        one, other = _form(left), _form(right)
+        one, other = self._form(left), self._form(right)
         if one is not None and other is not None:
-            difference = calculate("-", self._resolved(one), self._resolved(other))
+            difference = calculate("-", one, other)
             if difference is not None:
                 return self._decide(sign, difference) if difference.atoms else bool(
                     COMPARISONS[sign](difference.constant, 0))
@@ -177,8 +176,9 @@ class Trace:
 
     def _number(self, form: Form) -> Symbol:
         """The symbol of a form."""
-        if form in self._made:
-            return self._made[form]
+        made = self._made.get(form)
+        if made is not None:
+            return made
         factor, atoms, constant = form
         if constant:
             sign, operands = "+", (self._number(Form(factor, atoms, 0)).name, constant)
@@ -216,8 +216,15 @@ class Trace:
             self._made[key] = self._atom(name, value) if type(value) is int else self._symbol(name, value)
         return self._made[key]
 
+    def _form(self, number: Any) -> Form | None:
+        """The form of an integer in names that stand for others by now; that of a plain number has no atoms."""
+        if type(number) is Symbol:
+            form: Form | None = number.form
+            return form if form is None or not self._alias else self._resolved(form)
+        return Form.of(number) if isinstance(number, int) else None
+
     def _resolved(self, form: Form) -> Form:
-        if not self._alias or not any(atom in self._alias for atom in form.atoms):
+        if self._alias.keys().isdisjoint(form.atoms):
             return form
         return Form(form.factor, product_of(self._alias.get(atom, atom) for atom in form.atoms), form.constant)
 
@@ -225,7 +232,6 @@ class Trace:
         """Two names that a guard found to be equal are one from now on."""
         if one is None or other is None:
             return
-        one, other = self._resolved(one), self._resolved(other)
         if len(one.atoms) == len(other.atoms) == 1 and one[::2] == other[::2] == (1, 0):
             kept, gone = one.atoms[0], other.atoms[0]
             self._alias = {name: kept if to == gone else to for name, to in self._alias.items()} | {gone: kept}
@@ -351,10 +357,3 @@ def _name(number: Any) -> Operand:
 
 def _value(number: Any) -> Any:
     return number.value if type(number) is Symbol else number
-
-
-def _form(number: Any) -> Form | None:
-    """The form of an integer; that of a plain number has no atoms."""
-    if type(number) is Symbol:
-        return number.form
-    return Form.of(number) if isinstance(number, int) else None

@@ -22,8 +22,9 @@ from clinfer.network.plans.node_form import NodeForm
 from clinfer.network.plans.node_planner import UNPLANNABLE, NodePlan, NodePlanner
 from clinfer.network.plans.node_trace import function_of, make_tape
 from clinfer.network.plans.plan import Launch, launch_of
+from clinfer.network.plans.tape_numbers import numbers_given
 from clinfer.network.plans.tracer import Tracer, same_at_present
-from clinfer.symbolic.tape import Asked, Tape, numbers_of
+from clinfer.symbolic.tape import Asked, Tape
 from clinfer.symbolic.trace import Trace
 from clinfer.topology import Primitive
 
@@ -115,7 +116,7 @@ class NodeFunction:
     def _by_trace(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The numbers that the first trace gives that holds, if there is one."""
         for tape in self.traces:
-            numbers = numbers_of(tape, given, self.asked)
+            numbers = numbers_given(tape, given, self.asked)
             if numbers is not None:
                 return numbers
         return None

@@ -330,6 +330,13 @@ EXPORT int clinfer_plan(state *s) {
     return DONE;
 }
 
+/* Puts the numbers that a tape gives, which ends in front of its launches, for what is given; what comes of that. */
+EXPORT int clinfer_numbers(tape *t, int64_t *given, uint32_t count, int64_t *numbers) {
+    const node n = {.given_count = count};
+    state s = {.numbers = numbers, .last = given};
+    return follow(&s, &n, t);
+}
+
 #if defined(_WIN32)
 /* The linker asks for this name, that of a module of Python. */
 EXPORT void *PyInit__tape(void) { return NULL; }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from clinfer.network.plans.in_c import address_of, function_in_c
+from clinfer.network.plans.in_c import TapeInC, address_of, function_in_c
 from clinfer.network.plans.memory_needs import Needs
 from clinfer.network.plans.plan import Launch
 from clinfer.runtime.launches import PACK_SIZES, PLANNED, PLANNED_WORDS, SIZE_CODE, PlannedLaunches
@@ -36,11 +36,6 @@ class TapeNode:
 class _Node(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in (
         "given", "given_count", "made", "kernel", "tapes", "tape_count", "held", "flags")]
-
-
-class _Tape(ctypes.Structure):
-    _fields_ = [*((name, ctypes.c_void_p) for name in ("steps", "end", "registers", "data", "gives")),
-                ("is_computed", ctypes.c_size_t)]
 
 
 class _State(ctypes.Structure):
@@ -173,7 +168,7 @@ class TapeRunner:
         # Steps, data and registers of one tape behind the other, as they are gone through.
         kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape in tapes]
         self._memory = ctypes.create_string_buffer(b"".join([part for parts in kept for part in parts]))
-        self._tape_table = (_Tape * len(tapes))()
+        self._tape_table = (TapeInC * len(tapes))()
         place = ctypes.addressof(self._memory)
         for tape, own_tape, (image, code, data) in zip(tapes, self._tape_table, kept, strict=True):
             own_tape.registers, own_tape.steps = place, place + len(image)
