@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from clinfer.kernels.cost import _moving
+from clinfer.network.plans import tape_runner
 from clinfer.network.plans.in_c import function_in_c
 from clinfer.network.plans.memory_needs import Needs
+from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.tape_runner import TapeNode, TapeRunner
 from clinfer.ops.interpolate.op import _scaled_number
 from clinfer.symbolic.assembler import arithmetic_of
@@ -128,6 +130,36 @@ def test_nodes_that_are_given_the_same_ask_once() -> None:
         assert asked == expected
         told = [numbers[node.made].tolist() for number, node in zip(given, nodes, strict=True) if number < 1000]
         assert told == [[_stepped(number), 3 * number] for number in given if number < 1000]
+
+
+@pytest.mark.parametrize("in_c", [True, False])
+def test_tapes_that_come_later_are_taken_over(in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also more than there was room for, while a plan is under way; nodes without any, and others' tapes, stay."""
+    def tape_for(number: int) -> Tape:
+        trace = Trace()
+        size = trace.free(number)
+        assert size == number
+        return tape_of(trace, (size * 2, number + 1))
+
+    if not in_c:
+        monkeypatch.setattr(tape_runner, "function_in_c", lambda _: None)
+    many: list[Tape] = []
+    others = [tape_for(5)]
+    numbers = array("q", [7, 5, 7, *(0,) * 6])
+    nodes = [TapeNode((place,), slice(3 + 2 * place, 5 + 2 * place), range(0), tapes, lambda _: abs, False)
+             for place, tapes in enumerate((many, others, many))]
+    runner = TapeRunner(numbers, nodes, Needs((), ()))
+    for count in range(1, 3 * MOST_TRACES):
+        number = 6 + count
+        numbers[0] = numbers[2] = number
+        runner.begin()
+        assert runner.next_missing() == 0
+        many.append(tape_for(number))
+        assert runner.next_missing() == -1
+        assert numbers.tolist() == [number, 5, number, 2 * number, number + 1, 10, 6, 2 * number, number + 1]
+    numbers[0], numbers[2] = 7, 9  # the first ones hold as well
+    runner.begin()
+    assert runner.next_missing() == -1 and numbers[3:5].tolist() == [14, 8] and numbers[7:].tolist() == [18, 10]
 
 
 def test_pure_functions_are_the_same_on_tapes() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 from clinfer.network.plans.in_c import TapeInC, address_of, function_in_c
 from clinfer.network.plans.memory_needs import Needs
+from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.plan import Launch
 from clinfer.runtime.launches import PACK_SIZES, PLANNED, PLANNED_WORDS, SIZE_CODE, PlannedLaunches
 from clinfer.symbolic.tape import NO_ANSWER, STEP_BYTES, Asked, Tape, answer_of, run
@@ -67,6 +68,33 @@ class _Registers(Sequence[Any]):
         (self._floats if self._are_floats[first] else self._integers)[first:first + len(numbers)] = numbers
 
 
+@dataclass(eq=False)
+class _Alike:
+    """Nodes, by number, that share `tapes`; these lie in front of the place `end` of a table, where there is `room` for
+    so many, the latest first: they are the likeliest to hold. `needs`: the most launches and bytes that one of those
+    that were `taken` over gives."""
+
+    tapes: list[Tape]
+    end: int
+    room: int
+    nodes: list[int] = field(default_factory=list)
+    taken: int = 0
+    needs: tuple[int, int] = (0, 0)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are tapes that were not taken over. Another network may add some at any time."""
+        return len(self.tapes) > self.taken
+
+    def take(self) -> list[tuple[Tape, int]]:
+        """Take over those, the latest first, as far as there is room; their places."""
+        new = self.tapes[self.taken:self.room]
+        self.taken += len(new)
+        launches, nbytes = zip(self.needs, *[tape.needs for tape in new], strict=True)
+        self.needs = max(launches), max(nbytes)
+        return [(tape, self.end - self.taken + number) for number, tape in enumerate(reversed(new))]
+
+
 class TapeRunner:
     """The nodes of one segment, whose numbers are `numbers`, an array that keeps its place. With a plan `needs` tell
     what they come to."""
@@ -89,7 +117,6 @@ class TapeRunner:
                              found=address_of(needs.found), need_count=len(needs.found))
         self._at = ctypes.byref(self._state)
         self._launches, self._blocks = array(SIZE_CODE), array("B")
-        self._taken: list[int] = []
         self._take_tapes()
 
     # -- one plan after the other ---------------------------------------------------------------
@@ -108,8 +135,8 @@ class TapeRunner:
                 return -1
             if status == _ASKED:
                 self._answer()
-            elif len(self._nodes[state.node].tapes) > self._taken[state.node]:
-                self._take_tapes()
+            elif self._groups[state.node].has_new:
+                self._take_new_tapes(self._groups[state.node])
                 state.tape = state.step = 0
             else:
                 return state.node
@@ -149,36 +176,63 @@ class TapeRunner:
     # -- tapes ----------------------------------------------------------------------------------
 
     def _take_tapes(self) -> None:
-        """Take over the tapes that there are by now."""
-        found: dict[int, tuple[int, int]] = {}
-        tapes: list[Tape] = []
-        nodes = self._node_table = (_Node * len(self._nodes))()
+        """Take over all tapes, with room for as many as their nodes may have."""
+        groups: dict[int, _Alike] = {}
+        for number, node in enumerate(self._nodes):
+            room = max(MOST_TRACES, len(node.tapes))
+            last = next(reversed(groups.values())).end if groups else 0
+            group = groups.setdefault(id(node.tapes), _Alike(node.tapes, last + room, room))
+            group.nodes.append(number)
+        self._groups = [groups[id(node.tapes)] for node in self._nodes]
+        self._node_table = nodes = (_Node * len(self._nodes))()
         for node, own, first in zip(self._nodes, nodes, self._firsts, strict=False):
-            if id(node.tapes) not in found:
-                # The latest are the likeliest to hold.
-                found[id(node.tapes)] = len(tapes), len(node.tapes)
-                tapes += node.tapes[::-1]
             own.given, own.given_count = first, len(node.given)
             own.made, own.kernel = node.made.start, node.kernels.start
-            own.tapes, own.tape_count = found[id(node.tapes)]
             own.flags = _IDLE * node.is_idle | _HAS_KERNELS * bool(node.kernels)
-        self._tapes = tapes
+        count = next(reversed(groups.values())).end if groups else 0
+        self._tapes: list[Tape | None] = [None] * count
+        self._tape_table = (TapeInC * count)()
         self._registers: dict[int, _Registers] = {}
-        self._taken = [node.tape_count for node in nodes]
-        # Steps, data and registers of one tape behind the other, as they are gone through.
-        kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape in tapes]
-        self._memory = ctypes.create_string_buffer(b"".join([part for parts in kept for part in parts]))
-        self._tape_table = (TapeInC * len(tapes))()
-        place = ctypes.addressof(self._memory)
-        for tape, own_tape, (image, code, data) in zip(tapes, self._tape_table, kept, strict=True):
-            own_tape.registers, own_tape.steps = place, place + len(image)
-            own_tape.end = own_tape.data = own_tape.steps + len(code)
-            own_tape.gives = own_tape.steps + tape.computing * STEP_BYTES
-            place = own_tape.end + len(data)
-        needs = [[tape.needs for tape in node.tapes] for node in self._nodes]
-        self._most = tuple(sum(max((need[part] for need in each), default=0) for each in needs) for part in (0, 1))
+        self._memory: list[object] = []
+        self._most = (0, 0)
         self._state.nodes, self._state.tapes = ctypes.addressof(nodes), ctypes.addressof(self._tape_table)
+        self._place({tape: place for group in groups.values() for tape, place in group.take()})
+        for group in groups.values():
+            self._tell(group, (0, 0))
         self._have_room(0, 0)
+
+    def _take_new_tapes(self, group: _Alike) -> None:
+        """Take over what there is by now for nodes that are alike."""
+        if len(group.tapes) > group.room:
+            self._take_tapes()
+            return
+        before = group.needs
+        self._place(dict(group.take()))
+        self._tell(group, before)
+        self._have_room(0, 0)
+
+    def _place(self, tapes: Mapping[Tape, int]) -> None:
+        """Put tapes in their places of the table. Steps and data of one lie behind the other's, as they are gone
+        through."""
+        kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape in tapes]
+        memory = ctypes.create_string_buffer(b"".join([part for parts in kept for part in parts]))
+        self._memory.append(memory)
+        address = ctypes.addressof(memory)
+        for (tape, place), (image, code, data) in zip(tapes.items(), kept, strict=True):
+            own = self._tape_table[place]
+            own.registers, own.steps = address, address + len(image)
+            own.end = own.data = own.steps + len(code)
+            own.gives = own.steps + tape.computing * STEP_BYTES
+            address = own.end + len(data)
+            self._tapes[place] = tape
+
+    def _tell(self, group: _Alike, before: tuple[int, int]) -> None:
+        """Tell the nodes where their tapes are, which needed so much `before`."""
+        for number in group.nodes:
+            own = self._node_table[number]
+            own.tapes, own.tape_count, own.held = group.end - group.taken, group.taken, 0
+        launches, nbytes = (len(group.nodes) * (now - then) for now, then in zip(group.needs, before, strict=True))
+        self._most = self._most[0] + launches, self._most[1] + nbytes
 
     def _have_room(self, launches: int, nbytes: int) -> None:
         """Have memory for so many further launches and bytes beside all that tapes may give."""
@@ -204,6 +258,7 @@ class TapeRunner:
         """Give a tape what the function answers that it asks; it does not hold where that is no answer."""
         state, number = self._state, self._state.asking
         tape, registers = self._tapes[number], self._registers.get(number)
+        assert tape is not None
         if registers is None:
             registers = self._registers[number] = _Registers(tape, self._tape_table[number].registers)
         asked = tape.asked[state.asked]
@@ -226,8 +281,8 @@ class TapeRunner:
             number, node = state.node, self._nodes[state.node]
             given = [numbers[place] for place in node.given]
             self._enter(number, node, given)
-            told = next(filter(None, (run(tape, given, node.ask) for tape in node.tapes[self._taken[number] - 1::-1])),
-                        None) if self._taken[number] else None
+            told = next(filter(None, (run(tape, given, node.ask) for tape in reversed(
+                node.tapes[:self._groups[number].taken]))), None)
             if told is not None:
                 numbers[node.made] = array("q", told.numbers)
                 for place, block, sizes in told.launches:

@@ -46,7 +46,7 @@ class Sizes:
                      for size, want in zip(shape, wanted, strict=False))
 
 
-SMALL, MIDDLE, LARGE = (5, (32, 48, 96)), (40, (96, 160, 192)), (250, (320, 480, 640))
+SMALL, MIDDLE, LARGE = (5, (32, 48, 96)), (40, (96, 160, 224)), (250, (320, 480, 640))
 SAMPLES = tuple(Sizes(first, *others) for first, others in (
     (3, LARGE), (1, LARGE), (2, SMALL), (1, SMALL), (2, MIDDLE), (1, MIDDLE),
     (4, (1, (128, 128, 64))), (1, (2, (48, 288, 128))), (3, (7, (48, 32, 56))), (1, (1, (64, 128, 128)))))
