@@ -53,19 +53,20 @@ class Present:
         self._offsets: tuple[int, ...] = ()
         self._taken: tuple[TensorAlias, ...] = ()
         self._shapes = {tensor: shape for node in nodes for tensor, shape in node.shapes}
-        self._giving = [(number, node) for number, node in enumerate(nodes)
-                        if node.values or node.before or node.behind]
+        self._telling = [(number, node) for number, node in enumerate(nodes) if node.values or node.before]
+        self._stepping = [(number, node) for number, node in enumerate(nodes) if node.before or node.behind]
         self._before: dict[int, list[OtherStep]] = {}
         self._values: dict[int, np.ndarray] = {}
 
     def take(self, changed: Sequence[int], arrays: Arrays) -> None:
         """Take over what follows from the numbers of nodes that changed."""
         numbers = self._numbers
-        for number, node in self._giving:
+        for number, node in self._telling:
             if changed[number]:
                 for tensor, value in node.values:
                     self._values[tensor] = value(numbers, arrays)
-                self._before[number] = [make(numbers, arrays) for make in node.before]
+                if node.before:
+                    self._before[number] = [make(numbers, arrays) for make in node.before]
 
     def plan(self, runner: TapeRunner, is_kept: bool) -> Plan:
         """The plan of all that, and of what was launched."""
@@ -76,9 +77,11 @@ class Present:
                 self._aliases, offsets, strict=True) if offset >= 0])
             self._offsets = offsets
         others: list[tuple[int, OtherStep]] = []
-        for number, node in self._giving:
-            others += [(runner.launches_before(number), step) for step in self._before[number]]
-            others += [(runner.launches_before(number + 1), step) for step in node.behind]
+        for number, node in self._stepping:
+            if node.before:
+                others += [(runner.launches_before(number), step) for step in self._before[number]]
+            if node.behind:
+                others += [(runner.launches_before(number + 1), step) for step in node.behind]
         slot_bytes, output_bytes = self._needs.told()
         return Plan(PackedSteps(runner.planned(), tuple(others)), PlannedShapes(self._shapes, numbers[:]),
                     self._values.copy(), slot_bytes, output_bytes, aliases=self._taken, is_kept=is_kept)
