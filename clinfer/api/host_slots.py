@@ -53,6 +53,9 @@ class HostInputSlot:
         """What is read during an inference."""
         return self._tensor, self._data
 
+    def prepare_copies(self, stream: Stream) -> None:
+        """There is no device memory."""
+
     def give(self, data: HostData, share: bool, keep: bool) -> None:
         """Take an array as the contents of the next inferences; they are a copy, shared or not."""
         self._tensor, self._data = None, _copied(data)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from clinfer.network.network import Network
 from clinfer.remote.host_memories import HostPlace, Span, overlaps, span_of
 from clinfer.remote.tensors import RemoteTensor
 from clinfer.runtime.engine import Engine
+from clinfer.runtime.host_copies import look_up
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Stream
 
@@ -67,6 +69,12 @@ class InputSlot:
         """What the device memory holds, as far as it is known; a copy."""
         self._admitted: StaticShape | None = None
         """A shape that the model is known to admit."""
+
+    def prepare_copies(self, stream: Stream) -> None:
+        """Make ready what the first transfer needs, on a device whose buffers lie in the host's memory."""
+        if self._room is not None:
+            with suppress(ClinferError):
+                look_up(stream, self._room)
 
     @property
     def given_shape(self) -> StaticShape | None:

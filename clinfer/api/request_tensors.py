@@ -97,6 +97,10 @@ class RequestTensors:
 
         self._inputs = [input_slot(Declared.of(port, "input", index in surfaces))
                         for index, port in enumerate(self._ports.inputs)]
+        if engine.capabilities.buffers_in_place:
+            stream = engine.create_stream()
+            for slot in self._inputs:
+                slot.prepare_copies(stream)
         self._outputs = [output_slot(Declared.of(port, "output")) for port in self._ports.outputs]
         self._found_remotes: Remotes | None = None
         self._had_remote = False

@@ -57,8 +57,14 @@ def read_all(stream: Stream, noted: list[Read]) -> None:
         ctypes.memmove(into.ctypes.data, _address(stream, memory), into.nbytes)
 
 
+def look_up(stream: Stream, memory: Memory) -> None:
+    """Find out where the host sees a memory, on a device whose buffers lie there: the first copy asks for it."""
+    if isinstance(memory.native, NativeBuffer):
+        _address(stream, memory)
+
+
 def _address(stream: Stream, memory: Memory) -> int:
-    """Where the host sees a buffer; what the stream keeps until its finish stays kept."""
+    """Where the host sees a buffer, found out once; what the stream keeps until its finish stays kept."""
     native, queue = memory.native, stream.cl_queue
     assert isinstance(native, NativeBuffer)
     if native.host_address is None:
