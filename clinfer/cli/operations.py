@@ -39,8 +39,9 @@ _PLAINEST = Capabilities(
     subgroup_size=0, subgroup_sizes=(), subgroup_builtins=(), subgroup_option="", struct_argument=True,
     builtin_prefetch=False,
     integer_dot_product=False, byte_products=False, int64_atomics=False, tensor_cores=False, warp_group_products=False,
-    bulk_copies=False, megakernels=False, bf16_products=False, tile_registers=False, out_of_order_queue=False,
-    profiling_queue=False, usm_types=(), svm=False, overlapping_parts=False, image_channels=0, buffers_in_place=False,
+    bulk_copies=False, megakernels=False, float_products=False, bf16_products=False, tile_registers=False,
+    out_of_order_queue=False, profiling_queue=False, usm_types=(), svm=False, overlapping_parts=False, image_channels=0,
+    buffers_in_place=False,
     ceilings=default_ceilings("GPU", 1, fp16=False), hardware=Hardware("GPU", "", "", "", "", ()))
 """A device that can do nothing but OpenCL C 1.2: what runs on it runs on all."""
 

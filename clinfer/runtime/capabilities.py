@@ -28,7 +28,7 @@ from clinfer.runtime.remeasuring import SINGLE_RATES, is_due, with_better
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.tile_registers import may_use_tile_registers
 
-_REVISION = 11
+_REVISION = 12
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -82,6 +82,8 @@ class Capabilities:
     """NVIDIA's tensor memory accelerator copies what kernels describe to it (compute capability 9.0)."""
     megakernels: bool
     """Several kernels' binaries make one persistent kernel, whose groups wait for one another (`ptx_megakernel.py`)."""
+    float_products: bool
+    """Sums of products of floats in AVX2's registers (FMA), in inline assembly that keeps the vector registers."""
     bf16_products: bool
     """Sums of products of bf16 pairs (`vdpbf16ps` of AVX-512) in inline assembly that keeps the vector registers."""
     tile_registers: bool
@@ -141,7 +143,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
         "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies",
-        "megakernels", "bf16_products",
+        "megakernels", "float_products", "bf16_products",
         "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     flags["tile_registers"] = bool(answers["tile_registers"]) and may_use_tile_registers()
     return Capabilities(

@@ -227,6 +227,7 @@ PROBES: Mapping[str, Probe] = {
                                    rewrites=retargeted("sm_90", "sm_90a", 128)),
     "bulk_copies": _writes("bulk_copies", 0, 1, local_size=32),
     "megakernels": megakernels_work,
+    "float_products": _on_cpus(_writes("float_products", 0, 0)),
     "bf16_products": _on_cpus(_writes("bf16_products", 0, 0)),
     "tile_registers": _on_cpus(_tile_registers),
     "subgroups": _subgroups,

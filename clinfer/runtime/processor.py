@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 
 _LINUX = Path("/proc/cpuinfo")
-_WIDE = ("avx512", "amx")
+_WIDE = ("fma", "avx2", "avx512", "amx")
 
 ASSEMBLY: Mapping[str, frozenset[str]] = {
+    "float_products": frozenset({"avx2", "fma"}),
     "byte_products": frozenset({"avx512f", "avx512_vnni"}),
     "bf16_products": frozenset({"avx512f", "avx512_bf16"}),
     "tile_registers": frozenset({"amx_tile", "amx_bf16", "amx_int8"})}
@@ -19,8 +20,8 @@ ASSEMBLY: Mapping[str, frozenset[str]] = {
 
 @cache
 def wide_instructions() -> frozenset[str] | None:
-    """The instructions for wide vectors and tiles that the system lets processes use, in Linux's words; None where
-    nothing tells."""
+    """The instructions for vectors from AVX2 on and for tiles that the system lets processes use, in Linux's words;
+    None where nothing tells."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return frozenset()
     if sys.platform != "linux":

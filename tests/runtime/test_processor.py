@@ -72,7 +72,9 @@ def needing(*abilities: str) -> set[str]:
 
 @pytest.mark.parametrize(("names", "here", "in_helper"), [
     (ALL, set(), set()), (frozenset(), set(ASSEMBLY), set(ASSEMBLY)),
-    (frozenset({"avx512f", "avx512_vnni"}), {"bf16_products", "tile_registers"}, {"bf16_products", "tile_registers"}),
+    (frozenset({"avx2", "fma", "avx512f", "avx512_vnni"}), {"bf16_products", "tile_registers"},
+     {"bf16_products", "tile_registers"}),
+    (frozenset({"avx2", "fma"}), set(ASSEMBLY) - {"float_products"}, set(ASSEMBLY) - {"float_products"}),
     (ALL - {"amx_int8"}, {"tile_registers"}, {"tile_registers"}), (None, set(ASSEMBLY), set())])
 def test_assembly_runs_where_the_processor_has_it(engine: Engine, has: Has, monkeypatch: pytest.MonkeyPatch,
                                                   names: frozenset[str] | None, here: set[str],
@@ -112,8 +114,9 @@ def test_what_is_kept_is_kept_by_processor(device: DeviceInfo, has: Has) -> None
 
 @pytest.mark.parametrize(("machine", "name", "told", "found"), [
     ("x86_64", "linux", "processor\t: 0\nflags\t\t: fpu avx2 avx512f avx512_vnni amx_tile\nflags\t: fpu\n",
-     {"avx512f", "avx512_vnni", "amx_tile"}),
-    ("x86_64", "linux", "flags : fpu avx2\n", set()), ("x86_64", "linux", "nothing\n", None),
+     {"avx2", "avx512f", "avx512_vnni", "amx_tile"}),
+    ("x86_64", "linux", "flags : fpu avx2 fma\n", {"avx2", "fma"}), ("x86_64", "linux", "flags : fpu avx\n", set()),
+    ("x86_64", "linux", "nothing\n", None),
     ("x86_64", "linux", None, None), ("AMD64", "win32", None, None), ("x86_64", "darwin", None, None),
     ("aarch64", "linux", "Features : asimd\n", set()), ("arm64", "darwin", None, set())])
 def test_what_a_system_tells(system: Callable[..., None], machine: str, name: str, told: str | None,
