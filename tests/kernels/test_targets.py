@@ -41,8 +41,8 @@ def gpu(engine: Engine, request: pytest.FixtureRequest) -> Capabilities:
     """The capabilities of a GPU of a kind."""
     common = replace(engine.capabilities, device_type="GPU", compute_units=64, max_work_group_size=1024, fp16=True,
                      local_mem_size=64 << 10, usable_local_mem=64 << 10, tensor_cores=False,
-                     warp_group_products=False, bulk_copies=False, megakernels=False, bf16_products=False,
-                     tile_registers=False,
+                     warp_group_products=False, bulk_copies=False, megakernels=False, float_products=False,
+                     bf16_products=False, tile_registers=False,
                      ceilings=default_ceilings("GPU", 64, fp16=True))
     nvidia = replace(common, compute_units=132, local_mem_size=48 << 10, usable_local_mem=227 << 10,
                      subgroup_size=32, subgroup_sizes=(32,), tensor_cores=True,
@@ -207,17 +207,19 @@ def test_rows_get_their_own_kernels_on_a_gpu(gpu: Capabilities) -> None:
     assert _for_rows(selection, 4096) != "matmul_mma_32x32"
 
 
-@pytest.mark.parametrize("vector_floats, bf16_products, wanted", [
-    (16, True, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_f32_13"}),
-    (16, False, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_tile_8"}),
-    (8, False, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"}),
-    (4, False, {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"})])
-def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine, vector_floats: int, bf16_products: bool,
+@pytest.mark.parametrize("vector_floats, abilities, wanted", [
+    (16, {"bf16_products"}, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_f32_13"}),
+    (16, {"float_products"}, {1: "matmul_tile_1", 8: "matmul_tile_8", 504: "matmul_tile_8"}),
+    (8, {"float_products"}, {1: "matmul_tile_1", 8: "matmul_f32_4", 504: "matmul_f32_6"}),
+    (8, set(), {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"}),
+    (4, set(), {1: "matmul_tile_1", 8: "matmul_tile_4x1", 504: "matmul_tile_6x1"})])
+def test_rows_get_their_own_kernels_on_a_cpu(engine: Engine, vector_floats: int, abilities: set[str],
                                              wanted: dict[int, str]) -> None:
     if engine.device.type != "CPU":
         pytest.skip("made for CPUs")
     capabilities = replace(engine.capabilities, compute_units=2, vector_floats=vector_floats,
-                           bf16_products=bf16_products, ceilings=default_ceilings("CPU", 2))
+                           bf16_products="bf16_products" in abilities, float_products="float_products" in abilities,
+                           ceilings=default_ceilings("CPU", 2))
     selection = _open_rows(capabilities, "f32")
     assert {rows: _for_rows(selection, rows) for rows in wanted} == wanted
     assert len(selection.candidates) <= 3, "what is hardly faster is not built"

@@ -1,10 +1,11 @@
 // Convolution of bf16 or, with TILES_OF_FLOATS, of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data
 // and output, for x86 CPUs.
-// One work-item computes tiles of TILE_PIXELS pixels of one row x 2 blocks of 16 output channels: ARG_RUN tiles of
-// pixels one behind another (tile_runs.h), and of each of them ARG_ACROSS tiles of channels. A step is a block of input
-// channels. A tile that is full and reads nothing outside of the data reads it where it lies, if it has the channels of
-// whole or half blocks. What others read is copied into `patch`, as many channels at a time as fit, with zeros outside
-// of the data and behind the last channel, and times the factors; if all fit, for all of its tiles of channels.
+// One work-item computes tiles of TILE_PIXELS pixels of one row x 2 blocks of 16 output channels, with VECTOR_FLOATS 8
+// one block: ARG_RUN tiles of pixels one behind another (tile_runs.h), and of each of them ARG_ACROSS tiles of
+// channels. A step is a block of input channels. A tile that is full and reads nothing outside of the data reads it
+// where it lies, if it has the channels of whole or half blocks. What others read is copied into `patch`, as many
+// channels at a time as fit, with zeros outside of the data and behind the last channel, and times the factors; if all
+// fit, for all of its tiles of channels.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] with, for each block of 16 outputs x 16 inputs, 8
 // pairs of inputs x 16 outputs x 2, of floats 16 inputs x 16 outputs (block tails are zero), bias [G * O] in blocks of
 // 16 (the same), factor [B, C, 1, 1, 1] like the data.
@@ -18,8 +19,9 @@
 #define ARG_ROW_PIXELS 64
 #define ARG_TILES 1
 #define ARG_ACROSS 1
+#define VECTOR_FLOATS 16
 #endif
-#define TILE_BLOCKS 2
+#define TILE_BLOCKS (VECTOR_FLOATS / 8)
 #define TILE_ROWS TILE_PIXELS
 
 #include "factor.h"
@@ -35,13 +37,17 @@
 #define LAST_IS_HALF (STEPS_HALVE && LAST_BLOCK > 0 && LAST_BLOCK <= BLOCK / 2)
 #define FILLS_STEPS (LAST_BLOCK == 0 || (STEPS_HALVE && LAST_BLOCK == BLOCK / 2))
 
-// How far, in bytes, the data of each element of the filter lies behind that of the first, given the distances of rows.
+// How far, in bytes, the data of each element of the filter lies behind that of the first, given the distances of rows;
+// of all pixels, where tiles ask for these.
 void FUNC(find_taps)(ulong* taps, const long z_pitch, const long y_pitch ARGS) {
     for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz)
         for (int ky = 0; ky < INPUT1_SIZE_Y; ++ky)
             #pragma clang loop vectorize(disable)
-            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx)
-                *taps++ = (kz * z_pitch + ky * y_pitch + kx * ARG_DILATION_X * BLOCK) * sizeof(TILE_VALUE);
+            for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
+                const ulong place = (kz * z_pitch + ky * y_pitch + kx * ARG_DILATION_X * BLOCK) * sizeof(TILE_VALUE);
+                SET_TAP(taps, place, ARG_STRIDE_X * CHANNEL_BYTES, TILE_ROWS - 1);
+                taps += TAP_NUMBERS;
+            }
 }
 
 // One row of the patch: 16 channels, of which `channels` exist, of pixels from x on.
@@ -117,7 +123,7 @@ KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global
     const int runs_across = CEIL_DIV(ARG_TILES, ARG_ACROSS), place = (int)get_global_id(1);
     const index_t batch = place / (runs_across * INPUT1_SIZE_0), group = place / runs_across % INPUT1_SIZE_0;
     const int first_across = place % runs_across * ARG_ACROSS, end_across = min(first_across + ARG_ACROSS, ARG_TILES);
-    ulong taps_of_data[FILTER_TAPS], taps_of_patch[FILTER_TAPS];
+    ulong taps_of_data[FILTER_TAPS * TAP_NUMBERS], taps_of_patch[FILTER_TAPS * TAP_NUMBERS];
     FUNC(find_taps)(taps_of_data, ARG_DILATION_Z * INPUT0_PITCH_Z, ARG_DILATION_Y * INPUT0_PITCH_Y PASS_ARGS);
     FUNC(find_taps)(taps_of_patch, INPUT1_SIZE_Y * ARG_ROW_PIXELS * BLOCK, ARG_ROW_PIXELS * BLOCK PASS_ARGS);
     TILE_VALUE patch[PATCH_PIXELS * BLOCK];
@@ -135,7 +141,7 @@ KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global
         const ulong* taps = is_in_place ? taps_of_data : taps_of_patch;
         const int at_once = is_in_place ? BLOCKS_OF_INPUT : PATCH_PIXELS / (FILTER_ROWS * ARG_ROW_PIXELS);
         frame[TAPS_AT] = (ulong)taps;
-        frame[TAPS_END] = (ulong)(taps + FILTER_TAPS);
+        frame[TAPS_END] = (ulong)(taps + FILTER_TAPS * TAP_NUMBERS);
         frame[STEP_BYTES] =
             is_in_place ? INPUT0_PITCH_1 * sizeof(TILE_VALUE) : FILTER_ROWS * ARG_ROW_PIXELS * CHANNEL_BYTES;
         for (int tile_across = first_across; tile_across < end_across; ++tile_across) {
@@ -149,7 +155,7 @@ KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global
                 for (int i = 0; i < (INPUT1_SIZE_2 > 0 ? 1 : TILE_PIXELS); ++i)
                     vstore16(BIAS16(group * INPUT1_SIZE_1 + own), i * TILE_BLOCKS + j, frame_sums(frame));
             }
-            frame[OTHER_BYTES] = (filters[1] - filters[0]) * sizeof(TILE_VALUE);
+            frame[OTHER_BYTES] = TILE_BLOCKS > 1 ? (filters[TILE_BLOCKS - 1] - filters[0]) * sizeof(TILE_VALUE) : 32;
             frame[FIRST_BEGINS] = 1;
             for (int first = 0; first < BLOCKS_OF_INPUT; first += at_once) {
                 const int count = min(at_once, BLOCKS_OF_INPUT - first);
@@ -160,6 +166,7 @@ KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global
                 frame[RIGHT_AT] = (ulong)(weights + filters[0] + first * INPUT1_PITCH_2);
                 frame[STEP_COUNT] = count;
                 frame[HALF_AT] = LAST_IS_HALF && first + count == BLOCKS_OF_INPUT;
+                frame[LATER_AT] = frame[RIGHT_AT];
                 ADD_PRODUCTS(frame);
                 frame[FIRST_BEGINS] = 0;
             }

@@ -1,6 +1,6 @@
-// Rows of the left side [.., M, K] as tiles (float_products.h) multiply them: where they lie, unless a tile is not
-// full, or its values do not lie together or do not fill the last step or half of it. Such rows pass through a copy of
-// ROWS_DEPTH values of each.
+// Rows of the left side [.., M, K] as tiles (float_products.h) multiply them: where they lie, unless a tile of wide
+// vectors is not full, or its values do not lie together or do not fill the last step or half of it. Such rows pass
+// through a copy of ROWS_DEPTH values of each.
 #define ROWS_DEPTH 256
 // Values of the packed right side from one k to the next.
 #define K_VALUES (PANELS_JOINED ? 32 : 16)
@@ -21,20 +21,19 @@ void FUNC(copy_rows)(TILE_VALUE* rows, const global TILE_VALUE* left, const inde
 
 // Whether all rows of a tile and all their values can be multiplied where they lie.
 #define IS_IN_PLACE(last_row, depth) \
-    (INPUT0_PITCH_X == 1 && (last_row) >= TILE_ROWS - 1 && \
+    (INPUT0_PITCH_X == 1 && (VECTOR_FLOATS == 8 || (last_row) >= TILE_ROWS - 1) && \
      (depth) % (STEPS_HALVE ? STEP_DEPTH / 2 : STEP_DEPTH) == 0)
 
 // Adds the products of `depth` values, filled up to whole steps, of rows at the address `left`, `row_bytes` from each
-// other, with packed columns at the address `right`; OTHER_BYTES, FIRST_BEGINS (then 0) and the sums of the frame are
-// set before.
-void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, const int depth, const ulong right) {
-    ulong place = 0;
+// other, with packed columns at the address `right`; OTHER_BYTES, LATER_AT, FIRST_BEGINS (then 0) and the sums of the
+// frame are set before.
+void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, const int last_row, const int depth,
+                     const ulong right) {
+    ulong taps[TAP_NUMBERS];
     frame[HALF_AT] = STEPS_HALVE && depth % STEP_DEPTH > 0 && depth % STEP_DEPTH <= STEP_DEPTH / 2;
     frame[STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
-    frame[TAPS_AT] = (ulong)&place;
-    frame[TAPS_END] = (ulong)(&place + 1);
+    READ_ONCE(frame, taps, row_bytes, last_row);
     frame[LEFT_AT] = left;
-    frame[ROW_BYTES] = row_bytes;
     frame[RIGHT_AT] = right;
     frame[STEP_COUNT] = (depth + STEP_DEPTH - 1) / STEP_DEPTH;
     if (depth) ADD_PRODUCTS(frame);
@@ -45,13 +44,13 @@ void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, cons
 void FUNC(add_rows)(ulong* frame, const global TILE_VALUE* left, const index_t start, const int last_row,
                     const int depth, const ulong right ARGS) {
     if (IS_IN_PLACE(last_row, depth)) {
-        FUNC(add_steps)(frame, (ulong)(left + start), INPUT0_PITCH_Y * sizeof(TILE_VALUE), depth, right);
+        FUNC(add_steps)(frame, (ulong)(left + start), INPUT0_PITCH_Y * sizeof(TILE_VALUE), last_row, depth, right);
     } else {
         TILE_VALUE rows[TILE_ROWS * ROWS_DEPTH];
         for (int k = 0; k < depth; k += ROWS_DEPTH) {
             const int count = min(ROWS_DEPTH, depth - k);
             FUNC(copy_rows)(rows, left, start + k * INPUT0_PITCH_X, last_row, count PASS_ARGS);
-            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), count,
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1, count,
                             right + k * K_VALUES * sizeof(TILE_VALUE));
         }
     }

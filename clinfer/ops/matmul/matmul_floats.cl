@@ -1,5 +1,6 @@
 // Matrix product of bf16 or, with TILES_OF_FLOATS, of floats (float_products.h), for x86 CPUs.
-// One work-item computes tiles of TILE_ROWS rows x 32 columns (float_rows.h), which share their rows (tile_runs.h).
+// One work-item computes tiles of TILE_ROWS rows x 32 columns, with VECTOR_FLOATS 8 x 16 (float_rows.h), which share
+// their rows (tile_runs.h).
 // Rows that cannot be multiplied where they lie are copied once for all of them, if they have at most ROWS_DEPTH
 // values.
 // Views, all of one rank: left [..., M, K], output [..., M, N], packed right side [..., N / 16, steps * 256]: for each
@@ -9,7 +10,9 @@
 
 #ifndef TILE_ROWS
 #define TILE_ROWS 14
+#define VECTOR_FLOATS 16
 #endif
+#define VECTORS (VECTOR_FLOATS / 8)
 
 #include "shared/bias.h"
 #include "shared/float_products.h"
@@ -30,19 +33,23 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
     TILE_VALUE rows[TILE_ROWS * ROWS_DEPTH];
     const bool is_copied = !IS_IN_PLACE(last_row, depth) && depth <= ROWS_DEPTH;
     if (is_copied) FUNC(copy_rows)(rows, left, start, last_row, depth PASS_ARGS);
-    EACH_TILE_OF_RUN(1, panel, CEIL_DIV(OUTPUT0_SIZE_X, PANEL_COLUMNS)) {
-        at[OUTPUT0_RANK - 2] = PANELS_JOINED ? panel : panel * 2;
-        at[OUTPUT0_RANK - 1] = 0;
+    EACH_TILE_OF_RUN(1, tile, CEIL_DIV(OUTPUT0_SIZE_X, TILE_COLUMNS)) {
+        const index_t column = tile * TILE_COLUMNS;
+        at[OUTPUT0_RANK - 2] = column / (PANELS_JOINED ? PANEL_COLUMNS : 16);
+        at[OUTPUT0_RANK - 1] = PANELS_JOINED ? column % PANEL_COLUMNS : 0;
         const ulong columns = (ulong)(right + INPUT1_INDEX_OF(at));
         FRAME(frame);
         for (int i = 0; i < (depth ? 1 : TILE_ROWS) * VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(frame));
         frame[FIRST_BEGINS] = 1;
-        const index_t other = PANELS_JOINED ? 16 : panel * PANEL_COLUMNS + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y : 0;
+        const index_t other = PANELS_JOINED ? VECTOR_FLOATS : column + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y : 0;
         frame[OTHER_BYTES] = other * sizeof(TILE_VALUE);
+        // The columns of the next run, an eighth with each tile of rows.
+        const index_t later = ARG_RUN * (8 + (index_t)get_global_id(0) % 8) - tile % ARG_RUN * 7;
+        frame[LATER_AT] = columns + later * depth / STEP_DEPTH * LATER_BYTES;
         if (is_copied)
-            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), depth, columns);
+            FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1, depth, columns);
         else
             FUNC(add_rows)(frame, left, start, last_row, depth, columns PASS_ARGS);
-        FUNC(store_rows)(frame_sums(frame), at, first_row, panel * PANEL_COLUMNS, PASS_BIAS output PASS_ARGS);
+        FUNC(store_rows)(frame_sums(frame), at, first_row, column, PASS_BIAS output PASS_ARGS);
     }
 }

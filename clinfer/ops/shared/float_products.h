@@ -1,6 +1,6 @@
 // Tiles of TILE_ROWS rows (1 to 14, 16 or 32) x 32 columns whose sums grow by products of bf16 pairs, on x86 CPUs: by
 // `vdpbf16ps`, of 16 and 32 rows in AMX's tile registers; or, with TILES_OF_FLOATS, by products of floats in up to 14
-// rows.
+// rows, and with VECTOR_FLOATS 8 in up to 6 rows x 16 columns.
 //
 // ADD_PRODUCTS(frame) is one block of assembly that holds the whole loop. No compiler is told of the vector
 // registers that it uses (one rejects such operands and clobbers): it saves them first and restores them last, so that
@@ -12,12 +12,19 @@
 //   HALF_AT        the value of STEP_COUNT, which is counted down, at which the second half of a step is left out: 1
 //                  for the last one, 0 for none. STEPS_HALVE tells whether tiles do that
 //   FIRST_BEGINS   not 0: the sums of every row begin with what those of the first row are
-//   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes)
+//   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes).
+//                  With VECTOR_FLOATS 8 there is no ROW_BYTES: here are the distances of all TILE_ROWS rows from
+//                  LEFT_AT, for each time that rows are read; -1 stands for the row that begins at ZEROS of the frame
 //   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, or 16 floats x 16
 //                  columns, one behind another; with PANELS_JOINED 16 floats x 32 columns, these 16 and the other
-//   OTHER_BYTES    from these columns to the other 16
-// and it adds to frame_sums(frame): float [TILE_ROWS][32]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed. Products
-// of two bf16 are exact and summed in float; subnormal numbers count as 0.
+//   OTHER_BYTES    from these columns to the other 16, which tiles with VECTOR_FLOATS 8 do not have
+//   LATER_AT       with VECTOR_FLOATS 8: what will be multiplied much later; each step and tap asks for LATER_BYTES
+//                  from here on, an eighth of the columns that it multiplies
+// and it adds to frame_sums(frame): float [TILE_ROWS][2 * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed.
+// Products of two bf16 are exact and summed in float; subnormal numbers count as 0.
+// SET_TAP(taps, place, row_bytes, last) sets the TAP_NUMBERS numbers of rows that lie `row_bytes` from each other, the
+// first of them at `place`; with VECTOR_FLOATS 8 row `last` stands in for those behind it. READ_ONCE(frame, taps,
+// row_bytes, last) sets what the frame tells of such rows, which are read at LEFT_AT alone.
 #define LEFT_AT 0
 #define RIGHT_AT 1
 #define OTHER_BYTES 2
@@ -28,14 +35,33 @@
 #define TAPS_END 7
 #define HALF_AT 256
 #define FIRST_BEGINS 257
-#define FRAME_WORDS (8 + 8 * 32 + 8 * 2 * TILE_ROWS)
-#define TILE_COLUMNS 32
 #define STEP_DEPTH 16
+#ifndef VECTOR_FLOATS
+#define VECTOR_FLOATS 16
+#endif
+#define FRAME_WORDS (8 + 8 * 32 + VECTOR_FLOATS * TILE_ROWS)
+#define TAP_NUMBERS (VECTOR_FLOATS == 8 ? TILE_ROWS : 1)
+#define ZEROS 248
+#define LATER_AT 247
+#define LATER_BYTES 128
 // Vectors in it must not lie across lines of the cache.
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64)))
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #define STEPS_HALVE (TILE_ROWS <= 14)
+
+#define SET_TAP(taps, place, row_bytes, last) \
+    do { \
+        _Pragma("unroll") \
+        for (int i_ = 0; i_ < TAP_NUMBERS; ++i_) (taps)[i_] = (place) + min(i_, (int)(last)) * (row_bytes); \
+    } while (0)
+#define READ_ONCE(frame, taps, row_bytes, last) \
+    do { \
+        (frame)[ROW_BYTES] = row_bytes; \
+        (frame)[TAPS_AT] = (ulong)(taps); \
+        (frame)[TAPS_END] = (ulong)((taps) + TAP_NUMBERS); \
+        SET_TAP(taps, 0, row_bytes, last); \
+    } while (0)
 
 #ifndef TILES_OF_FLOATS
 #define TILES_OF_FLOATS 0
@@ -130,15 +156,22 @@ INLINED void clinfer_add_products(ulong* frame) {
 #else
 #include "shared/vector_tiles.h"
 
-#define SAVE(n) "vmovups %%zmm" #n ", 64+64*" #n "(%[frame])\n"
-#define RESTORE(n) "vmovups 64+64*" #n "(%[frame]), %%zmm" #n "\n"
-#define FETCH_SUM(n) "vmovups 64+64*32+64*" #n "(%[frame]), %%zmm" #n "\n"
-#define FETCH_FIRST(n) "vmovups 64+64*32+64*(" #n "&1)(%[frame]), %%zmm" #n "\n"
-#define PUT_SUM(n) "vmovups %%zmm" #n ", 64+64*32+64*" #n "(%[frame])\n"
+#define SAVE(n) "vmovups " VECTOR #n ", 64+64*" #n "(%[frame])\n"
+#define RESTORE(n) "vmovups 64+64*" #n "(%[frame]), " VECTOR #n "\n"
+#define FETCH_SUM(n) "vmovups 64+64*32+" VECTOR_BYTES "*" #n "(%[frame]), " VECTOR #n "\n"
+#define FETCH_FIRST(n) "vmovups 64+64*32+" VECTOR_BYTES "*(" #n "&1)(%[frame]), " VECTOR #n "\n"
+#define PUT_SUM(n) "vmovups " VECTOR #n ", 64+64*32+" VECTOR_BYTES "*" #n "(%[frame])\n"
 
 // A row's pair or value for all columns, times those of the columns. What is multiplied FETCHED bytes later is asked
 // for, because weights that come for the first time come from afar.
 #define FETCHED "3072+"
+#if VECTOR_FLOATS == 16
+#define OTHER_PART(k) PART_BYTES "*" #k "(%[right],%[other])"
+#define FETCH_OTHER(k) "prefetcht0 " FETCHED OTHER_PART(k) "\n"
+#else
+#define OTHER_PART(k) "32+" PART_BYTES "*" #k "(%[right])"
+#define FETCH_OTHER(k)
+#endif
 #if TILES_OF_FLOATS
 #define MULTIPLY_ADD "vfmadd231ps"
 #define FIRST_HALF PART(0) PART(1) PART(2) PART(3) PART(4) PART(5) PART(6) PART(7)
@@ -149,32 +182,51 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define SECOND_HALF PART(4) PART(5) PART(6) PART(7)
 #endif
 #define ROW(k, place, first, second) \
-    "vpbroadcastd 4*" #k place ", %%zmm30\n" \
-    MULTIPLY_ADD " %%zmm30, %%zmm28, %%zmm" #first "\n" \
-    MULTIPLY_ADD " %%zmm30, %%zmm29, %%zmm" #second "\n"
+    "vpbroadcastd 4*" #k place ", " ROW_VALUE "\n" \
+    MULTIPLY_ADD " " ROW_VALUE ", " FIRST_COLUMNS ", " VECTOR #first "\n" \
+    MULTIPLY_ADD " " ROW_VALUE ", " OTHER_COLUMNS ", " VECTOR #second "\n"
 #define PART(k) \
-    "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right])\n" \
-    "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right],%[other])\n" \
-    "vmovups " PART_BYTES "*" #k "(%[right]), %%zmm28\n" \
-    "vmovups " PART_BYTES "*" #k "(%[right],%[other]), %%zmm29\n" TILE_ROW_PLACES(k)
+    "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right])\n" FETCH_OTHER(k) \
+    "vmovups " PART_BYTES "*" #k "(%[right]), " FIRST_COLUMNS "\n" \
+    "vmovups " OTHER_PART(k) ", " OTHER_COLUMNS "\n" TILE_ROW_PLACES(k)
+
+// The other operands of the assembly, and what comes before the products of a step.
+#define TEXT_OF_(n) #n
+#define TEXT_OF(n) TEXT_OF_(n)
+#if VECTOR_FLOATS == 16
+#define ROW_OPERANDS [row] "=&r"(row_), [other] "=&r"(other_), [count] "=&r"(count_)
+#define BEGIN_ROWS "movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n"
+#define BEGIN_STEP "movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS
+#define TAP_BYTES "8"
+#define COUNT "%[count]"
+#else
+#define ROW_OPERANDS [f] "=&r"(row_), [base] "=&r"(other_), [zeros] "=&r"(count_), [later] "=&r"(later_)
+#define BEGIN_ROWS "leaq 1984(%[frame]), %[zeros]\n movq 1976(%[frame]), %[later]\n"
+// The rows of the next step are asked for as well.
+#define BEGIN_STEP \
+    "movq (%[frame]), %[base]\n" FIND_ROWS "movq 32(%[frame]), %[base]\n" ASK_FOR_ROWS \
+    "prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n"
+#define TAP_BYTES "8*" TEXT_OF(TILE_ROWS)
+#define COUNT "%[base]"
+#endif
 
 #define ADD_PRODUCTS(arguments) \
     do { \
-        ulong row_, right_, other_, tap_, count_, a_, b_, c_, d_, e_; \
+        ulong row_, right_, other_, tap_, count_, later_, a_, b_, c_, d_, e_; \
         __asm__ volatile( \
             TILE_REGISTERS(SAVE) \
             "cmpq $0, 2056(%[frame])\n je 4f\n" TILE_SUMS(FETCH_FIRST) "jmp 5f\n 4:\n" TILE_SUMS(FETCH_SUM) "5:\n" \
-            "movq 8(%[frame]), %[right]\n movq 16(%[frame]), %[other]\n movq 24(%[frame]), %[row]\n" \
+            "movq 8(%[frame]), %[right]\n" BEGIN_ROWS \
             "2:\n movq 48(%[frame]), %[tap]\n" \
-            "1:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS \
-            FIRST_HALF \
-            "movq 40(%[frame]), %[count]\n cmpq 2048(%[frame]), %[count]\n je 3f\n" \
+            "1:\n" BEGIN_STEP FIRST_HALF \
+            "movq 40(%[frame]), " COUNT "\n cmpq 2048(%[frame]), " COUNT "\n je 3f\n" \
             SECOND_HALF \
-            "3:\n addq $" STEP_WEIGHT_BYTES ", %[right]\n addq $8, %[tap]\n cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
+            "3:\n addq $" STEP_WEIGHT_BYTES ", %[right]\n addq $" TAP_BYTES ", %[tap]\n" \
+            "cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
             "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \
             TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) \
-            : [row] "=&r"(row_), [right] "=&r"(right_), [other] "=&r"(other_), [tap] "=&r"(tap_), \
-              [count] "=&r"(count_), [a] "=&r"(a_), [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
+            : ROW_OPERANDS, [right] "=&r"(right_), [tap] "=&r"(tap_), \
+              [a] "=&r"(a_), [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
             : [frame] "r"(arguments) \
             : "memory", "cc"); \
     } while (0)

@@ -1,10 +1,14 @@
 """Tiles of products of bf16 or f32 on CPUs (float_products.h): what they ask of devices, and how long they take."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from clinfer.base.element_type import ElementType
 from clinfer.kernels.contract import Problem
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.recipe import Recipe
+from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
 
 BF16, F32 = ElementType.of("bf16"), ElementType.of("f32")
@@ -14,12 +18,41 @@ STEP_DEPTH = 16
 COLUMNS = 32
 SPEEDS = {14: 0.85, 13: 0.85, 10: 0.83, 8: 0.81, 7: 0.79, 4: 0.68, 1: 0.26}
 """Rows of a tile in vectors, with the share of the peak that such tiles reach, without waste."""
-SPEEDS_OF_FLOATS = {14: 0.95, 13: 0.91, 10: 0.8, 8: 0.76}
-"""The same of floats."""
 IN_REGISTERS = {32: 0.26, 16: 0.22}
 """The same of tiles that lie in tile registers, which wait for what they multiply."""
-_START_AND_END, _START_AND_END_OF_FLOATS, _START_AND_END_IN_REGISTERS = 2.0, 3.0, 7.5
+_START_AND_END, _START_AND_END_IN_REGISTERS = 2.0, 7.5
 """Steps in the time of which a tile saves and restores registers, and stores its sums."""
+
+
+@dataclass(frozen=True)
+class FloatTiles:
+    """Tiles of products of floats: the floats of a vector register, the rows of a tile with the share of the peak that
+    such tiles reach without waste, the steps in the time of which a tile begins and ends, and what the assembly asks of
+    devices."""
+
+    vector_floats: int
+    speeds: Mapping[int, float]
+    start_and_end: float
+    recipe: Recipe
+
+    @property
+    def columns(self) -> int:
+        """Of a tile: two vectors."""
+        return 2 * self.vector_floats
+
+
+_WIDE = FloatTiles(16, {14: 0.95, 13: 0.91, 10: 0.8, 8: 0.76}, 3.0, RECIPE)
+_NARROW = FloatTiles(8, {6: 0.9, 5: 0.86, 4: 0.78}, 1.5, Recipe(requires=("float_products",)))
+
+
+def float_tiles(device: Capabilities) -> FloatTiles:
+    """Those that fill the device's vector registers."""
+    return _WIDE if device.bf16_products or has_wide_vectors(device) else _NARROW
+
+
+def narrow_only(device: Capabilities) -> str | None:
+    """What kernels say that are for tiles of narrow vectors, whose rows may lie anywhere."""
+    return None if float_tiles(device) is _NARROW else "made for narrow vectors"
 
 
 def rows_refusal(device: Capabilities, rows: int) -> str | None:
@@ -27,12 +60,13 @@ def rows_refusal(device: Capabilities, rows: int) -> str | None:
     return "the device has no tile_registers" if rows in IN_REGISTERS and not device.tile_registers else None
 
 
-def time_of_tiles(problem: Problem, tiles: int, steps: int, rows: int) -> float:
+def time_of_tiles(problem: Problem, tiles: int, steps: float, rows: int) -> float:
     """Nanoseconds of so many tiles of `rows` rows, each with so many steps; of floats where the data is f32."""
     ceilings = problem.capabilities.ceilings
     if problem.inputs[0].element_type == F32:
-        flops = 2 * rows * COLUMNS * STEP_DEPTH * tiles * (steps + _START_AND_END_OF_FLOATS)
-        return time_of(ceilings, flops=flops, efficiency=SPEEDS_OF_FLOATS[rows], nbytes=problem.moved_bytes)
+        kind = float_tiles(problem.capabilities)
+        flops = 2 * rows * kind.columns * STEP_DEPTH * tiles * (steps + kind.start_and_end)
+        return time_of(ceilings, flops=flops, efficiency=kind.speeds[rows], nbytes=problem.moved_bytes)
     if rows in IN_REGISTERS:
         peak, share, more = ceilings.tiles, IN_REGISTERS[rows], _START_AND_END_IN_REGISTERS
     else:

@@ -1,10 +1,33 @@
-// Names of registers in tiles of TILE_ROWS rows (1 to 14) x 2 vectors of columns, in assembly of AVX-512 for x86 CPUs:
-// sums in registers 0 to 27, the columns' vectors in 28 and 29, a row's value in 30.
+// Names of registers in tiles of TILE_ROWS rows x 2 vectors of columns, in assembly for x86 CPUs: with vectors of 16
+// floats AVX-512's, for 1 to 14 rows, sums in registers 0 to 27, the columns' vectors in 28 and 29, a row's value in
+// 30; with vectors of 8 AVX2's, for 1 to 6 rows, sums in 0 to 11, the columns' vectors in 12 and 13, a row's value in
+// 14.
+//   VECTOR, VECTOR_BYTES                    what names of registers begin with, and the bytes of one
+//   FIRST_COLUMNS, OTHER_COLUMNS, ROW_VALUE  the registers that hold no sums
 //   TILE_SUMS(each), TILE_REGISTERS(each)   each(n) for the registers of sums, or for all that are used
 //   TILE_ROW_PLACES(k)                      ROW(k, place, first, second) for each row: where it lies, and its sums
 //   FIND_ROWS                               makes [a] to [e], of which these places are told, from the first row's [a]
-//                                           and the distance of rows [row]
+//                                           and the distance of rows [row]; with vectors of 8 [a] to [f], see there
 //   MOVE_ROWS(n)                            lets them all be so many bytes further
+#ifndef VECTOR_FLOATS
+#define VECTOR_FLOATS 16
+#endif
+#if VECTOR_FLOATS == 16
+#define VECTOR "%%zmm"
+#define VECTOR_BYTES "64"
+#define FIRST_COLUMNS "%%zmm28"
+#define OTHER_COLUMNS "%%zmm29"
+#define ROW_VALUE "%%zmm30"
+#define OTHER_REGISTERS(each) each(28) each(29) each(30)
+#else
+#define VECTOR "%%ymm"
+#define VECTOR_BYTES "32"
+#define FIRST_COLUMNS "%%ymm12"
+#define OTHER_COLUMNS "%%ymm13"
+#define ROW_VALUE "%%ymm14"
+#define OTHER_REGISTERS(each) each(12) each(13) each(14)
+#endif
+
 #define SUMS_1(each) each(0) each(1)
 #define SUMS_2(each) SUMS_1(each) each(2) each(3)
 #define SUMS_3(each) SUMS_2(each) each(4) each(5)
@@ -20,8 +43,9 @@
 #define SUMS_13(each) SUMS_12(each) each(24) each(25)
 #define SUMS_14(each) SUMS_13(each) each(26) each(27)
 #define TILE_SUMS(each) CLINFER_CAT(SUMS, TILE_ROWS)(each)
-#define TILE_REGISTERS(each) TILE_SUMS(each) each(28) each(29) each(30)
+#define TILE_REGISTERS(each) TILE_SUMS(each) OTHER_REGISTERS(each)
 
+#if VECTOR_FLOATS == 16
 #define ROWS_1(k) ROW(k, "(%[a])", 0, 1)
 #define ROWS_2(k) ROWS_1(k) ROW(k, "(%[a],%[row])", 2, 3)
 #define ROWS_3(k) ROWS_2(k) ROW(k, "(%[a],%[row],2)", 4, 5)
@@ -36,10 +60,39 @@
 #define ROWS_12(k) ROWS_11(k) ROW(k, "(%[d],%[row],2)", 22, 23)
 #define ROWS_13(k) ROWS_12(k) ROW(k, "(%[e])", 24, 25)
 #define ROWS_14(k) ROWS_13(k) ROW(k, "(%[e],%[row])", 26, 27)
-#define TILE_ROW_PLACES(k) CLINFER_CAT(ROWS, TILE_ROWS)(k)
 
 #define FIND_ROWS \
     "leaq (%[row],%[row],2), %[e]\n leaq (%[a],%[e]), %[b]\n leaq (%[b],%[e]), %[c]\n leaq (%[c],%[e]), %[d]\n" \
     "addq %[d], %[e]\n"
 #define MOVE_ROWS(n) \
     "addq $" #n ", %[a]\n addq $" #n ", %[b]\n addq $" #n ", %[c]\n addq $" #n ", %[d]\n addq $" #n ", %[e]\n"
+#else
+#define ROWS_1(k) ROW(k, "(%[a])", 0, 1)
+#define ROWS_2(k) ROWS_1(k) ROW(k, "(%[b])", 2, 3)
+#define ROWS_3(k) ROWS_2(k) ROW(k, "(%[c])", 4, 5)
+#define ROWS_4(k) ROWS_3(k) ROW(k, "(%[d])", 6, 7)
+#define ROWS_5(k) ROWS_4(k) ROW(k, "(%[e])", 8, 9)
+#define ROWS_6(k) ROWS_5(k) ROW(k, "(%[f])", 10, 11)
+
+// A row lies as far behind [base] as its number at [tap] tells; a negative one says that it lies at [zeros].
+#define FIND_ROW(name, n) \
+    "movq 8*" #n "(%[tap]), %[" name "]\n testq %[" name "], %[" name "]\n" \
+    "leaq (%[" name "],%[base]), %[" name "]\n cmovs %[zeros], %[" name "]\n"
+#define FINDS_1 FIND_ROW("a", 0)
+#define FINDS_2 FINDS_1 FIND_ROW("b", 1)
+#define FINDS_3 FINDS_2 FIND_ROW("c", 2)
+#define FINDS_4 FINDS_3 FIND_ROW("d", 3)
+#define FINDS_5 FINDS_4 FIND_ROW("e", 4)
+#define FINDS_6 FINDS_5 FIND_ROW("f", 5)
+#define FIND_ROWS CLINFER_CAT(FINDS, TILE_ROWS)
+#define ASK_ROW(name) "prefetcht0 (%[" name "],%[base])\n"
+#define ASKS_1 ASK_ROW("a")
+#define ASKS_2 ASKS_1 ASK_ROW("b")
+#define ASKS_3 ASKS_2 ASK_ROW("c")
+#define ASKS_4 ASKS_3 ASK_ROW("d")
+#define ASKS_5 ASKS_4 ASK_ROW("e")
+#define ASKS_6 ASKS_5 ASK_ROW("f")
+// Asks for all rows [base] bytes further.
+#define ASK_FOR_ROWS CLINFER_CAT(ASKS, TILE_ROWS)
+#endif
+#define TILE_ROW_PLACES(k) CLINFER_CAT(ROWS, TILE_ROWS)(k)

@@ -27,7 +27,7 @@ PLANAR_PANEL_PIXELS = 12288
 FEW_CHANNELS = 8
 
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(8, 2, 0.96), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
-NARROW_TILES = (Tile(6, 1, 1.0), Tile(5, 1, 1.0), Tile(4, 1, 0.92), Tile(2, 2, 0.9), Tile(1, 4, 0.6))
+NARROW_TILES = (Tile(6, 1, 0.7), Tile(5, 1, 0.7), Tile(4, 1, 0.64), Tile(2, 2, 0.63), Tile(1, 4, 0.42))
 """Those whose sums the registers hold, with wide vectors and with others."""
 DEPTHWISE_TILES, NARROW_DEPTHWISE_TILES = {14: 0.3, 8: 0.24, 7: 0.24}, {14: 0.27, 7: 0.3, 6: 0.31, 4: 0.27}
 """Pixels of a depthwise tile, with the speed of such tiles relative to the best of `TILES`."""

@@ -1,4 +1,5 @@
-"""Convolution on blocks of 16 channels by assembly, on CPUs that multiply pairs of bf16: of these, or of floats."""
+"""Convolution on blocks of 16 channels by assembly, on CPUs: of pairs of bf16, where the processor multiplies these, or
+of floats."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from typing import ClassVar
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
+from clinfer.kernels.recipe import Recipe
 from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
@@ -16,8 +18,9 @@ from clinfer.ops.shared.float_products import (
     COLUMNS,
     F32,
     RECIPE,
-    SPEEDS_OF_FLOATS,
     STEP_DEPTH,
+    float_tiles,
+    narrow_only,
     rows_refusal,
     time_of_tiles,
 )
@@ -47,17 +50,28 @@ class PairsConfig:
 
 
 class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
-    """One tile of pixels x 32 channels per work-item, from blocks to blocks."""
+    """Tiles of pixels x two vectors of channels, from blocks to blocks."""
 
     name = "convolution_bf16"
     has_epilogue = True
     element_type: ClassVar = BF16
-    pixels: ClassVar[tuple[int, ...]] = PIXELS
     weights: ClassVar[Mapping[int, str]] = _WEIGHTS
     grouped_weights: ClassVar[Mapping[int, str]] = _GROUPED_WEIGHTS
 
+    def recipe(self, device: Capabilities) -> Recipe:
+        """What the assembly asks of devices."""
+        return RECIPE
+
+    def channels(self, device: Capabilities) -> int:
+        """Of a tile."""
+        return COLUMNS
+
+    def pixels(self, device: Capabilities) -> tuple[int, ...]:
+        """Of tiles."""
+        return PIXELS
+
     def targets(self, device: Capabilities) -> str | None:
-        return cpu_only(device) or RECIPE.refusal(device)
+        return cpu_only(device) or self.recipe(device).refusal(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         primitive, blocked = problem.primitive, Format.of(BLOCKED_DATA[problem.inputs[0].rank])
@@ -67,7 +81,7 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         return Formats((blocked, Format.of(weights), *bias, *factor), (blocked,))
 
     def configs(self, problem: ConvolutionProblem) -> tuple[PairsConfig, ...]:
-        return tuple(PairsConfig(pixels, problem.is_column) for pixels in self.pixels)
+        return tuple(PairsConfig(pixels, problem.is_column) for pixels in self.pixels(problem.capabilities))
 
     def accepts(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
         return "made for columns" if config.is_column and not problem.is_column else None
@@ -88,42 +102,88 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
         pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
-        tiles = problem.batch * rows * ceil(width / pixels) * groups.number * ceil(groups.outputs / COLUMNS)
+        across = ceil(groups.outputs / self.channels(problem.capabilities))
+        tiles = problem.batch * rows * ceil(width / pixels) * groups.number * across
         return time_of_tiles(problem, tiles, ceil(groups.inputs / STEP_DEPTH) * prod(problem.filter_sizes), pixels)
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
         pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
-        tiles = ceil(groups.outputs / COLUMNS)
+        channels = self.channels(problem.capabilities)
+        tiles = ceil(groups.outputs / channels)
         constants = {**problem.constants, "TILES_OF_FLOATS": self.element_type == F32, "PANELS_JOINED": 0,
-                     "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
+                     "VECTOR_FLOATS": channels // 2, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
                      "FILTER_TAPS": prod(problem.filter_sizes)}
         places, others = ceil(width / pixels) * rows, problem.batch * groups.number * tiles
         if _copies_all(problem):
             run, across = 1, _tiles_across(problem, places * problem.batch * groups.number, tiles)
         else:
-            run, across = tiles_of_run(problem, places * others, pixels * COLUMNS * problem.depth), 1
+            run, across = tiles_of_run(problem, places * others, pixels * channels * problem.depth), 1
         work = work_of_runs(places, problem.batch * groups.number * ceil(tiles / across), run)
         arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run,
                      "across": across}
         return Lowered((Stage("convolution_floats.cl", problem.flat_operands(), work, constants, arguments,
-                              problem.flat_epilogue_views(), recipe=RECIPE),))
+                              problem.flat_epilogue_views(), recipe=self.recipe(problem.capabilities)),))
 
 
 class FloatsKernel(PairsKernel):
-    """The same of floats, for filters of one element."""
+    """The same of floats, with wide vectors for filters of one element, with narrow ones for data that is copied."""
 
     name = "convolution_f32"
     element_type = F32
-    pixels = tuple(SPEEDS_OF_FLOATS)
     weights = FLOAT_WEIGHTS
     grouped_weights = GROUPED_FLOAT_WEIGHTS
+
+    def recipe(self, device: Capabilities) -> Recipe:
+        return float_tiles(device).recipe
+
+    def channels(self, device: Capabilities) -> int:
+        return float_tiles(device).columns
+
+    def pixels(self, device: Capabilities) -> tuple[int, ...]:
+        return tuple(float_tiles(device).speeds)
 
     def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
         reason = super().supports(problem, config)
         if reason:
             return reason
+        if narrow_only(problem.capabilities) is None:
+            return None if _copies_all(problem) else "made for data that is copied"
         return None if prod(problem.filter_sizes) == 1 else "filters of several elements gain nothing"
+
+
+class PixelsKernel(FloatsKernel):
+    """Tiles of pixels whichever rows they lie in, on narrow vectors, from data that is read where it lies."""
+
+    name = "convolution_pixels"
+
+    def targets(self, device: Capabilities) -> str | None:
+        return super().targets(device) or narrow_only(device)
+
+    def configs(self, problem: ConvolutionProblem) -> tuple[PairsConfig, ...]:
+        return tuple(PairsConfig(pixels, False) for pixels in self.pixels(problem.capabilities))
+
+    def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
+        reason = super(FloatsKernel, self).supports(problem, config)
+        return reason or ("data that has to be copied" if _copies_all(problem) else None)
+
+    def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
+        groups = problem.groups
+        across = groups.number * ceil(groups.outputs / self.channels(problem.capabilities))
+        tiles = problem.batch * ceil(problem.pixels / config.pixels) * across
+        steps = ceil(groups.inputs / (STEP_DEPTH // 2)) / 2 * prod(problem.filter_sizes)
+        return time_of_tiles(problem, tiles, steps, config.pixels)
+
+    def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
+        channels = self.channels(problem.capabilities)
+        tiles, places = ceil(problem.groups.outputs / channels), ceil(problem.pixels / config.pixels)
+        constants = {**problem.has_bias, "TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": channels // 2,
+                     "TILE_PIXELS": config.pixels, "FILTER_TAPS": prod(problem.filter_sizes)}
+        others = problem.batch * problem.groups.number * tiles
+        run = tiles_of_run(problem, places * others, config.pixels * channels * problem.depth)
+        return Lowered((Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
+                              {**problem.steps, "tiles": tiles, "run": run}, problem.epilogue_views(),
+                              recipe=self.recipe(problem.capabilities)),))
 
 
 def _copies_all(problem: ConvolutionProblem) -> bool:

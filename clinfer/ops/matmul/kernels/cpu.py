@@ -47,7 +47,7 @@ class RowTile:
 
 TILES = {RowTile(14): 1.0, RowTile(8): 0.97, RowTile(4): 0.8, RowTile(1, split=4): 0.25}
 """Tiles with their speed relative to the best, without waste, for vector registers that hold 28 vectors of sums."""
-NARROW_TILES = {RowTile(6, 1): 1.0, RowTile(4, 1): 0.9, RowTile(2): 0.8, RowTile(1, split=2): 0.45}
+NARROW_TILES = {RowTile(6, 1): 0.75, RowTile(4, 1): 0.68, RowTile(2): 0.6, RowTile(1, split=2): 0.45}
 """The same for those that hold 6, or 4 beside those of a whole panel."""
 SPEED_OF_ROWS = 0.25
 BLOCK_TILES, NARROW_BLOCK_TILES = (14, 8), (2,)

@@ -1,4 +1,4 @@
-"""Matrix products by assembly on CPUs that multiply pairs of bf16: of these, or of floats."""
+"""Matrix products by assembly on CPUs: of pairs of bf16, where the processor multiplies these, or of floats."""
 from __future__ import annotations
 
 from math import ceil
@@ -8,15 +8,16 @@ from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
-from clinfer.ops.matmul.kernels.cpu import BlocksKernel, TileKernel
+from clinfer.kernels.recipe import Recipe
+from clinfer.ops.matmul.kernels.cpu import PANEL_COLUMNS, BlocksKernel, TileKernel
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.float_products import (
     BF16,
     COLUMNS,
     F32,
     RECIPE,
-    SPEEDS_OF_FLOATS,
     STEP_DEPTH,
+    float_tiles,
     rows_refusal,
     time_of_tiles,
 )
@@ -35,7 +36,7 @@ _SHARED_VALUES = 1 << 16
 
 
 class PairsKernel(Kernel[MatMulProblem, int]):
-    """One tile of rows x 32 columns per work-item, from a right side without a batch that is packed in pairs; the
+    """Tiles of rows x two vectors of columns, from a right side without a batch that is packed in pairs; the
     configuration is the rows of a tile."""
 
     name = "matmul_bf16"
@@ -43,8 +44,16 @@ class PairsKernel(Kernel[MatMulProblem, int]):
     has_epilogue = True
     supports_large = True
 
+    def recipe(self, device: Capabilities) -> Recipe:
+        """What the assembly asks of devices."""
+        return RECIPE
+
+    def columns(self, device: Capabilities) -> int:
+        """Of a tile."""
+        return COLUMNS
+
     def targets(self, device: Capabilities) -> str | None:
-        return cpu_only(device) or RECIPE.refusal(device)
+        return cpu_only(device) or self.recipe(device).refusal(device)
 
     def formats(self, problem: MatMulProblem) -> Formats:
         planar = planar_formats(problem)
@@ -72,20 +81,26 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         return problem.types_refusal() or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / COLUMNS)
-        return time_of_tiles(problem, tiles, ceil(problem.depth / STEP_DEPTH), tile)
+        across = ceil(problem.columns / self.columns(problem.capabilities))
+        tiles = problem.batch * ceil(problem.rows / tile) * across
+        return time_of_tiles(problem, tiles, self.steps(problem), tile)
+
+    def steps(self, problem: MatMulProblem) -> float:
+        """Of a tile."""
+        return ceil(problem.depth / STEP_DEPTH)
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
-        product = problem.collapsed
-        tiles, panels = ceil(problem.rows / tile), ceil(problem.columns / COLUMNS)
-        run = tiles_of_run(problem, tiles * panels * problem.batch, tile * COLUMNS * problem.depth,
-                           _SHARED_VALUES / (COLUMNS * problem.depth + 1))
-        work = Work((tiles, ceil(panels / run), problem.batch), (1, 1, 1))
+        product, columns = problem.collapsed, self.columns(problem.capabilities)
+        tiles, across = ceil(problem.rows / tile), ceil(problem.columns / columns)
+        run = tiles_of_run(problem, tiles * across * problem.batch, tile * columns * problem.depth,
+                           _SHARED_VALUES / (columns * problem.depth + 1))
+        work = Work((tiles, ceil(across / run), problem.batch), (1, 1, 1))
         is_float = self.element_type == F32
-        constants = {**problem.constants, "TILE_ROWS": tile, "TILES_OF_FLOATS": is_float, "PANELS_JOINED": is_float}
+        constants = {**problem.constants, "TILE_ROWS": tile, "VECTOR_FLOATS": columns // 2,
+                     "TILES_OF_FLOATS": is_float, "PANELS_JOINED": is_float}
         operands = problem.operands(product.left, self.packed(problem), product.output)
         return Lowered((Stage("matmul_floats.cl", operands, work, constants, {"run": run}, problem.epilogue_views(),
-                              recipe=RECIPE),))
+                              recipe=self.recipe(problem.capabilities)),))
 
 
 class FloatsKernel(PairsKernel):
@@ -94,14 +109,23 @@ class FloatsKernel(PairsKernel):
     name = "matmul_f32"
     element_type = F32
 
+    def recipe(self, device: Capabilities) -> Recipe:
+        return float_tiles(device).recipe
+
+    def columns(self, device: Capabilities) -> int:
+        return float_tiles(device).columns
+
+    def steps(self, problem: MatMulProblem) -> float:
+        return ceil(problem.depth / (STEP_DEPTH // 2)) / 2
+
     def formats(self, problem: MatMulProblem) -> Formats:
         return TileKernel().formats(problem)
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
-        return tuple(SPEEDS_OF_FLOATS)
+        return tuple(float_tiles(problem.capabilities).speeds)
 
     def packed(self, problem: MatMulProblem) -> TensorView:
-        return problem.collapsed.packed_in_batch(COLUMNS)
+        return problem.collapsed.packed_in_batch(PANEL_COLUMNS)
 
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         refusal = super().supports(problem, tile)

@@ -1,0 +1,171 @@
+"""Products of floats by assembly on CPUs with narrow vectors: every tile, over shapes that leave borders, rows that lie
+anywhere or nowhere, and what compilers hold in registers."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clinfer.frontend.openvino_import import openvino as ov
+from clinfer.kernels.jitter import common_source, kernel_source
+from clinfer.network.network import Network
+from clinfer.ops.shared.float_products import float_tiles, narrow_only
+from clinfer.program.options import BuildOptions
+from clinfer.runtime.engine import Engine
+from clinfer.runtime.launches import WorkSize
+from clinfer.runtime.stream import Stream
+from tests.network.running import network_of
+from tests.ops.case_runner import execute
+from tests.oracle import CpuPlugin, assert_close
+
+TOLERANCE = 1e-4
+STEPS, TAPS = 3, 2
+ROWS = (6, 5, 4)
+"""Of tiles that kernels have."""
+
+
+@pytest.fixture(autouse=True)
+def able(engine: Engine) -> None:
+    device = engine.capabilities
+    reason = float_tiles(device).recipe.refusal(device) or narrow_only(device)
+    if reason:
+        pytest.skip(reason)
+    assert tuple(float_tiles(device).speeds) == ROWS
+
+
+def _network(engine: Engine, model: ov.Model, kernel: str) -> Network:
+    """The network of a model; `kernel` is forced for the layer named "tiled"."""
+    network = network_of(engine, model, BuildOptions({"tiled": ("", kernel)}))
+    assert kernel in {implementation.name for node in network.program.nodes for implementation in node.implementations}
+    return network
+
+
+def _random(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+# A kernel that adds products to a tile while sixteen vectors of floats are alive, and tells of both; with HALF only the
+# first half of the last step. The sums begin with the number of their row, or all with 1, the first's.
+_TILE = """
+kernel void tile(const global float* left, const global float* right, const global long* places,
+                 const global float* given, global float* held, global float* sums) {
+    float16 vectors[16];
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) vectors[i] = sqrt(vload16(i, given));
+    FRAME(frame);
+    ulong taps[TAPS * TILE_ROWS];
+    for (int i = 0; i < TAPS * TILE_ROWS; ++i) taps[i] = places[i];
+    for (int i = 0; i < 8; ++i) frame[ZEROS + i] = 0;
+    for (int i = 0; i < TILE_ROWS; ++i) vstore16((float16)(1 + i), i, frame_sums(frame));
+    frame[HALF_AT] = HALF;
+    frame[FIRST_BEGINS] = BEGINS;
+    frame[LEFT_AT] = (ulong)left;
+    frame[LATER_AT] = frame[RIGHT_AT] = (ulong)right;
+    frame[STEP_BYTES] = TAPS * TILE_ROWS * 64;
+    frame[STEP_COUNT] = STEPS;
+    frame[TAPS_AT] = (ulong)taps;
+    frame[TAPS_END] = (ulong)(taps + TAPS * TILE_ROWS);
+    ADD_PRODUCTS(frame);
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) vstore16(vectors[i], i, held);
+    for (int i = 0; i < TILE_ROWS; ++i) vstore16(vload16(i, frame_sums(frame)), i, sums);
+}"""
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("half, first_begins", [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize("rows", range(1, 7))
+def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int, half: bool, first_begins: bool,
+                                      joined: bool, rng: np.random.Generator) -> None:
+    """Rows in any order, some of them zeros: left [step, place, 16], right [step, tap, 16, 16]."""
+    left, right = _random(rng, STEPS, TAPS * rows, 16), _random(rng, STEPS, TAPS, 16, 16)
+    places = rng.permutation(TAPS * rows).reshape(TAPS, rows)
+    is_absent = rng.random(places.shape) < 0.3
+    given = rng.uniform(1, 2, (16, 16)).astype(np.float32)
+    packed = np.stack([right, _random(rng, *right.shape)], -2) if joined else right
+    taken = [left, packed, np.where(is_absent, -1, places * 64), given, np.zeros(256, np.float32),
+             np.zeros(rows * 16, np.float32)]
+    defines = {"VECTOR_FLOATS": 8, "TILES_OF_FLOATS": 1, "PANELS_JOINED": int(joined), "TILE_ROWS": rows, "TAPS": TAPS,
+               "STEPS": STEPS, "HALF": int(half), "BEGINS": int(first_begins)}
+    source = "\n".join([common_source(), *(f"#define {name} {value}" for name, value in defines.items()),
+                        kernel_source("clinfer.ops.shared", "float_products.h"), _TILE])
+    kernel = engine.create_kernel(engine.build_program(source), "tile")
+    buffers = [engine.allocate_bytes(values.nbytes) for values in taken]
+    for index, (buffer, values) in enumerate(zip(buffers, taken, strict=True)):
+        stream.write(buffer, np.ascontiguousarray(values).reshape(-1))
+        kernel.set_buffer(index, buffer)
+    stream.enqueue(kernel, WorkSize((1,), (1,)))
+    held, sums = (stream.read(buffer).view(np.float32) for buffer in buffers[4:])
+    assert_close(held, np.sqrt(given).reshape(-1), 1e-6)
+    if half:
+        left[-1, :, 8:] = 0
+    seen = np.where(is_absent[..., None], 0, left[:, places].astype(np.float64))
+    begins = np.ones((rows, 1)) if first_begins else 1.0 + np.arange(rows)[:, None]
+    assert_close(sums.reshape(rows, 16), begins + np.einsum("strk,stkc->rc", seen, right), 1e-5)
+
+
+@pytest.mark.parametrize("transposed", ["", "left", "right"])
+@pytest.mark.parametrize("tile", ROWS)
+def test_products(engine: Engine, tile: int, transposed: str, rng: np.random.Generator) -> None:
+    """relu(x @ w + bias) + other, for any number of rows, in one network."""
+    from openvino import opset13 as op
+    depth, columns = 8 * int(rng.integers(1, 60)), int(rng.integers(1, 100))
+    weights = _random(rng, *((columns, depth) if transposed == "right" else (depth, columns)))
+    bias, batches = _random(rng, columns), int(rng.integers(1, 4))
+    sides = (lambda rows: (depth, rows)) if transposed == "left" else (lambda rows: (rows, depth))
+    x, other = op.parameter([batches, *sides(-1)]), op.parameter([batches, -1, columns])
+    product = op.matmul(x, op.constant(weights), transposed == "left", transposed == "right", name="tiled")
+    network = _network(engine, ov.Model([op.add(op.relu(op.add(product, op.constant(bias))), other)], [x, other],
+                                        "product"), f"matmul_f32_{tile}")
+    for rows in (int(rng.integers(2, 150)), 1, tile, 0):
+        left, added = _random(rng, batches, *sides(rows)), _random(rng, batches, rows, columns)
+        wide = left.astype(np.float64)
+        wide = wide.swapaxes(1, 2) if transposed == "left" else wide
+        wide = wide @ (weights.T if transposed == "right" else weights) + bias
+        assert_close(execute(network, [left, added])[0], np.maximum(wide, 0) + added, TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("tile", ROWS)
+def test_convolutions(engine: Engine, tile: int, seed: int, rng: np.random.Generator) -> None:
+    """relu(conv(x) + bias) + other of random filters, strides, dilations, pads and groups, of pictures of any size."""
+    from openvino import opset13 as op
+    axes, groups = (3, 1) if seed == 0 else (1, 1) if seed == 1 else (2, 2 if seed == 2 else 1)
+    inputs = 16 if groups > 1 else 8 * int(rng.integers(1, 6))
+    outputs = 32 if groups > 1 else int(rng.integers(1, 60))
+    filters = tuple(int(rng.integers(1, 4)) for _ in range(axes)) if seed < 5 else (1,) * axes
+    strides, dilations, begins, ends = ([int(rng.integers(low, high)) for _ in range(axes)]
+                                        for low, high in ((1, 3), (1, 3), (0, 3), (0, 3)))
+    shape = (groups, outputs, inputs, *filters) if groups > 1 else (outputs, inputs, *filters)
+    weights, bias = _random(rng, *shape), _random(rng, 1, groups * outputs, *(1,) * axes)
+
+    def model() -> ov.Model:
+        x = op.parameter([-1, groups * inputs, *(-1,) * axes], name="x")
+        make = op.group_convolution if groups > 1 else op.convolution
+        product = make(x, op.constant(weights), strides, begins, ends, dilations, name="tiled")
+        result = op.relu(op.add(product, op.constant(bias)))
+        return ov.Model([op.add(result, op.reduce_max(result, op.constant([1]), True))], [x], "convolution")
+
+    network, oracle = _network(engine, model(), f"convolution_pixels_{tile}"), CpuPlugin(model())
+    for _ in range(3):
+        least = [(size - 1) * dilation + 1 for size, dilation in zip(filters, dilations, strict=True)]
+        sizes = [int(rng.integers(low, low + 12)) for low in least]
+        given = _random(rng, int(rng.integers(1, 3)), groups * inputs, *sizes)
+        assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
+
+
+@pytest.mark.parametrize("tile", ROWS)
+def test_convolutions_of_copied_data(engine: Engine, tile: int, rng: np.random.Generator) -> None:
+    """Channels that do not fill half a block."""
+    from openvino import opset13 as op
+    inputs, outputs = 16 * int(rng.integers(0, 3)) + int(rng.integers(1, 8)), int(rng.integers(1, 60))
+    weights = _random(rng, outputs, inputs, 3, 2)
+
+    def model() -> ov.Model:
+        x = op.parameter([-1, inputs, -1, -1], name="x")
+        product = op.convolution(x, op.constant(weights), [1, 2], [1, 0], [1, 1], [1, 1], name="tiled")
+        return ov.Model([op.relu(product)], [x], "copied")
+
+    network, oracle = _network(engine, model(), f"convolution_f32_{tile}"), CpuPlugin(model())
+    for sizes in ((7, 9), (1, 14), (int(rng.integers(2, 30)), int(rng.integers(2, 30)))):
+        given = _random(rng, 2, inputs, *sizes)
+        assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
