@@ -234,11 +234,14 @@ def test_tiles_of_few_rows_pack_nothing_on_a_cpu(engine: Engine, vector_floats: 
     assert {each.name for each in table.candidates(problem) if each.name.startswith("matmul_tile")} == wanted
 
 
-@pytest.mark.parametrize("queries, wanted", [(1, "sdpa_rows_1"), (512, "sdpa_tiles")])
-def test_one_query_reads_keys_where_they_lie_on_a_cpu(engine: Engine, queries: int, wanted: str) -> None:
+@pytest.mark.parametrize("queries, float_products, wanted", [
+    (1, True, "sdpa_rows_1"), (512, True, "sdpa_f32"), (512, False, "sdpa_tiles")])
+def test_one_query_reads_keys_where_they_lie_on_a_cpu(engine: Engine, queries: int, float_products: bool,
+                                                      wanted: str) -> None:
     if engine.device.type != "CPU":
         pytest.skip("made for CPUs")
-    capabilities = replace(engine.capabilities, compute_units=2, ceilings=default_ceilings("CPU", 2))
+    capabilities = replace(engine.capabilities, compute_units=2, vector_floats=8, bf16_products=False,
+                           float_products=float_products, ceilings=default_ceilings("CPU", 2))
     attention = ScaledDotProductAttention("p", ("q", "k", "v"))
     for keys in (16, 512, 4096):
         shapes = ((1, 12, queries, 64), (1, 12, keys, 64), (1, 12, keys, 64))

@@ -169,3 +169,28 @@ def test_convolutions_of_copied_data(engine: Engine, tile: int, rng: np.random.G
     for sizes in ((7, 9), (1, 14), (int(rng.integers(2, 30)), int(rng.integers(2, 30)))):
         given = _random(rng, 2, inputs, *sizes)
         assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
+
+
+@pytest.mark.parametrize("masked", ["", "causal", "added"])
+@pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40), (9, 128)])
+def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
+    """Of any number of queries and keys, in one network."""
+    from openvino import opset13 as op
+    inputs = [op.parameter([-1, 3, -1, size]) for size in (depth, depth, width)]
+    if masked == "added":
+        inputs.append(op.parameter([-1, 1, -1, -1]))
+    attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
+    network = _network(engine, ov.Model([attention], inputs, "attention"), "sdpa_f32")
+    for batch, queries, keys in ((2, 30, 30), (1, 1, 200), (1, 129, 64), (2, 5, 3), (1, 15, 129)):
+        keys = queries if masked == "causal" else keys
+        given = [3 * _random(rng, batch, 3, rows, size)
+                 for rows, size in ((queries, depth), (keys, depth), (keys, width))]
+        if masked == "added":
+            given.append(_random(rng, batch, 1, queries, keys))
+        query, key, value, *added = (x.astype(np.float64) for x in given)
+        scores = query @ key.swapaxes(-1, -2) / np.sqrt(depth) + (added[0] if added else 0)
+        if masked == "causal":
+            scores = np.where(np.tri(queries, keys, dtype=bool), scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        expected = weights / weights.sum(-1, keepdims=True) @ value
+        assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE, f"{queries} by {keys}")

@@ -14,6 +14,7 @@ from clinfer.frontend.transformations import prepare
 from clinfer.ops.concat import Concat
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.sdpa import KERNELS, ScaledDotProductAttention
+from clinfer.ops.sdpa.kernels.floats import FloatsKernel
 from clinfer.ops.transpose import Transpose
 from clinfer.program.graph import Graph
 from clinfer.program.options import BuildOptions
@@ -72,6 +73,8 @@ def test_kernels_read_parts(engine: Engine, name: str, kernel: str, rng: np.rand
     except ClinferError as error:
         is_everywhere = kernel in ("sdpa_local", "sdpa_ref") or engine.capabilities.device_type == "CPU"
         is_able = engine.capabilities.bf16_products if precision == "bf16" else is_everywhere and "mma" not in kernel
+        if kernel == "sdpa_f32":
+            is_able = FloatsKernel().targets(engine.capabilities) is None
         if is_able or not is_unsupported(error):
             raise
         pytest.skip(refusal_of(error, kernel))
