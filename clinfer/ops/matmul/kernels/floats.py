@@ -18,6 +18,7 @@ from clinfer.ops.shared.float_products import (
     RECIPE,
     STEP_DEPTH,
     float_tiles,
+    narrow_only,
     rows_refusal,
     time_of_tiles,
 )
@@ -31,8 +32,9 @@ BLOCKS_ROWS = (32, 16, 14, 8)
 """Of the tiles that share decompressed weights."""
 _BLOCK = 16
 """Columns that are packed together."""
-_SHARED_VALUES = 1 << 16
-"""Of panels that a tile multiplies one behind another: they stay in a cache for the next rows."""
+_SHARED_VALUES, _SHARED_VALUES_OF_NARROW = 1 << 16, 1 << 14
+"""Of panels that a tile multiplies one behind another: they stay in a cache for the next rows. The same of tiles of
+narrow vectors."""
 
 
 class PairsKernel(Kernel[MatMulProblem, int]):
@@ -51,6 +53,10 @@ class PairsKernel(Kernel[MatMulProblem, int]):
     def columns(self, device: Capabilities) -> int:
         """Of a tile."""
         return COLUMNS
+
+    def shared_values(self, device: Capabilities) -> int:
+        """Of panels that a tile multiplies one behind another."""
+        return _SHARED_VALUES
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device) or self.recipe(device).refusal(device)
@@ -93,7 +99,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         product, columns = problem.collapsed, self.columns(problem.capabilities)
         tiles, across = ceil(problem.rows / tile), ceil(problem.columns / columns)
         run = tiles_of_run(problem, tiles * across * problem.batch, tile * columns * problem.depth,
-                           _SHARED_VALUES / (columns * problem.depth + 1))
+                           self.shared_values(problem.capabilities) / (columns * problem.depth + 1))
         work = Work((tiles, ceil(across / run), problem.batch), (1, 1, 1))
         is_float = self.element_type == F32
         constants = {**problem.constants, "TILE_ROWS": tile, "VECTOR_FLOATS": columns // 2,
@@ -114,6 +120,9 @@ class FloatsKernel(PairsKernel):
 
     def columns(self, device: Capabilities) -> int:
         return float_tiles(device).columns
+
+    def shared_values(self, device: Capabilities) -> int:
+        return _SHARED_VALUES if narrow_only(device) else _SHARED_VALUES_OF_NARROW
 
     def steps(self, problem: MatMulProblem) -> float:
         return ceil(problem.depth / (STEP_DEPTH // 2)) / 2
