@@ -140,9 +140,11 @@ def test_new_shapes_hardly_ask_the_planner(engine: Engine, rng: np.random.Genera
     for length in (40, 50, 42, 43, 44, 45, 46, 47, 48, 49):
         check(network, oracle, [_floats(rng, 2, length, 32)])
         planned.append(counter.taken())
+        # An execution itself makes as many as a moment is long enough for.
+        network.record_traces()
     assert nodes // 2 <= planned[0] < nodes, "of nodes that are alike and are given the same one is asked"
     assert network.plans_made == 10
-    assert sum(planned[2:]) <= nodes, "eight shapes decide about as the two before them"
+    assert sum(planned[2:]) <= nodes // 2, "eight shapes decide about as the two before them"
 
 
 @pytest.mark.parametrize("in_c", [True, False])
