@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import clinfer
-from clinfer.api import input_slot
+from clinfer.api import input_slot, request_tensors
 from clinfer.base.errors import ClinferError, OutOfMemoryError
 from clinfer.runtime.device import DeviceInfo
 from clinfer.runtime.ledger import MemoryLedger, Share
@@ -32,8 +32,9 @@ def core() -> clinfer.Core:
 
 @pytest.fixture(autouse=True)
 def inputs_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small inputs have no room ahead, so that longer ones need memory."""
+    """Inputs have no room ahead, so that longer ones need memory."""
     monkeypatch.setattr(input_slot, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(request_tensors, "_room", lambda *_: 0)
 
 
 @lru_cache(maxsize=len(MEMORY_MODELS))
