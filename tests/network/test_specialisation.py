@@ -13,6 +13,7 @@ from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.kernels.specialiser import Specialiser, choose
 from clinfer.network.compile import compile_topology
 from clinfer.network.reports.execution_log import Page
+from clinfer.ops.matmul.kernels.floats import FloatsKernel
 from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.runtime.trial import Trial, TrialLaunch, TrialResult
@@ -181,9 +182,9 @@ def test_profiles_name_specialised_kernels(engine: Engine, rng: np.random.Genera
     run_all(network, oracle, [(2, 9, 32)] * 4, rng)
     network.start_profile()
     execute(network, [rng.standard_normal((2, 9, 32)).astype(np.float32)])
-    kernels = {row.primitive: row.kernel for row in network.profile() if row.status == "executed"}
+    kernels = {row.kernel for row in network.profile() if row.status == "executed"}
     plan, = seen(network)
-    assert special_launches(network, plan) and set(kernels.values()) == launched(network, plan)
+    assert special_launches(network, plan) and kernels == launched(network, plan)
 
 
 def _vector_wins_few_rows(trial: Trial) -> TrialResult:
@@ -197,6 +198,8 @@ def test_a_kernel_that_wants_other_weights_gets_them(engine: Engine, rng: np.ran
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     if engine.device.type != "CPU":
         pytest.skip("no kernel there wants the weights in another format")
+    # Beside assembly, which has tiles of few rows on some CPUs, that for one row is not tried.
+    monkeypatch.setattr(FloatsKernel, "targets", lambda *_: "left out")
     monkeypatch.setattr(FakeHelper, "timing", staticmethod(_vector_wins_few_rows))
     x = ops.parameter([-1, 40], np.float32)
     weights = ops.constant(rng.standard_normal((64, 40)).astype(np.float32))
