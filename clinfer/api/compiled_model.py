@@ -27,6 +27,7 @@ from clinfer.base.one_of_a_kind import OneOfAKind
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.host_waits import host_waits
+from clinfer.network.memory.preallocation import Preallocation
 from clinfer.network.network import Network
 from clinfer.network.reports.profiling import NodeProfile, unexecuted
 from clinfer.network.reports.timeline import Timeline, timeline_of
@@ -257,6 +258,11 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
                            hint="give them to compile_model, or to Core.set_property before it")
 
     @property
+    def preallocation(self) -> Preallocation:
+        """How much memory its requests take ahead of need."""
+        return _preallocation(self.parts)
+
+    @property
     def _where(self) -> str:
         return f"model {self._name!r} on {self.engine.device.name}"
 
@@ -268,8 +274,13 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
 def _make_network(parts: ModelParts, queue_stream: Callable[[], Stream] | None) -> Network:
     profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
     stream = queue_stream() if queue_stream else parts.program.engine.create_stream(in_order, profiling)
+    return Network(parts.program, stream, OpenVinoShapeInference(), profiling, knobs.traces_enabled(),
+                   specialise_after=parts.config.specialise_after, preallocation=_preallocation(parts))
+
+
+def _preallocation(parts: ModelParts) -> Preallocation:
+    """How much memory is taken ahead of need: for likely sizes where memory that nobody wrote to costs nothing."""
     ahead = parts.config.preallocation
     if parts.program.engine.device.type != "CPU" or not knobs.traces_enabled():
         ahead = replace(ahead, room=0)
-    return Network(parts.program, stream, OpenVinoShapeInference(), profiling, knobs.traces_enabled(),
-                   specialise_after=parts.config.specialise_after, preallocation=ahead)
+    return ahead

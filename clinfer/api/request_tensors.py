@@ -39,10 +39,10 @@ def _items(tensors: Any, name: str) -> Iterable[tuple[Any, AnyTensor]]:
 
 
 def _room(declared: Declared, compiled_model: CompiledModel) -> int:
-    """The bytes of device memory that an input has from the start, where memory that nobody wrote to costs nothing."""
-    if compiled_model.engine.device.type != "CPU" or declared.shape is None or declared.is_surface:
+    """The bytes of device memory that an input has from the start."""
+    if declared.shape is None or declared.is_surface:
         return 0
-    return min(likely_bytes(declared.shape, declared.element_type), compiled_model.config.preallocation_bytes)
+    return min(likely_bytes(declared.shape, declared.element_type), compiled_model.preallocation.room)
 
 
 def _batch(tensors: Any) -> list[AnyTensor]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,6 +11,9 @@ from weakref import WeakKeyDictionary
 
 from clinfer.network.plans.in_c import TapeInC, function_in_c
 from clinfer.symbolic.tape import STEP_BYTES, Ask, Op, Tape, numbers_of
+
+_TURN = threading.Lock()
+"""Held while C computes in the registers of a tape: other threads go on meanwhile, and networks share tapes."""
 
 
 class _Numbers:
@@ -32,7 +36,9 @@ class _Numbers:
         except OverflowError:
             return None
         found = array("q", bytes(8 * self._count))
-        status = function(ctypes.byref(self._tape), arguments.buffer_info()[0], len(arguments), found.buffer_info()[0])
+        with _TURN:
+            status = function(ctypes.byref(self._tape), arguments.buffer_info()[0], len(arguments),
+                              found.buffer_info()[0])
         return None if status else tuple(found)
 
 

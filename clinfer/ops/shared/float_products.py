@@ -12,23 +12,19 @@ from clinfer.ops.shared.targets import has_wide_vectors
 from clinfer.runtime.capabilities import Capabilities
 
 BF16, F32 = ElementType.of("bf16"), ElementType.of("f32")
-RECIPE = Recipe(requires=("bf16_products",))
 STEP_DEPTH = 16
 """Values of a row that are multiplied in a step."""
-COLUMNS = 32
-SPEEDS = {14: 0.85, 13: 0.85, 10: 0.83, 8: 0.81, 7: 0.79, 4: 0.68, 1: 0.26}
-"""Rows of a tile in vectors, with the share of the peak that such tiles reach, without waste."""
 IN_REGISTERS = {32: 0.26, 16: 0.22}
-"""The same of tiles that lie in tile registers, which wait for what they multiply."""
-_START_AND_END, _START_AND_END_IN_REGISTERS = 2.0, 7.5
-"""Steps in the time of which a tile saves and restores registers, and stores its sums."""
+"""Rows of a tile of pairs in tile registers, which wait for what they multiply, with the share of the peak."""
+_START_AND_END_IN_REGISTERS = 7.5
+"""Steps in the time of which such a tile begins and ends."""
 
 
 @dataclass(frozen=True)
-class FloatTiles:
-    """Tiles of products of floats: the floats of a vector register, the rows of a tile with the share of the peak that
-    such tiles reach without waste, the steps in the time of which a tile begins and ends, and what the assembly asks of
-    devices."""
+class Tiles:
+    """Tiles in vectors: the floats of a vector register, the rows of a tile with the share of the peak that such tiles
+    reach without waste, the steps in the time of which a tile begins and ends, and what the assembly asks of devices.
+    """
 
     vector_floats: int
     speeds: Mapping[int, float]
@@ -41,12 +37,14 @@ class FloatTiles:
         return 2 * self.vector_floats
 
 
-_WIDE = FloatTiles(16, {14: 0.95, 13: 0.91, 10: 0.8, 8: 0.76}, 3.0, RECIPE)
-_NARROW = FloatTiles(8, {6: 0.9, 5: 0.86, 4: 0.78}, 1.5, Recipe(requires=("float_products",)))
+_WITH_PAIRS = Recipe(requires=("bf16_products",))
+PAIR_TILES = Tiles(16, {14: 0.85, 13: 0.85, 10: 0.83, 8: 0.81, 7: 0.79, 4: 0.68, 1: 0.26}, 2.0, _WITH_PAIRS)
+_WIDE = Tiles(16, {14: 0.95, 13: 0.91, 10: 0.8, 8: 0.76}, 3.0, _WITH_PAIRS)
+_NARROW = Tiles(8, {6: 0.9, 5: 0.86, 4: 0.78}, 1.5, Recipe(requires=("float_products",)))
 
 
-def float_tiles(device: Capabilities) -> FloatTiles:
-    """Those that fill the device's vector registers."""
+def float_tiles(device: Capabilities) -> Tiles:
+    """Those of floats that fill the device's vector registers."""
     return _WIDE if device.bf16_products or has_wide_vectors(device) else _NARROW
 
 
@@ -70,6 +68,6 @@ def time_of_tiles(problem: Problem, tiles: int, steps: float, rows: int) -> floa
     if rows in IN_REGISTERS:
         peak, share, more = ceilings.tiles, IN_REGISTERS[rows], _START_AND_END_IN_REGISTERS
     else:
-        peak, share, more = ceilings.bf16, SPEEDS[rows], _START_AND_END
-    flops = 2 * rows * COLUMNS * STEP_DEPTH * tiles * (steps + more)
+        peak, share, more = ceilings.bf16, PAIR_TILES.speeds[rows], PAIR_TILES.start_and_end
+    flops = 2 * rows * PAIR_TILES.columns * STEP_DEPTH * tiles * (steps + more)
     return time_of(ceilings, flops=flops, peak=peak, efficiency=share, nbytes=problem.moved_bytes)

@@ -9,16 +9,15 @@ from typing import ClassVar
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
-from clinfer.kernels.recipe import Recipe
 from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
 from clinfer.ops.shared.float_products import (
     BF16,
-    COLUMNS,
     F32,
-    RECIPE,
+    PAIR_TILES,
     STEP_DEPTH,
+    Tiles,
     float_tiles,
     narrow_only,
     rows_refusal,
@@ -58,20 +57,16 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
     weights: ClassVar[Mapping[int, str]] = _WEIGHTS
     grouped_weights: ClassVar[Mapping[int, str]] = _GROUPED_WEIGHTS
 
-    def recipe(self, device: Capabilities) -> Recipe:
-        """What the assembly asks of devices."""
-        return RECIPE
-
-    def channels(self, device: Capabilities) -> int:
-        """Of a tile."""
-        return COLUMNS
+    def tiles(self, device: Capabilities) -> Tiles:
+        """What it multiplies by."""
+        return PAIR_TILES
 
     def pixels(self, device: Capabilities) -> tuple[int, ...]:
         """Of tiles."""
         return PIXELS
 
     def targets(self, device: Capabilities) -> str | None:
-        return cpu_only(device) or self.recipe(device).refusal(device)
+        return cpu_only(device) or self.tiles(device).recipe.refusal(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         primitive, blocked = problem.primitive, Format.of(BLOCKED_DATA[problem.inputs[0].rank])
@@ -102,14 +97,14 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
         pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
-        across = ceil(groups.outputs / self.channels(problem.capabilities))
+        across = ceil(groups.outputs / self.tiles(problem.capabilities).columns)
         tiles = problem.batch * rows * ceil(width / pixels) * groups.number * across
         return time_of_tiles(problem, tiles, ceil(groups.inputs / STEP_DEPTH) * prod(problem.filter_sizes), pixels)
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
         pixels, problem = config.pixels, problem.as_row(config.is_column)
         (rows, width), groups = problem.flat_rows, problem.groups
-        channels = self.channels(problem.capabilities)
+        channels = self.tiles(problem.capabilities).columns
         tiles = ceil(groups.outputs / channels)
         constants = {**problem.constants, "TILES_OF_FLOATS": self.element_type == F32, "PANELS_JOINED": 0,
                      "VECTOR_FLOATS": channels // 2, "TILE_PIXELS": pixels, "PATCH_PIXELS": _PATCH_PIXELS,
@@ -123,7 +118,7 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
         arguments = {**problem.steps, "tiles": tiles, "row_pixels": _row_pixels(problem, pixels), "run": run,
                      "across": across}
         return Lowered((Stage("convolution_floats.cl", problem.flat_operands(), work, constants, arguments,
-                              problem.flat_epilogue_views(), recipe=self.recipe(problem.capabilities)),))
+                              problem.flat_epilogue_views(), recipe=self.tiles(problem.capabilities).recipe),))
 
 
 class FloatsKernel(PairsKernel):
@@ -134,11 +129,8 @@ class FloatsKernel(PairsKernel):
     weights = FLOAT_WEIGHTS
     grouped_weights = GROUPED_FLOAT_WEIGHTS
 
-    def recipe(self, device: Capabilities) -> Recipe:
-        return float_tiles(device).recipe
-
-    def channels(self, device: Capabilities) -> int:
-        return float_tiles(device).columns
+    def tiles(self, device: Capabilities) -> Tiles:
+        return float_tiles(device)
 
     def pixels(self, device: Capabilities) -> tuple[int, ...]:
         return tuple(float_tiles(device).speeds)
@@ -169,13 +161,13 @@ class PixelsKernel(FloatsKernel):
 
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
         groups = problem.groups
-        across = groups.number * ceil(groups.outputs / self.channels(problem.capabilities))
+        across = groups.number * ceil(groups.outputs / self.tiles(problem.capabilities).columns)
         tiles = problem.batch * ceil(problem.pixels / config.pixels) * across
         steps = ceil(groups.inputs / (STEP_DEPTH // 2)) / 2 * prod(problem.filter_sizes)
         return time_of_tiles(problem, tiles, steps, config.pixels)
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
-        channels = self.channels(problem.capabilities)
+        channels = self.tiles(problem.capabilities).columns
         tiles, places = ceil(problem.groups.outputs / channels), ceil(problem.pixels / config.pixels)
         constants = {**problem.has_bias, "TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": channels // 2,
                      "TILE_PIXELS": config.pixels, "FILTER_TAPS": prod(problem.filter_sizes)}
@@ -183,7 +175,7 @@ class PixelsKernel(FloatsKernel):
         run = tiles_of_run(problem, places * others, config.pixels * channels * problem.depth)
         return Lowered((Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
                               {**problem.steps, "tiles": tiles, "run": run}, problem.epilogue_views(),
-                              recipe=self.recipe(problem.capabilities)),))
+                              recipe=self.tiles(problem.capabilities).recipe),))
 
 
 def _copies_all(problem: ConvolutionProblem) -> bool:

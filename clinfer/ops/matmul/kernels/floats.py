@@ -8,15 +8,14 @@ from clinfer.base.format import Format
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
-from clinfer.kernels.recipe import Recipe
 from clinfer.ops.matmul.kernels.cpu import PANEL_COLUMNS, BlocksKernel, TileKernel
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared.float_products import (
     BF16,
-    COLUMNS,
     F32,
-    RECIPE,
+    PAIR_TILES,
     STEP_DEPTH,
+    Tiles,
     float_tiles,
     narrow_only,
     rows_refusal,
@@ -46,20 +45,16 @@ class PairsKernel(Kernel[MatMulProblem, int]):
     has_epilogue = True
     supports_large = True
 
-    def recipe(self, device: Capabilities) -> Recipe:
-        """What the assembly asks of devices."""
-        return RECIPE
-
-    def columns(self, device: Capabilities) -> int:
-        """Of a tile."""
-        return COLUMNS
+    def tiles(self, device: Capabilities) -> Tiles:
+        """What it multiplies by."""
+        return PAIR_TILES
 
     def shared_values(self, device: Capabilities) -> int:
         """Of panels that a tile multiplies one behind another."""
         return _SHARED_VALUES
 
     def targets(self, device: Capabilities) -> str | None:
-        return cpu_only(device) or self.recipe(device).refusal(device)
+        return cpu_only(device) or self.tiles(device).recipe.refusal(device)
 
     def formats(self, problem: MatMulProblem) -> Formats:
         planar = planar_formats(problem)
@@ -87,7 +82,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         return problem.types_refusal() or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        across = ceil(problem.columns / self.columns(problem.capabilities))
+        across = ceil(problem.columns / self.tiles(problem.capabilities).columns)
         tiles = problem.batch * ceil(problem.rows / tile) * across
         return time_of_tiles(problem, tiles, self.steps(problem), tile)
 
@@ -96,7 +91,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
         return ceil(problem.depth / STEP_DEPTH)
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
-        product, columns = problem.collapsed, self.columns(problem.capabilities)
+        product, columns = problem.collapsed, self.tiles(problem.capabilities).columns
         tiles, across = ceil(problem.rows / tile), ceil(problem.columns / columns)
         run = tiles_of_run(problem, tiles * across * problem.batch, tile * columns * problem.depth,
                            self.shared_values(problem.capabilities) / (columns * problem.depth + 1))
@@ -106,7 +101,7 @@ class PairsKernel(Kernel[MatMulProblem, int]):
                      "TILES_OF_FLOATS": is_float, "PANELS_JOINED": is_float}
         operands = problem.operands(product.left, self.packed(problem), product.output)
         return Lowered((Stage("matmul_floats.cl", operands, work, constants, {"run": run}, problem.epilogue_views(),
-                              recipe=self.recipe(problem.capabilities)),))
+                              recipe=self.tiles(problem.capabilities).recipe),))
 
 
 class FloatsKernel(PairsKernel):
@@ -115,11 +110,8 @@ class FloatsKernel(PairsKernel):
     name = "matmul_f32"
     element_type = F32
 
-    def recipe(self, device: Capabilities) -> Recipe:
-        return float_tiles(device).recipe
-
-    def columns(self, device: Capabilities) -> int:
-        return float_tiles(device).columns
+    def tiles(self, device: Capabilities) -> Tiles:
+        return float_tiles(device)
 
     def shared_values(self, device: Capabilities) -> int:
         return _SHARED_VALUES if narrow_only(device) else _SHARED_VALUES_OF_NARROW
@@ -149,10 +141,10 @@ class PairBlocksKernel(BlocksKernel):
     """Several tiles per work-item, of compressed weights: they share what is decompressed, in pairs."""
 
     name = "matmul_blocks_bf16"
-    recipe = RECIPE
+    recipe = PAIR_TILES.recipe
 
     def targets(self, device: Capabilities) -> str | None:
-        return cpu_only(device) or RECIPE.refusal(device)
+        return cpu_only(device) or self.recipe.refusal(device)
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
         return BLOCKS_ROWS
@@ -163,6 +155,6 @@ class PairBlocksKernel(BlocksKernel):
         return super().supports(problem, tile) or rows_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / COLUMNS)
+        tiles = problem.batch * ceil(problem.rows / tile) * ceil(problem.columns / PAIR_TILES.columns)
         unpacking = time_of(problem.capabilities.ceilings, flops=self.unpacking_flops(problem, tile))
         return unpacking + time_of_tiles(problem, tiles, ceil(problem.depth / STEP_DEPTH), tile)

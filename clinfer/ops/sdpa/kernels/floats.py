@@ -17,9 +17,8 @@ from clinfer.kernels.contract import (
     scratch_operand,
 )
 from clinfer.kernels.cost import time_of
-from clinfer.kernels.recipe import Recipe
 from clinfer.ops.sdpa.problem import KEY, QUERY, VALUE, AttentionProblem, four_axes
-from clinfer.ops.shared.float_products import BF16, COLUMNS, F32, RECIPE, STEP_DEPTH, float_tiles, narrow_only
+from clinfer.ops.shared.float_products import BF16, F32, PAIR_TILES, STEP_DEPTH, Tiles, float_tiles, narrow_only
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.views import static
 from clinfer.runtime.capabilities import Capabilities
@@ -40,20 +39,16 @@ class PairsKernel(Kernel[AttentionProblem, None]):
     name = "sdpa_bf16"
     element_type: ClassVar = BF16
 
-    def recipe(self, device: Capabilities) -> Recipe:
-        """What the assembly asks of devices."""
-        return RECIPE
-
-    def columns(self, device: Capabilities) -> int:
-        """Of a tile: keys, or columns of values."""
-        return COLUMNS
+    def tiles(self, device: Capabilities) -> Tiles:
+        """What it multiplies by."""
+        return PAIR_TILES
 
     def rows(self, device: Capabilities) -> int:
         """Of a tile."""
         return 16 if device.tile_registers else 14
 
     def targets(self, device: Capabilities) -> str | None:
-        return cpu_only(device) or self.recipe(device).refusal(device)
+        return cpu_only(device) or self.tiles(device).recipe.refusal(device)
 
     def formats(self, problem: AttentionProblem) -> Formats:
         return problem.formats_wanted()
@@ -85,7 +80,7 @@ class PairsKernel(Kernel[AttentionProblem, None]):
 
     def lower(self, problem: AttentionProblem, config: None) -> Lowered:
         depth, width = static((problem.depth, problem.width))
-        columns = self.columns(problem.capabilities)
+        columns = self.tiles(problem.capabilities).columns
         steps, panels = ceil(depth / STEP_DEPTH), ceil(width / columns)
         a, b, keys, _ = static(four_axes(problem.data[KEY]).sizes)
         key_groups, groups = (count * columns // _PACKED for count in (ceil(keys / columns), panels))
@@ -110,7 +105,7 @@ class PairsKernel(Kernel[AttentionProblem, None]):
                      "PANELS_JOINED": 0, "SPAN": _SPAN, "DEPTH_STEPS": steps, "PANELS": panels}
         tiles = Stage("sdpa_floats.cl", operands, Work((ceil(problem.queries / tile), prod(static(problem.batch))),
                                                        (1, 1)), constants, {"keys": rows},
-                      recipe=self.recipe(problem.capabilities))
+                      recipe=self.tiles(problem.capabilities).recipe)
         return Lowered((pack_keys, pack_values, tiles), (_bytes(packed_keys), _bytes(packed_values)))
 
 
@@ -120,11 +115,8 @@ class FloatsKernel(PairsKernel):
     name = "sdpa_f32"
     element_type = F32
 
-    def recipe(self, device: Capabilities) -> Recipe:
-        return float_tiles(device).recipe
-
-    def columns(self, device: Capabilities) -> int:
-        return float_tiles(device).columns
+    def tiles(self, device: Capabilities) -> Tiles:
+        return float_tiles(device)
 
     def rows(self, device: Capabilities) -> int:
         return max(float_tiles(device).speeds)
