@@ -260,7 +260,7 @@ class CompiledModel(OneOfAKind, metaclass=Handle):
     @property
     def preallocation(self) -> Preallocation:
         """How much memory its requests take ahead of need."""
-        return _preallocation(self.parts)
+        return _preallocation(self.engine, self._config)
 
     @property
     def _where(self) -> str:
@@ -275,12 +275,13 @@ def _make_network(parts: ModelParts, queue_stream: Callable[[], Stream] | None) 
     profiling, in_order = parts.config.profiling, parts.config.execution_order == "in_order"
     stream = queue_stream() if queue_stream else parts.program.engine.create_stream(in_order, profiling)
     return Network(parts.program, stream, OpenVinoShapeInference(), profiling, knobs.traces_enabled(),
-                   specialise_after=parts.config.specialise_after, preallocation=_preallocation(parts))
+                   specialise_after=parts.config.specialise_after,
+                   preallocation=_preallocation(parts.program.engine, parts.config))
 
 
-def _preallocation(parts: ModelParts) -> Preallocation:
+def _preallocation(engine: Engine, config: CompileConfig) -> Preallocation:
     """How much memory is taken ahead of need: for likely sizes where memory that nobody wrote to costs nothing."""
-    ahead = parts.config.preallocation
-    if parts.program.engine.device.type != "CPU" or not knobs.traces_enabled():
+    ahead = config.preallocation
+    if engine.device.type != "CPU" or not knobs.traces_enabled():
         ahead = replace(ahead, room=0)
     return ahead
