@@ -171,6 +171,75 @@ def test_convolutions_of_copied_data(engine: Engine, tile: int, rng: np.random.G
         assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
 
 
+@pytest.mark.parametrize(("filters", "strides", "dilations"), [
+    ((3, 3), (2, 2), (1, 1)), ((7, 7), (2, 1), (1, 1)), ((1, 1), (1, 1), (1, 1)), ((2, 16), (2, 3), (1, 1)),
+    ((3, 2), (1, 1), (2, 3)), ((5,), (1,), (1,)), ((2, 3, 3), (1, 2, 2), (2, 1, 1)), ((4, 4), (4, 4), (1, 1))])
+@pytest.mark.parametrize("tile", ROWS)
+def test_convolutions_of_planar_data(engine: Engine, tile: int, filters: tuple[int, ...], strides: tuple[int, ...],
+                                     dilations: tuple[int, ...], rng: np.random.Generator) -> None:
+    """Of few channels, with any number of values in the last step."""
+    from openvino import opset13 as op
+    axes, inputs, outputs = len(filters), int(rng.integers(1, 5)), int(rng.integers(1, 60))
+    weights, bias = _random(rng, outputs, inputs, *filters), _random(rng, 1, outputs, *(1,) * axes)
+    begins, ends = ([int(rng.integers(0, 3)) for _ in filters] for _ in range(2))
+
+    def model() -> ov.Model:
+        x = op.parameter([-1, inputs, *(-1,) * axes], name="x")
+        product = op.convolution(x, op.constant(weights), strides, begins, ends, dilations, name="tiled")
+        return ov.Model([op.relu(op.add(product, op.constant(bias)))], [x], "planar")
+
+    network, oracle = _network(engine, model(), f"convolution_planar_f32_{tile}"), CpuPlugin(model())
+    least = [(size - 1) * dilation + 1 for size, dilation in zip(filters, dilations, strict=True)]
+    for more in (int(rng.integers(8, 30)), 0, int(rng.integers(30, 60))):
+        given = _random(rng, int(rng.integers(1, 3)), inputs, *(low + more for low in least))
+        assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
+
+
+def _transposed(data: np.ndarray, weights: np.ndarray, strides: list[int], dilations: list[int], begins: list[int],
+                sizes: tuple[int, ...]) -> np.ndarray:
+    """Element i of data [B, I, ...] adds its products with weights [I, O, ...] to the outputs i * stride + k * dilation
+    - begin."""
+    filters = weights.shape[2:]
+    full = np.zeros((len(data), weights.shape[1], *(
+        max((size - 1) * stride + (of - 1) * dilation + 1, begin + wanted) for size, of, stride, dilation, begin, wanted
+        in zip(data.shape[2:], filters, strides, dilations, begins, sizes, strict=True))))
+    for at in np.ndindex(*filters):
+        places = tuple(slice(k * dilation, k * dilation + (size - 1) * stride + 1, stride) for k, dilation, size, stride
+                       in zip(at, dilations, data.shape[2:], strides, strict=True))
+        full[(slice(None), slice(None), *places)] += np.einsum("bi...,io->bo...", data.astype(np.float64),
+                                                               weights[(slice(None), slice(None), *at)])
+    return full[(slice(None), slice(None), *(slice(begin, begin + size) for begin, size in zip(
+        begins, sizes, strict=True)))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("tile", ROWS)
+def test_transposed_convolutions(engine: Engine, tile: int, seed: int, rng: np.random.Generator) -> None:
+    """relu(deconv(x) + bias) + other of random filters, strides above and below them, dilations, pads and groups."""
+    from openvino import opset13 as op
+    axes, groups = (3, 1) if seed == 0 else (1, 1) if seed == 1 else (2, 2 if seed == 2 else 1)
+    inputs = 16 if groups > 1 else 8 * int(rng.integers(1, 6))
+    outputs = 32 if groups > 1 else int(rng.integers(1, 60))
+    filters, strides, dilations, begins, ends, more = (
+        [int(rng.integers(low, high)) for _ in range(axes)]
+        for low, high in ((1, 5), (1, 4), (1, 3), (0, 3), (0, 3), (0, 2)))
+    shape = (groups, inputs, outputs, *filters) if groups > 1 else (inputs, outputs, *filters)
+    weights, bias = _random(rng, *shape), _random(rng, 1, groups * outputs, *(1,) * axes)
+    x = op.parameter([-1, groups * inputs, *(-1,) * axes], name="x")
+    make = op.group_convolution_backprop_data if groups > 1 else op.convolution_backprop_data
+    product = make(x, op.constant(weights), strides, None, begins, ends, dilations, "explicit", more, name="tiled")
+    result = op.relu(op.add(product, op.constant(bias)))
+    network = _network(engine, ov.Model([op.add(result, op.reduce_max(result, op.constant([1]), True))], [x],
+                                        "deconvolution"), f"deconvolution_pixels_{tile}x1")
+    for low in (5, 6, 12):
+        given = _random(rng, int(rng.integers(1, 3)), groups * inputs, *(int(rng.integers(low, 16)) for _ in filters))
+        got, = execute(network, [given])
+        parts = zip(np.split(given, groups, 1), weights if groups > 1 else weights[None], strict=True)
+        wide = np.concatenate([_transposed(*part, strides, dilations, begins, got.shape[2:]) for part in parts], 1)
+        wide = np.maximum(wide + bias, 0)
+        assert_close(got.astype(np.float64), wide + wide.max(1, keepdims=True), TOLERANCE, f"{given.shape}")
+
+
 @pytest.mark.parametrize("masked", ["", "causal", "added"])
 @pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40), (9, 128)])
 def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:

@@ -1,42 +1,19 @@
 // Convolution of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for x86 CPUs.
-// One work-item computes ARG_RUN tiles (tile_runs.h) of TILE_PIXELS pixels x one block of 16 output channels. The
-// pixels of a tile follow one another in the picture, whichever rows they lie in. All data is read where it lies: a
-// table tells for each element of the filter where each pixel finds its own; what lies outside of the data is one row
-// of zeros.
+// One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x one block of 16 output channels (float_pixels.h). All
+// data is read where it lies: a table tells for each element of the filter where each pixel finds its own; what lies
+// outside of the data is one row of zeros.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output channels (block
 // tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: a group's input channels fill blocks of 16 but for the last one, of which there may be half; grouped output
 // channels are multiples of 16; vectors of 8 floats.
 #include "clinfer.cl"
 
-#ifndef TILE_PIXELS
-#define TILE_PIXELS 6
+#ifndef FILTER_TAPS
 #define FILTER_TAPS 1
 #define ARG_TILES 1
-#define VECTOR_FLOATS 8
-#define TILES_OF_FLOATS 1
-#define PANELS_JOINED 0
 #endif
-#define TILE_ROWS TILE_PIXELS
-#define BLOCK 16
 
-#include "shared/bias.h"
-#include "shared/spatial.h"
-#include "shared/float_products.h"
-#include "shared/tile_runs.h"
-
-#define PIXELS ((index_t)OUTPUT0_SIZE_Z * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X)
-
-// The pixel behind that at place = (z, y, x); behind the last one comes the last.
-INLINED void FUNC(step)(int* place ARGS) {
-    if (place[2] + 1 < OUTPUT0_SIZE_X) {
-        ++place[2];
-    } else if (place[1] + 1 < OUTPUT0_SIZE_Y) {
-        ++place[1], place[2] = 0;
-    } else if (place[0] + 1 < OUTPUT0_SIZE_Z) {
-        ++place[0], place[1] = place[2] = 0;
-    }
-}
+#include "shared/float_pixels.h"
 
 // Where a pixel finds the data of each element of the filter, in bytes behind that of the picture's first pixel: every
 // TILE_PIXELS-th number of `taps`.
@@ -82,6 +59,7 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
     const index_t filter[MAX_RANK] = {group, channel};
     const float16 start = BIAS16(group * INPUT1_SIZE_1 + channel);
     const int steps = (INPUT1_SIZE_2 + BLOCK - 1) / BLOCK;
+    const pixel_grid grid = EACH_PIXEL;
     ulong taps[FILTER_TAPS * TILE_PIXELS], taps_of_row[FILTER_TAPS * TILE_PIXELS];
     FUNC(find_row)(taps_of_row PASS_ARGS);
     FRAME(frame);
@@ -89,18 +67,19 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
     frame[STEP_BYTES] = INPUT0_PITCH_1 * sizeof(float);
     frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0;
     frame[FIRST_BEGINS] = 1;
-    EACH_TILE_OF_RUN(0, tile, CEIL_DIV(PIXELS, TILE_PIXELS)) {
-        const index_t first = tile * TILE_PIXELS, row = first / OUTPUT0_SIZE_X;
-        const int x = first % OUTPUT0_SIZE_X, y = row % OUTPUT0_SIZE_Y, z = row / OUTPUT0_SIZE_Y;
-        const int from_z = z * ARG_STRIDE_Z - ARG_PAD_Z, from_y = y * ARG_STRIDE_Y - ARG_PAD_Y;
-        const int from_x = x * ARG_STRIDE_X - ARG_PAD_X;
+    EACH_TILE_OF_RUN(0, tile, CEIL_DIV(PIXELS_OF(grid), TILE_PIXELS)) {
+        const index_t first = tile * TILE_PIXELS;
+        int begins[3], place[3];
+        FUNC(find)(begins, first, &grid);
+        const int x = begins[2], from_z = begins[0] * ARG_STRIDE_Z - ARG_PAD_Z;
+        const int from_y = begins[1] * ARG_STRIDE_Y - ARG_PAD_Y, from_x = x * ARG_STRIDE_X - ARG_PAD_X;
         const bool is_row = x + TILE_PIXELS <= OUTPUT0_SIZE_X && from_z >= 0 && from_y >= 0 && from_x >= 0 &&
             LAST_READ(from_z, Z) < INPUT0_SIZE_Z && LAST_READ(from_y, Y) < INPUT0_SIZE_Y &&
             LAST_READ(from_x + (TILE_PIXELS - 1) * ARG_STRIDE_X, X) < INPUT0_SIZE_X;
-        int place[3] = {z, y, x};
+        for (int axis = 0; axis < 3; ++axis) place[axis] = begins[axis];
         for (int i = 0; i < (is_row ? 0 : TILE_PIXELS); ++i) {
             FUNC(find_pixel)(taps + i, place PASS_ARGS);
-            FUNC(step)(place PASS_ARGS);
+            FUNC(step)(place, &grid);
         }
         const ulong* places = is_row ? taps_of_row : taps;
         frame[TAPS_AT] = (ulong)places;
@@ -113,16 +92,7 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
         frame[LATER_AT] = frame[RIGHT_AT] + (8 + tile % 8) * steps * FILTER_TAPS * LATER_BYTES;
         for (int i = 0; i < (steps ? 1 : TILE_PIXELS); ++i) vstore16(start, i, frame_sums(frame));
         if (steps) ADD_PRODUCTS(frame);
-        place[0] = z, place[1] = y, place[2] = x;
-        const int count = min((index_t)TILE_PIXELS, PIXELS - first);
-        #pragma unroll 1
-        for (int i = 0; i < count; ++i) {
-            index_t at[MAX_RANK] = {batch, group * INPUT1_SIZE_1 + channel, place[0], place[1], place[2]};
-            const index_t to = OUTPUT0_INDEX_OF(at);
-            OUTPUT0_COMPUTE16 result = vload16(i, frame_sums(frame));
-            FUSED_OPS16(result, at, 1)
-            OUTPUT0_STORE16(output, to, result);
-            FUNC(step)(place PASS_ARGS);
-        }
+        FUNC(store_pixels)(output, frame_sums(frame), batch, group * INPUT1_SIZE_1 + channel, begins,
+                           &grid, min((index_t)TILE_PIXELS, PIXELS_OF(grid) - first) PASS_ARGS);
     }
 }

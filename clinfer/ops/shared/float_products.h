@@ -10,7 +10,8 @@
 //   STEP_BYTES     from one step of 16 values to the next
 //   STEP_COUNT     how many steps there are, 1 at least
 //   HALF_AT        the value of STEP_COUNT, which is counted down, at which the second half of a step is left out: 1
-//                  for the last one, 0 for none. STEPS_HALVE tells whether tiles do that
+//                  for the last one, 0 for none. STEPS_HALVE tells whether tiles do that. Of floats all but LAST_VALUES
+//                  are left out, which is a half unless it is defined as another number from 1 to 15
 //   FIRST_BEGINS   not 0: the sums of every row begin with what those of the first row are
 //   TAPS_AT        up to TAPS_END: an array of ulong; in each step, rows are read at each of these distances (bytes).
 //                  With VECTOR_FLOATS 8 there is no ROW_BYTES: here are the distances of all TILE_ROWS rows from
@@ -172,14 +173,49 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define OTHER_PART(k) "32+" PART_BYTES "*" #k "(%[right])"
 #define FETCH_OTHER(k)
 #endif
+#define PARTS_TO_1 PART(0)
+#define PARTS_TO_2 PARTS_TO_1 PART(1)
+#define PARTS_TO_3 PARTS_TO_2 PART(2)
+#define PARTS_TO_4 PARTS_TO_3 PART(3)
+#define PARTS_TO_5 PARTS_TO_4 PART(4)
+#define PARTS_TO_6 PARTS_TO_5 PART(5)
+#define PARTS_TO_7 PARTS_TO_6 PART(6)
+#define PARTS_TO_8 PARTS_TO_7 PART(7)
+#define PARTS_TO_9 PARTS_TO_8 PART(8)
+#define PARTS_TO_10 PARTS_TO_9 PART(9)
+#define PARTS_TO_11 PARTS_TO_10 PART(10)
+#define PARTS_TO_12 PARTS_TO_11 PART(11)
+#define PARTS_TO_13 PARTS_TO_12 PART(12)
+#define PARTS_TO_14 PARTS_TO_13 PART(13)
+#define PARTS_TO_15 PARTS_TO_14 PART(14)
+#define PARTS_FROM_15 PART(15)
+#define PARTS_FROM_14 PART(14) PARTS_FROM_15
+#define PARTS_FROM_13 PART(13) PARTS_FROM_14
+#define PARTS_FROM_12 PART(12) PARTS_FROM_13
+#define PARTS_FROM_11 PART(11) PARTS_FROM_12
+#define PARTS_FROM_10 PART(10) PARTS_FROM_11
+#define PARTS_FROM_9 PART(9) PARTS_FROM_10
+#define PARTS_FROM_8 PART(8) PARTS_FROM_9
+#define PARTS_FROM_7 PART(7) PARTS_FROM_8
+#define PARTS_FROM_6 PART(6) PARTS_FROM_7
+#define PARTS_FROM_5 PART(5) PARTS_FROM_6
+#define PARTS_FROM_4 PART(4) PARTS_FROM_5
+#define PARTS_FROM_3 PART(3) PARTS_FROM_4
+#define PARTS_FROM_2 PART(2) PARTS_FROM_3
+#define PARTS_FROM_1 PART(1) PARTS_FROM_2
+#define PARTS_(side, n) PARTS_##side##_##n
+#define PARTS(side, n) PARTS_(side, n)
 #if TILES_OF_FLOATS
 #define MULTIPLY_ADD "vfmadd231ps"
-#define FIRST_HALF PART(0) PART(1) PART(2) PART(3) PART(4) PART(5) PART(6) PART(7)
-#define SECOND_HALF PART(8) PART(9) PART(10) PART(11) PART(12) PART(13) PART(14) PART(15)
+#ifndef LAST_VALUES
+#define LAST_VALUES 8
+#endif
+#define FIRST_PARTS PARTS(TO, LAST_VALUES)
+#define OTHER_PARTS PARTS(FROM, LAST_VALUES)
 #else
 #define MULTIPLY_ADD "vdpbf16ps"
-#define FIRST_HALF PART(0) PART(1) PART(2) PART(3)
-#define SECOND_HALF PART(4) PART(5) PART(6) PART(7)
+#define FIRST_PARTS PARTS_TO_4
+#define OTHER_PARTS PART(4) PART(5) PART(6) PART(7)
 #endif
 #define ROW(k, place, first, second) \
     "vpbroadcastd 4*" #k place ", " ROW_VALUE "\n" \
@@ -218,9 +254,9 @@ INLINED void clinfer_add_products(ulong* frame) {
             "cmpq $0, 2056(%[frame])\n je 4f\n" TILE_SUMS(FETCH_FIRST) "jmp 5f\n 4:\n" TILE_SUMS(FETCH_SUM) "5:\n" \
             "movq 8(%[frame]), %[right]\n" BEGIN_ROWS \
             "2:\n movq 48(%[frame]), %[tap]\n" \
-            "1:\n" BEGIN_STEP FIRST_HALF \
+            "1:\n" BEGIN_STEP FIRST_PARTS \
             "movq 40(%[frame]), " COUNT "\n cmpq 2048(%[frame]), " COUNT "\n je 3f\n" \
-            SECOND_HALF \
+            OTHER_PARTS \
             "3:\n addq $" STEP_WEIGHT_BYTES ", %[right]\n addq $" TAP_BYTES ", %[tap]\n" \
             "cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
             "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \

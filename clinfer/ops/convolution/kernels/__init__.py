@@ -7,7 +7,7 @@ from clinfer.ops.convolution.kernels.cpu import (
     PlanarKernel,
     PlanarToBlocksKernel,
 )
-from clinfer.ops.convolution.kernels.floats import FloatsKernel, PairsKernel, PixelsKernel
+from clinfer.ops.convolution.kernels.floats import FloatsKernel, PairsKernel, PixelsKernel, PlanarFloatsKernel
 from clinfer.ops.convolution.kernels.gpu import LocalKernel
 from clinfer.ops.convolution.kernels.nvidia import (
     BulkKernel,
@@ -20,7 +20,7 @@ from clinfer.ops.convolution.kernels.nvidia import (
 from clinfer.ops.convolution.kernels.reference import ChannelsLastReference, Reference
 from clinfer.ops.convolution.problem import ConvolutionProblem
 
-KERNELS = KernelTable((NarrowGroupsKernel(), PairsKernel(), FloatsKernel(), PixelsKernel(), PlanarToBlocksKernel(),
-                       PlanarKernel(), BlocksKernel(), BlocksToPlanarKernel(), BulkKernel(), WarpGroupKernel(),
-                       MmaKernel(), PatchesKernel(), RowsKernel(), PlanarMmaKernel(), LocalKernel(),
+KERNELS = KernelTable((NarrowGroupsKernel(), PairsKernel(), FloatsKernel(), PixelsKernel(), PlanarFloatsKernel(),
+                       PlanarToBlocksKernel(), PlanarKernel(), BlocksKernel(), BlocksToPlanarKernel(), BulkKernel(),
+                       WarpGroupKernel(), MmaKernel(), PatchesKernel(), RowsKernel(), PlanarMmaKernel(), LocalKernel(),
                        ChannelsLastReference(), Reference()), ConvolutionProblem)

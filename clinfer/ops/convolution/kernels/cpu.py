@@ -31,8 +31,10 @@ NARROW_TILES = (Tile(6, 1, 0.7), Tile(5, 1, 0.7), Tile(4, 1, 0.64), Tile(2, 2, 0
 """Those whose sums the registers hold, with wide vectors and with others."""
 DEPTHWISE_TILES, NARROW_DEPTHWISE_TILES = {14: 0.3, 8: 0.24, 7: 0.24}, {14: 0.27, 7: 0.3, 6: 0.31, 4: 0.27}
 """Pixels of a depthwise tile, with the speed of such tiles relative to the best of `TILES`."""
-PLANAR_PIXELS, NARROW_PLANAR_PIXELS, PLANAR_SPEED, PLANAR_POINT_SPEED = 14, 6, 0.9, 0.65
-"""Pixels of a tile of planar data, and its speed likewise; with many channels and filters of one element."""
+PLANAR_PIXELS, PLANAR_SPEED, NARROW_PLANAR_PIXELS, NARROW_PLANAR_SPEED = 14, 0.9, 6, 0.7
+"""Pixels of a tile of planar data, and its speed likewise; of narrow vectors."""
+PLANAR_POINT_SPEED = 0.65
+"""The same with many channels and filters of one element."""
 EMPTY_BLOCK_SPEED = 0.75
 """What is left of a tile's speed where most channels of the data's only block are absent, unless the filter has one
 element."""
@@ -45,7 +47,7 @@ _FAR_WEIGHTS = 1 << 19
 
 FLOAT_WEIGHTS = {3: "os_is_yx_isv16_osv16", 4: "os_is_yx_isv16_osv16", 5: "os_is_zyx_isv16_osv16"}
 GROUPED_FLOAT_WEIGHTS = {4: "g_os_is_x_isv16_osv16", 5: "g_os_is_yx_isv16_osv16", 6: "g_os_is_zyx_isv16_osv16"}
-_PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
+PLANAR_WEIGHTS = {3: "os_iyx_osv16", 4: "os_iyx_osv16", 5: "os_izyx_osv16"}
 _DEPTHWISE_WEIGHTS = {4: "gs_oix_gsv16", 5: "gs_oiyx_gsv16", 6: "gs_oizyx_gsv16"}
 NARROW_GROUPS = (1, 2, 4, 8)
 """Channels of a group of which blocks have several."""
@@ -189,7 +191,7 @@ class PlanarToBlocksKernel(_CpuKernel[None]):
 
     name = "convolution_planar_fsv16"
     supports_large = True
-    weights = _PLANAR_WEIGHTS
+    weights = PLANAR_WEIGHTS
     from_planar = True
 
     def supports(self, problem: ConvolutionProblem, config: None) -> str | None:
@@ -204,7 +206,8 @@ class PlanarToBlocksKernel(_CpuKernel[None]):
 
     def cost(self, problem: ConvolutionProblem, config: None) -> float:
         is_point = prod(problem.filter_sizes) == 1 and problem.groups.inputs > FEW_CHANNELS
-        tile = Tile(_planar_pixels(problem), 1, PLANAR_POINT_SPEED if is_point else PLANAR_SPEED)
+        speed = PLANAR_SPEED if has_wide_vectors(problem.capabilities) else NARROW_PLANAR_SPEED
+        tile = Tile(_planar_pixels(problem), 1, PLANAR_POINT_SPEED if is_point else speed)
         *rows, width = problem.output_sizes
         return self.time(problem, tile.flops(problem.batch * prod(rows), width, problem.groups,
                                              problem.depth + START_AND_END))

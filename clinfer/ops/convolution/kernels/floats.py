@@ -3,15 +3,15 @@ of floats."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import ClassVar
 
 from clinfer.base.format import Format
 from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
-from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS
+from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS, PLANAR_WEIGHTS
 from clinfer.ops.convolution.problem import ConvolutionProblem
-from clinfer.ops.shared.channel_tiles import BLOCKED_DATA, group_refusal, refusal
+from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, group_refusal, refusal
 from clinfer.ops.shared.float_products import (
     BF16,
     F32,
@@ -32,6 +32,10 @@ PIXELS = (32, 16, 14, 10, 7, 4, 1)
 """Of a tile."""
 _PATCH_PIXELS = 1024
 """That are copied at a time: 32 KiB of bf16."""
+_COPIED, _MOST_DEPTH = (4, 8, 16), 1024
+"""Of planar data: values that are copied at once, and the most of a pixel."""
+_STEPS_OF_COPYING = 0.06
+"""Of a tile, in the time of which a row of the filter is copied for all of its pixels."""
 _WEIGHTS = {3: "os_is_yx_isv8_osv16_isv2", 4: "os_is_yx_isv8_osv16_isv2", 5: "os_is_zyx_isv8_osv16_isv2"}
 _GROUPED_WEIGHTS = {4: "g_os_is_x_isv8_osv16_isv2", 5: "g_os_is_yx_isv8_osv16_isv2",
                     6: "g_os_is_zyx_isv8_osv16_isv2"}
@@ -176,6 +180,50 @@ class PixelsKernel(FloatsKernel):
         return Lowered((Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
                               {**problem.steps, "tiles": tiles, "run": run}, problem.epilogue_views(),
                               recipe=self.tiles(problem.capabilities).recipe),))
+
+
+class PlanarFloatsKernel(PixelsKernel):
+    """From planar data, of few channels above all, whose windows are copied."""
+
+    name = "convolution_planar_f32"
+    weights = PLANAR_WEIGHTS
+
+    def formats(self, problem: ConvolutionProblem) -> Formats:
+        found = super().formats(problem)
+        return replace(found, inputs=(Format.planar(problem.inputs[0].rank), *found.inputs[1:]))
+
+    def supports(self, problem: ConvolutionProblem, config: PairsConfig) -> str | None:
+        if problem.primitive.is_grouped:
+            return "groups"
+        if problem.primitive.factor_input is not None:
+            return "a factor of the data"
+        reason = super(FloatsKernel, self).supports(problem, config)
+        if reason:
+            return reason
+        too_large = problem.filter_sizes[2] > _COPIED[-1] or not 0 < problem.depth <= _MOST_DEPTH
+        return "the filter is too large" if too_large else None
+
+    def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
+        places, across = problem.batch * ceil(problem.pixels / config.pixels), _blocks(problem)
+        copying = _STEPS_OF_COPYING * problem.groups.inputs * prod(problem.filter_sizes[:2]) / across
+        return time_of_tiles(problem, places * across, problem.depth / STEP_DEPTH + copying, config.pixels)
+
+    def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
+        depth, width = problem.depth, problem.filter_sizes[2]
+        constants = {**problem.has_bias, "TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": 8,
+                     "TILE_PIXELS": config.pixels, "DEPTH": depth, "FILTER_X": width,
+                     "COPIED": next(size for size in _COPIED if size >= width),
+                     "LAST_VALUES": depth % STEP_DEPTH or STEP_DEPTH // 2}
+        places = ceil(problem.pixels / config.pixels)
+        run = tiles_of_run(problem, places * problem.batch, config.pixels * _blocks(problem) * BLOCK * depth)
+        return Lowered((Stage("convolution_planar_floats.cl", problem.operands(),
+                              work_of_runs(places, problem.batch, run), constants, {**problem.steps, "run": run},
+                              problem.epilogue_views(), recipe=self.tiles(problem.capabilities).recipe),))
+
+
+def _blocks(problem: ConvolutionProblem) -> int:
+    """Of output channels."""
+    return ceil(problem.groups.outputs / BLOCK)
 
 
 def _copies_all(problem: ConvolutionProblem) -> bool:

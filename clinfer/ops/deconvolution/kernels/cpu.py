@@ -19,8 +19,8 @@ TABLE_VECTORS = 512
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
 NARROW_TILES = (Tile(6, 1, 1.0), Tile(4, 1, 0.92), Tile(2, 2, 0.9), Tile(1, 4, 0.6))
 """Those whose sums the registers hold, with wide vectors and with others."""
-_WEIGHTS = {3: "is_os_yx_isv16_osv16", 4: "is_os_yx_isv16_osv16", 5: "is_os_zyx_isv16_osv16"}
-_GROUPED_WEIGHTS = {4: "g_is_os_x_isv16_osv16", 5: "g_is_os_yx_isv16_osv16", 6: "g_is_os_zyx_isv16_osv16"}
+_WEIGHTS = {3: "os_yx_is_isv16_osv16", 4: "os_yx_is_isv16_osv16", 5: "os_zyx_is_isv16_osv16"}
+_GROUPED_WEIGHTS = {4: "g_os_x_is_isv16_osv16", 5: "g_os_yx_is_isv16_osv16", 6: "g_os_zyx_is_isv16_osv16"}
 
 
 class _CpuKernel(Kernel[DeconvolutionProblem, C]):
