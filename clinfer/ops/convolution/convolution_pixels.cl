@@ -1,7 +1,7 @@
 // Convolution of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for x86 CPUs.
-// One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x one block of 16 output channels (float_pixels.h). All
-// data is read where it lies: a table tells for each element of the filter where each pixel finds its own; what lies
-// outside of the data is one row of zeros.
+// One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x channels (float_pixels.h), of which there are ARG_TILES
+// side by side from channel ARG_CHANNEL of a group on. All data is read where it lies: a table tells for each element of
+// the filter where each pixel finds its own; what lies outside of the data is one row of zeros.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output channels (block
 // tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: a group's input channels fill blocks of 16 but for the last one, of which there may be half; grouped output
@@ -11,6 +11,7 @@
 #ifndef FILTER_TAPS
 #define FILTER_TAPS 1
 #define ARG_TILES 1
+#define ARG_CHANNEL 0
 #endif
 
 #include "shared/float_pixels.h"
@@ -55,9 +56,10 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
                            BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int other = (int)get_global_id(1);
     const index_t batch = other / (ARG_TILES * INPUT1_SIZE_0), group = other / ARG_TILES % INPUT1_SIZE_0;
-    const index_t channel = other % ARG_TILES * BLOCK;
-    const index_t filter[MAX_RANK] = {group, channel};
-    const float16 start = BIAS16(group * INPUT1_SIZE_1 + channel);
+    const index_t channel = ARG_CHANNEL + other % ARG_TILES * BLOCK;
+    const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
+    float16 start[TILE_BLOCKS];
+    for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);
     const int steps = (INPUT1_SIZE_2 + BLOCK - 1) / BLOCK;
     const pixel_grid grid = EACH_PIXEL;
     ulong taps[FILTER_TAPS * TILE_PIXELS], taps_of_row[FILTER_TAPS * TILE_PIXELS];
@@ -67,6 +69,7 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
     frame[STEP_BYTES] = INPUT0_PITCH_1 * sizeof(float);
     frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0;
     frame[FIRST_BEGINS] = 1;
+    frame[OTHER_BYTES] = (INPUT1_INDEX_OF(next) - INPUT1_INDEX_OF(filter)) * sizeof(float);
     EACH_TILE_OF_RUN(0, tile, CEIL_DIV(PIXELS_OF(grid), TILE_PIXELS)) {
         const index_t first = tile * TILE_PIXELS;
         int begins[3], place[3];
@@ -90,7 +93,7 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
         frame[RIGHT_AT] = (ulong)(weights + INPUT1_INDEX_OF(filter));
         frame[STEP_COUNT] = steps;
         frame[LATER_AT] = frame[RIGHT_AT] + (8 + tile % 8) * steps * FILTER_TAPS * LATER_BYTES;
-        for (int i = 0; i < (steps ? 1 : TILE_PIXELS); ++i) vstore16(start, i, frame_sums(frame));
+        FUNC(start_sums)(frame_sums(frame), start, steps ? 1 : TILE_PIXELS);
         if (steps) ADD_PRODUCTS(frame);
         FUNC(store_pixels)(output, frame_sums(frame), batch, group * INPUT1_SIZE_1 + channel, begins,
                            &grid, min((index_t)TILE_PIXELS, PIXELS_OF(grid) - first) PASS_ARGS);

@@ -2,9 +2,10 @@
 // CPUs.
 // Outputs whose place in the full output leaves the same remainder when divided by the stride (a phase) read the same
 // filter elements, and neighbours among them read neighbouring data: each phase is an ordinary convolution. One
-// work-item computes ARG_RUN tiles (tile_runs.h) of pixels of a phase x one block of 16 output channels
-// (float_pixels.h). All data is read where it lies; what lies outside of the data is one row of zeros.
-// Dimension 0: runs of tiles; 1: phases, tiles of channels, groups, batch.
+// work-item computes ARG_RUN tiles (tile_runs.h) of pixels of each phase of a row x channels (float_pixels.h), of which
+// there are ARG_TILES side by side from channel ARG_CHANNEL of a group on. All data is read where it lies; what lies
+// outside of the data is one row of zeros.
+// Dimension 0: runs of tiles; 1: phases of rows, tiles of channels, groups, batch.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], where for each filter element the blocks of 16
 // input x 16 output channels follow one another (block tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: a group's input channels fill blocks of 16 but for the last one, of which there may be half; grouped output
@@ -14,6 +15,7 @@
 #ifndef FILTER_TAPS
 #define FILTER_TAPS 4
 #define ARG_TILES 1
+#define ARG_CHANNEL 0
 #endif
 
 #include "shared/float_pixels.h"
@@ -66,8 +68,10 @@ KERNEL(deconvolution_pixels)(const global float* restrict input, const global fl
     const int phase = (int)get_global_id(1) % (strides[0] * strides[1]);
     const int other = (int)get_global_id(1) / (strides[0] * strides[1]);
     const index_t batch = other / (ARG_TILES * INPUT1_SIZE_0), group = other / ARG_TILES % INPUT1_SIZE_0;
-    const index_t channel = other % ARG_TILES * BLOCK;
-    const float16 start = BIAS16(group * INPUT1_SIZE_1 + channel);
+    const index_t channel = ARG_CHANNEL + other % ARG_TILES * BLOCK;
+    const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
+    float16 start[TILE_BLOCKS];
+    for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);
     const index_t begin[MAX_RANK] = {batch, group * INPUT1_SIZE_2};
     const ulong data = (ulong)(input + INPUT0_INDEX_OF(begin));
     ulong rows[TILE_PIXELS];
@@ -75,6 +79,7 @@ KERNEL(deconvolution_pixels)(const global float* restrict input, const global fl
     for (int i = 0; i < 8; ++i) frame[ZEROS + i] = 0;
     frame[STEP_BYTES] = INPUT0_PITCH_1 * sizeof(float);
     frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0;
+    frame[OTHER_BYTES] = (INPUT1_INDEX_OF(next) - INPUT1_INDEX_OF(filter)) * sizeof(float);
     frame[TAPS_AT] = (ulong)rows;
     frame[TAPS_END] = (ulong)(rows + TILE_PIXELS);
     for (int phase_x = 0; phase_x < strides[2]; ++phase_x) {
@@ -96,7 +101,7 @@ KERNEL(deconvolution_pixels)(const global float* restrict input, const global fl
                 FUNC(step)(place, &grid);
             }
             const int adding = INPUT1_SIZE_2 ? tap_count : 0;
-            for (int i = 0; i < (adding ? 1 : TILE_PIXELS); ++i) vstore16(start, i, frame_sums(frame));
+            FUNC(start_sums)(frame_sums(frame), start, adding ? 1 : TILE_PIXELS);
             frame[FIRST_BEGINS] = 1;
             for (int i = 0; i < adding; ++i) {
                 FUNC(find_pixels)(rows, places, taps[i].shift PASS_ARGS);

@@ -1,13 +1,17 @@
 // Tiles of TILE_PIXELS pixels x one block of 16 output channels (float_products.h, vectors of 8 floats), on
-// b_fs_yx_fsv16 (or b_fs_zyx_fsv16) outputs. The pixels of a tile follow one another in a grid, whichever rows they lie
-// in.
+// b_fs_yx_fsv16 (or b_fs_zyx_fsv16) outputs; with TILE_VECTORS 3 of half the next block as well, whose other half has no
+// channels. The pixels of a tile follow one another in a grid, whichever rows they lie in.
 #ifndef TILE_PIXELS
 #define TILE_PIXELS 6
 #define VECTOR_FLOATS 8
 #define TILES_OF_FLOATS 1
 #define PANELS_JOINED 0
 #endif
+#ifndef TILE_VECTORS
+#define TILE_VECTORS 2
+#endif
 #define TILE_ROWS TILE_PIXELS
+#define TILE_BLOCKS (TILE_VECTORS - 1)
 #define BLOCK 16
 
 #include "shared/bias.h"
@@ -40,18 +44,35 @@ INLINED void FUNC(find)(int* place, const index_t index, const pixel_grid* grid)
     place[0] = row / grid->sizes[1], place[1] = row % grid->sizes[1], place[2] = index % grid->sizes[2];
 }
 
+// The sums of a pixel and block of channels; what is no channel of the tile is 0.
+INLINED float16 FUNC(load_sums)(const float* sums, const int pixel, const int block) {
+    sums += (pixel * TILE_VECTORS + block * 2) * 8;
+    return block * 2 + 1 < TILE_VECTORS ? vload16(0, sums) : (float16)(vload8(0, sums), (float8)0.0f);
+}
+
+// Lets the sums of the first `count` pixels begin with those of one: of its blocks, of which 24 channels take the first.
+INLINED void FUNC(start_sums)(float* sums, const float16* start, const int count) {
+    for (int i = 0; i < count; ++i, sums += TILE_VECTORS * 8) {
+        vstore16(start[0], 0, sums);
+        if (TILE_BLOCKS > 1) vstore8(start[TILE_BLOCKS - 1].lo, 2, sums);
+    }
+}
+
 // Applies the fused operations to the sums of `count` pixels of a grid from `place` on, which is moved behind them, and
 // stores them from `channel` on.
 INLINED void FUNC(store_pixels)(global OUTPUT0_TYPE* output, const float* sums, const index_t batch,
                                 const index_t channel, int* place, const pixel_grid* grid, const int count ARGS) {
     #pragma unroll 1
     for (int i = 0; i < count; ++i) {
-        index_t at[MAX_RANK] = {batch, channel};
-        for (int axis = 0; axis < 3; ++axis) at[2 + axis] = grid->first[axis] + place[axis] * grid->steps[axis];
-        const index_t to = OUTPUT0_INDEX_OF(at);
-        OUTPUT0_COMPUTE16 result = vload16(i, sums);
-        FUSED_OPS16(result, at, 1)
-        OUTPUT0_STORE16(output, to, result);
+        #pragma unroll
+        for (int block = 0; block < TILE_BLOCKS; ++block) {
+            index_t at[MAX_RANK] = {batch, channel + block * BLOCK};
+            for (int axis = 0; axis < 3; ++axis) at[2 + axis] = grid->first[axis] + place[axis] * grid->steps[axis];
+            const index_t to = OUTPUT0_INDEX_OF(at);
+            OUTPUT0_COMPUTE16 result = FUNC(load_sums)(sums, i, block);
+            FUSED_OPS16(result, at, 1)
+            OUTPUT0_STORE16(output, to, result);
+        }
         FUNC(step)(place, grid);
     }
 }

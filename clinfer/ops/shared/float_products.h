@@ -1,6 +1,6 @@
 // Tiles of TILE_ROWS rows (1 to 14, 16 or 32) x 32 columns whose sums grow by products of bf16 pairs, on x86 CPUs: by
 // `vdpbf16ps`, of 16 and 32 rows in AMX's tile registers; or, with TILES_OF_FLOATS, by products of floats in up to 14
-// rows, and with VECTOR_FLOATS 8 in up to 6 rows x 16 columns.
+// rows, and with VECTOR_FLOATS 8 in up to 6 rows x 16 columns, or with TILE_VECTORS 3 in 4 rows x 24.
 //
 // ADD_PRODUCTS(frame) is one block of assembly that holds the whole loop. No compiler is told of the vector
 // registers that it uses (one rejects such operands and clobbers): it saves them first and restores them last, so that
@@ -18,10 +18,10 @@
 //                  LEFT_AT, for each time that rows are read; -1 stands for the row that begins at ZEROS of the frame
 //   RIGHT_AT       16 columns: for each step and tap, 8 pairs of values x 16 columns x 2 values, or 16 floats x 16
 //                  columns, one behind another; with PANELS_JOINED 16 floats x 32 columns, these 16 and the other
-//   OTHER_BYTES    from these columns to the other 16, which tiles with VECTOR_FLOATS 8 do not have
+//   OTHER_BYTES    from these columns to the other 16 or, of 24, to the other 8; 16 alone have no others
 //   LATER_AT       with VECTOR_FLOATS 8: what will be multiplied much later; each step and tap asks for LATER_BYTES
 //                  from here on, an eighth of the columns that it multiplies
-// and it adds to frame_sums(frame): float [TILE_ROWS][2 * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed.
+// and it adds to frame_sums(frame): float [TILE_ROWS][TILE_VECTORS * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed.
 // Products of two bf16 are exact and summed in float; subnormal numbers count as 0.
 // SET_TAP(taps, place, row_bytes, last) sets the TAP_NUMBERS numbers of rows that lie `row_bytes` from each other, the
 // first of them at `place`; with VECTOR_FLOATS 8 row `last` stands in for those behind it. READ_ONCE(frame, taps,
@@ -40,7 +40,10 @@
 #ifndef VECTOR_FLOATS
 #define VECTOR_FLOATS 16
 #endif
-#define FRAME_WORDS (8 + 8 * 32 + VECTOR_FLOATS * TILE_ROWS)
+#ifndef TILE_VECTORS
+#define TILE_VECTORS 2
+#endif
+#define FRAME_WORDS (8 + 8 * 32 + TILE_VECTORS * VECTOR_FLOATS / 2 * TILE_ROWS)
 #define TAP_NUMBERS (VECTOR_FLOATS == 8 ? TILE_ROWS : 1)
 #define ZEROS 248
 #define LATER_AT 247
@@ -160,7 +163,15 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define SAVE(n) "vmovups " VECTOR #n ", 64+64*" #n "(%[frame])\n"
 #define RESTORE(n) "vmovups 64+64*" #n "(%[frame]), " VECTOR #n "\n"
 #define FETCH_SUM(n) "vmovups 64+64*32+" VECTOR_BYTES "*" #n "(%[frame]), " VECTOR #n "\n"
+#if TILE_VECTORS == 2
 #define FETCH_FIRST(n) "vmovups 64+64*32+" VECTOR_BYTES "*(" #n "&1)(%[frame]), " VECTOR #n "\n"
+#define FETCH_FIRSTS TILE_SUMS(FETCH_FIRST)
+#else
+#define REPEAT_SUM(n, to) "vmovaps " VECTOR #n ", " VECTOR #to "\n"
+#define FETCH_FIRSTS \
+    FETCH_SUM(0) FETCH_SUM(1) FETCH_SUM(2) REPEAT_SUM(0, 3) REPEAT_SUM(1, 4) REPEAT_SUM(2, 5) \
+    REPEAT_SUM(0, 6) REPEAT_SUM(1, 7) REPEAT_SUM(2, 8) REPEAT_SUM(0, 9) REPEAT_SUM(1, 10) REPEAT_SUM(2, 11)
+#endif
 #define PUT_SUM(n) "vmovups " VECTOR #n ", 64+64*32+" VECTOR_BYTES "*" #n "(%[frame])\n"
 
 // A row's pair or value for all columns, times those of the columns. What is multiplied FETCHED bytes later is asked
@@ -217,14 +228,23 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define FIRST_PARTS PARTS_TO_4
 #define OTHER_PARTS PART(4) PART(5) PART(6) PART(7)
 #endif
-#define ROW(k, place, first, second) \
-    "vpbroadcastd 4*" #k place ", " ROW_VALUE "\n" \
-    MULTIPLY_ADD " " ROW_VALUE ", " FIRST_COLUMNS ", " VECTOR #first "\n" \
-    MULTIPLY_ADD " " ROW_VALUE ", " OTHER_COLUMNS ", " VECTOR #second "\n"
+#define MULTIPLY(columns, sum) MULTIPLY_ADD " " ROW_VALUE ", " columns ", " VECTOR #sum "\n"
+#define ROW_OF_TWO(k, place, first, second) \
+    "vpbroadcastd 4*" #k place ", " ROW_VALUE "\n" MULTIPLY(FIRST_COLUMNS, first) MULTIPLY(OTHER_COLUMNS, second)
+#if TILE_VECTORS == 2
+#define ROW ROW_OF_TWO
+#define FETCH_THIRD(k)
+#else
+// [e] tells how far behind [right] the last columns lie: four rows do without it.
+#define ROW(k, place, first, second, third) ROW_OF_TWO(k, place, first, second) MULTIPLY(THIRD_COLUMNS, third)
+#define FETCH_THIRD(k) \
+    "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right],%[e])\n" \
+    "vmovups " PART_BYTES "*" #k "(%[right],%[e]), " THIRD_COLUMNS "\n"
+#endif
 #define PART(k) \
     "prefetcht0 " FETCHED PART_BYTES "*" #k "(%[right])\n" FETCH_OTHER(k) \
     "vmovups " PART_BYTES "*" #k "(%[right]), " FIRST_COLUMNS "\n" \
-    "vmovups " OTHER_PART(k) ", " OTHER_COLUMNS "\n" TILE_ROW_PLACES(k)
+    "vmovups " OTHER_PART(k) ", " OTHER_COLUMNS "\n" FETCH_THIRD(k) TILE_ROW_PLACES(k)
 
 // The other operands of the assembly, and what comes before the products of a step.
 #define TEXT_OF_(n) #n
@@ -237,7 +257,12 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define COUNT "%[count]"
 #else
 #define ROW_OPERANDS [f] "=&r"(row_), [base] "=&r"(other_), [zeros] "=&r"(count_), [later] "=&r"(later_)
-#define BEGIN_ROWS "leaq 1984(%[frame]), %[zeros]\n movq 1976(%[frame]), %[later]\n"
+#if TILE_VECTORS == 2
+#define FIND_THIRD
+#else
+#define FIND_THIRD "movq 16(%[frame]), %[e]\n"
+#endif
+#define BEGIN_ROWS "leaq 1984(%[frame]), %[zeros]\n movq 1976(%[frame]), %[later]\n" FIND_THIRD
 // The rows of the next step are asked for as well.
 #define BEGIN_STEP \
     "movq (%[frame]), %[base]\n" FIND_ROWS "movq 32(%[frame]), %[base]\n" ASK_FOR_ROWS \
@@ -251,7 +276,7 @@ INLINED void clinfer_add_products(ulong* frame) {
         ulong row_, right_, other_, tap_, count_, later_, a_, b_, c_, d_, e_; \
         __asm__ volatile( \
             TILE_REGISTERS(SAVE) \
-            "cmpq $0, 2056(%[frame])\n je 4f\n" TILE_SUMS(FETCH_FIRST) "jmp 5f\n 4:\n" TILE_SUMS(FETCH_SUM) "5:\n" \
+            "cmpq $0, 2056(%[frame])\n je 4f\n" FETCH_FIRSTS "jmp 5f\n 4:\n" TILE_SUMS(FETCH_SUM) "5:\n" \
             "movq 8(%[frame]), %[right]\n" BEGIN_ROWS \
             "2:\n movq 48(%[frame]), %[tap]\n" \
             "1:\n" BEGIN_STEP FIRST_PARTS \

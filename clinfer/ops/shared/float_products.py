@@ -58,7 +58,7 @@ def rows_refusal(device: Capabilities, rows: int) -> str | None:
     return "the device has no tile_registers" if rows in IN_REGISTERS and not device.tile_registers else None
 
 
-def time_of_tiles(problem: Problem, tiles: int, steps: float, rows: int) -> float:
+def time_of_tiles(problem: Problem, tiles: float, steps: float, rows: int) -> float:
     """Nanoseconds of so many tiles of `rows` rows, each with so many steps; of floats where the data is f32."""
     ceilings = problem.capabilities.ceilings
     if problem.inputs[0].element_type == F32:

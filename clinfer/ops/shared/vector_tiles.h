@@ -1,16 +1,20 @@
-// Names of registers in tiles of TILE_ROWS rows x 2 vectors of columns, in assembly for x86 CPUs: with vectors of 16
-// floats AVX-512's, for 1 to 14 rows, sums in registers 0 to 27, the columns' vectors in 28 and 29, a row's value in
-// 30; with vectors of 8 AVX2's, for 1 to 6 rows, sums in 0 to 11, the columns' vectors in 12 and 13, a row's value in
-// 14.
+// Names of registers in tiles of TILE_ROWS rows x TILE_VECTORS (2) vectors of columns, in assembly for x86 CPUs: with
+// vectors of 16 floats AVX-512's, for 1 to 14 rows, sums in registers 0 to 27, the columns' vectors in 28 and 29, a
+// row's value in 30; with vectors of 8 AVX2's, for 1 to 6 rows, sums in 0 to 11, the columns' vectors in 12 and 13, a
+// row's value in 14. Tiles of 3 vectors of 8 have 4 rows, the columns' vectors in 12 to 14, a row's value in 15.
 //   VECTOR, VECTOR_BYTES                    what names of registers begin with, and the bytes of one
-//   FIRST_COLUMNS, OTHER_COLUMNS, ROW_VALUE  the registers that hold no sums
+//   FIRST_COLUMNS, OTHER_COLUMNS, ROW_VALUE  the registers that hold no sums; of 3 vectors the last in THIRD_COLUMNS
 //   TILE_SUMS(each), TILE_REGISTERS(each)   each(n) for the registers of sums, or for all that are used
-//   TILE_ROW_PLACES(k)                      ROW(k, place, first, second) for each row: where it lies, and its sums
+//   TILE_ROW_PLACES(k)                      ROW(k, place, first, second) for each row: where it lies, and its sums,
+//                                           of which ROW(k, place, first, second, third) has three
 //   FIND_ROWS                               makes [a] to [e], of which these places are told, from the first row's [a]
 //                                           and the distance of rows [row]; with vectors of 8 [a] to [f], see there
 //   MOVE_ROWS(n)                            lets them all be so many bytes further
 #ifndef VECTOR_FLOATS
 #define VECTOR_FLOATS 16
+#endif
+#ifndef TILE_VECTORS
+#define TILE_VECTORS 2
 #endif
 #if VECTOR_FLOATS == 16
 #define VECTOR "%%zmm"
@@ -24,8 +28,14 @@
 #define VECTOR_BYTES "32"
 #define FIRST_COLUMNS "%%ymm12"
 #define OTHER_COLUMNS "%%ymm13"
+#if TILE_VECTORS == 2
 #define ROW_VALUE "%%ymm14"
 #define OTHER_REGISTERS(each) each(12) each(13) each(14)
+#else
+#define THIRD_COLUMNS "%%ymm14"
+#define ROW_VALUE "%%ymm15"
+#define OTHER_REGISTERS(each) each(12) each(13) each(14) each(15)
+#endif
 #endif
 
 #define SUMS_1(each) each(0) each(1)
@@ -42,7 +52,11 @@
 #define SUMS_12(each) SUMS_11(each) each(22) each(23)
 #define SUMS_13(each) SUMS_12(each) each(24) each(25)
 #define SUMS_14(each) SUMS_13(each) each(26) each(27)
+#if TILE_VECTORS == 2
 #define TILE_SUMS(each) CLINFER_CAT(SUMS, TILE_ROWS)(each)
+#else
+#define TILE_SUMS(each) SUMS_6(each)
+#endif
 #define TILE_REGISTERS(each) TILE_SUMS(each) OTHER_REGISTERS(each)
 
 #if VECTOR_FLOATS == 16
@@ -95,4 +109,9 @@
 // Asks for all rows [base] bytes further.
 #define ASK_FOR_ROWS CLINFER_CAT(ASKS, TILE_ROWS)
 #endif
+#if TILE_VECTORS == 2
 #define TILE_ROW_PLACES(k) CLINFER_CAT(ROWS, TILE_ROWS)(k)
+#else
+#define TILE_ROW_PLACES(k) \
+    ROW(k, "(%[a])", 0, 1, 2) ROW(k, "(%[b])", 3, 4, 5) ROW(k, "(%[c])", 6, 7, 8) ROW(k, "(%[d])", 9, 10, 11)
+#endif

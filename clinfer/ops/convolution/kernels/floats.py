@@ -12,6 +12,7 @@ from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
 from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS, PLANAR_WEIGHTS
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, group_refusal, refusal
+from clinfer.ops.shared.float_pixels import Share, shares_of, tiles_of
 from clinfer.ops.shared.float_products import (
     BF16,
     F32,
@@ -164,22 +165,22 @@ class PixelsKernel(FloatsKernel):
         return reason or ("data that has to be copied" if _copies_all(problem) else None)
 
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
-        groups = problem.groups
-        across = groups.number * ceil(groups.outputs / self.tiles(problem.capabilities).columns)
-        tiles = problem.batch * ceil(problem.pixels / config.pixels) * across
+        groups, kind = problem.groups, self.tiles(problem.capabilities)
+        tiles = tiles_of(kind, groups.outputs, problem.pixels, config.pixels) * problem.batch * groups.number
         steps = ceil(groups.inputs / (STEP_DEPTH // 2)) / 2 * prod(problem.filter_sizes)
         return time_of_tiles(problem, tiles, steps, config.pixels)
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
-        channels = self.tiles(problem.capabilities).columns
-        tiles, places = ceil(problem.groups.outputs / channels), ceil(problem.pixels / config.pixels)
-        constants = {**problem.has_bias, "TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": channels // 2,
-                     "TILE_PIXELS": config.pixels, "FILTER_TAPS": prod(problem.filter_sizes)}
-        others = problem.batch * problem.groups.number * tiles
-        run = tiles_of_run(problem, places * others, config.pixels * channels * problem.depth)
-        return Lowered((Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
-                              {**problem.steps, "tiles": tiles, "run": run}, problem.epilogue_views(),
-                              recipe=self.tiles(problem.capabilities).recipe),))
+        shares = shares_of(problem.groups.outputs, config.pixels)
+        return Lowered(tuple(self._stage(problem, share) for share in shares))
+
+    def _stage(self, problem: ConvolutionProblem, share: Share) -> Stage:
+        places, others = ceil(problem.pixels / share.pixels), problem.batch * problem.groups.number * share.tiles
+        run = tiles_of_run(problem, places * others, share.pixels * share.vectors * 8 * problem.depth)
+        constants = {**problem.has_bias, **share.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
+        return Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
+                     {**problem.steps, "tiles": share.tiles, "channel": share.channel, "run": run},
+                     problem.epilogue_views(), recipe=self.tiles(problem.capabilities).recipe)
 
 
 class PlanarFloatsKernel(PixelsKernel):
@@ -210,8 +211,7 @@ class PlanarFloatsKernel(PixelsKernel):
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
         depth, width = problem.depth, problem.filter_sizes[2]
-        constants = {**problem.has_bias, "TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": 8,
-                     "TILE_PIXELS": config.pixels, "DEPTH": depth, "FILTER_X": width,
+        constants = {**problem.has_bias, **Share(0, 1, config.pixels, 2).constants, "DEPTH": depth, "FILTER_X": width,
                      "COPIED": next(size for size in _COPIED if size >= width),
                      "LAST_VALUES": depth % STEP_DEPTH or STEP_DEPTH // 2}
         places = ceil(problem.pixels / config.pixels)

@@ -6,7 +6,8 @@ from math import ceil, prod
 from clinfer.kernels.contract import Lowered, Stage
 from clinfer.ops.deconvolution.kernels.cpu import BlocksKernel
 from clinfer.ops.deconvolution.problem import DeconvolutionProblem
-from clinfer.ops.shared.channel_tiles import BLOCK, Tile
+from clinfer.ops.shared.channel_tiles import Tile
+from clinfer.ops.shared.float_pixels import Share, shares_of, tiles_of
 from clinfer.ops.shared.float_products import F32, STEP_DEPTH, float_tiles, narrow_only, time_of_tiles
 from clinfer.ops.shared.tile_runs import tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
@@ -36,28 +37,26 @@ class PixelsKernel(BlocksKernel):
         return "channels that do not fill half a block" if problem.groups.inputs % (STEP_DEPTH // 2) else None
 
     def cost(self, problem: DeconvolutionProblem, tile: Tile) -> float:
-        taps = prod(problem.filter_sizes) / problem.phases
-        steps = (problem.groups.inputs / STEP_DEPTH + _STEPS_TO_BEGIN) * taps
-        return time_of_tiles(problem, _places(problem, tile) * _others(problem), steps, tile.pixels)
+        groups, taps = problem.groups, prod(problem.filter_sizes) / problem.phases
+        steps = (groups.inputs / STEP_DEPTH + _STEPS_TO_BEGIN) * taps
+        tiles = tiles_of(float_tiles(problem.capabilities), groups.outputs, _phase_pixels(problem), tile.pixels)
+        return time_of_tiles(problem, tiles * problem.batch * groups.number * problem.phases, steps, tile.pixels)
 
     def lower(self, problem: DeconvolutionProblem, tile: Tile) -> Lowered:
-        places, others = _places(problem, tile), _others(problem)
-        constants = {**problem.has_bias, "TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": 8,
-                     "TILE_PIXELS": tile.pixels, "FILTER_TAPS": prod(problem.filter_sizes)}
-        run = tiles_of_run(problem, places * others, tile.pixels * BLOCK * ceil(problem.depth / problem.phases))
-        arguments = {**problem.steps, "tiles": tile.tiles(problem.groups.outputs), "run": run}
-        return Lowered((Stage("deconvolution_pixels.cl", problem.operands(), work_of_runs(places, others, run),
-                              constants, arguments, problem.epilogue_views(),
-                              recipe=float_tiles(problem.capabilities).recipe),))
+        shares = shares_of(problem.groups.outputs, tile.pixels)
+        return Lowered(tuple(self._stage(problem, share) for share in shares))
+
+    def _stage(self, problem: DeconvolutionProblem, share: Share) -> Stage:
+        places = ceil(_phase_pixels(problem) / share.pixels)
+        others = problem.batch * problem.groups.number * share.tiles * prod(problem.strides[:2])
+        products = ceil(problem.depth / problem.phases) * problem.strides[2]
+        run = tiles_of_run(problem, places * others, share.pixels * share.vectors * 8 * products)
+        constants = {**problem.has_bias, **share.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
+        return Stage("deconvolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
+                     {**problem.steps, "tiles": share.tiles, "channel": share.channel, "run": run},
+                     problem.epilogue_views(), recipe=float_tiles(problem.capabilities).recipe)
 
 
-def _places(problem: DeconvolutionProblem, tile: Tile) -> int:
-    """Tiles of a phase, of the first one, which has no fewer pixels than others."""
-    sizes = zip(problem.output_sizes, problem.strides, strict=True)
-    return ceil(prod(ceil(size / stride) for size, stride in sizes) / tile.pixels)
-
-
-def _others(problem: DeconvolutionProblem) -> int:
-    """Phases of all tiles of channels and of all pictures."""
-    groups = problem.groups
-    return problem.batch * groups.number * ceil(groups.outputs / BLOCK) * prod(problem.strides[:2])
+def _phase_pixels(problem: DeconvolutionProblem) -> int:
+    """Of the first phase, which has no fewer than others."""
+    return prod(ceil(size / stride) for size, stride in zip(problem.output_sizes, problem.strides, strict=True))
