@@ -45,11 +45,10 @@ class _Compiled:
 
 
 class _OpenVinoCore:
-    """OpenVINO's Core with its CPU plugin, whatever the device is called, and of the properties with those it knows."""
+    """OpenVINO's Core with its CPU plugin, whatever the device is called."""
 
     def compile_model(self, path: Path, _device: str, config: dict[str, object]) -> _Compiled:
-        known = {name: value for name, value in config.items() if name != "SPECIALIZE_AFTER"}
-        return _Compiled(openvino.Core().compile_model(path, "CPU", known))
+        return _Compiled(openvino.Core().compile_model(path, "CPU", config))
 
 
 def use_openvino() -> None:

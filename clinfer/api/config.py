@@ -67,7 +67,7 @@ class CompileConfig:
     build_threads: int = 0
     map_files: bool = True
     profiling: bool = False
-    specialise_after: int = 16
+    specialise_after: int = 0
     cache_dir: str = ""
     encryption: Encryption | None = None
     force_implementations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -32,10 +32,8 @@ class ModelOptions:
 
     @property
     def properties(self) -> dict[str, object]:
-        """What models are compiled with. Nothing is specialised beside requests: they wait for the device meanwhile,
-        and each kernel that is found takes memory."""
-        precision: dict[str, object] = {"INFERENCE_PRECISION_HINT": self.precision} if self.precision else {}
-        return {"SPECIALIZE_AFTER": 0, **precision}
+        """What models are compiled with."""
+        return {"INFERENCE_PRECISION_HINT": self.precision} if self.precision else {}
 
 
 @dataclass(frozen=True)
