@@ -60,7 +60,9 @@ kernel void tile(const global float* left, const global float* right, const glob
     frame[HALF_AT] = HALF;
     frame[FIRST_BEGINS] = BEGINS;
     frame[LEFT_AT] = (ulong)left;
-    frame[LATER_AT] = frame[RIGHT_AT] = (ulong)right;
+    frame[RIGHT_AT] = (ulong)right;
+    frame[LATER_AT] = (ulong)right;
+    frame[MORE_LATER] = LINES_OF_SHARE(LATER_SHARES(LATER)) - 2;
     frame[STEP_BYTES] = TAPS * TILE_ROWS * 64;
     frame[STEP_COUNT] = STEPS;
     frame[TAPS_AT] = (ulong)taps;
@@ -88,7 +90,8 @@ def test_vectors_survive_the_assembly(engine: Engine, stream: Stream, rows: int,
     taken = [left, packed, np.where(is_absent, -1, places * 64), given, np.zeros(256, np.float32),
              np.zeros(rows * columns, np.float32)]
     defines = {"VECTOR_FLOATS": 8, "TILES_OF_FLOATS": 1, "PANELS_JOINED": int(joined), "TILE_ROWS": rows, "TAPS": TAPS,
-               "STEPS": STEPS, "HALF": int(half), "BEGINS": int(first_begins), "TILE_VECTORS": vectors}
+               "STEPS": STEPS, "HALF": int(half), "BEGINS": int(first_begins), "TILE_VECTORS": vectors,
+               "ASKS_FOR_MORE": int(rng.integers(2)), "LATER": int(rng.choice([1, 5, 100]))}
     source = "\n".join([common_source(), *(f"#define {name} {value}" for name, value in defines.items()),
                         kernel_source("clinfer.ops.shared", "float_products.h"), _TILE])
     kernel = engine.create_kernel(engine.build_program(source), "tile")

@@ -164,9 +164,9 @@ KERNEL(convolution_floats)(const global TILE_VALUE* restrict input, const global
                                      from_y, from_x PASS_ARGS);
                 frame[LEFT_AT] = is_in_place ? (ulong)(input + INPUT0_INDEX_OF(from)) : (ulong)patch;
                 frame[RIGHT_AT] = (ulong)(weights + filters[0] + first * INPUT1_PITCH_2);
+                frame[LATER_AT] = frame[RIGHT_AT];
                 frame[STEP_COUNT] = count;
                 frame[HALF_AT] = LAST_IS_HALF && first + count == BLOCKS_OF_INPUT;
-                frame[LATER_AT] = frame[RIGHT_AT];
                 ADD_PRODUCTS(frame);
                 frame[FIRST_BEGINS] = 0;
             }

@@ -1,7 +1,7 @@
 // Convolution of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for x86 CPUs.
-// One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x channels (float_pixels.h), of which there are ARG_TILES
-// side by side from channel ARG_CHANNEL of a group on. All data is read where it lies: a table tells for each element of
-// the filter where each pixel finds its own; what lies outside of the data is one row of zeros.
+// One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x channels (float_pixels.h), of which ARG_TILES lie side
+// by side from channel ARG_CHANNEL of a group on. All data is read where it lies: a table tells for each element of the
+// filter where each pixel finds its own; what lies outside of the data is one row of zeros.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output channels (block
 // tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: a group's input channels fill blocks of 16 but for the last one, of which there may be half; grouped output

@@ -25,8 +25,8 @@ void FUNC(copy_rows)(TILE_VALUE* rows, const global TILE_VALUE* left, const inde
      (depth) % (STEPS_HALVE ? STEP_DEPTH / 2 : STEP_DEPTH) == 0)
 
 // Adds the products of `depth` values, filled up to whole steps, of rows at the address `left`, `row_bytes` from each
-// other, with packed columns at the address `right`; OTHER_BYTES, LATER_AT, FIRST_BEGINS (then 0) and the sums of the
-// frame are set before.
+// other, with packed columns at the address `right`; OTHER_BYTES, what is asked for, FIRST_BEGINS (then 0) and the sums
+// of the frame are set before.
 void FUNC(add_steps)(ulong* frame, const ulong left, const ulong row_bytes, const int last_row, const int depth,
                      const ulong right) {
     ulong taps[TAP_NUMBERS];

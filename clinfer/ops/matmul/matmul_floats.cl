@@ -13,6 +13,7 @@
 #define VECTOR_FLOATS 16
 #endif
 #define VECTORS (VECTOR_FLOATS / 8)
+#define ASKS_FOR_MORE 1
 
 #include "shared/bias.h"
 #include "shared/float_products.h"
@@ -30,6 +31,10 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
     OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
     at[OUTPUT0_RANK - 2] = first_row;
     const index_t start = INPUT0_INDEX_OF(at);
+    at[OUTPUT0_RANK - 2] = at[OUTPUT0_RANK - 1] = 0;
+    const ulong panels = (ulong)(right + INPUT1_INDEX_OF(at));
+    const uint shares = LATER_SHARES(get_global_size(0));
+    const ulong own_share = (ulong)((uint)get_global_id(0) % shares) * LINES_OF_SHARE(shares) * depth / STEP_DEPTH * 64;
     TILE_VALUE rows[TILE_ROWS * ROWS_DEPTH];
     const bool is_copied = !IS_IN_PLACE(last_row, depth) && depth <= ROWS_DEPTH;
     if (is_copied) FUNC(copy_rows)(rows, left, start, last_row, depth PASS_ARGS);
@@ -43,9 +48,8 @@ KERNEL(matmul_floats)(const global TILE_VALUE* restrict left, const global TILE_
         frame[FIRST_BEGINS] = 1;
         const index_t other = PANELS_JOINED ? VECTOR_FLOATS : column + 16 < OUTPUT0_SIZE_X ? INPUT1_PITCH_Y : 0;
         frame[OTHER_BYTES] = other * sizeof(TILE_VALUE);
-        // The columns of the next run, an eighth with each tile of rows.
-        const index_t later = ARG_RUN * (8 + (index_t)get_global_id(0) % 8) - tile % ARG_RUN * 7;
-        frame[LATER_AT] = columns + later * depth / STEP_DEPTH * LATER_BYTES;
+        frame[MORE_LATER] = LINES_OF_SHARE(shares) - 2;
+        frame[LATER_AT] = panels + (tile + ARG_RUN) * depth * 64 + own_share;
         if (is_copied)
             FUNC(add_steps)(frame, (ulong)rows, ROWS_DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1, depth, columns);
         else

@@ -1,6 +1,6 @@
 // Tiles of TILE_PIXELS pixels x one block of 16 output channels (float_products.h, vectors of 8 floats), on
-// b_fs_yx_fsv16 (or b_fs_zyx_fsv16) outputs; with TILE_VECTORS 3 of half the next block as well, whose other half has no
-// channels. The pixels of a tile follow one another in a grid, whichever rows they lie in.
+// b_fs_yx_fsv16 (or b_fs_zyx_fsv16) outputs; with TILE_VECTORS 3 of half the next block as well, whose other half has
+// no channels. The pixels of a tile follow one another in a grid, whichever rows they lie in.
 #ifndef TILE_PIXELS
 #define TILE_PIXELS 6
 #define VECTOR_FLOATS 8
@@ -50,7 +50,7 @@ INLINED float16 FUNC(load_sums)(const float* sums, const int pixel, const int bl
     return block * 2 + 1 < TILE_VECTORS ? vload16(0, sums) : (float16)(vload8(0, sums), (float8)0.0f);
 }
 
-// Lets the sums of the first `count` pixels begin with those of one: of its blocks, of which 24 channels take the first.
+// Lets the sums of the first `count` pixels begin with those of a pixel's blocks.
 INLINED void FUNC(start_sums)(float* sums, const float16* start, const int count) {
     for (int i = 0; i < count; ++i, sums += TILE_VECTORS * 8) {
         vstore16(start[0], 0, sums);

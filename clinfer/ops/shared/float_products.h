@@ -21,7 +21,9 @@
 //   OTHER_BYTES    from these columns to the other 16 or, of 24, to the other 8; 16 alone have no others
 //   LATER_AT       with VECTOR_FLOATS 8: what will be multiplied much later; each step and tap asks for LATER_BYTES
 //                  from here on, an eighth of the columns that it multiplies
-// and it adds to frame_sums(frame): float [TILE_ROWS][TILE_VECTORS * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT are changed.
+//   MORE_LATER     where ASKS_FOR_MORE is 1: of how many lines of the cache (64 bytes) more, an even number
+// and it adds to frame_sums(frame): float [TILE_ROWS][TILE_VECTORS * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT
+// are changed.
 // Products of two bf16 are exact and summed in float; subnormal numbers count as 0.
 // SET_TAP(taps, place, row_bytes, last) sets the TAP_NUMBERS numbers of rows that lie `row_bytes` from each other, the
 // first of them at `place`; with VECTOR_FLOATS 8 row `last` stands in for those behind it. READ_ONCE(frame, taps,
@@ -47,12 +49,22 @@
 #define TAP_NUMBERS (VECTOR_FLOATS == 8 ? TILE_ROWS : 1)
 #define ZEROS 248
 #define LATER_AT 247
+#define MORE_LATER 246
 #define LATER_BYTES 128
 // Vectors in it must not lie across lines of the cache.
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64)))
 #define frame_sums(frame) ((float*)((frame) + 8 + 8 * 32))
 
 #define STEPS_HALVE (TILE_ROWS <= 14)
+
+// Tiles that multiply the same columns ask for those that come next, each for a share, because the first tile that
+// meets them would wait for all of them: weights come from afar at each inference. Where there are fewer than eight
+// tiles, an eighth for each is too little.
+#ifndef ASKS_FOR_MORE
+#define ASKS_FOR_MORE 0
+#endif
+#define LATER_SHARES(tiles) clamp((uint)(tiles), 1u, 8u)
+#define LINES_OF_SHARE(shares) ((STEP_DEPTH / 2 + (shares) - 1) / (shares) * 2)
 
 #define SET_TAP(taps, place, row_bytes, last) \
     do { \
@@ -255,6 +267,7 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define BEGIN_STEP "movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n" FIND_ROWS
 #define TAP_BYTES "8"
 #define COUNT "%[count]"
+#define THAT_ASKS_FOR_MORE
 #else
 #define ROW_OPERANDS [f] "=&r"(row_), [base] "=&r"(other_), [zeros] "=&r"(count_), [later] "=&r"(later_)
 #if TILE_VECTORS == 2
@@ -266,7 +279,16 @@ INLINED void clinfer_add_products(ulong* frame) {
 // The rows of the next step are asked for as well.
 #define BEGIN_STEP \
     "movq (%[frame]), %[base]\n" FIND_ROWS "movq 32(%[frame]), %[base]\n" ASK_FOR_ROWS \
-    "prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n"
+    "prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n" ASK_FOR_MORE
+#if ASKS_FOR_MORE
+#define ASK_FOR_MORE "movq 1968(%[frame]), %[base]\n testq %[base], %[base]\n jnz 8f\n 9:\n"
+#define THAT_ASKS_FOR_MORE \
+    "jmp 7f\n 8:\n prefetcht1 (%[later])\n prefetcht1 64(%[later])\n subq $-128, %[later]\n" \
+    "subq $2, %[base]\n jnz 8b\n jmp 9b\n 7:\n"
+#else
+#define ASK_FOR_MORE
+#define THAT_ASKS_FOR_MORE
+#endif
 #define TAP_BYTES "8*" TEXT_OF(TILE_ROWS)
 #define COUNT "%[base]"
 #endif
@@ -285,7 +307,7 @@ INLINED void clinfer_add_products(ulong* frame) {
             "3:\n addq $" STEP_WEIGHT_BYTES ", %[right]\n addq $" TAP_BYTES ", %[tap]\n" \
             "cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
             "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \
-            TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) \
+            TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) THAT_ASKS_FOR_MORE \
             : ROW_OPERANDS, [right] "=&r"(right_), [tap] "=&r"(tap_), \
               [a] "=&r"(a_), [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
             : [frame] "r"(arguments) \
