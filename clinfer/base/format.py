@@ -128,6 +128,7 @@ FORMATS = {f.name: f for f in (
     Format("d_us_kg_usv16", "dkgu", "dukg", (("u", 16),)),
     Format("os_is_yx_isv4_osv32_isv4", "oiyx", "oiyx", (("i", 4), ("o", 32), ("i", 4))),
     Format("os_is_yx_osv32_isv4", "oiyx", "oiyx", (("o", 32), ("i", 4))),
+    Format("os_is_yx_isv2_osv16_isv2", "oiyx", "oiyx", (("i", 2), ("o", 16), ("i", 2))),
     Format("os_is_osv32_isv4", "oi", "oi", (("o", 32), ("i", 4))),
     Format("ns_ks_nsv32_ksv4", "kn", "nk", (("n", 32), ("k", 4))),
     Format("os_is_yx_isv8_osv16_isv2", "oiyx", "oiyx", (("i", 8), ("o", 16), ("i", 2))),

@@ -12,8 +12,8 @@ from clinfer.runtime.device import DeviceInfo, available_devices, find_device
 from clinfer.runtime.missing import missing_gpus
 from clinfer.runtime.platforms import discover
 
-_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "byte_products", "int64_atomics",
-              "tensor_cores", "warp_group_products", "bulk_copies", "megakernels", "float_products",
+_ABILITIES = ("fp16", "fp64", "usm", "svm", "integer_dot_product", "byte_products", "short_products",
+              "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies", "megakernels", "float_products",
               "bf16_products", "tile_registers")
 
 

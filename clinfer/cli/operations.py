@@ -37,11 +37,10 @@ _PLAINEST = Capabilities(
     max_work_item_sizes=(1, 1, 1), local_mem_size=0, global_mem_size=0, max_alloc_size=0, buffer_alignment=1,
     unified_memory=False, host_mem_size=0, usable_local_mem=0, fp16=False, fp16_builtins=False, fp64=False,
     subgroup_size=0, subgroup_sizes=(), subgroup_builtins=(), subgroup_option="", struct_argument=True,
-    builtin_prefetch=False,
-    integer_dot_product=False, byte_products=False, int64_atomics=False, tensor_cores=False, warp_group_products=False,
-    bulk_copies=False, megakernels=False, float_products=False, bf16_products=False, tile_registers=False,
-    out_of_order_queue=False, profiling_queue=False, usm_types=(), svm=False, overlapping_parts=False, image_channels=0,
-    buffers_in_place=False,
+    builtin_prefetch=False, integer_dot_product=False, byte_products=False, short_products=False, int64_atomics=False,
+    tensor_cores=False, warp_group_products=False, bulk_copies=False, megakernels=False, float_products=False,
+    bf16_products=False, tile_registers=False, out_of_order_queue=False, profiling_queue=False, usm_types=(), svm=False,
+    overlapping_parts=False, image_channels=0, buffers_in_place=False,
     ceilings=default_ceilings("GPU", 1, fp16=False), hardware=Hardware("GPU", "", "", "", "", ()))
 """A device that can do nothing but OpenCL C 1.2: what runs on it runs on all."""
 

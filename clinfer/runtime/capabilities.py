@@ -28,7 +28,7 @@ from clinfer.runtime.remeasuring import SINGLE_RATES, is_due, with_better
 from clinfer.runtime.status import driver_error
 from clinfer.runtime.tile_registers import may_use_tile_registers
 
-_REVISION = 12
+_REVISION = 13
 """Raised whenever a probe changes its meaning, so that answers on disk are asked for again."""
 _PROBE_TIMEOUT_S = 30.0
 _LARGEST_ANSWERS = 1 << 16
@@ -73,6 +73,8 @@ class Capabilities:
     """`dot` on char4, in OpenCL C of some version."""
     byte_products: bool
     """AVX-512's VNNI, as inline assembly: products of unsigned with signed bytes, added up in 32 bits."""
+    short_products: bool
+    """Sums of two products of 16 bits in AVX2's registers, as inline assembly that keeps the vector registers."""
     int64_atomics: bool
     tensor_cores: bool
     """NVIDIA's warp-level matrix instructions and asynchronous copies, as inline PTX."""
@@ -104,6 +106,11 @@ class Capabilities:
     """How fast it is. Unlike the abilities, this differs from one time that it is measured to the next."""
     hardware: Hardware
     """What it is, under the names by which measured times are kept."""
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether products of bytes are faster than those of f32, by some instructions."""
+        return self.byte_products or self.short_products
 
     @property
     def usm(self) -> bool:
@@ -142,7 +149,7 @@ def _combine(device: DeviceInfo, answers: dict[str, Any]) -> Capabilities:
     natural = int(subgroups["natural"])
     flags = {name: bool(answers[name]) for name in (
         "fp16", "fp16_builtins", "fp64", "struct_argument", "builtin_prefetch", "integer_dot_product",
-        "byte_products", "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies",
+        "byte_products", "short_products", "int64_atomics", "tensor_cores", "warp_group_products", "bulk_copies",
         "megakernels", "float_products", "bf16_products",
         "out_of_order_queue", "profiling_queue", "svm", "overlapping_parts", "buffers_in_place")}
     flags["tile_registers"] = bool(answers["tile_registers"]) and may_use_tile_registers()

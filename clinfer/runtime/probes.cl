@@ -123,22 +123,33 @@ kernel void probe(global const int* in, global int* out) {
     for (int i = 0; i < 12; ++i) out[1] += any(held[i] != (float16)(in[0] * i) + lanes);
 }
 
-#elif defined(PROBE_FLOAT_PRODUCTS)
-// Eight sums of a product, among vectors that a compiler may hold in the registers which the assembly uses and leaves
-// as they were; out[0] counts wrong sums, out[1] vectors that changed.
+#elif defined(PROBE_FLOAT_PRODUCTS) || defined(PROBE_SHORT_PRODUCTS)
+// Eight sums of a product of floats, or of two of 16 bits, one side of which was bytes, among vectors that a compiler
+// may hold in the registers which the assembly uses and leaves as they were; out[0] counts wrong sums, out[1] vectors
+// that changed.
+#ifdef PROBE_FLOAT_PRODUCTS
+#define NUMBER float
+#define RIGHT in[1]
+#define SUM(i) (in[3] * i + left[i] * in[1])
+#define ADD "vmovups (%[left]), %%ymm1\n vfmadd231ps %%ymm1, %%ymm15, %%ymm0\n"
+#else
+#define NUMBER int
+#define RIGHT (in[7] | in[2] << 16)
+#define SUM(i) (in[3] * i + ((char*)left)[2 * i] * in[7] + ((char*)left)[2 * i + 1] * in[2])
+#define ADD "vpmovsxbw (%[left]), %%ymm1\n vpmaddwd %%ymm15, %%ymm1, %%ymm1\n vpaddd %%ymm1, %%ymm0, %%ymm0\n"
+#endif
 kernel void probe(global const int* in, global int* out) {
     const float8 lanes = (float8)(0, 1, 2, 3, 4, 5, 6, 7);
-    float8 held[12];
+    float8 held[12], kept[3];
     for (int i = 0; i < 12; ++i) held[i] = (float8)(in[0] * i) + lanes;
-    float left[8], right = in[1], sums[8], kept[24];
-    for (int i = 0; i < 8; ++i) left[i] = in[0] * i, sums[i] = in[3] * i;
+    NUMBER left[8], right = RIGHT, sums[8];
+    for (int i = 0; i < 8; ++i) left[i] = in[0] * i - in[7], sums[i] = in[3] * i;
     __asm__ volatile("vmovups %%ymm0, (%[kept])\n vmovups %%ymm1, 32(%[kept])\n vmovups %%ymm15, 64(%[kept])\n"
-                     "vmovups (%[sums]), %%ymm0\n vmovups (%[left]), %%ymm1\n vpbroadcastd (%[right]), %%ymm15\n"
-                     "vfmadd231ps %%ymm1, %%ymm15, %%ymm0\n vmovups %%ymm0, (%[sums])\n"
+                     "vmovups (%[sums]), %%ymm0\n vpbroadcastd (%[right]), %%ymm15\n" ADD "vmovups %%ymm0, (%[sums])\n"
                      "vmovups (%[kept]), %%ymm0\n vmovups 32(%[kept]), %%ymm1\n vmovups 64(%[kept]), %%ymm15\n"
                      :: [kept] "r"(kept), [sums] "r"(sums), [left] "r"(left), [right] "r"(&right) : "memory");
     out[0] = out[1] = 0;
-    for (int i = 0; i < 8; ++i) out[0] += sums[i] != (float)(in[3] * i + in[0] * i * in[1]);
+    for (int i = 0; i < 8; ++i) out[0] += sums[i] != SUM(i);
     for (int i = 0; i < 12; ++i) out[1] += any(held[i] != (float8)(in[0] * i) + lanes);
 }
 

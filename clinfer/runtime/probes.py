@@ -218,6 +218,7 @@ PROBES: Mapping[str, Probe] = {
     "builtin_prefetch": _writes("builtin_prefetch", 8),
     "integer_dot_product": _integer_dot_product,
     "byte_products": _on_cpus(_writes("byte_products", 9, 25, -2508, 121, 30, 15879, 4, 1600)),
+    "short_products": _on_cpus(_writes("short_products", 0, 0)),
     "int64_atomics": _writes("int64_atomics", 16 * 5, 3 + 16, local_size=16),
     "out_of_order_queue": _writes("runs", 15, -4, queue_properties=_MODES.OUT_OF_ORDER_EXEC_MODE_ENABLE),
     "profiling_queue": _writes("runs", 15, -4, queue_properties=_MODES.PROFILING_ENABLE),

@@ -12,6 +12,7 @@ _WIDE = ("fma", "avx2", "avx512", "amx")
 
 ASSEMBLY: Mapping[str, frozenset[str]] = {
     "float_products": frozenset({"avx2", "fma"}),
+    "short_products": frozenset({"avx2"}),
     "byte_products": frozenset({"avx512f", "avx512_vnni"}),
     "bf16_products": frozenset({"avx512f", "avx512_bf16"}),
     "tile_registers": frozenset({"amx_tile", "amx_bf16", "amx_int8"})}

@@ -120,7 +120,7 @@ def test_floats_that_are_stored_as_bytes(core: Core, device: DeviceInfo, tmp_pat
     told, stored = described(model), {node.get_friendly_name(): str(node.get_output_element_type(0).get_type_name())
                                       for node in model.get_ordered_ops() if node.get_output_size()}
     on_grids = [name for name, info in told.items() if info["outputPrecisions"].startswith("q8(")]
-    assert bool(on_grids) == compiled.engine.capabilities.byte_products
+    assert bool(on_grids) == compiled.engine.capabilities.multiplies_bytes
     assert all(stored[name] == "u8" for name in on_grids)
     ov.save_model(model, tmp_path / "graph.xml")
     assert np.array_equal(core.import_model(compiled.export_model(), device.name)(x)[0], expected)

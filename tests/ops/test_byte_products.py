@@ -15,8 +15,8 @@ from clinfer.network.network import Network
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.quantised_convolution import QuantisedConvolution
-from clinfer.ops.shared.byte_products import TILES
-from clinfer.ops.shared.float_products import IN_REGISTERS, rows_refusal
+from clinfer.ops.shared.byte_products import TILES, byte_tiles, tile_refusal
+from clinfer.ops.shared.float_products import IN_REGISTERS
 from clinfer.ops.shared.tile_runs import shared_panels
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.note_data_grids import MOST_DEPTH
@@ -49,7 +49,7 @@ def engine(engine: Engine) -> Engine:
 
 
 def _skip_unless_able(engine: Engine, tile: int) -> None:
-    refusal = rows_refusal(engine.capabilities, tile)
+    refusal = tile_refusal(engine.capabilities, tile)
     if refusal:
         pytest.skip(refusal)
 
@@ -90,7 +90,7 @@ def test_every_tile_is_exact(engine: Engine, rng: np.random.Generator, tile: int
     _check(engine, rng, (75, 41), tile, transpose=tile % 8 == 0)
 
 
-@pytest.mark.parametrize("tile", [14, 32])
+@pytest.mark.parametrize("tile", [14, 32, 6, 5])
 @pytest.mark.parametrize("depth, columns, zero_point", [
     (1, 1, 0), (1030, 200, 255), (4, 33, 3), (MOST_DEPTH, 2, 0), (MOST_DEPTH, 2, 255)])
 def test_borders(engine: Engine, rng: np.random.Generator, depth: int, columns: int, zero_point: int,
@@ -102,7 +102,7 @@ def test_borders(engine: Engine, rng: np.random.Generator, depth: int, columns: 
 
 
 def test_without_the_instructions(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False))
+    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False, short_products=False))
     _check(engine, rng, (70, 37), 4, transpose=True, rows=(1, 9))
 
 
@@ -145,7 +145,7 @@ def _convolve(engine: Engine, rng: np.random.Generator, kernel: str, channels: t
 @pytest.mark.parametrize("kernel, large", [
     ("quantised_convolution_ref", False), ("quantised_convolution_ref", True),
     *((f"convolution_bytes_{tile}", False) for tile in TILES if tile > 1), ("convolution_bytes_few_14", False),
-    ("convolution_bytes_few_4", False)])
+    ("convolution_bytes_few_6", False), ("convolution_bytes_few_4", False)])
 def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, kernel: str, large: bool) -> None:
     """Borders, channels that leave blocks and panels unfilled, strides; `large`: with indices of 64 bits."""
     _skip_unless_able(engine, int(kernel.rpartition("_")[2]) if "bytes" in kernel else 0)
@@ -166,13 +166,16 @@ def test_every_convolution_is_exact(engine: Engine, rng: np.random.Generator, ke
 def test_convolutions_of_all_kinds(engine: Engine, rng: np.random.Generator, kernel: str, channels: tuple[int, int],
                                    filters: tuple[int, ...], sizes: tuple[tuple[int, ...], ...], dilation: int) -> None:
     """Several panels for one work-item, more than one step of copying, filters with holes, one spatial axis, few
-    channels, data that tiles read where they lie."""
+    channels, data that tiles read where they lie; in tiles of so many pixels, or of the most below that the device
+    has."""
+    name, _, most = kernel.rpartition("_")
+    kernel = f"{name}_{max(tile for tile in byte_tiles(engine.capabilities).rows if tile <= int(most))}"
     _convolve(engine, rng, kernel, channels, filters, sizes, dilation=dilation)
 
 
 def test_a_convolution_without_the_instructions(engine: Engine, rng: np.random.Generator,
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False))
+    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False, short_products=False))
     _convolve(engine, rng, "convolution_bytes_4", (18, 33), (3, 1), ((1, 5, 3),), zero_point=255)
 
 
@@ -189,12 +192,13 @@ kernel void live(global const float* values, global const char* columns, global 
     #pragma unroll
     for (int i = 0; i < 40; ++i) kept[i] = vload16(i, values) * 2.0f;
     int sums[2 * PANEL_SUMS];
-    uchar rows[TILE_ROWS * 24];
+    HELD rows[TILE_ROWS * 24];
     for (int i = 0; i < TILE_ROWS * 24; ++i) rows[i] = data[i];
-    ulong taps[2] = {12, 0};
+    ulong taps[2] = {12 * HELD_BYTES, 0};
     float16 added = 0.0f;
     for (int turn = 0; turn < 3; ++turn) {
-        FUNC(add_byte_products)(sums, AT(rows), 24, taps, 2, 3, columns, 6 * 128, 2, turn == 0);
+        FUNC(add_byte_products)(sums, AT(rows), 24 * HELD_BYTES, taps, 2, 12 / STEP_VALUES, columns,
+                                24 * PANEL_COLUMNS, 2, turn == 0);
         #pragma unroll
         for (int i = 0; i < 40; ++i) kept[i] = kept[i] * 0.5f + (float16)(turn + i);
     }
@@ -207,15 +211,18 @@ kernel void live(global const float* values, global const char* columns, global 
 
 @pytest.mark.parametrize("rows", [tile for tile in TILES if tile not in IN_REGISTERS])
 def test_registers_are_left_as_they_were(engine: Engine, stream: Stream, rows: int, rng: np.random.Generator) -> None:
-    """Vectors that live across the assembly, more of them than there are registers; rows [rows, run, step, 4] of which
-    the second run is read first, columns [panel, run, step, 32, 4]."""
-    head = f"#define TILE_ROWS {rows}\n#define BYTE_PRODUCTS {int(engine.capabilities.byte_products)}\n"
+    """Vectors that live across the assembly, more of them than there are registers; rows [rows, run, step, value] of
+    which the second run is read first, columns [panel, run, step, column, value]."""
+    _skip_unless_able(engine, rows)
+    tiles = byte_tiles(engine.capabilities)
+    head = "".join(f"#define {name} {int(value)}\n" for name, value in tiles.constants(rows).items())
     source = common_source() + head + kernel_source("clinfer.ops.shared", "byte_products.h") + _LIVE
     values = rng.standard_normal(640).astype(np.float32)
-    columns = rng.integers(-128, 128, (2, 2, 3, 32, 4)).astype(np.int8)
-    data = rng.integers(0, 256, (rows, 2, 3, 4)).astype(np.uint8)
+    steps = (12 // tiles.step_values, tiles.step_values)
+    columns = rng.integers(-128, 128, (2, 2, steps[0], tiles.columns, steps[1])).astype(np.int8)
+    data = rng.integers(0, 256, (rows, 2, *steps)).astype(np.uint8)
     buffers = [engine.allocate_bytes(size)
-               for size in (values.nbytes, columns.nbytes, data.nbytes, 4 * (640 + 2 * rows * 32))]
+               for size in (values.nbytes, columns.nbytes, data.nbytes, 4 * (640 + 2 * rows * tiles.columns))]
     kernel = engine.create_kernel(engine.build_program(source), "live")
     for index, (buffer, given_values) in enumerate(zip(buffers, (values, columns, data, None), strict=True)):
         kernel.set_buffer(index, buffer)
@@ -228,4 +235,4 @@ def test_registers_are_left_as_they_were(engine: Engine, stream: Stream, rows: i
         wanted = wanted * np.float32(0.5) + (turn + np.arange(40, dtype=np.float32))[:, None]
     assert np.array_equal(found[:640].reshape(40, 16), wanted)
     sums = 3 * np.einsum("irsk,prsck->pic", data[:, ::-1].astype(np.int64), columns.astype(np.int64))
-    assert np.array_equal(found[640:].reshape(2, rows, 32), sums)
+    assert np.array_equal(found[640:].reshape(2, rows, tiles.columns), sums)

@@ -58,7 +58,7 @@ def test_products(engine: Engine, rng: np.random.Generator, zero: bool) -> None:
     weights = rng.integers(-128, 128, (DEPTH, 50))
     topology = _ended(_data(ANY, DEPTH, zero=zero), weights, MatMul("y", ("wide" if zero else "x/i32", "w")))
     product, = _of(graph_after(engine, topology, RUN), MatMul)
-    is_noted = zero and engine.capabilities.byte_products
+    is_noted = zero and engine.capabilities.multiplies_bytes
     assert isinstance(product, MatMul) and (product.data_grid is not None) == is_noted
     for rows, point in ((30, 131), (1, 0), (5, 255)):
         x = rng.integers(0, 256, (rows, DEPTH)).astype(np.uint8)
@@ -73,7 +73,7 @@ def test_convolutions(engine: Engine, rng: np.random.Generator, group: int) -> N
     filters = weights if group == 1 else weights.reshape(group, -1, 16, 3, 3)
     product = (Convolution if group == 1 else GroupConvolution)("y", ("wide", "w"), **_ONES)
     topology = _ended(_data(ANY, 16 * group, ANY, ANY), filters, product)
-    is_noted = group == 1 and engine.capabilities.byte_products
+    is_noted = group == 1 and engine.capabilities.multiplies_bytes
     assert bool(_of(graph_after(engine, topology, RUN), QuantisedConvolution)) == is_noted
     x = rng.integers(0, 256, (2, 16 * group, 5, 8)).astype(np.uint8)
     padded = np.pad(x.astype(np.int64) - 77, ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -120,7 +120,7 @@ def test_bytes_that_were_floats_are_read_as_those(engine: Engine, rng: np.random
     assert "bytes" not in graph and "bytes/i32" not in graph
     product, = _of(graph, MatMul)
     assert isinstance(product, MatMul)
-    assert (product.data_grid is not None) == engine.capabilities.byte_products
+    assert (product.data_grid is not None) == engine.capabilities.multiplies_bytes
     x = rng.uniform(-140, 140, (9, DEPTH)).astype(np.float32)
     found = _results(engine, topology, [x, np.array(120, np.float32 if is_rounded else np.uint8)])
     assert np.array_equal(found, (np.clip(np.rint(x) + 120, 0, 255).astype(np.int64) - 120) @ weights)

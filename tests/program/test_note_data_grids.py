@@ -110,7 +110,7 @@ def test_convolutions_give_what_those_of_floats_do(engine: Engine, rng: np.rando
         options = BuildOptions(skipped_passes=frozenset(skipped))
         program = compile_topology(engine, topology, OpenVinoShapeInference(), options)
         has_bytes = any(isinstance(node.primitive, QuantisedConvolution) for node in program.nodes)
-        assert has_bytes == (engine.capabilities.byte_products and not skipped)
+        assert has_bytes == (engine.capabilities.multiplies_bytes and not skipped)
         results += execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), [x])
     assert_close(results[0], results[1], 1e-5, "convolution")
 
@@ -136,7 +136,7 @@ def test_products_find_whole_numbers_behind_floats(engine: Engine, rng: np.rando
         product = graph["y"].primitive
         assert isinstance(product, MatMul)
         assert (product.data_grid, product.quantisation) == (
-            (3, Quantisation(2)) if engine.capabilities.byte_products else (None, None))
+            (3, Quantisation(2)) if engine.capabilities.multiplies_bytes else (None, None))
         program = compile_topology(engine, Topology(*parts), OpenVinoShapeInference())
         x = rng.uniform(0, 2, (9, DEPTH)).astype(np.float32)
         found, = execute(Network(program, engine.create_stream(), OpenVinoShapeInference()), [x])
@@ -145,7 +145,7 @@ def test_products_find_whole_numbers_behind_floats(engine: Engine, rng: np.rando
 
 def test_products_of_more_than_bytes_can_add_up_keep_their_weights(engine: Engine, rng: np.random.Generator,
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
-    if not engine.capabilities.byte_products:
+    if not engine.capabilities.multiplies_bytes:
         pytest.skip("the device has no instructions for bytes")
     for deepest in (DEPTH, DEPTH - 1):
         monkeypatch.setattr(import_module(note_data_grids.__module__), "MOST_DEPTH", deepest)

@@ -32,7 +32,7 @@ PASS = "store_on_grids"
 
 @pytest.fixture(autouse=True)
 def with_byte_products(engine: Engine) -> None:
-    if not engine.capabilities.byte_products:
+    if not engine.capabilities.multiplies_bytes:
         pytest.skip("the device has no instructions for bytes")
 
 

@@ -18,6 +18,7 @@ from clinfer.runtime.probes import NEEDS, PROBES
 from clinfer.runtime.processor import ASSEMBLY, has_instructions, processor_key, wide_instructions
 
 ALL = frozenset[str]().union(*ASSEMBLY.values())
+_OF_AVX2 = {"float_products", "short_products"}
 Has = Callable[[frozenset[str] | None], None]
 
 
@@ -74,7 +75,7 @@ def needing(*abilities: str) -> set[str]:
     (ALL, set(), set()), (frozenset(), set(ASSEMBLY), set(ASSEMBLY)),
     (frozenset({"avx2", "fma", "avx512f", "avx512_vnni"}), {"bf16_products", "tile_registers"},
      {"bf16_products", "tile_registers"}),
-    (frozenset({"avx2", "fma"}), set(ASSEMBLY) - {"float_products"}, set(ASSEMBLY) - {"float_products"}),
+    (frozenset({"avx2", "fma"}), set(ASSEMBLY) - _OF_AVX2, set(ASSEMBLY) - _OF_AVX2),
     (ALL - {"amx_int8"}, {"tile_registers"}, {"tile_registers"}), (None, set(ASSEMBLY), set())])
 def test_assembly_runs_where_the_processor_has_it(engine: Engine, has: Has, monkeypatch: pytest.MonkeyPatch,
                                                   names: frozenset[str] | None, here: set[str],

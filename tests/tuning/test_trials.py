@@ -87,7 +87,7 @@ def _product(rng: np.random.Generator, transpose: bool) -> list[Primitive]:
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_products_of_whole_numbers(engine: Engine, rng: np.random.Generator, is_stored: bool) -> None:
     """Of data that are stored as bytes, and of floats that are whole numbers times a step."""
-    if not engine.capabilities.byte_products:
+    if not engine.capabilities.multiplies_bytes:
         pytest.skip("the device has no instructions for bytes")
     relu = Eltwise("relu", ("x",), mode="Relu")
     read = [] if is_stored else [Eltwise("read", ("second",), mode="Relu")]

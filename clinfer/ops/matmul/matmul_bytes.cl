@@ -1,11 +1,13 @@
 // Matrix product of whole numbers of 8 bits, for CPUs.
-// One work-item computes TILE_ROWS rows x ARG_PANELS panels of 32 columns (MOST_PANELS at most). A tile that is full
-// reads rows of bytes where they lie. Else it goes through K in steps of DEPTH: the rows of the left side, multiples of
-// a step, become bytes (number / step + zero point); rows behind the last repeat it. Their products with the weights
-// are added up exactly, and the sum is scaled at the end.
-// Views, all of one rank: left [..., M, K], output [..., M, N]; weights [panels, K / 4, 32, 4]; what the sums start
-// with (-zero point * sum of the column's weights) [1, N] and scales [1, N] in panels of 32, bias [N] in blocks of 16;
-// grid [1, 3]: 1 / step, zero point, step.
+// One work-item computes TILE_ROWS rows x ARG_PANELS panels of PANEL_COLUMNS columns (MOST_PANELS at most). A tile that
+// is full reads rows of bytes where they lie, if the products can. Else it goes through K in steps of DEPTH: the rows
+// of the left side, multiples of a step, become whole numbers (number / step + zero point), as the products read them;
+// rows behind the last repeat it. Their products with the weights are added up exactly, and the sum is scaled at the
+// end.
+// Views, all of one rank: left [..., M, K], output [..., M, N]; weights [panels, K / STEP_VALUES, PANEL_COLUMNS,
+// STEP_VALUES], with zeros behind K up to a multiple of BLOCK_VALUES; what the sums start with (-zero point * sum of
+// the column's weights) [1, N] and scales [1, N] in panels of 32, bias [N] in blocks of 16; grid [1, 3]: 1 / step, zero
+// point, step.
 #include "clinfer.cl"
 
 #ifndef TILE_ROWS
@@ -18,12 +20,14 @@
 #define SHARED_BYTES 0
 #define LOWEST 0
 #define SCALE16(k, column) ((float16)1.0f)
+#define BLOCK_VALUES 4
 #endif
 
 #include "shared/bias.h"
+#include "shared/byte_products.h"
+#define VECTORS (PANEL_COLUMNS / 16)
 #include "weights.h"
 #include "tile.h"
-#include "shared/byte_products.h"
 
 #define DEPTH 1024
 #ifdef INPUT0_IS_Q8
@@ -35,17 +39,17 @@
 #endif
 #define GRID(n) INPUT3_LOAD(grid, INPUT3_OFFSET + (n))
 
-// Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as bytes; zeros fill up the
-// last four.
-void FUNC(fill_bytes)(uchar* rows, const global INPUT0_TYPE* left, const index_t start, const int last_row,
+// Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as whole numbers; zeros
+// fill up the last four.
+void FUNC(fill_bytes)(HELD* rows, const global INPUT0_TYPE* left, const index_t start, const int last_row,
                       const int count, const float factor, const float zero ARGS) {
     for (int i = 0; i < TILE_ROWS; ++i) {
         const index_t row = start + min(i, last_row) * INPUT0_PITCH_Y;
-        uchar* to = rows + i * ROW_BYTES;
-        vstore4((uchar4)0, 0, to + count / 4 * 4);
+        HELD* to = rows + i * ROW_VALUES;
+        vstore4(TO_HELD(4, (uchar4)0), 0, to + count / 4 * 4);
         int k = 0;
         if (INPUT0_PITCH_X == 1)
-            for (; k + 16 <= count; k += 16) vstore16(BYTES16(left, row + k), 0, to + k);
+            for (; k + 16 <= count; k += 16) vstore16(TO_HELD(16, BYTES16(left, row + k)), 0, to + k);
         for (; k < count; ++k) to[k] = BYTE(left, row + k * INPUT0_PITCH_X);
     }
 }
@@ -55,7 +59,7 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
                      const global INPUT2_TYPE* restrict start_sums, const global INPUT3_TYPE* restrict grid,
                      WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_row = (int)get_global_id(0) * TILE_ROWS, first_panel = (int)get_global_id(1) * ARG_PANELS;
-    const int depth = INPUT0_SIZE_X, packed_depth = (depth + 3) / 4 * 4;
+    const int depth = INPUT0_SIZE_X, packed_depth = CEIL_DIV(depth, BLOCK_VALUES) * BLOCK_VALUES;
     const int panels = min((int)ARG_PANELS, (int)(OUTPUT0_SIZE_X + PANEL_COLUMNS - 1) / PANEL_COLUMNS - first_panel);
     index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL((index_t)get_global_id(2) * OUTPUT0_SIZE_Y * OUTPUT0_SIZE_X, at);
@@ -66,19 +70,19 @@ KERNEL(matmul_bytes)(const global INPUT0_TYPE* restrict left, const global INPUT
     SUMS(sums, MOST_PANELS);
     const ulong panel_bytes = (ulong)packed_depth * PANEL_COLUMNS, whole[1] = {0};
 #if READS_DATA && defined(INPUT0_IS_Q8)
-    if (INPUT0_PITCH_X == 1 && depth % 4 == 0 && first_row + TILE_ROWS <= OUTPUT0_SIZE_Y) {
-        FUNC(add_byte_products)(sums, AT(left + start), INPUT0_PITCH_Y, whole, 1, depth / 4, columns, panel_bytes,
-                                panels, true);
+    if (INPUT0_PITCH_X == 1 && depth % STEP_VALUES == 0 && first_row + TILE_ROWS <= OUTPUT0_SIZE_Y) {
+        FUNC(add_byte_products)(sums, AT(left + start), INPUT0_PITCH_Y, whole, 1, depth / STEP_VALUES, columns,
+                                panel_bytes, panels, true);
     } else
 #endif
     {
-        uchar rows[TILE_ROWS * ROW_BYTES];
+        HELD rows[TILE_ROWS * ROW_VALUES];
         const float factor = GRID(0), zero = GRID(1);
         for (int base = 0; base < depth; base += DEPTH) {
             const int count = min(DEPTH, depth - base);
             FUNC(fill_bytes)(rows, left, start + base * INPUT0_PITCH_X, OUTPUT0_SIZE_Y - 1 - first_row, count, factor,
                              zero PASS_ARGS);
-            FUNC(add_byte_products)(sums, AT(rows), ROW_BYTES, whole, 1, (count + 3) / 4,
+            FUNC(add_byte_products)(sums, AT(rows), ROW_BYTES, whole, 1, CEIL_DIV(count, STEP_VALUES),
                                     columns + base * PANEL_COLUMNS, panel_bytes, panels, base == 0);
         }
     }

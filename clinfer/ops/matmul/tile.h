@@ -1,12 +1,14 @@
-// Tiles of TILE_ROWS rows x VECTORS vectors of 16 columns on CPUs, two of which are a panel: how their rows are read
-// and their sums written.
+// Tiles of TILE_ROWS rows x VECTORS vectors of 16 columns on CPUs, two of which are a panel unless told otherwise: how
+// their rows are read and their sums written.
 // The left side [.., M, K] passes through a copy of PANEL_DEPTH values of each row; sums leave by way of an array.
 #define PANEL_DEPTH 128
 #ifndef VECTORS
 #define VECTORS 2
 #endif
 #define TILE_COLUMNS (VECTORS * 16)
+#ifndef PANEL_COLUMNS
 #define PANEL_COLUMNS 32
+#endif
 
 // Copies `count` values of TILE_ROWS rows, starting at element `start` of the first row, as floats; rows behind the
 // last repeat it.

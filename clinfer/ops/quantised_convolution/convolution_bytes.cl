@@ -1,14 +1,14 @@
 // Convolution of bytes with weights of i8, for CPUs, of one group and two spatial axes at most.
 // One work-item computes tiles (tile_runs.h, ARG_TILES in all) of TILE_ROWS pixels, which follow each other in one of
-// the rows that the output is taken for (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of 32 output
-// channels (MOST_PANELS at most).
+// the rows that the output is taken for (ARG_ROW_PIXELS each, in ARG_ROW_TILES tiles), x ARG_PANELS panels of
+// PANEL_COLUMNS output channels (MOST_PANELS at most).
 // A tile that is full and reads nothing outside of the data reads it where it lies, if the products can; what others
 // read is copied first, some rows of the filter at a time, with the zero point outside. For tiles of AMX, to which all
 // pixels are one row, the pixels that each element of the filter meets are gathered. Products are added up exactly, and
 // the sum is scaled at the end.
 // Views: data [B, blocks, Y, X, PIXEL_BYTES] (convolution_to_bytes.cl, convolution_to_fours.cl), output [B, C, 1, Y, X]
-// in blocks of 16 channels; weights [panels, blocks, y, x, PIXEL_BYTES / 4, 32, 4]; scales [O], what sums start with
-// [O] and bias [O] in blocks of 16; grid [1, 3]: 1 / step, zero point, step.
+// in blocks of 16 channels; weights [panels, blocks, y, x, PIXEL_BYTES / STEP_VALUES, PANEL_COLUMNS, STEP_VALUES];
+// scales [O], what sums start with [O] and bias [O] in blocks of 16; grid [1, 3]: 1 / step, zero point, step.
 // PIXEL_BYTES is 16, or 4 where there are few channels.
 // Limits: a row of the filter has at most MOST_TAPS elements, and a tile reads at most PATCH_PIXELS pixels by it.
 #include "clinfer.cl"
@@ -37,8 +37,9 @@
 
 #define MOST_TAPS 64
 #define PATCH_PIXELS 1024
-#define STEPS (PIXEL_BYTES / 4)
-#define TAP_WEIGHTS (PIXEL_BYTES * 32)
+#define STEPS (PIXEL_BYTES / STEP_VALUES)
+#define TAP_WEIGHTS (PIXEL_BYTES * PANEL_COLUMNS)
+#define PLACE_BYTES (PIXEL_BYTES * HELD_BYTES)
 #define FILTER_ROWS (INPUT0_SIZE_1 * ARG_FILTER_Y)
 
 #if TILE_ROWS > 14
@@ -81,27 +82,32 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
 #define LOAD_PIXEL vload4
 #define STORE_PIXEL vstore4
 #define OF_PIXEL(channels) ((channels).s0123)
+#define HELD_PIXEL HELD4
+#define TO_HELD_PIXEL(channels) TO_HELD(4, channels)
 #else
 #define PIXEL uchar16
 #define LOAD_PIXEL vload16
 #define STORE_PIXEL vstore16
 #define OF_PIXEL(channels) (channels)
+#define HELD_PIXEL HELD16
+#define TO_HELD_PIXEL(channels) TO_HELD(16, channels)
 #endif
 #define ROW_RUNS (ARG_DILATION_X == 1 ? 1 : ARG_FILTER_X)
 
 // Copies what `count` rows of the filter read, from the row `first` on (those of one block of channels, then those of
 // the next): for each, `span` pixels from (y, x) on.
-void FUNC(copy_patch)(uchar* patch, const global uchar* data, const int first, const int count, const int y,
+void FUNC(copy_patch)(HELD* patch, const global uchar* data, const int first, const int count, const int y,
                       const int x, const int span, const uchar zero ARGS) {
     const int begin = clamp(-x, 0, span), end = clamp((int)INPUT0_SIZE_3 - x, begin, span);
     for (int row = first; row < first + count; ++row, patch += span * PIXEL_BYTES) {
         const int block = row / ARG_FILTER_Y, at = y + row % ARG_FILTER_Y * ARG_DILATION_Y;
-        const PIXEL outside = (PIXEL)zero & OF_PIXEL(FUNC(existing)(ARG_CHANNELS - block * PIXEL_BYTES));
+        const HELD_PIXEL outside =
+            TO_HELD_PIXEL((PIXEL)zero & OF_PIXEL(FUNC(existing)(ARG_CHANNELS - block * PIXEL_BYTES)));
         const bool is_there = (uint)at < (uint)INPUT0_SIZE_2;
         const global uchar* from = data + block * INPUT0_PITCH_1 + (is_there ? at : 0) * INPUT0_PITCH_2;
         const int copied = is_there ? begin : span, left = is_there ? end : span;
         for (int i = 0; i < copied; ++i) STORE_PIXEL(outside, i, patch);
-        for (int i = copied; i < left; ++i) STORE_PIXEL(LOAD_PIXEL(x + i, from), i, patch);
+        for (int i = copied; i < left; ++i) STORE_PIXEL(TO_HELD_PIXEL(LOAD_PIXEL(x + i, from)), i, patch);
         for (int i = left; i < span; ++i) STORE_PIXEL(outside, i, patch);
     }
 }
@@ -113,7 +119,7 @@ void FUNC(find_taps)(ulong* taps, const int first, const int count, const ulong 
     int block = first / ARG_FILTER_Y, y = first % ARG_FILTER_Y;
     for (int row = 0; row < count; ++row) {
         for (int x = 0; x < ROW_RUNS; ++x)
-            *taps++ = block * block_pitch + y * pitch + x * ARG_DILATION_X * PIXEL_BYTES;
+            *taps++ = block * block_pitch + y * pitch + x * ARG_DILATION_X * PLACE_BYTES;
         if (++y == ARG_FILTER_Y) y = 0, ++block;
     }
 }
@@ -128,21 +134,21 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
     const int at_once = min(MOST_TAPS / ARG_FILTER_X, is_read ? MOST_TAPS : PATCH_PIXELS / span);
     const int steps = ARG_FILTER_X / ROW_RUNS * STEPS;
     ulong taps[MOST_TAPS];
-    uchar patch[PATCH_PIXELS * PIXEL_BYTES];
+    HELD patch[PATCH_PIXELS * PIXEL_BYTES];
     for (int done = 0; done < FILTER_ROWS; done += at_once) {
         const int count = min(at_once, FILTER_ROWS - done), runs = count * ROW_RUNS;
         const global char* columns = weights + (ulong)done * ARG_FILTER_X * TAP_WEIGHTS;
 #if READS_DATA
         if (is_read) {
             FUNC(find_taps)(taps, done, count, INPUT0_PITCH_1, ARG_DILATION_Y * INPUT0_PITCH_2 PASS_ARGS);
-            FUNC(add_byte_products)(sums, AT(data + y * INPUT0_PITCH_2 + x * PIXEL_BYTES), ARG_STRIDE_X * PIXEL_BYTES,
+            FUNC(add_byte_products)(sums, AT(data + y * INPUT0_PITCH_2 + x * PIXEL_BYTES), ARG_STRIDE_X * PLACE_BYTES,
                                     taps, runs, steps, columns, panel_bytes, panels, done == 0);
             continue;
         }
 #endif
         FUNC(copy_patch)(patch, data, done, count, y, x, span, zero PASS_ARGS);
-        FUNC(find_taps)(taps, 0, count, (ulong)ARG_FILTER_Y * span * PIXEL_BYTES, span * PIXEL_BYTES PASS_ARGS);
-        FUNC(add_byte_products)(sums, AT(patch), ARG_STRIDE_X * PIXEL_BYTES, taps, runs, steps, columns, panel_bytes,
+        FUNC(find_taps)(taps, 0, count, (ulong)ARG_FILTER_Y * span * PLACE_BYTES, span * PLACE_BYTES PASS_ARGS);
+        FUNC(add_byte_products)(sums, AT(patch), ARG_STRIDE_X * PLACE_BYTES, taps, runs, steps, columns, panel_bytes,
                                 panels, done == 0);
     }
 }
@@ -153,18 +159,19 @@ void FUNC(add_up)(int* sums, const global uchar* data, const global char* weight
 void FUNC(store_sums)(const int* sums, const global INPUT2_TYPE* scale, const global START_TYPE* start_sums,
                       const float step, BIAS_PARAMETER global OUTPUT0_TYPE* output, const int batch, int channel,
                       const int end, const int row, const int first, const int pixels ARGS) {
-    const int first_panel = channel / 32;
+    const int first_panel = channel / PANEL_COLUMNS;
     for (; channel < end; channel += BLOCK) {
         const float16 unit = INPUT2_LOAD16(scale, INPUT2_OFFSET + channel) * step, bias16 = BIAS16(channel);
         const int16 begin = START_LOAD16(start_sums, START_OFFSET + channel);
-        const int* part = sums + (channel / 32 - first_panel) * PANEL_SUMS + channel % 32;
+        const int* part = sums + (channel / PANEL_COLUMNS - first_panel) * PANEL_SUMS + channel % PANEL_COLUMNS;
         for (int i = 0; i < pixels; ++i) {
 #if TILE_ROWS > 14
             int at[MAX_RANK] = {batch, channel, 0, (first + i) / OUTPUT0_SIZE_X, (first + i) % OUTPUT0_SIZE_X};
 #else
             int at[MAX_RANK] = {batch, channel, 0, row, first + i};
 #endif
-            OUTPUT0_COMPUTE16 result = fma(convert_float16(vload16(i * 2, part) + begin), unit, bias16);
+            const int16 sum = vload16(i * (PANEL_COLUMNS / 16), part) + begin;
+            OUTPUT0_COMPUTE16 result = fma(convert_float16(sum), unit, bias16);
             FUSED_OPS16(result, at, 1)
             OUTPUT0_STORE16(output, OUTPUT0_INDEX_OF(at), result);
         }
@@ -177,7 +184,7 @@ KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global 
                           const global INPUT3_TYPE* restrict grid, BIAS_PARAMETER
                           global OUTPUT0_TYPE* restrict output ARGS) {
     const int first_panel = (int)get_global_id(1) * ARG_PANELS, batch = get_global_id(2), outputs = OUTPUT0_SIZE_1;
-    const int panels = min((int)ARG_PANELS, (outputs + 31) / 32 - first_panel);
+    const int panels = min((int)ARG_PANELS, CEIL_DIV(outputs, PANEL_COLUMNS) - first_panel);
     const global uchar* picture = (const global uchar*)data + INPUT0_OFFSET + batch * INPUT0_PITCH_0;
     const global char* columns =
         (const global char*)weights + (ulong)first_panel * FILTER_ROWS * ARG_FILTER_X * TAP_WEIGHTS;
@@ -188,7 +195,7 @@ KERNEL(convolution_bytes)(const global INPUT0_TYPE* restrict data, const global 
         const int row = tile / ARG_ROW_TILES, first = tile % ARG_ROW_TILES * TILE_ROWS;
         const int pixels = min(TILE_ROWS, ARG_ROW_PIXELS - first);
         FUNC(add_up)(sums, picture, columns, panels, row, first, pixels, zero PASS_ARGS);
-        FUNC(store_sums)(sums, scale, start_sums, step, PASS_BIAS output, batch, first_panel * 32,
-                         min(outputs, (first_panel + panels) * 32), row, first, pixels PASS_ARGS);
+        FUNC(store_sums)(sums, scale, start_sums, step, PASS_BIAS output, batch, first_panel * PANEL_COLUMNS,
+                         min(outputs, (first_panel + panels) * PANEL_COLUMNS), row, first, pixels PASS_ARGS);
     }
 }

@@ -22,9 +22,9 @@ from clinfer.kernels.contract import (
 from clinfer.kernels.cost import time_of
 from clinfer.ops.convolution import ConvolutionProblem
 from clinfer.ops.convolution.kernels.reference import Reference
-from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels
+from clinfer.ops.shared.byte_products import byte_tiles, flops_of, most_panels, tile_refusal
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA
-from clinfer.ops.shared.float_products import IN_REGISTERS, rows_refusal
+from clinfer.ops.shared.float_products import IN_REGISTERS
 from clinfer.ops.shared.spatial import data_view
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels, tiles_of_run
@@ -49,14 +49,14 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
     pixel_bytes = BLOCK
     """Channels of a pixel of data."""
     making = "convolution_to_bytes.cl"
-    weights = "os_is_yx_isv4_osv32_isv4"
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
 
     def formats(self, problem: ConvolutionProblem) -> Formats:
         rank, inputs = problem.inputs[0].rank, problem.inputs
-        weights = self.weights if rank < 5 else Format.planar(rank).name
+        blocks = byte_tiles(problem.capabilities).blocks("os", "is", self.pixel_bytes)
+        weights = f"os_is_yx_{blocks}" if rank < 5 else Format.planar(rank).name
         blocked = (Format.of("o_osv16") if index != _GRID else Format.planar(2) for index in range(2, len(inputs)))
         return Formats((self.data_format(rank), Format.of(weights), *blocked), (Format.of(BLOCKED_DATA[rank]),))
 
@@ -69,7 +69,7 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         return problem.inputs[0].element_type.grid is not None
 
     def configs(self, problem: ConvolutionProblem) -> tuple[int, ...]:
-        return tuple(tile for tile in TILES if tile > 1)
+        return tuple(tile for tile in byte_tiles(problem.capabilities).rows if tile > 1)
 
     def supports(self, problem: ConvolutionProblem, tile: int) -> str | None:
         if problem.inputs[0].rank > 4:
@@ -83,17 +83,18 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         *_, filter_x = problem.filter_sizes
         if filter_x > _MOST_TAPS or (tile - 1) * problem.strides[2] + (filter_x - 1) * problem.dilations[2] >= _PATCH:
             return "the filter is too wide"
-        return rows_refusal(problem.capabilities, tile)
+        return tile_refusal(problem.capabilities, tile)
 
     def cost(self, problem: ConvolutionProblem, tile: int) -> float:
         (rows, width), panels = _rows(problem, tile), _panels(problem)
+        columns = panels * byte_tiles(problem.capabilities).columns
         pixels = rows * ceil(width / tile) * tile * problem.batch
         bytes_read = pixels * self._steps(problem) * self.pixel_bytes
         copying = _GATHERING if tile in IN_REGISTERS else 0 if problem.is_pointwise else _COPYING
         made, is_made = problem.inputs[0].count, not self.reads_as_is(problem)
-        flops = (flops_of(bytes_read * panels * PANEL_COLUMNS, tile, problem.capabilities.byte_products)
+        flops = (flops_of(bytes_read * columns, tile, problem.capabilities)
                  + bytes_read * ceil(panels / _shared_panels(problem, tile)) * copying
-                 + pixels * panels * PANEL_COLUMNS * _STORING + is_made * made * _MAKING)
+                 + pixels * columns * _STORING + is_made * made * _MAKING)
         return time_of(problem.capabilities.ceilings, flops=flops, launches=1 + is_made,
                        nbytes=problem.moved_bytes + 2 * is_made * made)
 
@@ -105,8 +106,8 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
         held, is_made = TensorView.dense(ElementType.of("u8"), sizes), not self.reads_as_is(problem)
         read = BufferRef("scratch", 0) if is_made else BufferRef("input", 0)
         shared, tiles = _shared_panels(problem, tile), ceil(width / tile)
-        constants = {**problem.has_bias, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
-                     "PIXEL_BYTES": self.pixel_bytes, "BYTE_PRODUCTS": problem.capabilities.byte_products}
+        kind = byte_tiles(problem.capabilities)
+        constants = {**problem.has_bias, **kind.constants(tile), "PIXEL_BYTES": self.pixel_bytes}
         _, filter_y, filter_x = problem.filter_sizes
         items = ceil(_panels(problem) / shared)
         run = tiles_of_run(problem, rows * tiles * items * problem.batch, self._flops_of_tile(problem, tile, shared))
@@ -117,7 +118,8 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
                     _named("INPUT2", problem, _SCALE), _named("START", problem, _START),
                     _named("INPUT3", problem, _GRID), *_bias(problem), output_operand(problem, 0, output))
         views = problem.epilogue_views() if tile in IN_REGISTERS else problem.flat_epilogue_views()
-        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, views)
+        adding = Stage("convolution_bytes.cl", operands, work, constants, arguments, views,
+                       recipe=kind.recipe)
         if not is_made:
             return Lowered((adding,))
         making = Stage(self.making,
@@ -127,9 +129,9 @@ class BytesKernel(Kernel[ConvolutionProblem, int]):
 
     def _flops_of_tile(self, problem: ConvolutionProblem, tile: int, panels: int) -> float:
         """Operations of f32 that take as long as a tile of so many panels."""
-        sums = tile * panels * PANEL_COLUMNS
+        sums = tile * panels * byte_tiles(problem.capabilities).columns
         products = sums * self._steps(problem) * self.pixel_bytes
-        return flops_of(products, tile, problem.capabilities.byte_products) + sums * _STORING
+        return flops_of(products, tile, problem.capabilities) + sums * _STORING
 
     def _steps(self, problem: ConvolutionProblem) -> int:
         """Pixels of blocks of channels that the filter meets."""
@@ -142,7 +144,6 @@ class FewChannelsKernel(BytesKernel):
     name = "convolution_bytes_few"
     pixel_bytes = 4
     making = "convolution_to_fours.cl"
-    weights = "os_is_yx_osv32_isv4"
 
     def data_format(self, rank: int) -> Format:
         return Format.planar(rank)
@@ -196,7 +197,7 @@ def _views(problem: ConvolutionProblem, tile: int) -> tuple[TensorView, TensorVi
 
 
 def _panels(problem: ConvolutionProblem) -> int:
-    return ceil(problem.groups.outputs / PANEL_COLUMNS)
+    return ceil(problem.groups.outputs / byte_tiles(problem.capabilities).columns)
 
 
 def _shared_panels(problem: ConvolutionProblem, tile: int) -> int:
@@ -204,4 +205,4 @@ def _shared_panels(problem: ConvolutionProblem, tile: int) -> int:
         return 1
     rows, width = _rows(problem, tile)
     return computed(shared_panels, rows * ceil(width / tile) * problem.batch, _panels(problem),
-                    problem.capabilities.compute_units, most_panels(tile))
+                    problem.capabilities.compute_units, most_panels(byte_tiles(problem.capabilities), tile))

@@ -1,25 +1,50 @@
-// Products of unsigned with signed bytes, added up in 32 bits: TILE_ROWS (1 to 14, 16, 32) rows x panels of 32 columns,
-// for CPUs.
+// Products of unsigned with signed bytes, added up in 32 bits: TILE_ROWS (1 to 14, 16, 32) rows x panels of
+// PANEL_COLUMNS columns, two vectors of VECTOR_FLOATS (16 or 8), for CPUs.
 //   FUNC(add_byte_products)(sums, rows, row_bytes, taps, tap_count, steps, columns, panel_bytes, panels, begins)
-//     adds to `sums` [panels][TILE_ROWS][32], which are 0 if it `begins`, the products of each row with each panel. A
-//     row is `tap_count` runs of steps * 4 bytes, the same distances (`taps`, in bytes) from where it begins; rows
-//     begin `row_bytes` from each other. A panel has for each step of each run four bytes of each of its 32 columns;
-//     panels are `panel_bytes` from each other. None of the counts is 0.
+//     adds to `sums` [panels][TILE_ROWS][PANEL_COLUMNS], which are 0 if it `begins`, the products of each row with each
+//     panel. A row is `tap_count` runs of steps * STEP_VALUES values, the same distances (`taps`, in bytes) from where
+//     it begins; rows begin `row_bytes` from each other. A panel has for each step of each run STEP_VALUES bytes of
+//     each of its columns; panels are `panel_bytes` from each other. None of the counts is 0.
+//   HELD, HELD4, HELD16, HELD_BYTES         the type in which the values of rows lie there, vectors, and its bytes
+//   TO_HELD(n, values)                      a uchar4 or uchar16 as such a vector
 //   PLACE                                   what `rows` is: in AT(pointer) of private memory, and READS_DATA if it may
 //                                           be one of global memory as well
-//   ROW_BYTES                               room for one row's bytes that are packed
+//   ROW_VALUES, ROW_BYTES                   room for one row that is packed
 //   SUMS(name, panels)                      declares an array of sums, whose vectors do not lie across lines of a cache
-// With BYTE_PRODUCTS that is inline assembly of AVX-512's VNNI, of 16 and 32 rows of AMX, where rows are packed: one
-// run, ROW_BYTES from each other. Some compilers take no names of vector registers there, neither as operands nor as
+// With BYTE_PRODUCTS that is inline assembly: with STEP_VALUES 4 of AVX-512's VNNI, of 16 and 32 rows of AMX, where
+// rows are packed: one run, ROW_BYTES from each other; with STEP_VALUES 2 and vectors of 8 of AVX2, for up to 6 rows
+// whose values lie in 16 bits. Some compilers take no names of vector registers there, neither as operands nor as
 // clobbered ones. So it takes addresses alone, and leaves every register as it was, but for tile registers, in which no
 // compiler holds anything.
 #ifndef BYTE_PRODUCTS
 #define BYTE_PRODUCTS 0
 #endif
+#ifndef STEP_VALUES
+#define STEP_VALUES 4
+#endif
+#ifndef VECTOR_FLOATS
+#define VECTOR_FLOATS 16
+#endif
 
-#define ROW_BYTES 1088
-#define PANEL_SUMS (TILE_ROWS * 32)
+#define PANEL_COLUMNS (2 * VECTOR_FLOATS)
+#define PANEL_SUMS (TILE_ROWS * PANEL_COLUMNS)
 #define SUMS(name, panels) int name[(panels) * PANEL_SUMS] __attribute__((aligned(64)))
+
+#define ROW_VALUES 1088
+#define ROW_BYTES (ROW_VALUES * HELD_BYTES)
+#if STEP_VALUES == 2
+#define HELD ushort
+#define HELD_BYTES 2
+#define HELD4 ushort4
+#define HELD16 ushort16
+#define TO_HELD(n, values) convert_ushort##n(values)
+#else
+#define HELD uchar
+#define HELD_BYTES 1
+#define HELD4 uchar4
+#define HELD16 uchar16
+#define TO_HELD(n, values) (values)
+#endif
 
 #if TILE_ROWS > 14
 // Tiles: sums 0 to 3 (16 rows x 16 columns each), rows 4 and 5, columns 6 and 7.
@@ -68,20 +93,51 @@ void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const
     }
 }
 #elif BYTE_PRODUCTS
+#define ROWS_BY_PITCH 1
 #include "shared/vector_tiles.h"
 
 #define PLACE ulong
 #define AT(pointer) ((ulong)(pointer))
+#define BP_SAVE(n) BP_MOVE VECTOR #n ", 128+64*" #n "(%[frame])\n"
+#define BP_RESTORE(n) BP_MOVE "128+64*" #n "(%[frame]), " VECTOR #n "\n"
+#define BP_CLEAR(n) BP_XOR VECTOR #n ", " VECTOR #n ", " VECTOR #n "\n"
+#define BP_FETCH_SUM(n) BP_MOVE VECTOR_BYTES "*" #n "(%[a]), " VECTOR #n "\n"
+#define BP_PUT_SUM(n) BP_MOVE VECTOR #n ", " VECTOR_BYTES "*" #n "(%[a])\n"
+#if STEP_VALUES == 4
 #define READS_DATA 1
-#define BP_SAVE(n) "vmovdqu64 %%zmm" #n ", 128+64*" #n "(%[frame])\n"
-#define BP_RESTORE(n) "vmovdqu64 128+64*" #n "(%[frame]), %%zmm" #n "\n"
-#define BP_CLEAR(n) "vpxord %%zmm" #n ", %%zmm" #n ", %%zmm" #n "\n"
-#define BP_FETCH_SUM(n) "vmovdqu64 64*" #n "(%[a]), %%zmm" #n "\n"
-#define BP_PUT_SUM(n) "vmovdqu64 %%zmm" #n ", 64*" #n "(%[a])\n"
+#define BP_MOVE "vmovdqu64 "
+#define BP_XOR "vpxord "
+#define BP_REGISTERS(each) TILE_REGISTERS(each)
 #define ROW(k, place, first, second) \
-    "vpbroadcastd " place ", %%zmm30\n" \
-    "vpdpbusd %%zmm28, %%zmm30, %%zmm" #first "\n" \
-    "vpdpbusd %%zmm29, %%zmm30, %%zmm" #second "\n"
+    "vpbroadcastd " place ", " ROW_VALUE "\n" \
+    "vpdpbusd " FIRST_COLUMNS ", " ROW_VALUE ", " VECTOR #first "\n" \
+    "vpdpbusd " OTHER_COLUMNS ", " ROW_VALUE ", " VECTOR #second "\n"
+#define BP_STEPS \
+    "1:\n vmovdqu64 (%[right]), " FIRST_COLUMNS "\n vmovdqu64 64(%[right]), " OTHER_COLUMNS "\n" \
+    TILE_ROW_PLACES(0) MOVE_ROWS(4) "addq $128, %[right]\n decq %[left]\n jnz 1b\n"
+#else
+// Sums of two products in 32 bits are exact, and a step is a pair of values. Weights become as wide as the values on
+// their way into registers.
+#define READS_DATA 0
+#define BP_MOVE "vmovdqu "
+#define BP_XOR "vpxor "
+#define BP_REGISTERS(each) TILE_REGISTERS(each) each(15)
+#define ROW(k, place, first, second) \
+    "vpbroadcastd 4*" #k place ", " ROW_VALUE "\n" \
+    "vpmaddwd " FIRST_COLUMNS ", " ROW_VALUE ", %%ymm15\n vpmaddwd " OTHER_COLUMNS ", " ROW_VALUE ", " ROW_VALUE "\n" \
+    "vpaddd %%ymm15, " VECTOR #first ", " VECTOR #first "\n" \
+    "vpaddd " ROW_VALUE ", " VECTOR #second ", " VECTOR #second "\n"
+#define BP_PAIR(k) \
+    "vpmovsxbw 32*" #k "(%[right]), " FIRST_COLUMNS "\n vpmovsxbw 16+32*" #k "(%[right]), " OTHER_COLUMNS "\n" \
+    TILE_ROW_PLACES(k)
+// Four steps at a time, then one by one.
+#define BP_STEPS \
+    "subq $4, %[left]\n jb 6f\n" \
+    "1:\n prefetcht0 1024(%[right])\n prefetcht0 1088(%[right])\n" BP_PAIR(0) BP_PAIR(1) BP_PAIR(2) BP_PAIR(3) \
+    MOVE_ROWS(16) "subq $-128, %[right]\n subq $4, %[left]\n jae 1b\n" \
+    "6:\n addq $4, %[left]\n jz 8f\n" \
+    "7:\n" BP_PAIR(0) MOVE_ROWS(4) "addq $32, %[right]\n decq %[left]\n jnz 7b\n 8:\n"
+#endif
 
 void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const ulong* taps, const int tap_count,
                              const int steps, const global char* columns, const ulong panel_bytes, const int panels,
@@ -92,17 +148,15 @@ void FUNC(add_byte_products)(int* sums, PLACE rows, const ulong row_bytes, const
     frame[8] = (ulong)sums, frame[9] = begins;
     ulong row_, right, tap, left, a, b, c, d, e;
     __asm__ volatile(
-        TILE_REGISTERS(BP_SAVE) "movq 8(%[frame]), %[row]\n"
+        BP_REGISTERS(BP_SAVE) "movq 8(%[frame]), %[row]\n"
         "3:\n cmpq $0, 72(%[frame])\n je 4f\n" TILE_SUMS(BP_CLEAR) "jmp 5f\n"
         "4:\n movq 64(%[frame]), %[a]\n" TILE_SUMS(BP_FETCH_SUM)
         "5:\n movq 40(%[frame]), %[right]\n movq 16(%[frame]), %[tap]\n"
-        "2:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n movq 32(%[frame]), %[left]\n" FIND_ROWS
-        "1:\n vmovdqu64 (%[right]), %%zmm28\n vmovdqu64 64(%[right]), %%zmm29\n" TILE_ROW_PLACES(0) MOVE_ROWS(4)
-        "addq $128, %[right]\n decq %[left]\n jnz 1b\n"
+        "2:\n movq (%[tap]), %[a]\n addq (%[frame]), %[a]\n movq 32(%[frame]), %[left]\n" FIND_ROWS BP_STEPS
         "addq $8, %[tap]\n cmpq 24(%[frame]), %[tap]\n jb 2b\n"
         "movq 64(%[frame]), %[a]\n" TILE_SUMS(BP_PUT_SUM)
         "addq %[panel_sums], 64(%[frame])\n movq 48(%[frame]), %[a]\n addq %[a], 40(%[frame])\n"
-        "decq 56(%[frame])\n jnz 3b\n" TILE_REGISTERS(BP_RESTORE)
+        "decq 56(%[frame])\n jnz 3b\n" BP_REGISTERS(BP_RESTORE)
         : [row] "=&r"(row_), [right] "=&r"(right), [tap] "=&r"(tap), [left] "=&r"(left), [a] "=&r"(a), [b] "=&r"(b),
           [c] "=&r"(c), [d] "=&r"(d), [e] "=&r"(e)
         : [frame] "r"(frame), [panel_sums] "i"(PANEL_SUMS * 4)

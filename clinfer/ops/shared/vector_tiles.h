@@ -8,13 +8,17 @@
 //   TILE_ROW_PLACES(k)                      ROW(k, place, first, second) for each row: where it lies, and its sums,
 //                                           of which ROW(k, place, first, second, third) has three
 //   FIND_ROWS                               makes [a] to [e], of which these places are told, from the first row's [a]
-//                                           and the distance of rows [row]; with vectors of 8 [a] to [f], see there
-//   MOVE_ROWS(n)                            lets them all be so many bytes further
+//                                           and the distance of rows [row]; without ROWS_BY_PITCH [a] to [f], see there
+//   MOVE_ROWS(n)                            with ROWS_BY_PITCH, lets them all be so many bytes further
+// ROWS_BY_PITCH: rows lie at one distance from each other, as vectors of 16 floats have it unless told otherwise.
 #ifndef VECTOR_FLOATS
 #define VECTOR_FLOATS 16
 #endif
 #ifndef TILE_VECTORS
 #define TILE_VECTORS 2
+#endif
+#ifndef ROWS_BY_PITCH
+#define ROWS_BY_PITCH (VECTOR_FLOATS == 16)
 #endif
 #if VECTOR_FLOATS == 16
 #define VECTOR "%%zmm"
@@ -59,7 +63,7 @@
 #endif
 #define TILE_REGISTERS(each) TILE_SUMS(each) OTHER_REGISTERS(each)
 
-#if VECTOR_FLOATS == 16
+#if ROWS_BY_PITCH
 #define ROWS_1(k) ROW(k, "(%[a])", 0, 1)
 #define ROWS_2(k) ROWS_1(k) ROW(k, "(%[a],%[row])", 2, 3)
 #define ROWS_3(k) ROWS_2(k) ROW(k, "(%[a],%[row],2)", 4, 5)
@@ -75,11 +79,16 @@
 #define ROWS_13(k) ROWS_12(k) ROW(k, "(%[e])", 24, 25)
 #define ROWS_14(k) ROWS_13(k) ROW(k, "(%[e],%[row])", 26, 27)
 
+#if VECTOR_FLOATS == 16
 #define FIND_ROWS \
     "leaq (%[row],%[row],2), %[e]\n leaq (%[a],%[e]), %[b]\n leaq (%[b],%[e]), %[c]\n leaq (%[c],%[e]), %[d]\n" \
     "addq %[d], %[e]\n"
 #define MOVE_ROWS(n) \
     "addq $" #n ", %[a]\n addq $" #n ", %[b]\n addq $" #n ", %[c]\n addq $" #n ", %[d]\n addq $" #n ", %[e]\n"
+#else
+#define FIND_ROWS "leaq (%[row],%[row],2), %[b]\n addq %[a], %[b]\n"
+#define MOVE_ROWS(n) "addq $" #n ", %[a]\n addq $" #n ", %[b]\n"
+#endif
 #else
 #define ROWS_1(k) ROW(k, "(%[a])", 0, 1)
 #define ROWS_2(k) ROWS_1(k) ROW(k, "(%[b])", 2, 3)

@@ -38,7 +38,7 @@ def note_data_grids(graph: Graph, context: BuildContext) -> None:
     Kernels may then multiply the whole numbers. Those of products that do not compute the same of the floats; weights
     of floats and convolutions are left alone where the device has no instructions for bytes.
     """
-    has_bytes = context.engine.capabilities.byte_products
+    has_bytes = context.engine.capabilities.multiplies_bytes
     for node in graph:
         if isinstance(node.primitive, MatMul):
             _note_product(graph, context, node, has_bytes)
@@ -48,7 +48,7 @@ def note_data_grids(graph: Graph, context: BuildContext) -> None:
 
 def multiplies_bytes(graph: Graph, context: BuildContext, node: Node) -> bool:
     """Whether a convolution may become one of bytes, if its weights turn out to be whole numbers."""
-    if type(node.primitive) is not Convolution or not context.engine.capabilities.byte_products:
+    if type(node.primitive) is not Convolution or not context.engine.capabilities.multiplies_bytes:
         return False
     weights = graph.layout(node.inputs[1])
     return (weights.is_static and _is_shaped_for_bytes(weights.static_shape)

@@ -25,7 +25,7 @@ def store_on_grids(graph: Graph, context: BuildContext) -> None:
     Rounding to the levels is what storing them does, so that of a FakeQuantize whose levels are all 256, and which
     gives what it takes, nothing else is left. Without instructions for bytes products may as well compute in floats.
     """
-    if not context.engine.capabilities.byte_products:
+    if not context.engine.capabilities.multiplies_bytes:
         return
     for node in graph:
         if isinstance(node.primitive, FakeQuantize) and not node.primitive.fused_ops and not graph.is_output(node.id):

@@ -8,8 +8,7 @@ from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Formats, Kernel, Lowered, Operand, Stage, Work, planar_formats
 from clinfer.kernels.cost import time_of
 from clinfer.ops.matmul.problem import MatMulProblem
-from clinfer.ops.shared.byte_products import PANEL_COLUMNS, TILES, flops_of, most_panels
-from clinfer.ops.shared.float_products import rows_refusal
+from clinfer.ops.shared.byte_products import byte_tiles, flops_of, most_panels, tile_refusal
 from clinfer.ops.shared.targets import cpu_only
 from clinfer.ops.shared.tile_runs import shared_panels
 from clinfer.runtime.capabilities import Capabilities
@@ -32,51 +31,54 @@ class BytesKernel(Kernel[MatMulProblem, int]):
         planar, primitive = planar_formats(problem), problem.primitive
         if primitive.data_grid is None:
             return planar
-        right = "os_is_osv32_isv4" if primitive.transpose_b else "ns_ks_nsv32_ksv4"
+        tiles = byte_tiles(problem.capabilities)
+        right = f"os_is_{tiles.blocks('os', 'is')}" if primitive.transpose_b else f"ns_ks_{tiles.blocks('ns', 'ks')}"
         others = ("o_osv16" if index == primitive.bias_input else "ks_n_nsv32"
                   for index in range(2, len(problem.inputs)))
         return Formats((planar.inputs[0], *map(Format.of, (right, *others))), planar.outputs)
 
     def configs(self, problem: MatMulProblem) -> tuple[int, ...]:
-        return tuple(TILES)
+        return tuple(byte_tiles(problem.capabilities).rows)
 
     def supports(self, problem: MatMulProblem, tile: int) -> str | None:
         if problem.primitive.data_grid is None:
             return "made for data of whole numbers times a step"
         if not problem.depth:
             return "nothing to multiply"
-        return problem.types_refusal(takes_grids=True) or rows_refusal(problem.capabilities, tile)
+        return problem.types_refusal(takes_grids=True) or tile_refusal(problem.capabilities, tile)
 
     def cost(self, problem: MatMulProblem, tile: int) -> float:
-        rows, panels = ceil(problem.rows / tile) * tile * problem.batch, ceil(problem.columns / PANEL_COLUMNS)
-        products = rows * panels * PANEL_COLUMNS * problem.depth
+        rows, panels = ceil(problem.rows / tile) * tile * problem.batch, _panels(problem)
+        columns = panels * byte_tiles(problem.capabilities).columns
         filled = rows * problem.depth * ceil(panels / _shared_panels(problem, tile))
-        flops = (flops_of(products, tile, problem.capabilities.byte_products) + filled * _FILLING
-                 + rows * panels * PANEL_COLUMNS * _STORING)
+        flops = (flops_of(rows * columns * problem.depth, tile, problem.capabilities) + filled * _FILLING
+                 + rows * columns * _STORING)
         return time_of(problem.capabilities.ceilings, flops=flops, nbytes=problem.moved_bytes)
 
     def lower(self, problem: MatMulProblem, tile: int) -> Lowered:
-        shared = _shared_panels(problem, tile)
-        panels = ceil(problem.columns / PANEL_COLUMNS)
-        work = Work((ceil(problem.rows / tile), ceil(panels / shared), problem.batch), (1, 1, 1))
-        constants = {**problem.constants, "TILE_ROWS": tile, "MOST_PANELS": most_panels(tile),
-                     "BYTE_PRODUCTS": problem.capabilities.byte_products}
+        shared, tiles = _shared_panels(problem, tile), byte_tiles(problem.capabilities)
+        work = Work((ceil(problem.rows / tile), ceil(_panels(problem) / shared), problem.batch), (1, 1, 1))
+        constants = {**problem.constants, **tiles.constants(tile)}
         return Lowered((Stage("matmul_bytes.cl", _operands(problem), work, constants, {"panels": shared},
-                              problem.epilogue_views()),))
+                              problem.epilogue_views(), recipe=tiles.recipe),))
+
+
+def _panels(problem: MatMulProblem) -> int:
+    return ceil(problem.columns / byte_tiles(problem.capabilities).columns)
 
 
 def _shared_panels(problem: MatMulProblem, tile: int) -> int:
     if not problem.is_static:
         return 1
-    return computed(shared_panels, ceil(problem.rows / tile) * problem.batch, ceil(problem.columns / PANEL_COLUMNS),
-                    problem.capabilities.compute_units, most_panels(tile))
+    return computed(shared_panels, ceil(problem.rows / tile) * problem.batch, _panels(problem),
+                    problem.capabilities.compute_units, most_panels(byte_tiles(problem.capabilities), tile))
 
 
 def _operands(problem: MatMulProblem) -> tuple[Operand, ...]:
     """Those of other kernels, and, behind the right side, what the sums start with and the data's grid."""
     grid = problem.primitive.data_grid
     assert grid is not None
-    product = problem.collapsed
-    left, right, *others = problem.operands(product.left, product.packed_in_batch(PANEL_COLUMNS), product.output)
+    product, columns = problem.collapsed, byte_tiles(problem.capabilities).columns
+    left, right, *others = problem.operands(product.left, product.packed_in_batch(columns), product.output)
     return (left, right, Operand("INPUT2", BufferRef("input", grid + 1), TensorView.of(problem.inputs[grid + 1])),
             Operand("INPUT3", BufferRef("input", grid), TensorView.of(problem.inputs[grid])), *others)
