@@ -109,8 +109,9 @@ class Capabilities:
 
     @property
     def multiplies_bytes(self) -> bool:
-        """Whether products of bytes are faster than those of f32, by some instructions."""
-        return self.byte_products or self.short_products
+        """Whether there are instructions by which products of bytes are faster than those of f32: with registers of 16
+        floats these take as long as pairs of 16 bits in AVX2's registers."""
+        return self.byte_products or (self.short_products and self.vector_floats < 16)
 
     @property
     def usm(self) -> bool:

@@ -101,6 +101,23 @@ def test_borders(engine: Engine, rng: np.random.Generator, depth: int, columns: 
     _check(engine, rng, (depth, columns), tile, zero_point, rows=(29, 1))
 
 
+def test_pairs_of_16_bits_are_exact(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the device has better instructions."""
+    if not engine.capabilities.short_products:
+        pytest.skip("the device has no products of 16 bits")
+    monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False, vector_floats=8))
+    _check(engine, rng, (1043, 41), 6, zero_point=3, transpose=True, rows=(13, 1))
+    _convolve(engine, rng, "convolution_bytes_5", (35, 49), (3, 3), ((1, 7, 9), (2, 4, 5)), stride=2)
+    _convolve(engine, rng, "convolution_bytes_few_6", (3, 33), (7, 7), ((1, 20, 27),), stride=2)
+
+
+def test_wide_vectors_of_floats_are_faster_than_pairs(engine: Engine) -> None:
+    for floats, has_pairs, has_bytes, wanted in (
+            (8, True, False, True), (16, True, False, False), (16, True, True, True), (8, False, False, False)):
+        device = replace(engine.capabilities, vector_floats=floats, short_products=has_pairs, byte_products=has_bytes)
+        assert device.multiplies_bytes == wanted == bool(byte_tiles(device).recipe.requires)
+
+
 def test_without_the_instructions(engine: Engine, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "capabilities", replace(engine.capabilities, byte_products=False, short_products=False))
     _check(engine, rng, (70, 37), 4, transpose=True, rows=(1, 9))

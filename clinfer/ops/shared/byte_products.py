@@ -48,7 +48,7 @@ class ByteTiles:
 _OF_16 = {32: 6.0, 16: 4.5, 14: 1.0, 8: 0.92, 7: 0.88, 4: 0.7, 1: 0.2}
 _WIDE = ByteTiles(16, 4, 4, 2.8, _OF_16, 4, Recipe(requires=("byte_products",)))
 _PLAIN = ByteTiles(16, 4, 4, 0.15, _OF_16, 4, USUAL)
-_NARROW = ByteTiles(8, 2, 16, 1.5, {6: 1.0, 5: 0.98, 4: 0.95, 2: 0.7, 1: 0.4}, 16,
+_NARROW = ByteTiles(8, 2, 16, 1.5, {6: 1.0, 5: 0.98, 4: 0.95, 2: 0.7, 1: 0.4}, 32,
                     Recipe(requires=("short_products",)))
 _PANELS_IN_REGISTERS = 16
 """These multiply rows faster than they become bytes."""
@@ -57,8 +57,8 @@ TILES = tuple(sorted({*_OF_16, *_NARROW.rows}, reverse=True))
 
 
 def byte_tiles(device: Capabilities) -> ByteTiles:
-    """Those that a device has instructions for, or else those without any."""
-    return next((tiles for tiles in (_WIDE, _NARROW) if not tiles.recipe.refusal(device)), _PLAIN)
+    """Those by the best instructions that a device has, or else by none."""
+    return _WIDE if device.byte_products else _NARROW if device.multiplies_bytes else _PLAIN
 
 
 def tile_refusal(device: Capabilities, tile: int) -> str | None:
