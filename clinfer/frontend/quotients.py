@@ -16,20 +16,29 @@ _ROUNDED_TWICE = {"Ceiling", "Floor", "Less"}
 
 def cut_rounded_quotients(model: ov.Model) -> None:
     """Let quotients that are rounded towards zero lose their fraction, bodies included: rounded down they would
-    stay as they are."""
+    stay as they are. Imports merge them with quotients of the same numbers that are rounded down."""
     for node in _quotients(model):
-        if _is_rounded_towards_zero(node):
+        cut = _ports_rounded_towards_zero(node)
+        if cut and len(cut) == len(_readers(node)):
             node.set_attribute("m_pythondiv", False)
+        elif cut:
+            apart = ov.opset1.divide(node.input_value(0), node.input_value(1), node.get_attributes()["auto_broadcast"])
+            apart.set_attribute("m_pythondiv", False)
+            apart.set_friendly_name(f"{node.get_friendly_name()}/towards_zero")
+            for port in cut:
+                port.replace_source_output(apart.output(0))
 
 
-def _is_rounded_towards_zero(quotient: ov.Node) -> bool:
-    """Rounded up below zero and down above it, as the import of TruncateDiv writes it, or converted to i32 and back, as
-    that of PyTorch's `rounding_mode="trunc"` does with i64; with i32 nothing tells it."""
-    readers = _readers(quotient)
-    kinds = {reader.get_type_name() for reader in readers}
-    return kinds == _ROUNDED_TWICE or (
-        quotient.get_output_element_type(0) == ov.Type.i64 and _convert_to(readers, ov.Type.i32)
-        and all(_convert_to(_readers(reader), ov.Type.i64) for reader in readers))
+def _ports_rounded_towards_zero(quotient: ov.Node) -> list[ov.Input]:
+    """The readers that round up below zero and down above it, as the import of TruncateDiv writes it, or convert to i32
+    and back, as that of PyTorch's `rounding_mode="trunc"` does with i64; with i32 nothing tells it."""
+    ports = list(quotient.output(0).get_target_inputs())
+    if {port.get_node().get_type_name() for port in ports} == _ROUNDED_TWICE:
+        return ports
+    if quotient.get_output_element_type(0) != ov.Type.i64:
+        return []
+    return [port for port in ports if _convert_to([port.get_node()], ov.Type.i32)
+            and _convert_to(_readers(port.get_node()), ov.Type.i64)]
 
 
 def _readers(node: ov.Node) -> list[ov.Node]:

@@ -342,6 +342,17 @@ def test_quotients_that_are_rounded_towards_zero() -> None:
     assert divides == [[False], [False], [True], [True]]
 
 
+def test_quotients_that_are_rounded_in_both_ways() -> None:
+    """As imports of PyTorch give them: one Divide whose readers round it down, and towards zero."""
+    a, b = op.parameter([-1], np.int64, "a"), op.parameter([-1], np.int64, "b")
+    quotient = op.divide(a, b)
+    down, towards_zero = op.floor(quotient), op.convert(op.convert(quotient, "i32"), "i64")
+    prepared = prepare(ov.Model([result(down, "down"), result(towards_zero, "towards_zero")], [a, b]))
+    divides = {reader.get_node().get_type_name(): node.get_attributes()["m_pythondiv"] for node in all_nodes(prepared)
+               if node.get_type_name() == "Divide" for reader in node.output(0).get_target_inputs()}
+    assert divides == {"Floor": True, "Convert": False}
+
+
 # -- weights that stand aside -----------------------------------------------------------------------
 
 
