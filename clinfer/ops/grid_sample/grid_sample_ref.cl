@@ -41,12 +41,13 @@ int FUNC(whole)(float value) {
 
 #if MODE == 1
 #define TAPS 4
+// As products that vanish where a weight does: sums of powers would leave noise of the size of 1 there.
 void FUNC(weights)(float rest, float* weight) {
-    const float a = -0.75f, far = rest + 1, near = 1 - rest, last = 2 - rest;
-    weight[0] = ((a * far - 5 * a) * far + 8 * a) * far - 4 * a;
-    weight[1] = ((a + 2) * rest - (a + 3)) * rest * rest + 1;
-    weight[2] = ((a + 2) * near - (a + 3)) * near * near + 1;
-    weight[3] = ((a * last - 5 * a) * last + 8 * a) * last - 4 * a;
+    const float a = -0.75f, near = 1 - rest;
+    weight[0] = a * rest * near * near;
+    weight[1] = near * (1 + rest - (a + 2) * rest * rest);
+    weight[2] = rest * (1 + near - (a + 2) * near * near);
+    weight[3] = a * near * rest * rest;
 }
 #elif MODE == 0
 #define TAPS 2
