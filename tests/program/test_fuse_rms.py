@@ -18,6 +18,7 @@ from clinfer.program.passes.propagate_constants import propagate_constants
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Topology
 from tests.network.running import check, network_of
+from tests.ops.case_runner import execute
 from tests.oracle import CpuPlugin, ov
 from tests.program.building import graph_after
 
@@ -109,3 +110,21 @@ def test_what_others_read_stays(engine: Engine, rng: np.random.Generator) -> Non
     graph = _graph(engine, model)
     assert len(_of(graph, MVN)) == 1 and len(_of(graph, Reduce)) == 1
     check(network_of(engine, prepare(model)), CpuPlugin(model), [rng.standard_normal((4, WIDTH)).astype(np.float32)])
+
+
+@pytest.mark.parametrize("raised", ["exponent", "eps", "power"])
+def test_numbers_that_put_axes_before_those_of_the_data(engine: Engine, raised: str, rng: np.random.Generator) -> None:
+    """Beside NumPy: OpenVINO's CPU plugin loses the axis."""
+    def number(name: str, value: float) -> ov.Node:
+        return op.constant(np.full((1, 1, 1) if raised == name else (), value, np.float32))
+    data = op.parameter([-1, WIDTH], np.float32)
+    mean = op.reduce_mean(op.power(data, number("exponent", 2)), np.array([-1]), True)
+    factor = op.power(op.add(mean, number("eps", 1e-3)), number("power", -0.5))
+    model = ov.Model([op.multiply(data, factor)], [data], "raised")
+    network = network_of(engine, prepare(model))
+    for rows in (4, 1):
+        given = rng.standard_normal((rows, WIDTH)).astype(np.float32)
+        (result,) = execute(network, [given])
+        wanted = given / np.sqrt(np.square(given.astype(np.float64)).mean(-1, keepdims=True) + 1e-3)
+        np.testing.assert_allclose(result, wanted[None], rtol=1e-5)
+        assert result.shape == (1, rows, WIDTH)

@@ -24,11 +24,11 @@ class _Rms:
 def fuse_rms(graph: Graph, context: BuildContext) -> None:
     """Where a tensor is multiplied with or divided by what is made of the mean of its own squares.
 
-    What others read of the way there stays for them.
+    What others read of the way there stays for them. Numbers of more axes than the data put axes before its own.
     """
     for node in graph:
         found = _found(graph, node, context) if isinstance(node.primitive, Eltwise) else None
-        if found is not None:
+        if found is not None and graph.layout(found.data).rank == node.layouts[0].rank:
             _fuse(graph, node, found)
 
 
