@@ -18,6 +18,8 @@ from tests.oracle import ov, ov_type
 LARGEST = 1e4
 """Floating-point values beyond this are refused: what cancels would show differences of rounding."""
 MOST_ELEMENTS = 6000
+MOST_AXES = 8
+"""Tensors of more have no place on a device."""
 COMPARING = {
     "Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual", "Floor", "Ceiling", "Round", "Sign", "Mod",
     "FloorMod", "TopK", "NonZero", "Unique", "NonMaxSuppression", "IsFinite", "FakeQuantize", "DetectionOutput",
@@ -254,7 +256,7 @@ def _check(values: Sequence[np.ndarray], kind: str) -> None:
     for value in values:
         if value.size > MOST_ELEMENTS:
             raise Refused("too many elements")
-        if value.ndim > 6 or value.ndim != values[0].ndim:
+        if value.ndim > MOST_AXES or value.ndim != values[0].ndim:
             raise Refused("rank")
         if kind != "boolean" and value.size and not np.abs(value.astype(np.float64)).max() <= LARGEST:
             raise Refused("too large, or not finite")

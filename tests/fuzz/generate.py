@@ -79,7 +79,7 @@ def _start(draft: Draft, style: str) -> None:
     image = style in PICTURED or (style == "mixed" and draft.chance(0.4))
     for number in range(draft.one([1, 1, 2, 2, 3])):
         rank = draft.one([3, 4, 4, 5]) if image and not number else 3 if style == "sequences" else draft.one(
-            [0, 1, 2, 2, 3, 3, 4, 4, 5])
+            [0, 1, 2, 2, 3, 3, 4, 4, 5, 6])
         _data(draft, sizes, rank, draft.one(KINDS) if number else "f32", image and not number)
     if draft.chance(0.2):
         _vector(draft, sizes)

@@ -15,13 +15,15 @@ from tests.fuzz.operations import (
     reducing,
     seldom,
     special,
+    spelled,
     values,
 )
 from tests.fuzz.operations.table import GROUPS
 
 __all__ = ["GROUPS", "MODULES", "NOT_DRAWN", "STYLES"]
 
-MODULES = (bodies, deciding, detecting, elementwise, heavy, moving, rare, reducing, seldom, special, values)
+MODULES = (bodies, deciding, detecting, elementwise, heavy, moving, rare, reducing, seldom, special, spelled,
+           values)
 Operation = Callable[[Draft], None]
 STYLES: Mapping[str, Mapping[str, float]] = {
     "moving": {"moving": 6, "reducing": 2, "elementwise": 1, "values": 1},
@@ -34,6 +36,7 @@ STYLES: Mapping[str, Mapping[str, float]] = {
     "special": {"special": 4, "moving": 2, "elementwise": 1, "heavy": 1},
     "rare": {"rare": 4, "moving": 2, "elementwise": 1, "values": 1, "heavy": 1},
     "seldom": {"seldom": 5, "moving": 2, "elementwise": 1, "values": 1},
+    "spelled": {"spelled": 5, "moving": 2, "elementwise": 1, "values": 1},
     "detecting": {"detecting": 5, "moving": 2, "elementwise": 1, "values": 1},
     "mixed": {"elementwise": 2, "moving": 2, "reducing": 2, "heavy": 2, "values": 2, "deciding": 1, "bodies": 1,
               "rare": 1},
