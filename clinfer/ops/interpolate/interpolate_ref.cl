@@ -31,8 +31,9 @@ float FUNC(triangle)(float distance) {
     return fmax(0.0f, 1 - fabs(distance));
 }
 
-// The first tap of element x and how many there are; taps may lie outside the data.
-index_t FUNC(first_tap)(index_t x, float scale, index_t resized, index_t length, index_t* count) {
+// The first tap of element x and how many there are; taps may lie outside the data. `narrow`: what distances are
+// multiplied with.
+index_t FUNC(first_tap)(index_t x, float scale, float narrow, index_t resized, index_t length, index_t* count) {
 #if MODE >= 4
     const float step = FUNC(quotient)(length, resized), reach = (MODE == 4 ? 1.0f : 2.0f) * fmax(step, 1.0f);
     const float centre = (x + 0.5f) * step;
@@ -48,7 +49,7 @@ index_t FUNC(first_tap)(index_t x, float scale, index_t resized, index_t length,
     *count = 2;
     return (index_t)clamp(place, 0.0f, (float)(length - 1));
 #elif MODE == 2
-    const index_t reach = scale > 1 ? 2 : (index_t)ceil(2 / (ANTIALIAS ? scale : 1));
+    const index_t reach = scale > 1 ? 2 : (index_t)ceil(2 / narrow);
     *count = 2 * reach + 1;
     return (index_t)round(place) - reach;
 #else
@@ -58,7 +59,7 @@ index_t FUNC(first_tap)(index_t x, float scale, index_t resized, index_t length,
 #endif
 }
 
-float FUNC(weight_of)(index_t tap, index_t x, float scale, index_t resized, index_t length) {
+float FUNC(weight_of)(index_t tap, index_t x, float scale, float narrow, index_t resized, index_t length) {
 #if MODE >= 4
     const float step = FUNC(quotient)(length, resized), centre = (x + 0.5f) * step;
     const float distance = (tap - centre + 0.5f) / fmax(step, 1.0f);
@@ -70,7 +71,6 @@ float FUNC(weight_of)(index_t tap, index_t x, float scale, index_t resized, inde
 #elif MODE == 1
     return FUNC(triangle)(clamp(place, 0.0f, (float)(length - 1)) - tap);
 #elif MODE == 2
-    const float narrow = ANTIALIAS && scale < 1 ? scale : 1;
     return tap < 0 || tap >= length ? 0 : FUNC(triangle)(narrow * (place - tap));
 #else
     return FUNC(cubic)(place - tap);
@@ -88,9 +88,13 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
     OUTPUT0_UNRAVEL(element, at);
     for (int a = 0; a < OUTPUT0_RANK; ++a) from[a] = at[a];
     index_t taps = 1;
+    // Filters are as wide as elements of the output, along all axes where there are fewer of them along one.
+    int filters = 0;
+    for (int n = 0; n < AXIS_COUNT; ++n) filters |= ANTIALIAS && as_float(scale_bits[axes[n]]) < 1;
     for (int n = 0; n < AXIS_COUNT; ++n) {
         const int a = axes[n];
-        first[n] = FUNC(first_tap)(at[a], as_float(scale_bits[a]), output_sizes[a], lengths[a], &count[n]);
+        const float scale = as_float(scale_bits[a]);
+        first[n] = FUNC(first_tap)(at[a], scale, filters ? scale : 1, output_sizes[a], lengths[a], &count[n]);
         step[n] = 0;
         taps *= count[n];
     }
@@ -105,7 +109,8 @@ KERNEL(interpolate_ref)(const global INPUT0_TYPE* restrict input, global OUTPUT0
         for (int n = 0; n < AXIS_COUNT; ++n) {
             const int a = axes[n];
             const index_t place = first[n] + step[n];
-            weight *= FUNC(weight_of)(place, at[a], as_float(scale_bits[a]), output_sizes[a], lengths[a]);
+            const float scale = as_float(scale_bits[a]);
+            weight *= FUNC(weight_of)(place, at[a], scale, filters ? scale : 1, output_sizes[a], lengths[a]);
             from[a] = clamp(place, (index_t)0, lengths[a] - 1) - begins[a];
             is_inside &= from[a] >= 0 && from[a] < input_sizes[a];
         }
