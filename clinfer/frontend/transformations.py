@@ -26,6 +26,7 @@ from clinfer.frontend.partitions import (
 )
 from clinfer.frontend.precision import narrow_floats
 from clinfer.frontend.quotients import cut_rounded_quotients
+from clinfer.frontend.raised_bounds import lower_bounds
 from clinfer.frontend.respelling import layers, respell, restore
 from clinfer.frontend.weights_aside import weights_aside
 
@@ -93,6 +94,7 @@ def _clone(model: ov.Model) -> ov.Model:
     clone = model.clone()
     give_types(clone)
     cut_rounded_quotients(clone)
+    lower_bounds(clone)
     spell_idle_tiles(clone)
     renew_operations(clone)
     keep_idle_states(clone)

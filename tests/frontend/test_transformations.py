@@ -8,6 +8,7 @@ import pytest
 from openvino import opset13 as op
 from openvino._offline_transformations import apply_moc_transformations
 
+import clinfer
 from clinfer.base.errors import ClinferError
 from clinfer.frontend.conversions import bodies_of
 from clinfer.frontend.openvino_import import openvino as ov
@@ -351,6 +352,18 @@ def test_quotients_that_are_rounded_in_both_ways() -> None:
     divides = {reader.get_node().get_type_name(): node.get_attributes()["m_pythondiv"] for node in all_nodes(prepared)
                if node.get_type_name() == "Divide" for reader in node.output(0).get_target_inputs()}
     assert divides == {"Floor": True, "Convert": False}
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 4), (1, 1, 1, 1)])
+def test_bounds_of_more_axes_than_what_they_quantise(shape: tuple[int, ...]) -> None:
+    x = parameter("x", [-1, 4])
+    bounds = [np.full(shape, bound, np.float32) for bound in (-1, 1, -2, 2)]
+    model = ov.Model([result(op.fake_quantize(x, *bounds, 5), "y")], [x])
+    request = clinfer.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    for rows in (3, 1):
+        given = np.tile(np.array([-7, -0.4, 0.6, 7], np.float32), (rows, 1))
+        given_back = request.infer([given])[0]
+        assert np.array_equal(given_back, np.tile(np.array([-2, -1, 1, 2], np.float32), (rows, 1)))
 
 
 # -- weights that stand aside -----------------------------------------------------------------------
