@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape
+from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.ops.operation import by_attributes
 from clinfer.ops.shared.shape_rules import stretches_to
 from clinfer.symbolic.dimensions import is_open
@@ -30,6 +30,13 @@ class FakeQuantize(Primitive):
         if data is None or any(each is None or is_open(each) or not stretches_to(each, data) for each in bounds):
             return None
         return (data,)
+
+    def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
+                     outputs: tuple[StaticShape, ...]) -> None:
+        data, *bounds = shapes
+        if not all(stretches_to(each, data) for each in bounds):
+            raise ClinferError("the bounds do not stretch to the data", where=self.where,
+                               values={"data": show(data), "bounds": ", ".join(map(show, bounds))})
 
     def fused_text(self, types: tuple[ElementType, ...]) -> str | None:
         """Of values and bounds a, b, c, d, e in the order of the inputs."""
