@@ -18,7 +18,9 @@ from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
 from clinfer.network.plans import planner as planner_module
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
+from clinfer.network.plans.open_nodes import planner_of
 from clinfer.network.plans.planner import Planner
+from clinfer.network.plans.samples import likely_plans, spread_samples
 from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
@@ -74,6 +76,25 @@ def test_the_first_inference_finds_its_plan(engine: Engine, rng: Rng, planned: l
         check(network, oracle, [_floats(rng, batch, length, 32)])
         network.record_traces()
     assert not planned
+
+
+def test_plans_for_likely_sizes_are_found(engine: Engine) -> None:
+    program = compile_topology(engine, to_topology(_layers()).topology, OpenVinoShapeInference())
+    trace_ahead(program, OpenVinoShapeInference())
+    planner = planner_of(program, OpenVinoShapeInference())
+    for sizes, _ in spread_samples():
+        for _, plan in likely_plans(program, planner, sizes):
+            assert not plan.planned, sizes
+
+
+def test_likely_sizes_are_small_and_large_ones_of_one_and_of_several() -> None:
+    samples = [sizes for sizes, _ in spread_samples()]
+    assert samples == [sizes for sizes, _ in spread_samples()], "they follow from nothing else"
+    for few in (1, 4):
+        words = sorted(sizes.words for sizes in samples if (sizes.first == 1) == (few == 1))
+        widths = sorted(sizes.pictures[-1] for sizes in samples if (sizes.first == 1) == (few == 1))
+        assert words[0] == 1 and words[-1] > 256 and 8 < words[len(words) // 2] < 64
+        assert widths[0] < 64 and widths[-1] > 400 and 96 < widths[len(widths) // 2] < 240
 
 
 def test_what_no_trace_holds_for_is_planned_by_itself_and_recorded_afterwards(

@@ -5,12 +5,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.shape import Shape
 from clinfer.network.bindings import Bindings
-from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.planner import Planner, open_segments
-from clinfer.network.plans.trace_ahead import LARGE, MIDDLE, SMALL, Sizes, estimated_shape
+from clinfer.network.plans.samples import LARGE, MIDDLE, SMALL, Sizes, likely_plans
 from clinfer.network.replay import Replay
 from clinfer.program.program import Program
 
@@ -49,19 +47,3 @@ def set_likely_arguments(program: Program, planner: Planner, replays: Sequence[R
     for number, plan in likely_plans(program, planner, MANY):
         replays[number].take(plan)
         bindings.alias(number, plan.aliases)
-
-
-def likely_plans(program: Program, planner: Planner, sizes: Sizes) -> Iterator[tuple[int, Plan]]:
-    """The plans of segments for a sample, as far as there are any: (number of the segment, plan)."""
-    shapes: dict[int, StaticShape] = {}
-    for number in open_segments(program):
-        segment = program.segments[number]
-        incoming = {tensor: shapes.get(tensor) or estimated_shape(program, tensor, sizes)
-                    for tensor in segment.incoming}
-        try:
-            plan = None if segment.values else planner.plan(number, incoming, {})
-        except ClinferError:
-            continue
-        if plan is not None:
-            shapes.update(plan.shapes)
-            yield number, plan

@@ -7,8 +7,7 @@ from typing import NoReturn
 from clinfer.base.errors import ClinferError
 from clinfer.kernels.contract import Problem
 from clinfer.network.bindings import number_kernels
-from clinfer.network.plans.node_planner import NodePlanner
-from clinfer.network.plans.planner import host_constant, open_segments
+from clinfer.network.plans.planner import Planner, host_constant, open_segments
 from clinfer.network.plans.segment_nodes import NodeStep, describe_nodes
 from clinfer.program.program import Program
 from clinfer.symbolic.shape_inference import ShapeInference
@@ -23,9 +22,9 @@ def open_nodes(program: Program) -> dict[int, tuple[NodeStep, ...]]:
     return {segment: describe_nodes(program, segment, constant).steps for segment in opened}
 
 
-def planner_of(program: Program, shape_inference: ShapeInference) -> NodePlanner:
-    """What plans nodes of a program, and refuses problems that need other kernels than it has."""
-    return NodePlanner(program, shape_inference, number_kernels(program), _refuse_large)
+def planner_of(program: Program, shape_inference: ShapeInference) -> Planner:
+    """What plans a program, and refuses problems that need other kernels than it has."""
+    return Planner(program, program.engine.create_stream(), shape_inference, number_kernels(program), _refuse_large)
 
 
 def _refuse_large(_: int, problem: Problem) -> NoReturn:
