@@ -14,7 +14,8 @@ from clinfer.kernels.contract import COUNTERS_BYTES, BufferRef
 from clinfer.kernels.implementation import Implementation, StageImpl
 from clinfer.network.memory.aliases import Aliases, Uses
 from clinfer.network.memory.buffers import GrowingBuffer
-from clinfer.network.memory.memory_pool import MemoryPool, Needs
+from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.memory.slot_bytes import Needs
 from clinfer.network.memory.state_buffer import StateBuffer
 from clinfer.network.output import check_capacity
 from clinfer.network.plans.plan import Launch, TensorAlias

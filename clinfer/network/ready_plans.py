@@ -9,7 +9,8 @@ from weakref import WeakSet
 from clinfer.base.errors import ClinferError
 from clinfer.network.bindings import Bindings
 from clinfer.network.memory.buffers import GrowingBuffer
-from clinfer.network.memory.memory_pool import MemoryPool, Needs
+from clinfer.network.memory.memory_pool import MemoryPool
+from clinfer.network.memory.slot_bytes import Needs
 from clinfer.network.plans.plan import Plan, PlanKey
 from clinfer.network.plans.plan_cache import SegmentKey
 from clinfer.network.replay import Replay
@@ -91,7 +92,7 @@ class ReadyPlans:
 
     def _takes(self, plan: Plan, own: Needs) -> bool:
         """Whether all slots may stay as they are for a plan and outputs (slot, bytes) of the network's own."""
-        is_enough = self._pool.takes((*plan.slot_bytes, *own))
+        is_enough = self._pool.takes(plan.slot_bytes.beside(own))
         if is_enough:
             self._fitted.add(plan)
         return is_enough
@@ -99,7 +100,7 @@ class ReadyPlans:
     def _fit_slots(self, number: int, plan: Plan, own: Needs, tightens: bool) -> tuple[Growth, ...]:
         """Have memory for the slots of a plan and for outputs (slot, bytes) of the network's own; what grew."""
         held = self._program.segments[number].held
-        is_moved, grown = self._bindings.fit_slots((*plan.slot_bytes, *own), held, tightens)
+        is_moved, grown = self._bindings.fit_slots(plan.slot_bytes.beside(own), held, tightens)
         if is_moved:
             self._fitted.clear()
         if not self._pool.is_split:

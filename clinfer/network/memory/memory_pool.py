@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from operator import gt, ne
+from operator import gt
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
 from clinfer.network.memory.memory_planner import MemoryPlan, MemoryPlanner, Place
 from clinfer.network.memory.preallocation import RECENT, Preallocation, SizeHistory, sizes_of
+from clinfer.network.memory.slot_bytes import Needs, rows_of
 from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 
@@ -25,9 +26,6 @@ _SPARE = 1.2
 
 SETTLED_AFTER = 8
 """Executions in a row of known shapes, after which these count more than room for others."""
-
-Needs = Sequence[tuple[int, int]]
-"""(slot, bytes)."""
 
 _Sizes = dict[int, int]
 
@@ -75,8 +73,6 @@ class MemoryPool:
         self._needed = [-1] * len(program.dependencies)
         """The most that executions needed of slots while these were loose."""
         self._settled = 0
-        self._taken_last: Needs = ()
-        """What `takes` was asked last, if slots have been as they are since then."""
 
     def memory(self, slot: int) -> Memory | None:
         """The memory in which a slot begins; of slots at one place it is the same one."""
@@ -92,13 +88,9 @@ class MemoryPool:
 
     def takes(self, needs: Needs) -> bool:
         """Whether an execution that needs that may leave all slots as they are; noted as `fit` does if so."""
-        last = self._taken_last
-        others = needs if len(needs) != len(last) else [*compress(needs, map(ne, needs, last))]
-        if self.is_split or not self.holds(others):
+        if self.is_split or not self.holds(needs):
             return False
-        self._history.add(needs)
-        self._note_most(others)
-        self._taken_last = needs
+        self._note(needs)
         return True
 
     def fit(self, needs: Needs, held: Collection[int], tightens: bool = False) -> dict[int, int]:
@@ -119,9 +111,6 @@ class MemoryPool:
 
     def _note(self, needs: Needs) -> None:
         self._history.add(needs)
-        self._note_most(needs)
-
-    def _note_most(self, needs: Needs) -> None:
         needed = self._needed
         for slot, nbytes in compress(needs, _are_more(needs, needed)) if self.is_loose else ():
             needed[slot] = max(nbytes, needed[slot])
@@ -293,13 +282,12 @@ class MemoryPool:
 
     def _give_up(self, slot: int) -> None:
         """Forget where a slot lies."""
-        self._taken_last = ()
         del self._parts[slot]
         self._capacity[slot] = -1
 
     def _move(self, memory_plan: MemoryPlan, sizes: _Sizes) -> list[int]:
         """Let the slots lie there; those whose place or size is another now."""
-        moved, self._taken_last = [], ()
+        moved = []
         for slot, nbytes in sizes.items():
             place = memory_plan.places[slot]
             if slot in self._parts and self._places[slot] == place and self._capacity[slot] == nbytes:
@@ -319,7 +307,5 @@ class MemoryPool:
 
 def _are_more(needs: Needs, sizes: Sequence[int]) -> Iterable[bool]:
     """Of each need whether it is larger than the size that its slot has."""
-    if not needs:
-        return ()
-    slots, nbytes = zip(*needs, strict=True)
+    slots, nbytes = rows_of(needs)
     return map(gt, nbytes, map(sizes.__getitem__, slots))

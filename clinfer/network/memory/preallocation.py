@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clinfer.network.memory.slot_bytes import Needs, rows_of
+
 RECENT = 3
 """Sizes that followed one another and tell how they grow."""
 
@@ -57,10 +59,10 @@ class SizeHistory:
     def __init__(self, slots: int, executions: int) -> None:
         """`executions`: how many of them count."""
         self._slots = slots
-        self._new: deque[Sequence[tuple[int, int]]] = deque(maxlen=executions)
+        self._new: deque[Needs] = deque(maxlen=executions)
         self._rows: deque[np.ndarray] = deque(maxlen=executions)
 
-    def add(self, needs: Sequence[tuple[int, int]]) -> None:
+    def add(self, needs: Needs) -> None:
         """An execution needs so much: (slot, bytes)."""
         self._new.append(needs)
 
@@ -83,12 +85,11 @@ class SizeHistory:
         self._rows.clear()
 
 
-def sizes_of(needs: Sequence[tuple[int, int]], slots: int) -> np.ndarray:
+def sizes_of(needs: Needs, slots: int) -> np.ndarray:
     """The bytes of each slot; -1 where none are needed. Of a slot that is named several times the last counts."""
     row = np.full(slots, -1, np.int64)
-    if needs:
-        numbers, sizes = zip(*needs, strict=True)
-        row[list(numbers)] = sizes
+    numbers, sizes = rows_of(needs)
+    row[list(numbers)] = sizes
     return row
 
 

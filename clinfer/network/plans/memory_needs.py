@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from clinfer.network.memory.slot_bytes import SlotBytes
 from clinfer.program.program import AliasedTensor, Program
 
 
@@ -59,11 +60,10 @@ class Needs:
         """Let `found` be what they come to, once all nodes gave their numbers."""
         self.found[:] = array("q", [need.of(numbers) for need in self._needs])
 
-    def told(self) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    def told(self) -> tuple[SlotBytes, tuple[tuple[int, int], ...]]:
         """Of slots and of outputs: (number, bytes) of each."""
-        found = self.found
-        return tuple(zip(self._slots, found, strict=False)), tuple(
-            zip(self._outputs, found[len(self._slots):], strict=True))
+        found, count = self.found, len(self._slots)
+        return SlotBytes(self._slots, found[:count]), tuple(zip(self._outputs, found[count:], strict=True))
 
 
 def needs_of(program: Program, nodes: Iterable[int],

@@ -10,6 +10,7 @@ import numpy as np
 from clinfer.base.shape import StaticShape
 from clinfer.kernels.aliasing import Alias
 from clinfer.kernels.implementation import StageLaunch
+from clinfer.network.memory.slot_bytes import SlotBytes
 from clinfer.program.program import ProgramNode, Segment
 from clinfer.runtime.launches import WorkSize
 from clinfer.symbolic.shape_inference import Values
@@ -100,7 +101,7 @@ class Plan:
     steps: Sequence[Step]
     shapes: Mapping[int, StaticShape]
     values: Mapping[int, np.ndarray]
-    slot_bytes: tuple[tuple[int, int], ...]
+    slot_bytes: SlotBytes
     output_bytes: tuple[tuple[int, int], ...]
     planned: tuple[int, ...] = ()
     waits: tuple[tuple[int, ...], ...] = ()

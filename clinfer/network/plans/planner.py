@@ -11,6 +11,7 @@ import numpy as np
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import StaticShape
+from clinfer.network.memory.slot_bytes import SlotBytes
 from clinfer.network.plans.node_function import WantedTrace
 from clinfer.network.plans.node_planner import UNPLANNABLE, FindLarge, NodePlan, NodePlanner
 from clinfer.network.plans.plan import CallHost, Plan, Step, TensorAlias, Upload, fetches, launch_of, run_body
@@ -218,5 +219,5 @@ class _Draft:
         known_shapes, known_values = self._given
         return Plan(tuple(self.steps), {t: s for t, s in self.shapes.items() if t not in known_shapes},
                     {t: v for t, v in self.values.items() if t not in known_values},
-                    tuple(self._slots.items()), tuple(self._outputs.items()),
+                    SlotBytes.of(self._slots), tuple(self._outputs.items()),
                     aliases=tuple(self._aliases.values()))

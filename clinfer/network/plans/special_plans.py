@@ -20,6 +20,7 @@ from clinfer.kernels.specialisation import TuningTask, key_of
 from clinfer.kernels.specialiser import specialiser_of
 from clinfer.network.bindings import Bindings
 from clinfer.network.memory.node_weights import NodeWeights
+from clinfer.network.memory.slot_bytes import SlotBytes
 from clinfer.network.plans.node_planner import NodePlanner
 from clinfer.network.plans.plan import Launch, Plan, Step, launch_of
 from clinfer.network.plans.plan_cache import SeenPlan
@@ -140,7 +141,7 @@ class SpecialPlans:
             else:
                 steps += launches[index]
                 launches[index] = []
-        return replace(plan, steps=tuple(steps), slot_bytes=tuple(slots.items()))
+        return replace(plan, steps=tuple(steps), slot_bytes=SlotBytes.of(slots))
 
 
 def _hashable(key: object, index: int) -> object:
