@@ -8,20 +8,19 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
 from clinfer.network.bindings import Bindings
 from clinfer.network.plans.planner import Planner, open_segments
-from clinfer.network.plans.samples import LARGE, MIDDLE, SMALL, Sizes, likely_plans
+from clinfer.network.plans.samples import LARGE, LINE, MIDDLE, SMALL, Sizes, likely_plans
 from clinfer.network.replay import Replay
 from clinfer.program.program import Program
 
-_LINE = (3, 48, 640)
-GROWING = (Sizes(1, 1, SMALL[1]), Sizes(1, 1, _LINE), Sizes(4, 1, _LINE), *(Sizes(first, *others) for first, others in (
+GROWING = (Sizes(1, 1, SMALL[1]), Sizes(1, 1, LINE), Sizes(4, 1, LINE), *(Sizes(first, *others) for first, others in (
     (1, SMALL), (1, MIDDLE), (1, LARGE), (2, LARGE), (4, LARGE))))
 """Samples that need ever more, the first ones of them a word, a line of text and several. What few need beside many is
 small, and that of kernels and places which only they choose: parts of a single image lie within others."""
 
 _MOST_INPUT_BYTES = 2**24
 
-MANY = Sizes(2, *MIDDLE)
-"""A sample like most that come."""
+MANY = Sizes(2, *MIDDLE), Sizes(2, MIDDLE[0], LINE)
+"""A sample like most that come, and one for models that take no such."""
 
 
 def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -43,7 +42,8 @@ def likely_bytes(shape: Shape, element_type: ElementType) -> int:
 
 def set_likely_arguments(program: Program, planner: Planner, replays: Sequence[Replay], bindings: Bindings) -> None:
     """Give kernels arguments, and tensors places within others, before the first execution, which then exchanges what
-    differs. Slots have room for that sample; the planner is to forget its plans afterwards."""
-    for number, plan in likely_plans(program, planner, MANY):
+    differs. Slots have room for these samples; the planner is to forget its plans afterwards."""
+    plans = next(filter(None, ([*likely_plans(program, planner, sizes)] for sizes in MANY)), ())
+    for number, plan in plans:
         replays[number].take(plan)
         bindings.alias(number, plan.aliases)

@@ -38,10 +38,12 @@ class Sizes:
 
 
 SMALL, MIDDLE, LARGE = (5, (32, 48, 96)), (40, (96, 160, 224)), (250, (320, 480, 640))
+LINE = (3, 48, 640)
+"""Of text. What reads some takes pictures of no other height, though it may not declare that."""
 SAMPLES = tuple(Sizes(first, *others) for others in (LARGE, SMALL, MIDDLE) for first in (3, 1))
 """A first axis (a batch) of several and of 1, and small and large others."""
 _POINTS = 24
-_MOST_WORDS, _MOST_APART, _LEAST_PIXELS, _MOST_PIXELS, _BLOCK = 512, 64, 32, 640, 32
+_MOST_WORDS, _MOST_APART, _LEAST_PIXELS, _MOST_PIXELS, _BLOCK = 512, 64, 40, 640, 32
 NONE_APART: Mapping[int, Sizes] = MappingProxyType({})
 
 
@@ -56,12 +58,12 @@ def input_of_words(program: Program) -> int | None:
 
 def spread_samples() -> Iterator[tuple[Sizes, Sizes]]:
     """Samples that lie evenly among all sizes that are likely, small ones as many as large ones: points of Halton's
-    sequence, each with a first axis of 1 and of several. Pictures are of whole blocks, as many models want them, but
-    for the width of every other one, as of lines of text. Behind each is the one for `input_of_words` apart."""
+    sequence, each with a first axis of 1 and of several. Pictures are of whole blocks, as many models want them; every
+    other one is a line of text, of any width. Behind each is the one for `input_of_words` apart."""
     for number in range(1, _POINTS + 1):
         words, apart, *sides = (_radical_inverse(number, base) for base in (3, 5, 7, 11, 13))
-        *others, width = (_LEAST_PIXELS * (_MOST_PIXELS / _LEAST_PIXELS) ** side for side in sides)
-        pictures = (*map(_in_blocks, others), int(width) if number % 2 else _in_blocks(width))
+        pixels = [_LEAST_PIXELS * (_MOST_PIXELS / _LEAST_PIXELS) ** side for side in sides]
+        pictures = (*LINE[:-1], int(pixels[-1])) if number % 2 else tuple(map(_in_blocks, pixels))
         for first in (2 + number % 3, 1):
             yield (Sizes(first, int(_MOST_WORDS ** words), pictures), Sizes(first, int(_MOST_APART ** apart), pictures))
 
