@@ -5,6 +5,7 @@ where one trace holds.
 """
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -95,7 +96,7 @@ def likely_plans(program: Program, planner: Planner, sizes: Sizes,
     """The plans of segments for a sample, as far as there are any: (number of the segment, plan). `apart`: tensors that
     have the sizes of another sample. Segments that need values, and sizes that contradict each other, are passed
     over."""
-    shapes: dict[int, StaticShape] = {}
+    shapes: ChainMap[int, StaticShape] = ChainMap()
     for number in open_segments(program):
         segment = program.segments[number]
         incoming = {tensor: shapes.get(tensor) or estimated_shape(program, tensor, apart.get(tensor, sizes))
@@ -105,5 +106,5 @@ def likely_plans(program: Program, planner: Planner, sizes: Sizes,
         except ClinferError:
             continue
         if plan is not None:
-            shapes.update(plan.shapes)
+            shapes.maps.append(plan.shapes)  # type: ignore[arg-type]
             yield number, plan
