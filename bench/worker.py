@@ -79,6 +79,10 @@ class Worker:
         return answer
 
 
+_REST_S = 0.03
+"""Between turns: threads of an engine wait for more to do before they sleep, on the cores of the next one."""
+
+
 def in_turns(workers: Mapping[str, Worker], shape: Shape, rounds: int) -> dict[str, float]:
     """By worker, the median milliseconds of an inference; they take turns, behind an inference each."""
     times: dict[str, list[float]] = {name: [] for name in workers}
@@ -86,6 +90,7 @@ def in_turns(workers: Mapping[str, Worker], shape: Shape, rounds: int) -> dict[s
         worker.infer_ms(shape)
     for turn in range(rounds):
         for name in list(workers)[:: 1 if turn % 2 else -1]:
+            time.sleep(_REST_S)
             times[name].append(workers[name].infer_ms(shape))
     return {name: statistics.median(each) for name, each in times.items()}
 
