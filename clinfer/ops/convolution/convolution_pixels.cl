@@ -1,7 +1,7 @@
 // Convolution of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for x86 CPUs.
 // One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x channels (float_pixels.h), of which ARG_TILES lie side
-// by side from channel ARG_CHANNEL of a group on. All data is read where it lies: a table tells for each element of the
-// filter where each pixel finds its own; what lies outside of the data is one row of zeros.
+// by side in a group. All data is read where it lies: a table tells for each element of the filter where each pixel
+// finds its own; what lies outside of the data is one row of zeros.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output channels (block
 // tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: a group's input channels fill blocks of 16 but for the last one, of which there may be half; grouped output
@@ -11,7 +11,6 @@
 #ifndef FILTER_TAPS
 #define FILTER_TAPS 1
 #define ARG_TILES 1
-#define ARG_CHANNEL 0
 #endif
 
 #include "shared/float_pixels.h"
@@ -56,7 +55,7 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
                            BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int other = (int)get_global_id(1);
     const index_t batch = other / (ARG_TILES * INPUT1_SIZE_0), group = other / ARG_TILES % INPUT1_SIZE_0;
-    const index_t channel = ARG_CHANNEL + other % ARG_TILES * BLOCK;
+    const index_t channel = other % ARG_TILES * BLOCK;
     const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
     float16 start[TILE_BLOCKS];
     for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);

@@ -3,8 +3,8 @@
 // Outputs whose place in the full output leaves the same remainder when divided by the stride (a phase) read the same
 // filter elements, and neighbours among them read neighbouring data: each phase is an ordinary convolution. One
 // work-item computes ARG_RUN tiles (tile_runs.h) of pixels of each phase of a row x channels (float_pixels.h), of which
-// there are ARG_TILES side by side from channel ARG_CHANNEL of a group on. All data is read where it lies; what lies
-// outside of the data is one row of zeros.
+// there are ARG_TILES side by side in a group. All data is read where it lies; what lies outside of the data is one row
+// of zeros.
 // Dimension 0: runs of tiles; 1: phases of rows, tiles of channels, groups, batch.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X], where for each filter element the blocks of 16
 // input x 16 output channels follow one another (block tails are zero), bias [G * O] in blocks of 16 (the same).
@@ -15,7 +15,6 @@
 #ifndef FILTER_TAPS
 #define FILTER_TAPS 4
 #define ARG_TILES 1
-#define ARG_CHANNEL 0
 #endif
 
 #include "shared/float_pixels.h"
@@ -68,7 +67,7 @@ KERNEL(deconvolution_pixels)(const global float* restrict input, const global fl
     const int phase = (int)get_global_id(1) % (strides[0] * strides[1]);
     const int other = (int)get_global_id(1) / (strides[0] * strides[1]);
     const index_t batch = other / (ARG_TILES * INPUT1_SIZE_0), group = other / ARG_TILES % INPUT1_SIZE_0;
-    const index_t channel = ARG_CHANNEL + other % ARG_TILES * BLOCK;
+    const index_t channel = other % ARG_TILES * BLOCK;
     const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
     float16 start[TILE_BLOCKS];
     for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);

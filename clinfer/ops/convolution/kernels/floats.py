@@ -12,7 +12,7 @@ from clinfer.kernels.contract import Formats, Kernel, Lowered, Stage
 from clinfer.ops.convolution.kernels.cpu import FLOAT_WEIGHTS, GROUPED_FLOAT_WEIGHTS, PLANAR_WEIGHTS
 from clinfer.ops.convolution.problem import ConvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, group_refusal, refusal
-from clinfer.ops.shared.float_pixels import Share, shares_of, tiles_of
+from clinfer.ops.shared.float_pixels import PixelTiles, pixel_tiles, same_tiles
 from clinfer.ops.shared.float_products import (
     BF16,
     F32,
@@ -166,21 +166,18 @@ class PixelsKernel(FloatsKernel):
 
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
         groups, kind = problem.groups, self.tiles(problem.capabilities)
-        tiles = tiles_of(kind, groups.outputs, problem.pixels, config.pixels) * problem.batch * groups.number
+        tiles = same_tiles(kind, groups.outputs, problem.pixels, config.pixels) * problem.batch * groups.number
         steps = ceil(groups.inputs / (STEP_DEPTH // 2)) / 2 * prod(problem.filter_sizes)
         return time_of_tiles(problem, tiles, steps, config.pixels)
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
-        shares = shares_of(problem.groups.outputs, config.pixels)
-        return Lowered(tuple(self._stage(problem, share) for share in shares))
-
-    def _stage(self, problem: ConvolutionProblem, share: Share) -> Stage:
-        places, others = ceil(problem.pixels / share.pixels), problem.batch * problem.groups.number * share.tiles
-        run = tiles_of_run(problem, places * others, share.pixels * share.vectors * 8 * problem.depth)
-        constants = {**problem.has_bias, **share.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
-        return Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
-                     {**problem.steps, "tiles": share.tiles, "channel": share.channel, "run": run},
-                     problem.epilogue_views(), recipe=self.tiles(problem.capabilities).recipe)
+        tiles = pixel_tiles(problem.groups.outputs, config.pixels)
+        places, others = ceil(problem.pixels / tiles.pixels), problem.batch * problem.groups.number * tiles.across
+        run = tiles_of_run(problem, places * others, tiles.pixels * tiles.vectors * 8 * problem.depth)
+        constants = {**problem.has_bias, **tiles.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
+        return Lowered((Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
+                              {**problem.steps, "tiles": tiles.across, "run": run}, problem.epilogue_views(),
+                              recipe=self.tiles(problem.capabilities).recipe),))
 
 
 class PlanarFloatsKernel(PixelsKernel):
@@ -211,7 +208,8 @@ class PlanarFloatsKernel(PixelsKernel):
 
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
         depth, width = problem.depth, problem.filter_sizes[2]
-        constants = {**problem.has_bias, **Share(0, 1, config.pixels, 2).constants, "DEPTH": depth, "FILTER_X": width,
+        tiles = PixelTiles(_blocks(problem), config.pixels, 2)
+        constants = {**problem.has_bias, **tiles.constants, "DEPTH": depth, "FILTER_X": width,
                      "COPIED": next(size for size in _COPIED if size >= width),
                      "LAST_VALUES": depth % STEP_DEPTH or STEP_DEPTH // 2}
         places = ceil(problem.pixels / config.pixels)

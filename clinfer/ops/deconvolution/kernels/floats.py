@@ -7,7 +7,7 @@ from clinfer.kernels.contract import Lowered, Stage
 from clinfer.ops.deconvolution.kernels.cpu import BlocksKernel
 from clinfer.ops.deconvolution.problem import DeconvolutionProblem
 from clinfer.ops.shared.channel_tiles import Tile
-from clinfer.ops.shared.float_pixels import Share, shares_of, tiles_of
+from clinfer.ops.shared.float_pixels import pixel_tiles, same_tiles
 from clinfer.ops.shared.float_products import F32, STEP_DEPTH, float_tiles, narrow_only, time_of_tiles
 from clinfer.ops.shared.tile_runs import tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
@@ -39,22 +39,19 @@ class PixelsKernel(BlocksKernel):
     def cost(self, problem: DeconvolutionProblem, tile: Tile) -> float:
         groups, taps = problem.groups, prod(problem.filter_sizes) / problem.phases
         steps = (groups.inputs / STEP_DEPTH + _STEPS_TO_BEGIN) * taps
-        tiles = tiles_of(float_tiles(problem.capabilities), groups.outputs, _phase_pixels(problem), tile.pixels)
+        tiles = same_tiles(float_tiles(problem.capabilities), groups.outputs, _phase_pixels(problem), tile.pixels)
         return time_of_tiles(problem, tiles * problem.batch * groups.number * problem.phases, steps, tile.pixels)
 
     def lower(self, problem: DeconvolutionProblem, tile: Tile) -> Lowered:
-        shares = shares_of(problem.groups.outputs, tile.pixels)
-        return Lowered(tuple(self._stage(problem, share) for share in shares))
-
-    def _stage(self, problem: DeconvolutionProblem, share: Share) -> Stage:
-        places = ceil(_phase_pixels(problem) / share.pixels)
-        others = problem.batch * problem.groups.number * share.tiles * prod(problem.strides[:2])
+        groups, tiles = problem.groups, pixel_tiles(problem.groups.outputs, tile.pixels)
+        places = ceil(_phase_pixels(problem) / tiles.pixels)
+        others = problem.batch * groups.number * tiles.across * prod(problem.strides[:2])
         products = ceil(problem.depth / problem.phases) * problem.strides[2]
-        run = tiles_of_run(problem, places * others, share.pixels * share.vectors * 8 * products)
-        constants = {**problem.has_bias, **share.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
-        return Stage("deconvolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
-                     {**problem.steps, "tiles": share.tiles, "channel": share.channel, "run": run},
-                     problem.epilogue_views(), recipe=float_tiles(problem.capabilities).recipe)
+        run = tiles_of_run(problem, places * others, tiles.pixels * tiles.vectors * 8 * products)
+        constants = {**problem.has_bias, **tiles.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
+        return Lowered((Stage("deconvolution_pixels.cl", problem.operands(), work_of_runs(places, others, run),
+                              constants, {**problem.steps, "tiles": tiles.across, "run": run},
+                              problem.epilogue_views(), recipe=float_tiles(problem.capabilities).recipe),))
 
 
 def _phase_pixels(problem: DeconvolutionProblem) -> int:
