@@ -48,27 +48,21 @@ INLINED void FUNC(find_row)(ulong* taps ARGS) {
             }
 }
 
-#define LAST_READ(from, axis) ((from) + (INPUT1_SIZE_##axis - 1) * ARG_DILATION_##axis)
-
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_pixels)(const global float* restrict input, const global float* restrict weights,
                            BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const int other = (int)get_global_id(1);
     const index_t batch = other / (ARG_TILES * INPUT1_SIZE_0), group = other / ARG_TILES % INPUT1_SIZE_0;
     const index_t channel = other % ARG_TILES * BLOCK;
-    const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
-    float16 start[TILE_BLOCKS];
-    for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);
+    const index_t filter[MAX_RANK] = {group, channel};
     const int steps = (INPUT1_SIZE_2 + BLOCK - 1) / BLOCK;
     const pixel_grid grid = EACH_PIXEL;
     ulong taps[FILTER_TAPS * TILE_PIXELS], taps_of_row[FILTER_TAPS * TILE_PIXELS];
     FUNC(find_row)(taps_of_row PASS_ARGS);
     FRAME(frame);
-    for (int i = 0; i < 8; ++i) frame[ZEROS + i] = 0;
-    frame[STEP_BYTES] = INPUT0_PITCH_1 * sizeof(float);
-    frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0;
+    float16 start[TILE_BLOCKS];
+    FUNC(begin_tiles)(frame, start, PASS_BIAS group, channel PASS_ARGS);
     frame[FIRST_BEGINS] = 1;
-    frame[OTHER_BYTES] = (INPUT1_INDEX_OF(next) - INPUT1_INDEX_OF(filter)) * sizeof(float);
     EACH_TILE_OF_RUN(0, tile, CEIL_DIV(PIXELS_OF(grid), TILE_PIXELS)) {
         const index_t first = tile * TILE_PIXELS;
         int begins[3], place[3];

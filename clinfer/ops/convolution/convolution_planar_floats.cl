@@ -59,8 +59,6 @@ INLINED void FUNC(copy_row)(float* to, const global float* input, const index_t 
             }
 }
 
-#define LAST_READ(from, axis) ((from) + (INPUT1_SIZE_##axis - 1) * ARG_DILATION_##axis)
-
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_planar_floats)(const global float* restrict input, const global float* restrict weights,
                                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {

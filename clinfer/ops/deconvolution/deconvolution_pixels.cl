@@ -68,17 +68,12 @@ KERNEL(deconvolution_pixels)(const global float* restrict input, const global fl
     const int other = (int)get_global_id(1) / (strides[0] * strides[1]);
     const index_t batch = other / (ARG_TILES * INPUT1_SIZE_0), group = other / ARG_TILES % INPUT1_SIZE_0;
     const index_t channel = other % ARG_TILES * BLOCK;
-    const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
-    float16 start[TILE_BLOCKS];
-    for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);
     const index_t begin[MAX_RANK] = {batch, group * INPUT1_SIZE_2};
     const ulong data = (ulong)(input + INPUT0_INDEX_OF(begin));
     ulong rows[TILE_PIXELS];
     FRAME(frame);
-    for (int i = 0; i < 8; ++i) frame[ZEROS + i] = 0;
-    frame[STEP_BYTES] = INPUT0_PITCH_1 * sizeof(float);
-    frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0;
-    frame[OTHER_BYTES] = (INPUT1_INDEX_OF(next) - INPUT1_INDEX_OF(filter)) * sizeof(float);
+    float16 start[TILE_BLOCKS];
+    FUNC(begin_tiles)(frame, start, PASS_BIAS group, channel PASS_ARGS);
     frame[TAPS_AT] = (ulong)rows;
     frame[TAPS_END] = (ulong)(rows + TILE_PIXELS);
     for (int phase_x = 0; phase_x < strides[2]; ++phase_x) {

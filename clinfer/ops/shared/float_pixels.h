@@ -27,6 +27,21 @@ typedef struct {
 #define EACH_PIXEL {{OUTPUT0_SIZE_Z, OUTPUT0_SIZE_Y, OUTPUT0_SIZE_X}, {0, 0, 0}, {1, 1, 1}}
 #define PIXELS_OF(grid) ((index_t)(grid).sizes[0] * (grid).sizes[1] * (grid).sizes[2])
 
+// Where a filter that begins to read at `from` reads last.
+#define LAST_READ(from, axis) ((from) + (INPUT1_SIZE_##axis - 1) * ARG_DILATION_##axis)
+
+// Where the sums of a pixel start, from `channel` of a group on, and what the frame tells of data in blocks and of
+// weights [G, O, I, ...], which all tiles of these channels have in common.
+INLINED void FUNC(begin_tiles)(ulong* frame, float16* start, BIAS_PARAMETER const index_t group,
+                               const index_t channel ARGS) {
+    const index_t filter[MAX_RANK] = {group, channel}, next[MAX_RANK] = {group, channel + BLOCK};
+    for (int i = 0; i < TILE_BLOCKS; ++i) start[i] = BIAS16(group * INPUT1_SIZE_1 + channel + i * BLOCK);
+    for (int i = 0; i < 8; ++i) frame[ZEROS + i] = 0;
+    frame[STEP_BYTES] = INPUT0_PITCH_1 * sizeof(float);
+    frame[HALF_AT] = INPUT1_SIZE_2 % BLOCK > 0;
+    frame[OTHER_BYTES] = (INPUT1_INDEX_OF(next) - INPUT1_INDEX_OF(filter)) * sizeof(float);
+}
+
 // The pixel of a grid behind that at place = (z, y, x); behind the last one comes the last.
 INLINED void FUNC(step)(int* place, const pixel_grid* grid) {
     if (place[2] + 1 < grid->sizes[2]) {

@@ -8,6 +8,8 @@ from clinfer.kernels.contract import Constant
 from clinfer.ops.shared.channel_tiles import BLOCK
 from clinfer.ops.shared.float_products import Tiles
 
+_VECTOR = 8
+"""Channels of one."""
 _WIDE_CHANNELS, _WIDE_PIXELS, _SAME_PIXELS = 24, 4, 6
 """Of tiles of three vectors, and the pixels of those of two that are as much work."""
 
@@ -21,9 +23,14 @@ class PixelTiles(NamedTuple):
     vectors: int
 
     @property
+    def channels(self) -> int:
+        """Of a tile."""
+        return self.vectors * _VECTOR
+
+    @property
     def constants(self) -> dict[str, Constant]:
         """Of the kernel that computes them."""
-        return {"TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": 8, "TILE_PIXELS": self.pixels,
+        return {"TILES_OF_FLOATS": 1, "PANELS_JOINED": 0, "VECTOR_FLOATS": _VECTOR, "TILE_PIXELS": self.pixels,
                 "TILE_VECTORS": self.vectors}
 
 

@@ -173,7 +173,7 @@ class PixelsKernel(FloatsKernel):
     def lower(self, problem: ConvolutionProblem, config: PairsConfig) -> Lowered:
         tiles = pixel_tiles(problem.groups.outputs, config.pixels)
         places, others = ceil(problem.pixels / tiles.pixels), problem.batch * problem.groups.number * tiles.across
-        run = tiles_of_run(problem, places * others, tiles.pixels * tiles.vectors * 8 * problem.depth)
+        run = tiles_of_run(problem, places * others, tiles.pixels * tiles.channels * problem.depth)
         constants = {**problem.has_bias, **tiles.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
         return Lowered((Stage("convolution_pixels.cl", problem.operands(), work_of_runs(places, others, run), constants,
                               {**problem.steps, "tiles": tiles.across, "run": run}, problem.epilogue_views(),

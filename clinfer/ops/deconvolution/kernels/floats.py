@@ -47,7 +47,7 @@ class PixelsKernel(BlocksKernel):
         places = ceil(_phase_pixels(problem) / tiles.pixels)
         others = problem.batch * groups.number * tiles.across * prod(problem.strides[:2])
         products = ceil(problem.depth / problem.phases) * problem.strides[2]
-        run = tiles_of_run(problem, places * others, tiles.pixels * tiles.vectors * 8 * products)
+        run = tiles_of_run(problem, places * others, tiles.pixels * tiles.channels * products)
         constants = {**problem.has_bias, **tiles.constants, "FILTER_TAPS": prod(problem.filter_sizes)}
         return Lowered((Stage("deconvolution_pixels.cl", problem.operands(), work_of_runs(places, others, run),
                               constants, {**problem.steps, "tiles": tiles.across, "run": run},
