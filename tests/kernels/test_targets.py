@@ -103,7 +103,7 @@ EXPECTED = {
     "many rows, f32": (MatMul("p", ("x", "w")), "f32", ((4096, 4096), (4096, 4096)),
                        {"arm": "matmul_rows_4", "": "matmul_local_64"}),
     "attention, f16": (ScaledDotProductAttention("p", ("q", "k", "v")), "f16", MATRIX,
-                       {"nvidia": "sdpa_mma", "arm": "sdpa_ref", "": "sdpa_local"}),
+                       {"hopper": "sdpa_wgmma", "nvidia": "sdpa_mma", "arm": "sdpa_ref", "": "sdpa_local"}),
     "attention, f32": (ScaledDotProductAttention("p", ("q", "k", "v")), "f32", MATRIX,
                        {"arm": "sdpa_ref", "": "sdpa_local"}),
     "convolution, f16": (Convolution("p", ("x", "w"), **SQUARE), "f16", ((8, 64, 56, 56), (64, 64, 3, 3)),

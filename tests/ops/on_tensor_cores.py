@@ -19,6 +19,9 @@ from tests.oracle import assert_close
 TOLERANCE = 2e-3
 """Operands and results of f16, sums in float: what rounding the result takes, and a little."""
 Shape = tuple[int, ...]
+ATTENTION = ("", ""), ("causal", ""), *((masked, walk) for masked in ("added", "boolean", "hidden")
+                                        for walk in ("", "_by_blocks"))
+"""How attention is masked (`check_attention`), with the ways of `sdpa_mma` to walk through its keys."""
 PICTURES: tuple[Shape, ...] = (1, 9, 14), (3, 12, 11), (2, 20, 32)
 
 
@@ -78,7 +81,7 @@ def check_attention(engine: Engine, rng: np.random.Generator, widths: tuple[int,
         inputs.append(op.parameter([-1, 1, -1, -1], ov.Type.boolean if masked == "boolean" else ov.Type.f16))
     attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
     network = network_of(engine, ov.Model([attention], inputs, "attention"), kernel)
-    assert any(name.startswith("sdpa_mma") for name in kernels_of(network.program))
+    assert any(name.startswith(kernel or "sdpa_mma") for name in kernels_of(network.program))
     for batch, queries, keys in sizes:
         keys = queries if masked == "causal" else keys
         given = [random_halves(rng, (batch, 3, rows, size)) * 3
@@ -91,11 +94,12 @@ def check_attention(engine: Engine, rng: np.random.Generator, widths: tuple[int,
 
 
 def _mask(rng: np.random.Generator, masked: str, shape: Shape) -> np.ndarray:
-    """One that hides the first key of no query."""
+    """One that hides the first key of no query; one that hides what is behind a query may add nothing else."""
     mask = rng.random(shape) < 0.7 if masked == "boolean" else random_halves(rng, shape)
     if masked == "hidden":
+        mask *= rng.integers(2)
         mask[np.broadcast_to(np.arange(shape[3]) > np.arange(shape[2])[:, None], shape)] = -np.inf
-    mask[..., 0] = 1
+    mask[..., 0] = mask.dtype == bool
     return mask
 
 

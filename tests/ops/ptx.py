@@ -66,6 +66,8 @@ def without_assembly(text: str) -> str:
 
 def _stage_written_out(stage: Stage, problem: Problem) -> Stage:
     text = kernel_source(kernel_folder(stage, problem.primitive), stage.source)
+    if not _ASSEMBLY.search(text):
+        return stage
     assert text.count(_TO_LOCAL_MEMORY) == 1
     text = text.replace(_TO_LOCAL_MEMORY, "FUNC(address_of)((ulong)(p))")
     return replace(stage, recipe=_RECIPE, text="\n".join([

@@ -12,6 +12,7 @@ from clinfer.runtime.engine import Engine
 from tests.ops.case_runner import execute
 from tests.ops.compressed import Weights, check
 from tests.ops.on_tensor_cores import (
+    ATTENTION,
     TOLERANCE,
     check_attention,
     check_convolution,
@@ -131,10 +132,17 @@ def test_products_of_batches(engine: Engine, along_k: bool, rng: np.random.Gener
         assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE, f"depth {depth}")
 
 
-@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean", "hidden"])
+@pytest.mark.parametrize("kernel", ["sdpa_mma", "sdpa_wgmma"])
+@pytest.mark.parametrize("masked, walk", ATTENTION)
 @pytest.mark.parametrize("depth, width", [(64, 64), (32, 40), (80, 128), (8, 8), (13, 51)])
-def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
-    check_attention(engine, rng, (depth, width), masked, ((2, 70, 70), (1, 1, 200), (1, 129, 64), (2, 5, 3)))
+def test_attention(engine: Engine, kernel: str, depth: int, width: int, masked: str, walk: str,
+                   rng: np.random.Generator) -> None:
+    if kernel == "sdpa_wgmma" and not engine.capabilities.warp_group_products:
+        pytest.skip("the device has no products by groups of warps")
+    aligned = depth % 8 == width % 8 == 0
+    check_attention(engine, rng, (depth, width), masked,
+                    ((2, 70, 70), (1, 1, 200), (1, 129, 64), (1, 200, 300), (2, 5, 3)),
+                    f"{kernel}{'' if aligned else '_anywhere'}{walk}")
 
 
 FILTERS = [(1, 1, 1, 1), (3, 3, 1, 1), (3, 3, 2, 1), (1, 5, 1, 2), (1, 1, 2, 1)]

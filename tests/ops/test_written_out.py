@@ -12,7 +12,14 @@ from clinfer.ops.shared.tensor_cores import TILES, Tile
 from clinfer.runtime.engine import Engine
 from tests.deferring import Selection
 from tests.ops.compressed import Weights, check_program, select
-from tests.ops.on_tensor_cores import TOLERANCE, check_attention, check_convolution, check_product, random_size
+from tests.ops.on_tensor_cores import (
+    ATTENTION,
+    TOLERANCE,
+    check_attention,
+    check_convolution,
+    check_product,
+    random_size,
+)
 from tests.ops.ptx import has_warps, write_out
 
 
@@ -61,10 +68,12 @@ def test_products(engine: Engine, with_warps: None, tile: Tile, rng: np.random.G
                   (int(rng.integers(1, 150)), 1))
 
 
-@pytest.mark.parametrize("masked", ["", "causal", "added", "boolean", "hidden"])
-def test_attention(engine: Engine, with_warps: None, masked: str, rng: np.random.Generator) -> None:
-    widths = random_size(rng, 128, False), random_size(rng, 128, bool(rng.integers(2)))
-    check_attention(engine, rng, widths, masked, ((1, 70, 70), (1, 1, 200), (2, 5, 3)), "sdpa_mma")
+@pytest.mark.parametrize("masked, walk", ATTENTION)
+def test_attention(engine: Engine, with_warps: None, masked: str, walk: str, rng: np.random.Generator) -> None:
+    aligned = bool(rng.integers(2))
+    widths = random_size(rng, 128, aligned), random_size(rng, 128, aligned)
+    kernel = f"sdpa_mma{'' if aligned else '_anywhere'}{walk}"
+    check_attention(engine, rng, widths, masked, ((1, 70, 70), (1, 1, 200), (2, 5, 3)), kernel)
 
 
 @pytest.mark.parametrize("kernel, channels, filters, stride", [

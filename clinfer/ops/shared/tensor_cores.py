@@ -47,6 +47,11 @@ def needs_bulk_copies(device: Capabilities) -> str | None:
     return needs_warp_groups(device) or (None if device.bulk_copies else "needs NVIDIA's tensor memory accelerator")
 
 
+def for_warp_groups(registers: int) -> Recipe:
+    """How kernels with products by groups of four warps are built, whose work-items have so many registers at most."""
+    return Recipe(rewrites=retargeted("sm_90", "sm_90a", registers))
+
+
 def stores_halves(problem: Problem) -> bool:
     """Whether results, and what fused operations read, are halves."""
     return all(x.element_type == _F16 for x in (problem.outputs[0], *problem.fused_inputs))
@@ -163,7 +168,7 @@ class GroupTile(Tile):
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe(rewrites=retargeted("sm_90", "sm_90a", self.registers))
+        return for_warp_groups(self.registers)
 
     def constants(self) -> dict[str, Constant]:
         return {**super().constants(), "WARP_GROUPS": True}

@@ -6,8 +6,13 @@
 //                                    rows and, with RIGHT_ALONG_K, columns along k; else rows of 64 columns each, 64 of
 //                                    them, then those of the next 64 columns. Warp w of the four holds rows 16 * w on:
 //                                    of columns 8 * j on what MULTIPLY_ADD holds of a sum, in float sum[j][4]
-//   PRODUCTS_WAIT(sum)               until all is in `sum`
+//   MULTIPLY_HELD_64(sum, left, right), MULTIPLY_HELD_128(...)   the same of a left side [64, 64] that the warps hold
+//                                    as MULTIPLY_ADD has one, uint left[4][4] for 16 of k each, and a right side of
+//                                    rows of 64 columns; sum [64, 64] or [64, 128]
+//   PRODUCTS_WAIT(sum)               until all is in `sum`; HELD_64_WAIT(sum, left), HELD_128_WAIT(sum, left): the same
+//                                    of these, which need what is held until then
 //   PRODUCTS_BUT_ONE_WAIT()          until at most the youngest step is under way
+//   OLDER_PRODUCTS_WAIT(sum)         the same, of a youngest step that adds to other sums: until all is in `sum`
 //   COPIES_SHOWN()                   what was written or copied, and waited for, is there for products and bulk copies
 //                                    behind the next barrier, or for this work-item's
 // and what orders warps of different roles, by barriers of 8 bytes in local memory ("mbarrier"): a phase is over when
@@ -32,14 +37,18 @@
 #define PLACES_96 \
     ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
     ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define SUMS_OF_64(sum) SUMS_32(sum, 0)
+#define SUMS_OF_128(sum) SUMS_32(sum, 0), SUMS_32(sum, 8)
+#define PRODUCTS_OF_64 "n64k16.f32.f16.f16 {" PLACES_0 "}"
+#define PRODUCTS_OF_128 "n128k16.f32.f16.f16 {" PLACES_0 PLACES_32 "}"
 #if TILE_COLUMNS == 64
-#define SUMS(sum) SUMS_32(sum, 0)
-#define PRODUCTS "n64k16.f32.f16.f16 {" PLACES_0 "}"
+#define SUMS(sum) SUMS_OF_64(sum)
+#define PRODUCTS PRODUCTS_OF_64
 #define LEFT_PLACE "%32"
 #define RIGHT_PLACE "%33"
 #elif TILE_COLUMNS == 128
-#define SUMS(sum) SUMS_32(sum, 0), SUMS_32(sum, 8)
-#define PRODUCTS "n128k16.f32.f16.f16 {" PLACES_0 PLACES_32 "}"
+#define SUMS(sum) SUMS_OF_128(sum)
+#define PRODUCTS PRODUCTS_OF_128
 #define LEFT_PLACE "%64"
 #define RIGHT_PLACE "%65"
 #elif TILE_COLUMNS == 192
@@ -85,8 +94,32 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
         MULTIPLY_16 NEXT_16 MULTIPLY_16 NEXT_16 MULTIPLY_16 NEXT_16 MULTIPLY_16 \
         "//@@ wgmma.commit_group.sync.aligned;\n//@@ }\n" \
         : SUMS(sum) : "l"(FUNC(matrix_at)(left)), "l"(FUNC(matrix_at)(right)) : "memory")
-#define PRODUCTS_BUT_ONE_WAIT() asm volatile("//@@ wgmma.wait_group.sync.aligned 1;" ::: "memory")
+#define HELD_16(products, left) \
+    "//@@ wgmma.mma_async.sync.aligned.m64" products ", " left ", r_, 1, 1, 1, 1;\n"
+#define MULTIPLY_HELD(products, sums, left0, left1, left2, left3, place, left, right) \
+    asm volatile("//@@ {\n//@@ .reg .b64 r_;\n//@@ mov.b64 r_, " place ";\n" \
+        "//@@ wgmma.fence.sync.aligned;\n" \
+        HELD_16(products, left0) "//@@ add.s64 r_, r_, 128;\n" HELD_16(products, left1) \
+        "//@@ add.s64 r_, r_, 128;\n" HELD_16(products, left2) "//@@ add.s64 r_, r_, 128;\n" \
+        HELD_16(products, left3) "//@@ wgmma.commit_group.sync.aligned;\n//@@ }\n" \
+        : sums : HELD_4(left, 0), HELD_4(left, 1), HELD_4(left, 2), HELD_4(left, 3), \
+          "l"(FUNC(matrix_at)(right)) : "memory")
+#define HELD_4(left, k) "r"((left)[k][0]), "r"((left)[k][1]), "r"((left)[k][2]), "r"((left)[k][3])
+#define MULTIPLY_HELD_64(sum, left, right) \
+    MULTIPLY_HELD(PRODUCTS_OF_64, SUMS_OF_64(sum), "{%32, %33, %34, %35}", "{%36, %37, %38, %39}", \
+                  "{%40, %41, %42, %43}", "{%44, %45, %46, %47}", "%48", left, right)
+#define MULTIPLY_HELD_128(sum, left, right) \
+    MULTIPLY_HELD(PRODUCTS_OF_128, SUMS_OF_128(sum), "{%64, %65, %66, %67}", "{%68, %69, %70, %71}", \
+                  "{%72, %73, %74, %75}", "{%76, %77, %78, %79}", "%80", left, right)
 #define PRODUCTS_WAIT(sum) asm volatile("//@@ wgmma.wait_group.sync.aligned 0;" : SUMS(sum) :: "memory")
+#define PRODUCTS_BUT_ONE_WAIT() asm volatile("//@@ wgmma.wait_group.sync.aligned 1;" ::: "memory")
+#define OLDER_PRODUCTS_WAIT(sum) asm volatile("//@@ wgmma.wait_group.sync.aligned 1;" : SUMS(sum) :: "memory")
+#define HELD_WAIT(sums, left) \
+    asm volatile("//@@ wgmma.wait_group.sync.aligned 0;" \
+        : sums, KEPT_4(left, 0), KEPT_4(left, 1), KEPT_4(left, 2), KEPT_4(left, 3) :: "memory")
+#define KEPT_4(left, k) "+r"((left)[k][0]), "+r"((left)[k][1]), "+r"((left)[k][2]), "+r"((left)[k][3])
+#define HELD_64_WAIT(sum, left) HELD_WAIT(SUMS_OF_64(sum), left)
+#define HELD_128_WAIT(sum, left) HELD_WAIT(SUMS_OF_128(sum), left)
 #define COPIES_SHOWN() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 #define PHASES_BEGIN(barrier, count) \
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(count) : "memory")
@@ -99,7 +132,12 @@ INLINED ulong FUNC(matrix_at)(const uint address) {
 #define MORE_REGISTERS() asm volatile("//@@ setmaxnreg.inc.sync.aligned.u32 " TEXT(MORE) ";" ::: "memory")
 #else
 #define MULTIPLY_STEP(sum, left, right) ((sum)[0][0] += FUNC(matrix_at)(left) + FUNC(matrix_at)(right))
+#define MULTIPLY_HELD_64(sum, left, right) ((sum)[0][0] += (left)[0][0] + FUNC(matrix_at)(right))
+#define MULTIPLY_HELD_128(sum, left, right) MULTIPLY_HELD_64(sum, left, right)
+#define HELD_64_WAIT(sum, left) ((void)(sum), (void)(left))
+#define HELD_128_WAIT(sum, left) HELD_64_WAIT(sum, left)
 #define PRODUCTS_BUT_ONE_WAIT()
+#define OLDER_PRODUCTS_WAIT(sum) ((void)(sum))
 #define PRODUCTS_WAIT(sum) ((void)(sum))
 #define COPIES_SHOWN()
 #define PHASES_BEGIN(barrier, count) ((void)(barrier))
