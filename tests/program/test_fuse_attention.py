@@ -51,6 +51,11 @@ def _sizes(rng: np.random.Generator, *lead: int) -> list[np.ndarray]:
     return _random(rng, (*lead, queries, DEPTH), (*lead, keys, DEPTH), (*lead, keys, DEPTH))
 
 
+def _written_out(query: ov.Node, key: ov.Node, value: ov.Node, mask: ov.Node) -> ov.Node:
+    scores = op.divide(op.matmul(query, key, False, True), np.float32(np.sqrt(DEPTH)))
+    return op.matmul(op.softmax(op.add(scores, mask), -1), value, False, False)
+
+
 def test_a_quotient_and_a_mask_on_the_left(engine: Engine, rng: np.random.Generator) -> None:
     query, key, value = _three(-1, HEADS)
     mask = op.parameter([-1, 1, 1, -1], np.float32)
@@ -126,6 +131,32 @@ def test_a_mask_that_does_not_stretch_is_an_error(engine: Engine, rng: np.random
     with pytest.raises(ClinferError, match="do not fit together"):
         execute(network_of(engine, prepare(model)), given)
     check(network_of(engine, prepare(model), SKIPPED), CpuPlugin(model), given)
+
+
+def _as_mask(seen: np.ndarray, form: str) -> np.ndarray:
+    return seen if form == "boolean" else np.where(seen, 0, -np.inf).astype(np.float32)
+
+
+@pytest.mark.parametrize("form", ["written out", "added", "boolean"])
+def test_a_query_that_sees_no_key_gets_zeros(engine: Engine, rng: np.random.Generator, form: str) -> None:
+    """As from PyTorch and ONNX Runtime; the others are what they are without it."""
+    query, key, value = _three(-1, HEADS)
+    mask = op.parameter([-1, -1], bool if form == "boolean" else np.float32)
+    attended = (_written_out(query, key, value, mask) if form == "written out"
+                else op.scaled_dot_product_attention(query, key, value, mask))
+    model = ov.Model([attended], [query, key, value, mask], form)
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    for queries, keys in ((4, 6), (1, 40), (37, 70)):
+        given = _random(rng, *((2, HEADS, length, DEPTH) for length in (queries, keys, keys)))
+        seen = rng.random((queries, keys)) < 0.7
+        hidden = queries // 2
+        seen[hidden] = False
+        seen[np.arange(queries) != hidden, 0] = True
+        found, = execute(network, [*given, _as_mask(seen, form)])
+        assert (found[:, :, hidden] == 0).all()
+        seen[hidden] = True
+        whole, = oracle([*given, _as_mask(seen, form)])
+        assert np.allclose(np.delete(found, hidden, 2), np.delete(whole, hidden, 2), rtol=1e-4, atol=1e-5)
 
 
 def test_a_sink_that_does_not_stretch_is_an_error(engine: Engine, rng: np.random.Generator) -> None:
