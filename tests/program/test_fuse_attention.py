@@ -122,15 +122,27 @@ def test_the_pass_can_be_left_out(engine: Engine, rng: np.random.Generator) -> N
     assert counts[0] == 1 and counts[1] >= 3
 
 
-def test_a_mask_that_does_not_stretch_is_an_error(engine: Engine, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("form", ["written out", "added"])
+def test_a_mask_may_stretch_the_queries(engine: Engine, rng: np.random.Generator, form: str) -> None:
     query, key, value = _three(-1, HEADS)
-    mask = op.parameter([-1, 1, 1, -1], np.float32)
-    scores = op.add(op.divide(op.matmul(query, key, False, True), np.float32(3)), mask)
-    model = ov.Model([op.matmul(op.softmax(scores, -1), value, False, False)], [query, key, value, mask], "mask")
-    given = _random(rng, (1, HEADS, 4, DEPTH), (1, HEADS, 6, DEPTH), (1, HEADS, 6, DEPTH), (3, 1, 1, 6))
+    mask = op.parameter([-1, 1, -1, -1], np.float32)
+    attended = (_written_out if form == "written out" else op.scaled_dot_product_attention)(query, key, value, mask)
+    model = ov.Model([op.add(attended, query)], [query, key, value, mask], form)
+    network, oracle = network_of(engine, prepare(model)), CpuPlugin(model)
+    assert _attentions(_graph(engine, model))
+    for batch, rows, queries, keys in ((1, 4, 4, 6), (3, 4, 4, 6), (1, 37, 1, 40), (2, 5, 1, 1), (3, 1, 33, 70)):
+        check(network, oracle, _random(rng, (1, HEADS, queries, DEPTH), (1, HEADS, keys, DEPTH),
+                                       (1, HEADS, keys, DEPTH), (batch, 1, rows, keys)))
+
+
+@pytest.mark.parametrize("form", ["written out", "added"])
+def test_a_mask_that_does_not_fit_the_keys_is_an_error(engine: Engine, rng: np.random.Generator, form: str) -> None:
+    query, key, value = _three(-1, HEADS)
+    mask = op.parameter([-1, 1, -1, -1], np.float32)
+    attended = (_written_out if form == "written out" else op.scaled_dot_product_attention)(query, key, value, mask)
+    network = network_of(engine, ov.Model([attended], [query, key, value, mask], form))
     with pytest.raises(ClinferError, match="do not fit together"):
-        execute(network_of(engine, prepare(model)), given)
-    check(network_of(engine, prepare(model), SKIPPED), CpuPlugin(model), given)
+        execute(network, _random(rng, (1, HEADS, 4, DEPTH), *((1, HEADS, 1, DEPTH),) * 2, (1, 1, 4, 6)))
 
 
 def _as_mask(seen: np.ndarray, form: str) -> np.ndarray:

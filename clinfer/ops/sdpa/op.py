@@ -23,7 +23,8 @@ class ScaledDotProductAttention(ReadsParts):
 
     Inputs: query [..., L, E], key [..., S, E], value [..., S, V]; then, each optional, the mask [..., L, S]
     (added, or boolean: false is left out; not read if `causal`), the scale (one element; missing: `scale`, and where
-    that is None 1/sqrt(E)) and the sink [..., L, 1], a score that takes part in the softmax without a value.
+    that is None 1/sqrt(E)) and the sink [..., L, 1], a score that takes part in the softmax without a value. A mask
+    may stretch the query's rows and the axes before them, but not the keys.
     With `causal`, query i sees keys 0 to i. Of query, key and value it can read parts. With `groups`, so many heads
     (axis -3) of the query and the result, one behind the other, share each head of key and value. With `in_byte_rows`,
     what is seen of key and value are the bytes of rows of bytes, behind which their steps lie (`base/byte_rows.py`).
@@ -50,8 +51,12 @@ class ScaledDotProductAttention(ReadsParts):
         query, key, value = seen[0], self._shared(seen[1]), self._shared(seen[2])
         batch = broadcast_shapes((query[:-2], key[:-2], value[:-2]))
         assert batch is not None
-        self._check(query, key, value, (*batch, query[-2], key[-2]), seen[3:len(seen) - self.by_table])
-        return (*batch, query[-2], value[-1])
+        scores = (*batch, query[-2], key[-2])
+        mask = () if self.causal else tuple(size for other in seen[3:len(seen) - self.by_table][:1] for size in other)
+        self._check(query, key, value, scores, mask)
+        rows = broadcast_shapes((scores[:-1], mask[:-1]))
+        assert rows is not None
+        return (*rows, value[-1])
 
     def _shared(self, shape: Shape) -> Shape:
         """Of keys or values, with each head counted as often as it is read."""
@@ -61,18 +66,20 @@ class ScaledDotProductAttention(ReadsParts):
         assert isinstance(heads, int)
         return (*batch, heads * self.groups, rows, columns)
 
-    def _check(self, query: Shape, key: Shape, value: Shape, scores: Shape, others: tuple[Shape, ...]) -> None:
-        """An error where sizes that are known do not fit."""
+    def _check(self, query: Shape, key: Shape, value: Shape, scores: Shape, mask: Shape) -> None:
+        """An error where sizes that are known do not fit. The mask may stretch the queries, but no keys."""
         pairs = [(query[-1], key[-1]), (key[-2], value[-2])]
-        if others and not self.causal:
-            pairs += [(size, whole) for size, whole in zip(others[0][::-1], scores[::-1], strict=False)
-                      if not is_one(size) and size not in (whole, 1)]
+        pairs += [(size, whole) for axis, (size, whole) in enumerate(zip(mask[::-1], scores[::-1], strict=False))
+                  if not is_one(size) and size not in (whole, 1)
+                  and not (axis and not self.by_table and is_one(whole))]
         wrong = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
-        if wrong or (others and len(others[0]) > len(scores)):
-            raise ClinferError("the inputs of attention do not fit together", where=self.where, values={
-                "query": show(query), "key": show(key), "value": show(value),
-                **({"mask": show(others[0])} if others else {})},
-                hint="the mask must stretch to [..., queries, keys]")
+        if wrong or len(mask) > len(scores):
+            raise self._misfit(query, key, value, mask)
+
+    def _misfit(self, query: Shape, key: Shape, value: Shape, mask: Shape) -> ClinferError:
+        return ClinferError("the inputs of attention do not fit together", where=self.where, values={
+            "query": show(query), "key": show(key), "value": show(value), **({"mask": show(mask)} if mask else {})},
+            hint="the mask must broadcast with [..., queries, keys], its columns to the keys")
 
     @property
     def is_heavy(self) -> bool:
@@ -112,7 +119,9 @@ class ScaledDotProductAttention(ReadsParts):
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
         own = self.own_input_count - self.by_table
-        query, key, _, *others = (shape for shape in self.seen(shapes)[:own] if shape is not None)
+        query, key, value, *others = (shape for shape in self.seen(shapes)[:own] if shape is not None)
+        if others and not self.causal and others[0][-1:] not in ((), (1,), (key[-2],)):
+            raise self._misfit(query, key, value, others[0])
         if query[-1] == 0 and self.scale is None and own < 5 and not empty(outputs):
             raise ClinferError("queries and keys without features have no scale", where=self.where, values={
                 "query": show(query), "key": show(key)}, hint="give the scale as an input")

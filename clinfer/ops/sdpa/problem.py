@@ -107,11 +107,18 @@ class AttentionProblem(Problem):
         return planar_formats(self) if primitive.parts or primitive.result_axes else present_formats(self)
 
     def stretched(self, index: int, last: Shape = ()) -> TensorView:
-        """What is seen of an input, with the result's batch axes and its own (or the given) last two. Of keys and
-        values the last batch axis counts the heads that they have."""
+        """What is seen of an input, with the result's batch axes and its own (or the given) last two, the query with
+        the result's rows. Of keys and values the last batch axis counts the heads that they have."""
         view = self.data[index] if index < 3 else TensorView.of(self.inputs[index])
         batch = self.shared_batch if index in (KEY, VALUE) else self.batch
-        return view.broadcast((*batch, *(last or view.sizes[-2:])))
+        own = (self.rows, view.sizes[-1]) if index == QUERY else view.sizes[-2:]
+        return view.broadcast((*batch, *(last or own)))
+
+    @property
+    def rows(self) -> Size:
+        """Those of the result: the query's, unless the mask may stretch them."""
+        rows = self.inputs[MASK].shape[-2:-1] if self.has_input(MASK) else ()
+        return self.result.sizes[-2] if rows not in ((), (1,)) else self.data[QUERY].sizes[-2]
 
     @property
     def shared_batch(self) -> Shape:
@@ -125,7 +132,7 @@ class AttentionProblem(Problem):
 
     def extra_operands(self) -> list[Operand]:
         """Mask, scale, sink and table, as far as they are there."""
-        queries, keys = self.data[QUERY].sizes[-2], self.data[KEY].sizes[-2]
+        queries, keys = self.rows, self.data[KEY].sizes[-2]
         views = {MASK: (queries, keys), SCALE: None, SINK: (queries, 1)}
         found = [input_operand(self, index, None if last is None else self.stretched(index, last))
                  for index, last in views.items() if self.has_input(index)]

@@ -38,8 +38,9 @@ class _Attention:
 def fuse_attention(graph: Graph, context: BuildContext) -> None:
     """A product, constant factors, a mask, a softmax over the last axis and a product, each read by the next alone.
 
-    The mask must stretch to the scores. Where sizes leave that open, it is checked for each shape. Conversions between
-    these steps, as where f16 models have their softmax in f32, are left out: kernels compute scores in f32.
+    Where sizes leave that open, the mask may stretch the scores, but not along the keys, which is checked for each
+    shape. Conversions between these steps, as where f16 models have their softmax in f32, are left out: kernels compute
+    scores in f32.
     """
     for node in graph:
         if node.id not in graph:
