@@ -1,4 +1,4 @@
-"""Older versions of NonMaxSuppression, which declare another shape than they give."""
+"""Older versions of NonMaxSuppression, which declare another shape than they give, and of Gather in shapes."""
 from __future__ import annotations
 
 import numpy as np
@@ -45,3 +45,20 @@ def test_selections(core: Core, device: DeviceInfo, rng: np.random.Generator, op
             assert np.array_equal(found[number], expected), f"output {number}"
         assert found["chosen"] is found[0]
     assert compiled([np.empty((1, 0, 4), np.float32), np.empty((1, 3, 0), np.float32)])[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("opset", ["opset1", "opset7"])
+@pytest.mark.parametrize("index", [-1, -2, 1])
+def test_sizes_are_counted_from_the_end(core: Core, device: DeviceInfo, rng: np.random.Generator, opset: str,
+                                        index: int) -> None:
+    """The index is a negative number, of shapes that are known and of open ones."""
+    for declared in ([-1, -1], [3, 5]):
+        data = op.parameter(declared, np.float32)
+        read = [op.shape_of(data).output(0), op.constant(np.array(index)).output(0), op.constant(np.array(0)).output(0)]
+        size = NodeFactory(opset).create("Gather", read, {} if opset == "opset1" else {"batch_dims": 0})
+        model = ov.Model([op.multiply(data, op.convert(size, "f32"))], [data], "sizes")
+        compiled, oracle = core.compile_model(model, device.name, F32), CpuPlugin(model)
+        for shape in ((3, 5),) if declared[0] == 3 else ((3, 5), (7, 2)):
+            given = rng.random(shape, np.float32)
+            found = compiled([given])[0]
+            assert np.allclose(found, given * shape[index]) and np.allclose(found, oracle([given])[0])
