@@ -134,7 +134,7 @@ class GroupsKernel(MmaKernel):
 def _mask_blocks(problem: AttentionProblem, rows: int) -> tuple[Stage, TensorView]:
     """What looks up what the mask does to each block of `rows` queries by `KEYS` keys, and where that is put."""
     own = four_axes(TensorView.of(problem.inputs[MASK]))
-    mask = own.broadcast((*own.sizes[:2], problem.data[QUERY].sizes[-2], problem.data[KEY].sizes[-2]))
+    mask = own.broadcast((*own.sizes[:2], problem.rows, problem.data[KEY].sizes[-2]))
     a, b, queries, keys = static(mask.sizes)
     kinds = TensorView.dense(_U8, (a, b, ceil(queries / rows), ceil(keys / KEYS)))
     constants = {"KEYS": KEYS, "ROWS": rows, "MASK_IS_BOOLEAN": problem.constants["MASK_IS_BOOLEAN"]}
