@@ -13,6 +13,7 @@ from clinfer.api import core
 from clinfer.api.core import natural_precision
 from clinfer.kernels import kernel_cache
 from clinfer.network import network
+from clinfer.network.plans import kept_traces
 from clinfer.program import kept_choices
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.program import Program
@@ -72,9 +73,11 @@ def ceilings_of_every_machine() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def judge_every_choice() -> Iterator[None]:
-    """Kernels are chosen anew, whatever an earlier run has left on disk; tests of that lower the limit."""
+    """Kernels are chosen and nodes traced anew, whatever an earlier run has left on disk; tests of that lower the
+    limits."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_choices, "FEWEST", 1 << 30)
+        for kept in (kept_choices, kept_traces):
+            patch.setattr(kept, "FEWEST", 1 << 30)
         yield
 
 

@@ -34,8 +34,8 @@ KNOBS = (
     Knob("CLINFER_MEGAKERNELS", "1", "0 launches every kernel by itself, also where the device can run many in one "
          "launch"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
-    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, choices of kernels, capabilities, drivers, measured "
-         "times); empty: the user's cache folder"),
+    Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, choices of kernels, traces, capabilities, drivers, "
+         "measured times); empty: the user's cache folder"),
 )
 
 _DEFAULTS = {knob.variable: knob.default for knob in KNOBS}

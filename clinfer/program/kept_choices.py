@@ -24,6 +24,7 @@ from clinfer.ops import kernels_of
 from clinfer.program.blobs.records import Special, Writer
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
+from clinfer.runtime.engine import Engine
 from clinfer.topology import Primitive, attributes_of
 from clinfer.tuning.database import database_of, uses_times
 
@@ -73,16 +74,20 @@ def kept_choices(graph: Graph, context: BuildContext, launching: set[str]) -> Ke
         return None
     if any(context.options.forced(node.id) != ANYTHING for node in graph):
         return None
-    device, abilities = context.engine.device, context.engine.capabilities
     try:
-        described = _described((device.driver_key, context.options.is_internal, context.options.large_indices,
-                                tuple(_nodes(graph, context, launching))))
-        made_with = _described((VERSION, code_stamp(), abilities, uses_times(),
-                                database_of(abilities.hardware).digest))
+        described = _described((context.engine.device.driver_key, context.options.is_internal,
+                                context.options.large_indices, tuple(_nodes(graph, context, launching))))
     except ClinferError as error:
         log(1, f"the choice of kernels is not kept: {error}")
         return None
-    return KeptChoices(TrustedFolder(knobs.cache_dir(), "choices"), described[:32], made_with)
+    return KeptChoices(TrustedFolder(knobs.cache_dir(), "choices"), described[:32], judged_with(context.engine))
+
+
+def judged_with(engine: Engine) -> str:
+    """A digest of what every choice of kernels depends on besides what is computed: the code, what the device can do,
+    measured times."""
+    abilities = engine.capabilities
+    return _described((VERSION, code_stamp(), abilities, uses_times(), database_of(abilities.hardware).digest))
 
 
 def _described(value: object) -> str:

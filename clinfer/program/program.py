@@ -1,7 +1,7 @@
 """The finished program: frozen data that any number of networks run."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -194,3 +194,13 @@ class Program:
     def explain(self) -> Explanation:
         """What each node became and why, and what passes removed."""
         return explain_program(self)
+
+
+def programs_within(program: Program) -> Iterator[Program]:
+    """A program behind the bodies in it, and behind what gives its states their first values."""
+    for node in program.nodes:
+        for body in node.bodies:
+            yield from programs_within(body)
+    if program.initial is not None:
+        yield from programs_within(program.initial)
+    yield program

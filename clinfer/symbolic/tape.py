@@ -111,8 +111,12 @@ class Tape:
     @cached_property
     def image(self) -> bytes:
         """The registers as memory has them."""
-        kinds = "".join(["d" if type(number) is float else "q" for number in self.registers])
-        return struct.pack(f"={kinds}", *self.registers)
+        return struct.pack(self.kinds, *self.registers)
+
+    @cached_property
+    def kinds(self) -> str:
+        """The types of the registers as `struct` has them."""
+        return "=" + "".join(["d" if type(number) is float else "q" for number in self.registers])
 
     @cached_property
     def needs(self) -> tuple[int, int]:

@@ -48,7 +48,7 @@ def _identity(node: ProgramNode, arguments: NodeArguments, inputs: tuple[Layout,
     kernels = tuple((implementation.name, tuple((stage.code.kernel_id, stage.code.fields)
                                                 for stage in implementation.stages))
                     for implementation in node.implementations)
-    identity = (node.kind, attributes, kernels, len(node.scratch_slots),
+    identity = (node.kind, attributes, kernels, node.is_forced, len(node.scratch_slots),
                 tuple(aliased.alias for aliased in node.aliases), inputs, outputs, arguments.identity())
     try:
         hash(identity)

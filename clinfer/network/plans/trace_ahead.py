@@ -5,14 +5,17 @@ time. Every node is planned for a few samples of the sizes that inputs leave ope
 with the program, for all its networks. Where the sizes of a sample contradict each other inside the model, or data
 decides, what follows is planned for sizes estimated in the same way. At which sizes another kernel takes the least time
 depends on the device; so segments are then planned, as for inferences, for many samples that lie evenly, and what no
-trace holds for is traced: few nodes, since a plan by traces is made within a fraction of a millisecond.
+trace holds for is traced: few nodes, since a plan by traces is made within a fraction of a millisecond. A program whose
+nodes an earlier process traced takes what that kept (`kept_traces.py`).
 """
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+from clinfer.network.plans.kept_traces import kept_traces
 from clinfer.network.plans.node_form import NodeForm
 from clinfer.network.plans.node_function import UNTRACEABLE, NodeFunction
 from clinfer.network.plans.node_planner import NodePlanner
@@ -28,24 +31,25 @@ from clinfer.network.plans.samples import (
     spread_samples,
 )
 from clinfer.network.plans.segment_nodes import NodeStep, size_name
-from clinfer.program.program import Program, Segment
+from clinfer.program.program import Program, Segment, programs_within
 from clinfer.symbolic.shape_inference import ShapeInference
 
 
 def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
-    """Make the traces of a program and of the bodies in it."""
-    for node in program.nodes:
-        for body in node.bodies:
-            trace_ahead(body, shape_inference)
-    if program.initial is not None:
-        trace_ahead(program.initial, shape_inference)
-    steps = open_nodes(program)
-    if steps:
-        planner = planner_of(program, shape_inference)
-        functions = _Functions(planner.nodes)
-        for sizes in SAMPLES:
-            _Walk(program, functions, sizes).through(steps)
-        _trace_spread(program, planner)
+    """Make the traces of a program and of the bodies in it, or take those that an earlier process made."""
+    described = {each: open_nodes(each) for each in programs_within(program)}
+    kept = kept_traces(program, sum(map(len, chain.from_iterable(steps.values() for steps in described.values()))))
+    if kept is not None and kept.give(program):
+        return
+    for each, steps in described.items():
+        if steps:
+            planner = planner_of(each, shape_inference)
+            functions = _Functions(planner.nodes)
+            for sizes in SAMPLES:
+                _Walk(each, functions, sizes).through(steps)
+            _trace_spread(each, planner)
+    if kept is not None:
+        kept.keep(program)
 
 
 def _trace_spread(program: Program, planner: Planner) -> None:
