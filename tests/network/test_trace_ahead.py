@@ -20,7 +20,7 @@ from clinfer.network.plans import planner as planner_module
 from clinfer.network.plans.node_planner import NodePlan, NodePlanner
 from clinfer.network.plans.open_nodes import planner_of
 from clinfer.network.plans.planner import Planner
-from clinfer.network.plans.samples import likely_plans, spread_samples
+from clinfer.network.plans.samples import incoming_shapes, likely_plans, spread_samples
 from clinfer.network.plans.trace_ahead import trace_ahead
 from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
@@ -83,7 +83,7 @@ def test_plans_for_likely_sizes_are_found(engine: Engine) -> None:
     trace_ahead(program, OpenVinoShapeInference())
     planner = planner_of(program, OpenVinoShapeInference())
     for sizes, _ in spread_samples():
-        for _, plan in likely_plans(program, planner, sizes):
+        for _, plan in likely_plans(program, planner, incoming_shapes(program, sizes)):
             assert not plan.planned, sizes
 
 

@@ -8,7 +8,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
 from clinfer.network.bindings import Bindings
 from clinfer.network.plans.planner import Planner, open_segments
-from clinfer.network.plans.samples import LARGE, LINE, MIDDLE, SMALL, Sizes, likely_plans
+from clinfer.network.plans.samples import LARGE, LINE, MIDDLE, SMALL, Sizes, incoming_shapes, likely_plans
 from clinfer.network.replay import Replay
 from clinfer.program.program import Program
 
@@ -28,7 +28,7 @@ def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int
     and sizes that contradict each other, are passed over. The planner is to forget its plans afterwards."""
     most: dict[int, int] = {}
     for sizes in GROWING if open_segments(program) else ():
-        for _, plan in likely_plans(program, planner, sizes):
+        for _, plan in likely_plans(program, planner, incoming_shapes(program, sizes)):
             needs = (*plan.slot_bytes, *((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes))
             for slot, nbytes in needs:
                 most[slot] = max(nbytes, most.get(slot, 0))
@@ -43,7 +43,8 @@ def likely_bytes(shape: Shape, element_type: ElementType) -> int:
 def set_likely_arguments(program: Program, planner: Planner, replays: Sequence[Replay], bindings: Bindings) -> None:
     """Give kernels arguments, and tensors places within others, before the first execution, which then exchanges what
     differs. Slots have room for these samples; the planner is to forget its plans afterwards."""
-    plans = next(filter(None, ([*likely_plans(program, planner, sizes)] for sizes in MANY)), ())
+    plans = next(filter(None, ([*likely_plans(program, planner, incoming_shapes(program, sizes))]
+                               for sizes in MANY)), ())
     for number, plan in plans:
         replays[number].take(plan)
         bindings.alias(number, plan.aliases)

@@ -91,16 +91,21 @@ def estimated_shape(program: Program, tensor: int, sizes: Sizes) -> StaticShape:
     return sizes.of(program.tensors[tensor].layout.shape) if state is None else state.stored(sizes.of(state.shape))
 
 
-def likely_plans(program: Program, planner: Planner, sizes: Sizes,
-                 apart: Mapping[int, Sizes] = NONE_APART) -> Iterator[tuple[int, Plan]]:
-    """The plans of segments for a sample, as far as there are any: (number of the segment, plan). `apart`: tensors that
-    have the sizes of another sample. Segments that need values, and sizes that contradict each other, are passed
-    over."""
+def incoming_shapes(program: Program, sizes: Sizes, apart: Mapping[int, Sizes] = NONE_APART) -> dict[int, StaticShape]:
+    """The estimated shapes of what comes into the segments that may have more than one plan: all that a sample is to
+    the program. `apart`: tensors that have the sizes of another sample."""
+    return {tensor: estimated_shape(program, tensor, apart.get(tensor, sizes))
+            for number in open_segments(program) for tensor in program.segments[number].incoming}
+
+
+def likely_plans(program: Program, planner: Planner,
+                 estimated: Mapping[int, StaticShape]) -> Iterator[tuple[int, Plan]]:
+    """The plans of segments for the `incoming_shapes` of a sample, as far as there are any: (number of the segment,
+    plan). Segments that need values, and sizes that contradict each other, are passed over."""
     shapes: ChainMap[int, StaticShape] = ChainMap()
     for number in open_segments(program):
         segment = program.segments[number]
-        incoming = {tensor: shapes.get(tensor) or estimated_shape(program, tensor, apart.get(tensor, sizes))
-                    for tensor in segment.incoming}
+        incoming = {tensor: shapes.get(tensor) or estimated[tensor] for tensor in segment.incoming}
         try:
             plan = None if segment.values else planner.plan(number, incoming, {})
         except ClinferError:

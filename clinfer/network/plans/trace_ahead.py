@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from clinfer.base.shape import StaticShape
 from clinfer.network.plans.kept_traces import kept_traces
 from clinfer.network.plans.node_form import NodeForm
 from clinfer.network.plans.node_function import UNTRACEABLE, NodeFunction
@@ -26,6 +27,7 @@ from clinfer.network.plans.samples import (
     SAMPLES,
     Sizes,
     estimated_shape,
+    incoming_shapes,
     input_of_words,
     likely_plans,
     spread_samples,
@@ -53,13 +55,17 @@ def trace_ahead(program: Program, shape_inference: ShapeInference) -> None:
 
 
 def _trace_spread(program: Program, planner: Planner) -> None:
-    """Make the traces that plans for many samples lack."""
+    """Make the traces that plans for many samples lack; samples that the program does not tell apart are one."""
     words = input_of_words(program)
+    seen: set[tuple[StaticShape, ...]] = set()
     for sizes, other in spread_samples():
         for apart in (NONE_APART,) if words is None else (NONE_APART, {words: other}):
-            for _ in likely_plans(program, planner, sizes, apart):
-                pass
-            planner.record_traces()
+            estimated = incoming_shapes(program, sizes, apart)
+            key = tuple(estimated.values())
+            if key not in seen:
+                seen.add(key)
+                for _ in likely_plans(program, planner, estimated):
+                    planner.record_traces()
 
 
 class _Functions:
