@@ -29,7 +29,7 @@ from clinfer.runtime.device import find_device
 from clinfer.runtime.engine import Engine
 from clinfer.symbolic.tape import Asked, Op, Tape
 from tests.network.loop_models import running_sums
-from tests.network.running import network_of
+from tests.network.running import check, network_of
 from tests.oracle import CpuPlugin, assert_close, ov
 
 Rng = np.random.Generator
@@ -85,6 +85,16 @@ def test_what_is_taken_is_what_is_given(engine: Engine) -> None:
     _forget_traces(program)
     give_traces(program, saved)
     assert sum(map(len, program.traces.values())) == count
+
+
+def test_a_trace_may_come_twice(engine: Engine, rng: Rng) -> None:
+    """Records that refer to one twice make it one object."""
+    model = _model()
+    network = network_of(engine, model)
+    trace_ahead(network.program, OpenVinoShapeInference())
+    for traces in network.program.traces.values():
+        traces.extend(traces)
+    check(network, CpuPlugin(model), _inputs(rng, 3, 7))
 
 
 @pytest.mark.parametrize("name", ["minilm", "t5", "mamba"])

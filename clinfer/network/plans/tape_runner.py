@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -196,7 +196,7 @@ class TapeRunner:
         self._memory: list[object] = []
         self._most = (0, 0)
         self._state.nodes, self._state.tapes = ctypes.addressof(nodes), ctypes.addressof(self._tape_table)
-        self._place({tape: place for group in groups.values() for tape, place in group.take()})
+        self._place([placed for group in groups.values() for placed in group.take()])
         for group in groups.values():
             self._tell(group, (0, 0))
         self._have_room(0, 0)
@@ -207,18 +207,18 @@ class TapeRunner:
             self._take_tapes()
             return
         before = group.needs
-        self._place(dict(group.take()))
+        self._place(group.take())
         self._tell(group, before)
         self._have_room(0, 0)
 
-    def _place(self, tapes: Mapping[Tape, int]) -> None:
-        """Put tapes in their places of the table. Steps and data of one lie behind the other's, as they are gone
-        through."""
-        kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape in tapes]
+    def _place(self, placed: Sequence[tuple[Tape, int]]) -> None:
+        """Put tapes, of which blobs may repeat one, in their places of the table. Steps and data of one lie behind the
+        other's, as they are gone through."""
+        kept = [(tape.image, tape.code, tape.data + bytes(-len(tape.data) % 8)) for tape, _ in placed]
         memory = ctypes.create_string_buffer(b"".join([part for parts in kept for part in parts]))
         self._memory.append(memory)
         address = ctypes.addressof(memory)
-        for (tape, place), (image, code, data) in zip(tapes.items(), kept, strict=True):
+        for (tape, place), (image, code, data) in zip(placed, kept, strict=True):
             own = self._tape_table[place]
             own.registers, own.steps = address, address + len(image)
             own.end = own.data = own.steps + len(code)
