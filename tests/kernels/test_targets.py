@@ -235,7 +235,7 @@ def test_tiles_of_few_rows_pack_nothing_on_a_cpu(engine: Engine, vector_floats: 
 
 
 @pytest.mark.parametrize("queries, float_products, wanted", [
-    (1, True, "sdpa_rows_1"), (512, True, "sdpa_f32"), (512, False, "sdpa_tiles")])
+    (1, True, "sdpa_rows_1"), (512, True, "sdpa_f32_4"), (512, False, "sdpa_tiles")])
 def test_one_query_reads_keys_where_they_lie_on_a_cpu(engine: Engine, queries: int, float_products: bool,
                                                       wanted: str) -> None:
     if engine.device.type != "CPU":

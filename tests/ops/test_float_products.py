@@ -7,6 +7,7 @@ import pytest
 
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.kernels.jitter import common_source, kernel_source
+from clinfer.kernels.standalone import OPERANDS, standalone_source
 from clinfer.network.network import Network
 from clinfer.ops.shared.float_products import float_tiles, narrow_only
 from clinfer.program.options import BuildOptions
@@ -247,16 +248,63 @@ def test_transposed_convolutions(engine: Engine, tile: int, seed: int, rng: np.r
         assert_close(got.astype(np.float64), wide + wide.max(1, keepdims=True), TOLERANCE, f"{given.shape}")
 
 
+# Tiles that lie apart, with sums that begin with what is there or with 0, while sixteen vectors of floats are alive.
+_STRIPS = """
+kernel void strips(const global float* left, const global float* right, const global float* given, global float* held,
+                   global float* sums) {
+    float16 vectors[16];
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) vectors[i] = sqrt(vload16(i, given));
+    STRIP_FRAME(frame);
+    frame[STRIP_STEPS] = TEST_STEPS;
+    frame[STRIP_TILES] = TEST_TILES;
+    frame[ROWS_SKIPPED] = frame[SUMS_SKIPPED] = 64;
+    frame[BEGINS_WITH_SUMS] = BEGINS;
+    ADD_STRIPS(frame, left, right, sums);
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) vstore16(vectors[i], i, held);
+}"""
+
+
+@pytest.mark.parametrize("tiles", [1, 3])
+@pytest.mark.parametrize("begins", [False, True])
+def test_vectors_survive_strips(engine: Engine, stream: Stream, tiles: int, begins: bool,
+                                rng: np.random.Generator) -> None:
+    """Left [tile, step, row, 16] and sums [tile, row, column], with 16 numbers behind each tile; right [step, 16, 16].
+    What lies between tiles and behind them stays."""
+    left, right = _random(rng, tiles, STEPS * 96 + 16), _random(rng, STEPS * 16, 16)
+    given, before = rng.uniform(1, 2, (16, 16)).astype(np.float32), _random(rng, tiles, 96 + 16)
+    taken = [left, right, given, np.zeros(256, np.float32), before]
+    defines = {"TEST_STEPS": STEPS, "TEST_TILES": tiles, "BEGINS": int(begins)}
+    source = "\n".join([*map(standalone_source, OPERANDS), common_source(),
+                        *(f"#define {name} {value}" for name, value in defines.items()),
+                        kernel_source("clinfer.ops.sdpa", "sdpa_floats.cl"), _STRIPS])
+    kernel = engine.create_kernel(engine.build_program(source), "strips")
+    buffers = [engine.allocate_bytes(values.nbytes) for values in taken]
+    for index, (buffer, values) in enumerate(zip(buffers, taken, strict=True)):
+        stream.write(buffer, np.ascontiguousarray(values).reshape(-1))
+        kernel.set_buffer(index, buffer)
+    stream.enqueue(kernel, WorkSize((1,), (1,)))
+    held, sums = (stream.read(buffer).view(np.float32) for buffer in buffers[3:])
+    assert_close(held, np.sqrt(given).reshape(-1), 1e-6)
+    rows = left[:, :-16].reshape(tiles, STEPS, 6, 16).swapaxes(1, 2).reshape(tiles, 6, -1)
+    expected = rows.astype(np.float64) @ right + (before[:, :-16].reshape(tiles, 6, 16) if begins else 0)
+    sums = sums.reshape(before.shape)
+    assert_close(sums[:, :-16].reshape(expected.shape), expected, 1e-5)
+    assert (sums[:, -16:] == before[:, -16:]).all()
+
+
+@pytest.mark.parametrize("tiles", [4, 1])
 @pytest.mark.parametrize("masked", ["", "causal", "added"])
 @pytest.mark.parametrize(("depth", "width"), [(64, 64), (20, 40), (9, 128)])
-def test_attention(engine: Engine, depth: int, width: int, masked: str, rng: np.random.Generator) -> None:
+def test_attention(engine: Engine, depth: int, width: int, masked: str, tiles: int, rng: np.random.Generator) -> None:
     """Of any number of queries and keys, in one network."""
     from openvino import opset13 as op
     inputs = [op.parameter([-1, 3, -1, size]) for size in (depth, depth, width)]
     if masked == "added":
         inputs.append(op.parameter([-1, 1, -1, -1]))
     attention = op.scaled_dot_product_attention(*inputs, causal=masked == "causal", name="tiled")
-    network = _network(engine, ov.Model([attention], inputs, "attention"), "sdpa_f32")
+    network = _network(engine, ov.Model([attention], inputs, "attention"), f"sdpa_f32_{tiles}")
     for batch, queries, keys in ((2, 30, 30), (1, 1, 200), (1, 129, 64), (2, 5, 3), (1, 15, 129)):
         keys = queries if masked == "causal" else keys
         given = [3 * _random(rng, batch, 3, rows, size)

@@ -1,46 +1,119 @@
-// Attention of bf16 or, with TILES_OF_FLOATS, of floats (float_products.h), on x86 CPUs: query [a, b, L, E], keys and
-// values as sdpa_pack_keys_floats and sdpa_pack_values_floats pack them, and the output [a, b, L, V]; mask
-// [a, b, L, S], sink [a, b, L, 1]. One work-item computes TILE_ROWS rows, walking the keys in spans of SPAN with a
-// running maximum and sum per row; the weights of a span are rounded to the type of the values, its sums stay float.
-// Rows beyond L are computed from the last one and not written. GROUPS of b share one of the b of keys and values.
-// Dimension 0: tiles of rows, 1: a times b.
+// Attention of floats on x86 CPUs with AVX2: query [a, b, L, E], keys and values as sdpa_pack_keys_floats and
+// sdpa_pack_values_floats pack them, and the output [a, b, L, V]; mask [a, b, L, S], sink [a, b, L, 1]. One work-item
+// computes TILES tiles of 6 rows, walking the keys in spans of SPAN with a running maximum and sum per row: 16 keys, or
+// 16 columns of a span's values, are multiplied by all tiles before the next ones come. Rows beyond L are computed from
+// the last one and not written. GROUPS of b share one of the b of keys and values.
+// Dimension 0: groups of tiles, 1: a times b.
 #include "clinfer.cl"
 
-#ifndef TILE_ROWS
-#define TILE_ROWS 14
-#define VECTOR_FLOATS 16
+#ifndef TILES
+#define TILES 4
 #define SPAN 128
 #define DEPTH_STEPS 1
-#define PANELS 1
+#define COLUMN_GROUPS 1
 #define ARG_KEYS 16
 #define SCRATCH1_GET_INDEX SCRATCH0_GET_INDEX
 #define SCRATCH1_PITCH_2 SCRATCH0_PITCH_2
 #endif
-// Of a tile: keys or columns of values, and vectors of 16 of them.
-#define KEYS (2 * VECTOR_FLOATS)
-#define VECTORS (KEYS / 16)
 
 #include "extras.h"
 #include "softmax.h"
-#include "shared/float_products.h"
 
-#define DEPTH (DEPTH_STEPS * STEP_DEPTH)
+// Products of strips of floats on x86 CPUs with AVX2: each tile of 6 rows x 16 columns grows by those of its own strip
+// of 6 rows with one strip of 16 columns, tile after tile, so that the columns stay in the near cache.
+//
+// A strip of rows holds for each step of 16 values 6 rows x 16 values, one of columns 16 values x 16 columns; a tile's
+// sums are 6 rows x 16 columns. ADD_STRIPS(frame, rows, columns, sums) is one block of assembly (see
+// shared/float_products.h). It takes pointers to the first strip of rows, the columns and the first tile as such: of
+// addresses within the frame a compiler does not know that the assembly writes there. The frame is a STRIP_FRAME:
+//   STRIP_STEPS, STRIP_TILES     steps, and tiles, 1 at least
+//   ROWS_SKIPPED, SUMS_SKIPPED   bytes between a strip of rows and the next one, and between tiles
+//   BEGINS_WITH_SUMS             0: sums begin with 0
+#define STRIP_ROWS 6
+#define STRIP_COLUMNS 16
+#define STRIP_DEPTH 16
+#define TILE_FLOATS (STRIP_ROWS * STRIP_COLUMNS)
+#define STRIP_STEPS 0
+#define STRIP_TILES 1
+#define ROWS_SKIPPED 2
+#define SUMS_SKIPPED 3
+#define BEGINS_WITH_SUMS 4
+#define STRIP_FRAME(name) ulong name[8 + 4 * 16] __attribute__((aligned(64)))
 
-// Turns the first `seen` of `count` scores of a row into weights, the others up to whole vectors into 0; returns the
-// factor for what was summed with the weights of the spans before.
-float FUNC(weigh_span)(float* scores, TILE_VALUE* weights, const int seen, const int count, float* highest,
-                       float* sum) {
-    const int vectors = (count + 15) / 16;
-    for (int k = max(seen, 0); k < vectors * 16; ++k) scores[k] = -INFINITY;
+#define TILE_ROWS 6
+#define VECTOR_FLOATS 8
+#include "shared/vector_tiles.h"
+
+#define SAVE(n) "vmovups " VECTOR #n ", 64+32*" #n "(%[frame])\n"
+#define RESTORE(n) "vmovups 64+32*" #n "(%[frame]), " VECTOR #n "\n"
+#define CLEAR_SUM(n) "vxorps " VECTOR #n ", " VECTOR #n ", " VECTOR #n "\n"
+#define FETCH_SUM(n) "vmovups 32*" #n "(%[sums]), " VECTOR #n "\n"
+#define PUT_SUM(n) "vmovups " VECTOR #n ", 32*" #n "(%[sums])\n"
+#define ADD_TO(columns, sum) "vfmadd231ps " columns ", " ROW_VALUE ", " VECTOR #sum "\n"
+#define STRIP_ROW(k, row, first, second) \
+    "vbroadcastss 4*" #k "+64*" #row "(%[rows]), " ROW_VALUE "\n" \
+    ADD_TO(FIRST_COLUMNS, first) ADD_TO(OTHER_COLUMNS, second)
+#define STRIP_PART(k) \
+    "vmovups 64*" #k "(%[columns]), " FIRST_COLUMNS "\n vmovups 32+64*" #k "(%[columns]), " OTHER_COLUMNS "\n" \
+    STRIP_ROW(k, 0, 0, 1) STRIP_ROW(k, 1, 2, 3) STRIP_ROW(k, 2, 4, 5) \
+    STRIP_ROW(k, 3, 6, 7) STRIP_ROW(k, 4, 8, 9) STRIP_ROW(k, 5, 10, 11)
+#define STRIP_STEP \
+    STRIP_PART(0) STRIP_PART(1) STRIP_PART(2) STRIP_PART(3) STRIP_PART(4) STRIP_PART(5) STRIP_PART(6) STRIP_PART(7) \
+    STRIP_PART(8) STRIP_PART(9) STRIP_PART(10) STRIP_PART(11) STRIP_PART(12) STRIP_PART(13) STRIP_PART(14) \
+    STRIP_PART(15)
+
+#define ADD_STRIPS(arguments, row_strips, column_strip, tile_sums) \
+    do { \
+        ulong rows_, columns_, sums_, steps_, tiles_; \
+        __asm__ volatile( \
+            TILE_REGISTERS(SAVE) \
+            "movq %[first_rows], %[rows]\n movq %[first_sums], %[sums]\n movq 8(%[frame]), %[tiles]\n" \
+            "1:\n cmpq $0, 32(%[frame])\n jne 2f\n" TILE_SUMS(CLEAR_SUM) "jmp 3f\n 2:\n" TILE_SUMS(FETCH_SUM) \
+            "3:\n movq %[first_columns], %[columns]\n movq (%[frame]), %[steps]\n" \
+            "4:\n" STRIP_STEP "addq $384, %[rows]\n addq $1024, %[columns]\n decq %[steps]\n jnz 4b\n" \
+            TILE_SUMS(PUT_SUM) \
+            "addq 16(%[frame]), %[rows]\n addq $384, %[sums]\n addq 24(%[frame]), %[sums]\n decq %[tiles]\n jnz 1b\n" \
+            TILE_REGISTERS(RESTORE) \
+            : [rows] "=&r"(rows_), [columns] "=&r"(columns_), [sums] "=&r"(sums_), [steps] "=&r"(steps_), \
+              [tiles] "=&r"(tiles_) \
+            : [frame] "r"(arguments), [first_rows] "r"(row_strips), [first_columns] "r"(column_strip), \
+              [first_sums] "r"(tile_sums) \
+            : "memory", "cc"); \
+    } while (0)
+
+#define ROWS (TILES * STRIP_ROWS)
+#define SPAN_STEPS (SPAN / STRIP_DEPTH)
+
+// e^x of numbers of 0 or less, within 2e-7 of it; 0 where that is below 1e-37. e^x = 2^n e^(x - n ln 2), where adding
+// 1.5 * 2^23 rounds x / ln 2 to the whole number n, and a polynomial fitted for the least relative error up to half of
+// ln 2.
+float16 FUNC(exp_of)(const float16 x) {
+    const float16 shifted = mad(x, (float16)1.44269504f, (float16)12582912.0f);
+    const float16 whole = shifted - 12582912.0f;
+    const float16 rest = mad(whole, (float16)2.12194440e-4f, mad(whole, (float16)-0.693359375f, x));
+    float16 power = mad(rest, (float16)0.00831252057f, (float16)0.0418901592f);
+    power = mad(power, rest, (float16)0.166671142f);
+    power = mad(power, rest, (float16)0.499992311f);
+    power = mad(power, rest, (float16)1.0f);
+    power = mad(power, rest, (float16)1.0f);
+    const float16 scaled = power * as_float16((as_int16(shifted) << 23) + (127 << 23));
+    return select(scaled, (float16)0.0f, x < -85.0f);
+}
+
+// Turns the first `seen` of a row's scores, of which each `steps` steps hold 16, into weights and the others into 0;
+// returns the factor for what was summed with the weights of the spans before.
+float FUNC(weigh_span)(float* scores, const int seen, const int steps, float* highest, float* sum) {
+    for (int k = max(seen, 0); k < steps * STRIP_DEPTH; ++k)
+        scores[k / STRIP_DEPTH * TILE_FLOATS + k % STRIP_DEPTH] = -INFINITY;
     float16 most = -INFINITY, total = 0.0f;
-    for (int v = 0; v < vectors; ++v) most = max(most, vload16(v, scores));
+    for (int s = 0; s < steps; ++s) most = max(most, vload16(0, scores + s * TILE_FLOATS));
     const float top = max(*highest, FUNC(highest_of)(most));
     const float base = top == -INFINITY ? 0 : top;
     const float rescale = top == *highest ? 1.0f : exp(*highest - base);
-    for (int v = 0; v < vectors; ++v) {
-        const float16 weight = exp(vload16(v, scores) - base);
+    for (int s = 0; s < steps; ++s) {
+        const float16 weight = FUNC(exp_of)(vload16(0, scores + s * TILE_FLOATS) - base);
         total += weight;
-        vstore16(TO_TILE_VALUE16(weight), v, weights);
+        vstore16(weight, 0, scores + s * TILE_FLOATS);
     }
     *highest = top;
     *sum = *sum * rescale + FUNC(sum_of)(total);
@@ -48,75 +121,66 @@ float FUNC(weigh_span)(float* scores, TILE_VALUE* weights, const int seen, const
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
-KERNEL(sdpa_floats)(const global INPUT0_TYPE* restrict query, const global TILE_VALUE* restrict packed_keys,
-                    const global TILE_VALUE* restrict packed_values, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
-    const int first_row = (int)get_global_id(0) * TILE_ROWS;
+KERNEL(sdpa_floats)(const global INPUT0_TYPE* restrict query, const global float* restrict packed_keys,
+                    const global float* restrict packed_values, EXTRAS global OUTPUT0_TYPE* restrict output ARGS) {
+    const int first_row = (int)get_global_id(0) * ROWS, last_row = (int)OUTPUT0_SIZE_2 - 1;
     const int b = (int)get_global_id(1) % OUTPUT0_SIZE_1, a = (int)get_global_id(1) / OUTPUT0_SIZE_1;
-    const int keys = IS_CAUSAL ? min((int)ARG_KEYS, min(first_row + TILE_ROWS, (int)OUTPUT0_SIZE_2)) : ARG_KEYS;
+    const int tiles = min(TILES, (last_row - first_row) / STRIP_ROWS + 1), rows = tiles * STRIP_ROWS;
+    const int keys = IS_CAUSAL ? min((int)ARG_KEYS, min(first_row + rows, last_row + 1)) : ARG_KEYS;
     const float scale = SCALE_OF_SCORES;
-    const global TILE_VALUE* own_keys = packed_keys + SCRATCH0_GET_INDEX(a, b / GROUPS, 0, 0);
-    const global TILE_VALUE* own_values = packed_values + SCRATCH1_GET_INDEX(a, b / GROUPS, 0, 0);
-    TILE_VALUE queries[TILE_ROWS * DEPTH], weights[TILE_ROWS * SPAN];
-    float scores[TILE_ROWS * SPAN], highest[TILE_ROWS], sums[TILE_ROWS];
-    int rows[TILE_ROWS];
-    for (int r = 0; r < TILE_ROWS; ++r) {
-        rows[r] = min(first_row + r, (int)OUTPUT0_SIZE_2 - 1);
-        for (int e = 0; e < DEPTH; ++e)
-            queries[r * DEPTH + e] = e < INPUT0_SIZE_3 ? query[INPUT0_GET_INDEX(a, b, rows[r], e)] : 0;
-        BEGIN_ROW(highest[r], sums[r], a, b, rows[r]);
+    const global float* own_keys = packed_keys + SCRATCH0_GET_INDEX(a, b / GROUPS, 0, 0);
+    const global float* own_values = packed_values + SCRATCH1_GET_INDEX(a, b / GROUPS, 0, 0);
+    float queries[TILES * DEPTH_STEPS * TILE_FLOATS] __attribute__((aligned(64)));
+    float scores[TILES * SPAN_STEPS * TILE_FLOATS] __attribute__((aligned(64)));
+    float results[TILES * COLUMN_GROUPS * TILE_FLOATS] __attribute__((aligned(64)));
+    float highest[ROWS], sums[ROWS];
+    for (int r = 0; r < rows; ++r) {
+        const int row = min(first_row + r, last_row);
+        float* to = queries + (r / STRIP_ROWS * DEPTH_STEPS * STRIP_ROWS + r % STRIP_ROWS) * STRIP_DEPTH;
+        for (int e = 0; e < DEPTH_STEPS * STRIP_DEPTH; ++e)
+            to[e / STRIP_DEPTH * TILE_FLOATS + e % STRIP_DEPTH] =
+                e < INPUT0_SIZE_3 ? query[INPUT0_GET_INDEX(a, b, row, e)] * scale : 0;
+        BEGIN_ROW(highest[r], sums[r], a, b, row);
     }
-    FRAME(products);
-    ulong results[PANELS][FRAME_WORDS] __attribute__((aligned(64)));
-    ulong taps_of_queries[TAP_NUMBERS], taps_of_weights[TAP_NUMBERS];
-    products[OTHER_BYTES] = (VECTORS > 1 ? SCRATCH0_PITCH_2 : VECTOR_FLOATS) * sizeof(TILE_VALUE);
-    READ_ONCE(products, taps_of_queries, DEPTH * sizeof(TILE_VALUE), TILE_ROWS - 1);
-    products[HALF_AT] = 0;
-    products[FIRST_BEGINS] = 1;
-    products[STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
-    for (int p = 0; p < PANELS; ++p) {
-        results[p][OTHER_BYTES] = (VECTORS > 1 ? SCRATCH1_PITCH_2 : VECTOR_FLOATS) * sizeof(TILE_VALUE);
-        READ_ONCE(results[p], taps_of_weights, SPAN * sizeof(TILE_VALUE), TILE_ROWS - 1);
-        results[p][HALF_AT] = results[p][FIRST_BEGINS] = 0;
-        results[p][STEP_BYTES] = STEP_DEPTH * sizeof(TILE_VALUE);
-        for (int i = 0; i < VECTORS * TILE_ROWS; ++i) vstore16((float16)0.0f, i, frame_sums(results[p]));
-    }
+    for (int i = 0; i < tiles * COLUMN_GROUPS * STRIP_ROWS; ++i) vstore16((float16)0.0f, i, results);
+    STRIP_FRAME(frame);
+    frame[STRIP_TILES] = tiles;
     for (int first_key = 0; first_key < keys; first_key += SPAN) {
-        const int count = min(SPAN, keys - first_key);
-        for (int k = 0; k < count; k += KEYS) {
-            for (int i = 0; i < VECTORS; ++i) vstore16((float16)0.0f, i, frame_sums(products));
-            products[LEFT_AT] = (ulong)queries;
-            products[RIGHT_AT] = (ulong)(own_keys + (first_key + k) / 16 * SCRATCH0_PITCH_2);
-            products[LATER_AT] = products[RIGHT_AT];
-            products[STEP_COUNT] = DEPTH_STEPS;
-            ADD_PRODUCTS(products);
-            for (int r = 0; r < TILE_ROWS; ++r)
-                for (int v = 0; v < VECTORS; ++v)
-                    vstore16(vload16(VECTORS * r + v, frame_sums(products)) * scale, v, scores + r * SPAN + k);
-        }
-        for (int r = 0; r < TILE_ROWS; ++r) {
-            float* own = scores + r * SPAN;
+        const int count = min(SPAN, keys - first_key), steps = (count + STRIP_DEPTH - 1) / STRIP_DEPTH;
+        frame[BEGINS_WITH_SUMS] = frame[ROWS_SKIPPED] = 0;
+        frame[STRIP_STEPS] = DEPTH_STEPS;
+        frame[SUMS_SKIPPED] = (SPAN_STEPS - 1) * TILE_FLOATS * sizeof(float);
+        for (int s = 0; s < steps; ++s)
+            ADD_STRIPS(frame, queries, own_keys + (first_key / STRIP_COLUMNS + s) * SCRATCH0_PITCH_2,
+                       scores + s * TILE_FLOATS);
+        for (int r = 0; r < rows; ++r) {
+            const int row = min(first_row + r, last_row), tile = r / STRIP_ROWS;
+            float* own = scores + (tile * SPAN_STEPS * STRIP_ROWS + r % STRIP_ROWS) * STRIP_DEPTH;
 #if WITH_MASK
-            FUNC(mask_scores)(own, mask, INPUT3_GET_INDEX(a, b, rows[r], first_key), count PASS_ARGS);
+            for (int s = 0; s < steps; ++s)
+                FUNC(mask_scores)(own + s * TILE_FLOATS, mask, INPUT3_GET_INDEX(a, b, row, first_key + s * STRIP_DEPTH),
+                                  min(STRIP_DEPTH, count - s * STRIP_DEPTH) PASS_ARGS);
 #endif
-            const int seen = IS_CAUSAL ? min(count, rows[r] + 1 - first_key) : count;
-            const float rescale = FUNC(weigh_span)(own, weights + r * SPAN, seen, count, highest + r, sums + r);
-            for (int p = 0; p < PANELS && rescale != 1.0f; ++p)
-                for (int v = VECTORS * r; v < VECTORS * (r + 1); ++v)
-                    vstore16(vload16(v, frame_sums(results[p])) * rescale, v, frame_sums(results[p]));
+            const int seen = IS_CAUSAL ? min(count, row + 1 - first_key) : count;
+            const float rescale = FUNC(weigh_span)(own, seen, steps, highest + r, sums + r);
+            float* result = results + (tile * COLUMN_GROUPS * STRIP_ROWS + r % STRIP_ROWS) * STRIP_COLUMNS;
+            for (int g = 0; g < COLUMN_GROUPS && rescale != 1.0f; ++g)
+                vstore16(vload16(0, result + g * TILE_FLOATS) * rescale, 0, result + g * TILE_FLOATS);
         }
-        for (int p = 0; p < PANELS; ++p) {
-            results[p][LEFT_AT] = (ulong)weights;
-            results[p][RIGHT_AT] = (ulong)(own_values + VECTORS * p * SCRATCH1_PITCH_2 + first_key * 16);
-            results[p][LATER_AT] = results[p][RIGHT_AT];
-            results[p][STEP_COUNT] = (count + STEP_DEPTH - 1) / STEP_DEPTH;
-            ADD_PRODUCTS(results[p]);
-        }
+        frame[BEGINS_WITH_SUMS] = 1;
+        frame[STRIP_STEPS] = steps;
+        frame[ROWS_SKIPPED] = (SPAN_STEPS - steps) * TILE_FLOATS * sizeof(float);
+        frame[SUMS_SKIPPED] = (COLUMN_GROUPS - 1) * TILE_FLOATS * sizeof(float);
+        for (int g = 0; g < COLUMN_GROUPS; ++g)
+            ADD_STRIPS(frame, scores, own_values + g * SCRATCH1_PITCH_2 + first_key * STRIP_COLUMNS,
+                       results + g * TILE_FLOATS);
     }
-    for (int r = 0; r < min(TILE_ROWS, (int)OUTPUT0_SIZE_2 - first_row); ++r) {
+    for (int r = 0; r < min(rows, last_row + 1 - first_row); ++r) {
         const float share = sums[r] > 0 ? 1 / sums[r] : 0;
-        const int to = OUTPUT0_GET_INDEX(a, b, rows[r], 0);
+        const float* own = results + (r / STRIP_ROWS * COLUMN_GROUPS * STRIP_ROWS + r % STRIP_ROWS) * STRIP_COLUMNS;
+        const int to = OUTPUT0_GET_INDEX(a, b, first_row + r, 0);
         for (int v = 0; v < OUTPUT0_SIZE_3; v += 16) {
-            const float16 result = vload16(VECTORS * r + v / 16 % VECTORS, frame_sums(results[v / KEYS])) * share;
+            const float16 result = vload16(0, own + v / 16 * TILE_FLOATS) * share;
             if (v + 16 <= OUTPUT0_SIZE_3) {
                 OUTPUT0_STORE16(output, to + v, result);
             } else {

@@ -1,6 +1,6 @@
-// Packs keys [a, b, S, E] of bf16 or floats for sdpa_floats: scratch [a, b, groups, steps * 256] holds, for each 16
-// keys and each step of 16 elements, 8 pairs of elements x 16 keys x 2, of floats (PAIRS 0) 16 elements x 16 keys; what
-// is missing of either is zero.
+// Packs keys [a, b, S, E] of bf16 for sdpa_pairs or of floats for sdpa_floats: scratch [a, b, groups, steps * 256]
+// holds, for each 16 keys and each step of 16 elements, 8 pairs of elements x 16 keys x 2, of floats (PAIRS 0) 16
+// elements x 16 keys; what is missing of either is zero.
 // One work-item packs one group of 16 keys. Dimension 0: groups, 1: a times b.
 #include "clinfer.cl"
 

@@ -1,6 +1,6 @@
-// Packs values [a, b, S, V] of bf16 or floats for sdpa_floats: scratch [a, b, groups, steps * 256] holds, for each 16
-// columns and each step of 16 rows, 8 pairs of rows x 16 columns x 2, of floats (PAIRS 0) 16 rows x 16 columns; what is
-// missing of either is zero.
+// Packs values [a, b, S, V] of bf16 for sdpa_pairs or of floats for sdpa_floats: scratch [a, b, groups, steps * 256]
+// holds, for each 16 columns and each step of 16 rows, 8 pairs of rows x 16 columns x 2, of floats (PAIRS 0) 16 rows x
+// 16 columns; what is missing of either is zero.
 // One work-item packs one step. Dimension 0: steps, 1: a times b.
 #include "clinfer.cl"
 

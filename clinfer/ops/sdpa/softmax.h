@@ -1,5 +1,5 @@
 // The softmax of attention on CPUs, taken block by block along the keys: per row the highest score so far, and the sum
-// of exp(score - highest). A block's scores are an array of KEYS = 32 floats.
+// of exp(score - highest). Where KEYS is defined, a block's scores are an array of KEYS = 32 floats.
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
 
 float FUNC(highest_of)(float16 v) {
@@ -34,6 +34,7 @@ void FUNC(mask_scores)(float* scores, const global INPUT3_TYPE* mask, const inde
 }
 #endif
 
+#ifdef KEYS
 // Turns the first `seen` scores of a row into weights, the others into 0; returns the factor for what was summed with
 // the weights of the blocks before.
 float FUNC(weigh)(float* scores, const int seen, float* highest, float* sum) {
@@ -49,3 +50,4 @@ float FUNC(weigh)(float* scores, const int seen, float* highest, float* sum) {
     vstore16(high_weights, 1, scores);
     return rescale;
 }
+#endif
