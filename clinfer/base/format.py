@@ -123,6 +123,8 @@ FORMATS = {f.name: f for f in (
     Format("gs_oizyx_gsv16", "goizyx", "goizyx", (("g", 16),)),
     *(Format(f"gs_os_i{axes}_gsv{16 // size}_osv{size}", f"goi{axes}", f"goi{axes}", (("g", 16 // size), ("o", size)))
       for size in (2, 4, 8) for axes in ("x", "yx", "zyx")),
+    *(Format(f"gs_os_{axes}i_gsv{16 // size}_osv{size}", f"gio{axes}", f"go{axes}i", (("g", 16 // size), ("o", size)))
+      for size in (2, 4, 8) for axes in ("x", "yx", "zyx")),
     Format("os_i_osv32", "oi", "oi", (("o", 32),)),
     Format("ks_n_nsv32", "kn", "nk", (("n", 32),)),
     Format("d_us_kg_usv16", "dkgu", "dukg", (("u", 16),)),

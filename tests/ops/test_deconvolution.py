@@ -11,11 +11,13 @@ from openvino.utils.node_factory import NodeFactory
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.ops.deconvolution import ConvolutionBackpropData, GroupConvolutionBackpropData
+from clinfer.ops.shared.targets import has_wide_vectors
+from clinfer.program.options import BuildOptions
 from clinfer.runtime.engine import Engine
 from clinfer.topology import Constant, Input, Topology
 from tests.network.running import network_of
 from tests.ops.case_runner import execute
-from tests.oracle import assert_close, ov
+from tests.oracle import CpuPlugin, assert_close, ov
 
 F32 = ElementType.of("f32")
 
@@ -135,3 +137,26 @@ def test_an_output_shape_of_another_rank_is_refused() -> None:
 def test_attributes_of_different_length_are_refused() -> None:
     with pytest.raises(ClinferError, match="strides and dilations"):
         ConvolutionBackpropData("node", ("x", "w"), strides=(1, 1), dilations=(1,))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_narrow_groups(engine: Engine, size: int, rng: np.random.Generator) -> None:
+    """Of random filters, strides above and below them, dilations and pads, in one network."""
+    if engine.device.type != "CPU":
+        pytest.skip("made for CPUs")
+    groups, axes = int(rng.integers(1, 40)), int(rng.integers(1, 4))
+    filters, strides, dilations, begins, ends = ([int(v) for v in rng.integers(low, high, axes)]
+                                                 for low, high in ((1, 5), (1, 5), (1, 4), (0, 3), (0, 3)))
+    weights = rng.uniform(-1, 1, (groups, size, size, *filters)).astype(np.float32)
+
+    def model() -> ov.Model:
+        x = ops.parameter([-1, groups * size, *(-1,) * axes], np.float32, name="x")
+        return ov.Model([ops.group_convolution_backprop_data(
+            x, ops.constant(weights), strides, None, begins, ends, dilations, name="narrow")], [x], "narrow")
+
+    pixels = 14 if has_wide_vectors(engine.capabilities) else 6
+    network = network_of(engine, model(), BuildOptions({"narrow": ("", f"deconvolution_groups_fsv16_{pixels}")}))
+    oracle = CpuPlugin(model())
+    for low in (5, 6, 12):
+        given = rng.uniform(-1, 1, (2, groups * size, *rng.integers(low, 16, axes))).astype(np.float32)
+        assert_close(execute(network, [given])[0], oracle([given])[0], 1e-4, f"{given.shape}")

@@ -17,24 +17,9 @@
 #endif
 
 #include "shared/bias.h"
+#include "shared/narrow_groups.h"
 #include "shared/spatial.h"
 #include "shared/tile_runs.h"
-
-#define BLOCK 16
-
-#if GROUP == 1
-#define EACH_INPUT(DO) DO(0, 0123456789abcdef)
-#elif GROUP == 2
-#define EACH_INPUT(DO) DO(0, 0022446688aaccee) DO(1, 1133557799bbddff)
-#elif GROUP == 4
-#define EACH_INPUT(DO) \
-    DO(0, 000044448888cccc) DO(1, 111155559999dddd) DO(2, 22226666aaaaeeee) DO(3, 33337777bbbbffff)
-#else
-#define EACH_INPUT(DO) \
-    DO(0, 0000000088888888) DO(1, 1111111199999999) DO(2, 22222222aaaaaaaa) DO(3, 33333333bbbbbbbb) \
-    DO(4, 44444444cccccccc) DO(5, 55555555dddddddd) DO(6, 66666666eeeeeeee) DO(7, 77777777ffffffff)
-#endif
-#define LANES(pixel, places) ((pixel).s##places)
 
 #if FILTER_X
 // Adds the products of one row of the filter, from weight `own` on, with the row of data whose pixel 0 has the index

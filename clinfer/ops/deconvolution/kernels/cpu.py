@@ -1,4 +1,5 @@
-"""Transposed convolution from blocks of 16 channels, for CPUs: to blocks of 16, or to few planar channels."""
+"""Transposed convolution from blocks of 16 channels, for CPUs: to blocks of 16, of narrow groups too, or to few planar
+channels."""
 from __future__ import annotations
 
 from math import ceil, prod
@@ -9,6 +10,7 @@ from clinfer.ops.deconvolution.problem import DeconvolutionProblem
 from clinfer.ops.shared.channel_tiles import BLOCK, BLOCKED_DATA, Tile, group_refusal, refusal, time_on_peak
 from clinfer.ops.shared.spatial import LETTERS, per_axis
 from clinfer.ops.shared.targets import cpu_only, has_wide_vectors
+from clinfer.ops.shared.tile_runs import tiles_of_run, work_of_runs
 from clinfer.runtime.capabilities import Capabilities
 
 PANEL_PIXELS = 64
@@ -19,6 +21,10 @@ TABLE_VECTORS = 512
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
 NARROW_TILES = (Tile(6, 1, 1.0), Tile(4, 1, 0.92), Tile(2, 2, 0.9), Tile(1, 4, 0.6))
 """Those whose sums the registers hold, with wide vectors and with others."""
+NARROW_GROUPS = (1, 2, 4, 8)
+"""Channels of a group of which blocks have several."""
+_NARROW_GROUPS_SPEED = 0.25
+"""Of tiles of such groups, relative to the best."""
 _WEIGHTS = {3: "os_yx_is_isv16_osv16", 4: "os_yx_is_isv16_osv16", 5: "os_zyx_is_isv16_osv16"}
 _GROUPED_WEIGHTS = {4: "g_os_x_is_isv16_osv16", 5: "g_os_yx_is_isv16_osv16", 6: "g_os_zyx_is_isv16_osv16"}
 
@@ -89,6 +95,59 @@ class BlocksKernel(_CpuKernel[Tile]):
 def _reach(problem: DeconvolutionProblem) -> int:
     """How many pixels of data to the left of its own an output pixel reads at most."""
     return (problem.filter_sizes[2] - 1) * problem.dilations[2] // problem.strides[2]
+
+
+class NarrowGroupsKernel(_CpuKernel[int]):
+    """Groups of 1, 2, 4 or 8 input and as many output channels; the configuration is the pixels of a tile."""
+
+    name = "deconvolution_groups_fsv16"
+    supports_large = True
+
+    def formats(self, problem: DeconvolutionProblem) -> Formats:
+        weights = problem.inputs[1]
+        size = weights.shape[1]
+        name = (_GROUPED_WEIGHTS if problem.primitive.is_grouped else _WEIGHTS)[weights.rank]
+        if problem.primitive.is_grouped and isinstance(size, int) and size in NARROW_GROUPS:
+            axes = "zyx"[6 - weights.rank:]
+            name = f"gs_oi{axes}_gsv16" if size == 1 else f"gs_os_{axes}i_gsv{BLOCK // size}_osv{size}"
+        return _formats(problem, Format.of(name), Format.of("o_osv16"), Format.of(BLOCKED_DATA[problem.inputs[0].rank]))
+
+    def configs(self, problem: DeconvolutionProblem) -> tuple[int, ...]:
+        return (14,) if has_wide_vectors(problem.capabilities) else (6,)
+
+    def supports(self, problem: DeconvolutionProblem, pixels: int) -> str | None:
+        reason = super().supports(problem, pixels)
+        if reason:
+            return reason
+        if problem.outputs[0].padding.both(1):
+            return "padded channels"
+        groups = problem.groups
+        is_narrow = problem.primitive.is_grouped and groups.inputs == groups.outputs and groups.inputs in NARROW_GROUPS
+        return None if is_narrow else "not 1, 2, 4 or 8 input and as many output channels per group"
+
+    def cost(self, problem: DeconvolutionProblem, pixels: int) -> float:
+        tiles = prod(problem.output_sizes[:2]) * problem.strides[2] * _tiles_of_phase(problem, pixels)
+        flops = 2 * problem.batch * _blocks(problem) * BLOCK * tiles * pixels * problem.products
+        return time_on_peak(problem, flops / _NARROW_GROUPS_SPEED)
+
+    def lower(self, problem: DeconvolutionProblem, pixels: int) -> Lowered:
+        places = prod(problem.output_sizes[:2]) * _tiles_of_phase(problem, pixels)
+        others = problem.batch * _blocks(problem)
+        flops = 2 * pixels * BLOCK * problem.products * problem.strides[2] / _NARROW_GROUPS_SPEED
+        run = tiles_of_run(problem, places * others, flops)
+        constants = {**problem.has_bias, "TILE_PIXELS": pixels, "GROUP": problem.groups.outputs}
+        return Lowered((Stage("deconvolution_groups_fsv16.cl", problem.operands(), work_of_runs(places, others, run),
+                              constants, {**problem.steps, "run": run}, problem.epilogue_views()),))
+
+
+def _tiles_of_phase(problem: DeconvolutionProblem, pixels: int) -> int:
+    """Of a row: of pixels of one phase along x."""
+    return ceil(problem.output_sizes[2] / (problem.strides[2] * pixels))
+
+
+def _blocks(problem: DeconvolutionProblem) -> int:
+    """Of output channels of all groups."""
+    return ceil(problem.groups.number * problem.groups.outputs / BLOCK)
 
 
 class FewKernel(_CpuKernel[None]):
