@@ -103,18 +103,22 @@ class ScaledDotProductAttention(ReadsParts):
 
     @staticmethod
     def _plain(query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
-        """Where keys with their values, the mask and the sink are stretched, and nothing else."""
-        *batch, length, depth = query
+        """Where batches, and the mask's rows, are stretched, the mask to the keys and the sink to rows, and nothing
+        else."""
         if any(scale not in ((), (1,)) for scale in others[1:2]):
             return None
-        if any(not stretches_to(sink, (*batch, length, 1)) for sink in others[2:]):
-            return None
-        if key[:-2] != value[:-2] or not stretches_to(key[:-2], tuple(batch)):
-            return None
         mask = others[0] if others else ()
-        if depth != key[-1] or key[-2] != value[-2] or not stretches_to(mask, (*batch, length, key[-2])):
+        if max(len(mask), len(key)) > len(query) or mask[-1:] not in ((), (1,), (key[-2],)):
             return None
-        return ((*batch, length, value[-1]),)
+        if key[:-2] != value[:-2] or query[-1] != key[-1] or key[-2] != value[-2]:
+            return None
+        try:
+            rows = broadcast_shapes((query[:-1], (*key[:-2], 1), mask[:-1]))
+        except ClinferError:
+            return None
+        if rows is None or any(not stretches_to(sink, (*rows, 1)) for sink in others[2:]):
+            return None
+        return ((*rows, value[-1]),)
 
     def check_inputs(self, shapes: tuple[StaticShape, ...], values: Values,
                      outputs: tuple[StaticShape, ...]) -> None:
