@@ -52,11 +52,15 @@ class ScaledDotProductAttention(ReadsParts):
         batch = broadcast_shapes((query[:-2], key[:-2], value[:-2]))
         assert batch is not None
         scores = (*batch, query[-2], key[-2])
-        mask = () if self.causal else tuple(size for other in seen[3:len(seen) - self.by_table][:1] for size in other)
+        mask = self._mask(seen[3:len(seen) - self.by_table])
         self._check(query, key, value, scores, mask)
         rows = broadcast_shapes((scores[:-1], mask[:-1]))
         assert rows is not None
         return (*rows, value[-1])
+
+    def _mask(self, others: Sequence[Shape]) -> Shape:
+        """The shape of the mask among what comes behind the values; of one that is not read or not there, ()."""
+        return others[0] if others and not self.causal else ()
 
     def _shared(self, shape: Shape) -> Shape:
         """Of keys or values, with each head counted as often as it is read."""
@@ -97,17 +101,16 @@ class ScaledDotProductAttention(ReadsParts):
         """The query's axes, stretched by those of the others; the last is the value's."""
         if self.causal:
             return None
-        mask = others[0] if others else ()
-        *batch, length = broadcast_shapes((query[:-1], (*key[:-2], 1), (*value[:-2], 1), mask[:-1])) or ()
+        *batch, length = broadcast_shapes((query[:-1], (*key[:-2], 1), (*value[:-2], 1),
+                                           self._mask(others)[:-1])) or ()
         return ((*batch, length, value[-1]),)
 
-    @staticmethod
-    def _plain(query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
+    def _plain(self, query: Shape, key: Shape, value: Shape, *others: Shape) -> tuple[Shape, ...] | None:
         """Where batches, and the mask's rows, are stretched, the mask to the keys and the sink to rows, and nothing
         else."""
         if any(scale not in ((), (1,)) for scale in others[1:2]):
             return None
-        mask = others[0] if others else ()
+        mask = self._mask(others)
         if max(len(mask), len(key)) > len(query) or mask[-1:] not in ((), (1,), (key[-2],)):
             return None
         if key[:-2] != value[:-2] or query[-1] != key[-1] or key[-2] != value[-2]:
@@ -124,7 +127,7 @@ class ScaledDotProductAttention(ReadsParts):
                      outputs: tuple[StaticShape, ...]) -> None:
         own = self.own_input_count - self.by_table
         query, key, value, *others = (shape for shape in self.seen(shapes)[:own] if shape is not None)
-        if others and not self.causal and others[0][-1:] not in ((), (1,), (key[-2],)):
+        if self._mask(others)[-1:] not in ((), (1,), (key[-2],)):
             raise self._misfit(query, key, value, others[0])
         if query[-1] == 0 and self.scale is None and own < 5 and not empty(outputs):
             raise ClinferError("queries and keys without features have no scale", where=self.where, values={
