@@ -141,7 +141,7 @@ def test_attention(engine: Engine, kernel: str, depth: int, width: int, masked: 
         pytest.skip("the device has no products by groups of warps")
     aligned = depth % 8 == width % 8 == 0
     check_attention(engine, rng, (depth, width), masked,
-                    ((2, 70, 70), (1, 1, 200), (1, 129, 64), (1, 200, 300), (2, 5, 3)),
+                    ((2, 70, 70), (1, 1, 200), (1, 129, 64), (1, 200, 300), (12, 5, 3)),
                     f"{kernel}{'' if aligned else '_anywhere'}{walk}")
 
 

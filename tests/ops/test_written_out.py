@@ -73,7 +73,7 @@ def test_attention(engine: Engine, with_warps: None, masked: str, walk: str, rng
     aligned = bool(rng.integers(2))
     widths = random_size(rng, 128, aligned), random_size(rng, 128, aligned)
     kernel = f"sdpa_mma{'' if aligned else '_anywhere'}{walk}"
-    check_attention(engine, rng, widths, masked, ((1, 70, 70), (1, 1, 200), (2, 5, 3)), kernel)
+    check_attention(engine, rng, widths, masked, ((1, 70, 70), (1, 1, 200), (12, 5, 3)), kernel)
 
 
 @pytest.mark.parametrize("kernel, channels, filters, stride", [

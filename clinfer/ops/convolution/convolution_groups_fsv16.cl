@@ -41,19 +41,7 @@ INLINED void FUNC(add_row)(float16* sum, const global INPUT0_TYPE* input, const 
     }
 }
 #else
-#define PIXEL(i) INPUT0_LOAD16(input, row + (first + (i) * ARG_STRIDE_X) * BLOCK)
-#define ADD_INPUT(n, places) { \
-        const float16 weight = convert_float16(INPUT1_LOAD16(weights, own + (n) * INPUT1_PITCH_2)); \
-        _Pragma("unroll") \
-        for (int i = 0; i < TILE_PIXELS; ++i) sum[i] = fma(LANES(PIXEL(i), places), weight, sum[i]); \
-    }
-#define ADD_INPUT_INSIDE(n, places) { \
-        const float16 weight = convert_float16(INPUT1_LOAD16(weights, own + (n) * INPUT1_PITCH_2)); \
-        _Pragma("unroll") \
-        for (int i = 0; i < TILE_PIXELS; ++i) \
-            if (IS_ON_AXIS(first + i * ARG_STRIDE_X, INPUT0_SIZE_X)) \
-                sum[i] = fma(LANES(PIXEL(i), places), weight, sum[i]); \
-    }
+#define PIXEL_AT(i) (first + (i) * ARG_STRIDE_X)
 
 // The same; `from` is the weight of the row's first element.
 INLINED void FUNC(add_row)(float16* sum, const global INPUT0_TYPE* input, const index_t row, const index_t left,

@@ -23,19 +23,7 @@
 #define IS_MET(place, reach, stride) (((place) - (reach)) % (stride) == 0)
 #define SOURCE(place, reach, stride) (((place) - (reach)) / (stride))
 
-#define ADD_INPUT(n, places) { \
-        const float16 weight = convert_float16(INPUT1_LOAD16(weights, own + (n) * INPUT1_PITCH_2)); \
-        _Pragma("unroll") \
-        for (int i = 0; i < TILE_PIXELS; ++i) \
-            sum[i] = fma(LANES(INPUT0_LOAD16(input, row + (first + i) * BLOCK), places), weight, sum[i]); \
-    }
-#define ADD_INPUT_INSIDE(n, places) { \
-        const float16 weight = convert_float16(INPUT1_LOAD16(weights, own + (n) * INPUT1_PITCH_2)); \
-        _Pragma("unroll") \
-        for (int i = 0; i < TILE_PIXELS; ++i) \
-            if (IS_ON_AXIS(first + i, INPUT0_SIZE_X)) \
-                sum[i] = fma(LANES(INPUT0_LOAD16(input, row + (first + i) * BLOCK), places), weight, sum[i]); \
-    }
+#define PIXEL_AT(i) (first + (i))
 
 // Adds the products of one row of the filter, from weight `from` on, with the row of data whose pixel 0 has the index
 // `row`, to pixels of which the first has place `place` in the full output.

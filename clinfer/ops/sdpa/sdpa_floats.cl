@@ -181,13 +181,7 @@ KERNEL(sdpa_floats)(const global INPUT0_TYPE* restrict query, const global float
         const int to = OUTPUT0_GET_INDEX(a, b, first_row + r, 0);
         for (int v = 0; v < OUTPUT0_SIZE_3; v += 16) {
             const float16 result = vload16(0, own + v / 16 * TILE_FLOATS) * share;
-            if (v + 16 <= OUTPUT0_SIZE_3) {
-                OUTPUT0_STORE16(output, to + v, result);
-            } else {
-                float last[16];
-                vstore16(result, 0, last);
-                for (int i = 0; v + i < OUTPUT0_SIZE_3; ++i) OUTPUT0_STORE(output, to + v + i, last[i]);
-            }
+            FUNC(store_columns)(output, to + v, result, OUTPUT0_SIZE_3 - v);
         }
     }
 }

@@ -14,6 +14,17 @@ float FUNC(sum_of)(float16 v) {
     return (v4.x + v4.y) + (v4.z + v4.w);
 }
 
+// Stores 16 columns of a row of results, or the first `count` of them.
+void FUNC(store_columns)(global OUTPUT0_TYPE* output, const int to, const float16 columns, const int count) {
+    if (count >= 16) {
+        OUTPUT0_STORE16(output, to, columns);
+    } else {
+        float last[16];
+        vstore16(columns, 0, last);
+        for (int i = 0; i < count; ++i) OUTPUT0_STORE(output, to + i, last[i]);
+    }
+}
+
 #if WITH_MASK
 // Applies the mask's elements from `index` on to the first `count` scores of a row.
 void FUNC(mask_scores)(float* scores, const global INPUT3_TYPE* mask, const index_t index, const int count ARGS) {
