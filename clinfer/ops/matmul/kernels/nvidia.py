@@ -139,8 +139,10 @@ class UnpackedKernel(BulkKernel):
         operands = tuple(replace(each, buffer=buffers.get(each.macro, each.buffer)) for each in product.operands)
         read = [each for each in problem.in_place_operands() if each.macro in ("INPUT1", "SCALE", "ZERO_POINT")]
         columns, depth = plain.inputs[1].static_shape
-        unpack = Stage("matmul_unpack.cl", (*read, halves), Work((ceil(depth / _UNPACKED_AT_ONCE), columns)),
-                       problem.constants)
+        piece = 0 if _pieces_refusal(problem) or depth % _piece(problem) else _piece(problem)
+        constants = {**problem.constants, "PIECE": piece, "IS_SIGNED": _is_signed(problem)}
+        unpack = Stage("matmul_unpack.cl", (*read, halves), Work((ceil(depth / (piece or _UNPACKED_AT_ONCE)), columns)),
+                       constants)
         return Lowered((unpack, replace(product, operands=operands)), (*lowered.scratch, 2 * columns * depth))
 
 
@@ -177,18 +179,7 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
         found = problem.primitive.quantisation
         if left.name != "f16" or right.name not in (("f16",) if found is None else _COMPRESSED):
             return "made for f16, and for weights of 8 or 4 bits"
-        return None if found is None else self._quantisation_refusal(problem)
-
-    def _quantisation_refusal(self, problem: MatMulProblem) -> str | None:
-        found, group = problem.primitive.quantisation, problem.constants["GROUP_SIZE"]
-        assert found is not None and isinstance(group, int)
-        if found.codebook:
-            return "a codebook"
-        if problem.inputs[found.scale].element_type.name != "f16":
-            return "scales that are not f16"
-        if found.zero_point is not None and problem.inputs[found.zero_point].element_type.name not in _COMPRESSED:
-            return "zero points that are not whole"
-        return f"groups of weights that are no multiples of {_LONGEST_PIECE}" if group % _LONGEST_PIECE else None
+        return None if found is None else _pieces_refusal(problem)
 
     def accepts(self, problem: MatMulProblem, rows: int) -> str | None:
         product, piece = problem.collapsed, _piece(problem)
@@ -213,7 +204,7 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
         groups = 1 if isinstance(tiles, Dim) else computed(_even_groups, tiles, problem.capabilities.compute_units)
         constants = {**problem.constants, "ROWS": rows, "PIECE": piece, "WARPS": _WARPS,
                      "BLOCKS": max(min(_HALVES // (rows * piece // 8), _MOST_BLOCKS), 1),
-                     "IS_SIGNED": problem.inputs[1].element_type.name.startswith("i")}
+                     "IS_SIGNED": _is_signed(problem)}
         work = Work((groups * _WARPS * 32,), (_WARPS * 32,))
         return Lowered((Stage("matmul_few.cl", problem.in_place_operands(), work, constants, {"groups": groups},
                               epilogue_views=problem.epilogue_views()),))
@@ -223,6 +214,23 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
 def _even_groups(tiles: int, units: int) -> int:
     """As many as are needed for all tiles to be done when a group for each unit would have done them."""
     return ceil(tiles / larger(ceil(tiles / units), 1))
+
+
+def _pieces_refusal(problem: MatMulProblem) -> str | None:
+    """What keeps compressed weights from being unpacked a piece at a time."""
+    found, group = problem.primitive.quantisation, problem.constants["GROUP_SIZE"]
+    assert found is not None and isinstance(group, int)
+    if found.codebook or problem.inputs[1].element_type.name not in _COMPRESSED:
+        return "weights that are no whole numbers of 8 or 4 bits"
+    if problem.inputs[found.scale].element_type.name != "f16":
+        return "scales that are not f16"
+    if found.zero_point is not None and problem.inputs[found.zero_point].element_type.name not in _COMPRESSED:
+        return "zero points that are not whole"
+    return f"groups of weights that are no multiples of {_LONGEST_PIECE}" if group % _LONGEST_PIECE else None
+
+
+def _is_signed(problem: MatMulProblem) -> bool:
+    return problem.inputs[1].element_type.name.startswith("i")
 
 
 def _piece(problem: MatMulProblem) -> int:
