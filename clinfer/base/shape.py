@@ -113,6 +113,12 @@ def admits(declared: Shape | None, actual: StaticShape) -> bool:
     return True
 
 
+def count_bounds(shape: Shape) -> tuple[int, int]:
+    """The fewest and the most elements that a shape admits."""
+    return (prod(size.low if isinstance(size, Dim) else size for size in shape),
+            prod(size.high if isinstance(size, Dim) else size for size in shape))
+
+
 def empty(shapes: tuple[StaticShape, ...]) -> bool:
     """Whether there are shapes, none of which has elements."""
     return bool(shapes) and all(0 in shape for shape in shapes)

@@ -113,6 +113,12 @@ class Problem:
         return 0.0
 
     @property
+    def lacks_inputs(self) -> bool:
+        """Whether some input may be left to kernels to make, of others that they have too (`Kernel.has_prologue`).
+        Of layouts that are open: whether that is so for some of the sizes that can come."""
+        return False
+
+    @property
     def runs_on_cpu(self) -> bool:
         """Whether the device is a CPU."""
         return self.capabilities.device_type == "CPU"
@@ -272,6 +278,10 @@ class Kernel(ABC, Generic[P, C]):
         where it takes all that can come."""
         return None
 
+    def has_prologue(self, config: C) -> bool:
+        """Whether it makes an input itself of others that the problem has, see `Problem.lacks_inputs`."""
+        return False
+
     def accepted_like(self, sample: P, config: C) -> P | None:
         """Asked where it accepts none of the likely sizes: a static problem as like to this one as can be that it
         accepts, whether its sizes may come or not. None: it knows of none."""
@@ -309,6 +319,8 @@ class Candidate:
 
     def accepts(self, problem: Problem) -> str | None:
         """None, or why it cannot compute these very shapes and values."""
+        if problem.lacks_inputs and not self.kernel.has_prologue(self.config):
+            return "an input is left to a prologue"
         return self.kernel.accepts(problem, self.config)
 
     def cost(self, problem: Problem) -> float:

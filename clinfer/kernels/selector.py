@@ -177,12 +177,12 @@ def _missing(table: KernelTable, formats: Formats, wanted: Problem, likely: tupl
         if kernel.formats(wanted) != formats or _general_refusal(kernel, wanted, forced) is not None:
             continue
         for config in kernel.configs(wanted):
-            samples = (*likely, *found)
-            if kernel.supports(wanted, config) is not None or any(
-                    not sample.is_decided or kernel.accepts(sample, config) is None for sample in samples):
+            samples, candidate = (*likely, *found), Candidate(kernel, config)
+            if candidate.supports(wanted) is not None or any(
+                    not sample.is_decided or candidate.accepts(sample) is None for sample in samples):
                 continue
             sample = kernel.accepted_like(likely[0], config)
-            if sample is not None and _may_come(wanted, sample) and kernel.accepts(sample, config) is None:
+            if sample is not None and _may_come(wanted, sample) and candidate.accepts(sample) is None:
                 found.append(sample)
     return tuple(found)
 

@@ -5,15 +5,23 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from clinfer.base.element_type import ElementType
+from clinfer.base.quantisation import Quantisation
+from clinfer.base.shape import ANY
 from clinfer.frontend.openvino_import import openvino as ov
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.network.compile import compile_topology
 from clinfer.network.network import Network
+from clinfer.ops.eltwise import Eltwise
+from clinfer.ops.matmul import MatMul
+from clinfer.ops.mvn import MVN
 from clinfer.program.options import BuildOptions
 from clinfer.program.program import Program
 from clinfer.runtime.engine import Engine
+from clinfer.topology import Constant, Input, Port, Topology
 from tests.ops.case_runner import execute
+from tests.ops.compressed import Weights
 from tests.oracle import assert_close
 
 TOLERANCE = 2e-3
@@ -68,6 +76,42 @@ def check_product(engine: Engine, rng: np.random.Generator, kernel: str, left: S
         expected = np.maximum(given[0].astype(np.float64) @ right + bias, 0) + given[1]
         assert_close(execute(network, given)[0].astype(np.float64), expected, TOLERANCE,
                      f"{given[0].shape} by {right.shape}")
+
+
+def check_normalised_products(engine: Engine, rng: np.random.Generator, depth: int, columns: int) -> None:
+    """Two products of x / sqrt(mean(x^2) + eps) * weight, one with compressed weights, for few rows in turn with many,
+    in one network; rows are as small and as large as halves allow."""
+    eps, weight = 10.0 ** rng.uniform(-6, -2), rng.uniform(-30, 30, depth).astype(np.float16)
+    plain = random_halves(rng, (columns, depth))
+    packed = Weights.random(rng, "u4", (depth, 24), depth // 32, True, zero_point="u4", bias=True)
+    program = compile_topology(engine, _normalised_products(eps, weight, plain, packed), OpenVinoShapeInference(),
+                               BuildOptions())
+    assert kernels_of(program) >= {"matmul_few_8", "mvn_left_to_readers"}
+    network = Network(program, engine.create_stream(), OpenVinoShapeInference())
+    for batch, rows in ((1, 1), (2, 3), (1, 8), (1, 9), (int(rng.integers(1, 4)), int(rng.integers(1, 40))), (2, 4)):
+        data = random_halves(rng, (batch, rows, depth)).astype(np.float64)
+        given = [(data * 10.0 ** rng.uniform(-4, 4.8, (batch, rows, 1))).astype(np.float16),
+                 random_halves(rng, (batch, rows, columns))]
+        left = given[0].astype(np.float64)
+        left = left / np.sqrt((left ** 2).mean(-1, keepdims=True) + eps) * weight
+        wanted = {"sum": left @ plain.T.astype(np.float64) + given[1],
+                  "two": left @ packed.unpacked(True) + packed.arrays["bias"]}
+        for name, found in zip(program.outputs, execute(network, given), strict=True):
+            assert_close(found.astype(np.float64), wanted[name], TOLERANCE, f"{name} of {batch} x {rows} rows")
+
+
+def _normalised_products(eps: float, weight: np.ndarray, plain: np.ndarray, packed: Weights) -> Topology:
+    f16, depth = ElementType.of("f16"), len(weight)
+    return Topology(
+        Input("x", shape=(ANY, ANY, depth), element_type=f16),
+        Constant("axes", value=np.array([-1]), element_type=ElementType.of("i64")),
+        Constant("weight", value=weight, element_type=f16), Constant("plain", value=plain, element_type=f16),
+        *packed.constants(), Input("other", shape=(ANY, ANY, len(plain)), element_type=f16),
+        MVN("norm", ("x", "axes"), eps=eps, centre=False),
+        Eltwise("rows", (Port("weight"), Port("norm")), mode="Multiply"),
+        MatMul("one", ("rows", "plain"), transpose_b=True),
+        MatMul("two", ("rows", *packed.arrays), transpose_b=True, quantisation=Quantisation(2, 3)),
+        Eltwise("sum", (Port("one"), Port("other")), mode="Add"))
 
 
 def check_attention(engine: Engine, rng: np.random.Generator, widths: tuple[int, int], masked: str,

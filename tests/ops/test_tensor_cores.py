@@ -16,6 +16,7 @@ from tests.ops.on_tensor_cores import (
     TOLERANCE,
     check_attention,
     check_convolution,
+    check_normalised_products,
     check_product,
     network_of,
     random_halves,
@@ -76,6 +77,11 @@ def test_products_of_few_rows_and_compressed_weights(engine: Engine, most: int, 
                                  zero_point=zero_point, bias=True)
         rows = (1, most // 2, int(rng.integers(1, most)), most + 1)
         check(engine, rng, weights, True, rows, f"matmul_few_{most}", with_epilogue=True, kind="f16")
+
+
+@pytest.mark.parametrize("depth", [32, 2048, 4096])
+def test_products_that_normalise_few_rows(engine: Engine, depth: int, rng: np.random.Generator) -> None:
+    check_normalised_products(engine, rng, depth, random_size(rng, 5000, False))
 
 
 @pytest.mark.parametrize("tile", multiplying.BulkKernel.tiles, ids=_tile_name)

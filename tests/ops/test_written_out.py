@@ -17,6 +17,7 @@ from tests.ops.on_tensor_cores import (
     TOLERANCE,
     check_attention,
     check_convolution,
+    check_normalised_products,
     check_product,
     random_size,
 )
@@ -59,6 +60,10 @@ def test_products_of_few_rows_and_compressed_weights(engine: Engine, kind: str, 
     selection.build()
     for most, (weights, program) in programs.items():
         check_program(program, rng, weights, True, (1, int(rng.integers(most // 2, 2 * most))), tolerance=TOLERANCE)
+
+
+def test_products_that_normalise_few_rows(engine: Engine, rng: np.random.Generator) -> None:
+    check_normalised_products(engine, rng, 32 * int(rng.integers(1, 100)), random_size(rng, 50, False))
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)

@@ -7,6 +7,8 @@
 // Weights go from memory straight to registers: those of the next step's first half, perhaps of another tile, while the
 // second half of this one is multiplied, and so on. They depend on no other kernel's work: in a megakernel the first
 // are asked for before its groups have met.
+// NORMALISED: the left side is made here, of data under its view (base/row_norm.py) whose rows have DEPTH elements.
+// While weights are on their way, a group puts its rows into local memory, from which its warps multiply them.
 // Views, all of one rank: left [..., M, K], right [..., K, N], output [..., M, N]; bias [N]. One product; pieces of
 // both sides start at multiples of 16 bytes.
 // Groups: every n-th tile of rows of 16 columns, ARG_GROUPS of them.
@@ -19,6 +21,9 @@
 #define BLOCKS 4
 #define IS_SIGNED 0
 #define ARG_GROUPS 1
+#define NORMALISED 0
+#define DEPTH 8
+#define NORM_EPSILON 1e-5f
 #endif
 
 #include "shared/bias.h"
@@ -26,33 +31,49 @@
 #include "shared/tensor_cores.h"
 #include "pieces.h"
 
-#if COMPRESSED && HAS_ZERO_POINT
-#define BOTH_SIDES " 0 1 2 3"
-#elif COMPRESSED
-#define BOTH_SIDES " 0 1 2"
+#if NORMALISED
+#define IF_NORMALISED(yes, no) yes
+#define NORM_PARAMETER const global NORM_TYPE* restrict norm,
+#define LEFT local
 #else
-#define BOTH_SIDES " 0 1"
+#define IF_NORMALISED(yes, no) no
+#define NORM_PARAMETER
+#define LEFT global
+#endif
+
+// The numbers of the parameters that are read before what other kernels write: those of weights, and with data.
+#if COMPRESSED && HAS_ZERO_POINT
+#define CONSTANTS IF_NORMALISED(" 1 4", " 1")
+#define BOTH_SIDES IF_NORMALISED(" 0 1 2 3 4", " 0 1 2 3")
+#elif COMPRESSED
+#define CONSTANTS IF_NORMALISED(" 1 3", " 1")
+#define BOTH_SIDES IF_NORMALISED(" 0 1 2 3", " 0 1 2")
+#else
+#define CONSTANTS IF_NORMALISED(" 1 2", " 1")
+#define BOTH_SIDES IF_NORMALISED(" 0 1 2", " 0 1")
 #endif
 #define COLUMNS 16
 #define TILES (ROWS / 8)
 #define BLOCK (4 * PIECE)
 
 #ifdef __NV_CL_C_VERSION
+#define TWO_FLOATS(pair) clinfer_unpack_halves(pair)
 #define AWAIT_OTHERS(has_read) asm volatile("// awaits others, has read" has_read ::: "memory")
 // 16 bytes, which are the first to leave the second-level cache.
 #define LOAD_PIECE(piece, from, policy) \
     asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" \
         : "=r"((piece).x), "=r"((piece).y), "=r"((piece).z), "=r"((piece).w) : "l"((ulong)(from)), "l"(policy))
 #else
+#define TWO_FLOATS(pair) ((float2)(pair))
 #define AWAIT_OTHERS(has_read)
 #define LOAD_PIECE(piece, from, policy) ((piece) = *(const global uint4*)(from), (void)(policy))
 #endif
 
 // Halves of the left side, in the order of unpacked weights.
-INLINED void FUNC(load_pairs)(uint* pairs, const global half* from) {
+INLINED void FUNC(load_pairs)(uint* pairs, const LEFT half* from) {
     #pragma unroll
     for (int i = 0; i < PIECE / 8; ++i) {
-        const uint4 eight = ((const global uint4*)from)[i];
+        const uint4 eight = ((const LEFT uint4*)from)[i];
 #if PIECE == 32
         pairs[4 * i] = FUNC(pick_bytes)(eight.x, eight.z, 0x5410);
         pairs[4 * i + 1] = FUNC(pick_bytes)(eight.x, eight.z, 0x7632);
@@ -87,11 +108,14 @@ typedef struct {
     const global half* row;
     int rows_left, k, depth;
 } FUNC(place);
-// What a lane has of a block: its weights in both columns, their scales and zero points, and halves of its rows.
+// What a lane has of a block: its weights in both columns, their scales and zero points, and halves of its rows that
+// are not in local memory.
 typedef struct {
     uint4 pieces[2];
     float scales[2], zeros[2];
+#if !NORMALISED
     uint given[TILES][PAIRS];
+#endif
 } FUNC(block);
 #define IS_THERE(at, h, b) ((at)->k + PLACE_OF(h, b) * BLOCK < (at)->depth)
 
@@ -120,6 +144,7 @@ INLINED void FUNC(load_others)(FUNC(block)* to, WEIGHTS_PARAMETERS const FUNC(pl
 #endif
 #endif
         }
+#if !NORMALISED
         #pragma unroll
         for (int t = 0; t < TILES; ++t) {
             #pragma unroll
@@ -127,13 +152,69 @@ INLINED void FUNC(load_others)(FUNC(block)* to, WEIGHTS_PARAMETERS const FUNC(pl
             if (IS_THERE(at, h, b) && t * 8 < at->rows_left)
                 FUNC(load_pairs)(to[b].given[t], at->row + t * 8 * (long)INPUT0_PITCH_Y + PLACE_OF(h, b) * BLOCK);
         }
+#endif
     }
 }
 
-INLINED void FUNC(multiply)(float (*sums)[4], const FUNC(block)* blocks) {
+#if NORMALISED
+// Rows in local memory are filled up with zeros to whole steps, and begin in other banks.
+#define HELD (CEIL_DIV(DEPTH, STEP) * STEP)
+#define HELD_PITCH (HELD + 32)
+// What a work-item has of a row: every ITEMS-th piece of 8 halves, zeros behind the last one.
+#define ROW_PIECES CEIL_DIV(HELD, ITEMS * 8)
+#define FOR_ROW_PIECES _Pragma("unroll") for (int i = 0; i < ROW_PIECES; ++i)
+#define PIECE_AT ((i * ITEMS + (int)get_local_id(0)) * 8)
+INLINED void FUNC(load_row)(uint4* pieces, const global half* row) {
+    FOR_ROW_PIECES pieces[i] = PIECE_AT < DEPTH ? *(const global uint4*)(row + PIECE_AT) : (uint4)0;
+}
+INLINED float8 FUNC(floats_of)(const uint4 piece) {
+    return (float8)(TWO_FLOATS(piece.x), TWO_FLOATS(piece.y), TWO_FLOATS(piece.z), TWO_FLOATS(piece.w));
+}
+// Puts rows to `to`; `weights`: the work-item's pieces of them, `shared`: two numbers for each warp.
+INLINED void FUNC(normalise)(local half* to, const global half* from, const int rows, const uint4* weights,
+                             local float* shared ARGS) {
+    uint4 pieces[ROW_PIECES];
+    FUNC(load_row)(pieces, from);
+    for (int r = 0; r < rows; ++r) {
+        float8 row[ROW_PIECES];
+        float sum = 0;
+        FOR_ROW_PIECES {
+            row[i] = FUNC(floats_of)(pieces[i]);
+            sum += dot(row[i].lo, row[i].lo) + dot(row[i].hi, row[i].hi);
+        }
+        if (r + 1 < rows) FUNC(load_row)(pieces, from + (r + 1) * (long)INPUT0_PITCH_Y);
+        #pragma unroll
+        for (int step = 16; step > 0; step /= 2) sum += OF_LANE(sum, step);
+        shared[r % 2 * WARPS + get_local_id(0) / 32] = sum;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sum = 0;
+        #pragma unroll
+        for (int w = 0; w < WARPS; ++w) sum += shared[r % 2 * WARPS + w];
+        const float scale = 1 / sqrt(sum / DEPTH + NORM_EPSILON);
+        FOR_ROW_PIECES {
+            const float8 v = row[i] * scale * FUNC(floats_of)(weights[i]);
+            *(local uint4*)(to + r * HELD_PITCH + PIECE_AT) = (uint4)(
+                PACK_HALVES(v.s0, v.s1), PACK_HALVES(v.s2, v.s3), PACK_HALVES(v.s4, v.s5), PACK_HALVES(v.s6, v.s7));
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#define FIND_GIVEN(h, b) \
+    uint given[TILES][PAIRS]; \
+    FUNC(load_pairs)(given[0], row + PLACE_OF(h, b) * BLOCK)
+#define GIVEN_PARAMETERS , const local half* row, const int h
+#define PASS_GIVEN(h) , held_row + k, h
+#else
+#define FIND_GIVEN(h, b) const uint (*given)[PAIRS] = blocks[b].given
+#define GIVEN_PARAMETERS
+#define PASS_GIVEN(h)
+#endif
+
+INLINED void FUNC(multiply)(float (*sums)[4], const FUNC(block)* blocks GIVEN_PARAMETERS) {
     #pragma unroll
     for (int b = 0; b < BLOCKS; ++b) {
         uint pairs[2][PAIRS];
+        FIND_GIVEN(h, b);
         #pragma unroll
         for (int i = 0; i < 2; ++i)
             FUNC(unpack)(pairs[i], blocks[b].pieces[i], blocks[b].scales[i], blocks[b].zeros[i]);
@@ -142,15 +223,22 @@ INLINED void FUNC(multiply)(float (*sums)[4], const FUNC(block)* blocks) {
             const uint both[4] = {pairs[0][p], pairs[1][p], pairs[0][p + 1], pairs[1][p + 1]};
             #pragma unroll
             for (int t = 0; t < TILES; ++t)
-                MULTIPLY_ADD(sums[t], both, blocks[b].given[t][p], blocks[b].given[t][p + 1]);
+                MULTIPLY_ADD(sums[t], both, given[t][p], given[t][p + 1]);
         }
     }
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_TYPE* restrict right,
-                   WEIGHTS_PARAMETERS BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
+                   WEIGHTS_PARAMETERS NORM_PARAMETER BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     local float4 found[2][WARPS][TILES][32];
+#if NORMALISED
+    local uint4 held[ROWS * HELD_PITCH / 8];
+    local float shared[2 * WARPS];
+    uint4 norm_weights[ROW_PIECES];
+    const local half* held_row = (const local half*)held + get_local_id(0) % 32 / 4 * HELD_PITCH;
+    int normalised = -1;
+#endif
     const int item = get_local_id(0), lane = item % 32, warp = item / 32, depth = INPUT0_SIZE_X;
     const int row_tiles = CEIL_DIV((int)OUTPUT0_SIZE_Y, ROWS);
     const int tiles = row_tiles * CEIL_DIV((int)OUTPUT0_SIZE_X, COLUMNS), last = (int)OUTPUT0_SIZE_X - 1;
@@ -159,7 +247,7 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     index_t at[MAX_RANK];
     OUTPUT0_UNRAVEL((index_t)0, at);
     const long first_weight = INPUT1_INDEX_OF(at) + first_k;
-    const global half* first_half = (const global half*)left + INPUT0_INDEX_OF(at) + first_k;
+    const global half* first_row = (const global half*)left + INPUT0_INDEX_OF(at);
 
     FUNC(place) place = {.depth = depth};
 #define BEGIN_TILE(tile) do { \
@@ -169,7 +257,7 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
             place.weights[i_] = (const global uchar*)right + BYTES_OF(first_weight + (long)column_ * INPUT1_PITCH_X); \
             FIND_SCALES(i_, column_); \
         } \
-        place.row = first_half + (long)row_ * INPUT0_PITCH_Y; \
+        place.row = first_row + (long)row_ * INPUT0_PITCH_Y + first_k; \
         place.rows_left = (int)OUTPUT0_SIZE_Y - row_; \
         place.k = first_k; \
     } while (0)
@@ -187,10 +275,21 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
     BEGIN_TILE(tile);
     FUNC(load_weights)(first, &place, 0, policy);
     FUNC(load_weights)(second, &place, 1, policy);
-    AWAIT_OTHERS(" 1");
+#if NORMALISED
+    FUNC(load_row)(norm_weights, (const global half*)norm);
+#endif
+    AWAIT_OTHERS(CONSTANTS);
     FUNC(load_others)(first, PASS_WEIGHTS &place, 0 PASS_ARGS);
     FUNC(load_others)(second, PASS_WEIGHTS &place, 1 PASS_ARGS);
     while (tile < tiles) {
+#if NORMALISED
+        if (tile % row_tiles != normalised) {
+            normalised = tile % row_tiles;
+            // What follows the last row is never stored.
+            FUNC(normalise)((local half*)held, first_row + normalised * ROWS * (long)INPUT0_PITCH_Y,
+                            min(ROWS, (int)OUTPUT0_SIZE_Y - normalised * ROWS), norm_weights, shared PASS_ARGS);
+        }
+#endif
         float sums[TILES][4];
         #pragma unroll
         for (int t = 0; t < TILES; ++t)
@@ -198,8 +297,9 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
             for (int m = 0; m < 4; ++m) sums[t][m] = 0;
         bool is_last;
         do {
+            const int k = place.k;
             // Behind the last tile nothing is there.
-            is_last = place.k - first_k + STEP >= depth;
+            is_last = k - first_k + STEP >= depth;
             if (!is_last) {
                 place.weights[0] += STEP / PIECE * 16;
                 place.weights[1] += STEP / PIECE * 16;
@@ -210,10 +310,10 @@ KERNEL(matmul_few)(const global INPUT0_TYPE* restrict left, const global INPUT1_
             } else {
                 place.k = depth;
             }
-            FUNC(multiply)(sums, first);
+            FUNC(multiply)(sums, first PASS_GIVEN(0));
             FUNC(load_weights)(first, &place, 0, policy);
             FUNC(load_others)(first, PASS_WEIGHTS &place, 0 PASS_ARGS);
-            FUNC(multiply)(sums, second);
+            FUNC(multiply)(sums, second PASS_GIVEN(1));
             FUNC(load_weights)(second, &place, 1, policy);
             FUNC(load_others)(second, PASS_WEIGHTS &place, 1 PASS_ARGS);
         } while (!is_last);

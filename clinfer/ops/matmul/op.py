@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +12,11 @@ from clinfer.base.errors import ClinferError
 from clinfer.base.grid import TRIAL_GRID
 from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
+from clinfer.base.row_norm import RowNorm
 from clinfer.base.schema import Natural
 from clinfer.base.shape import Dim, Shape, Size, is_one, show
 from clinfer.symbolic.shape_inference import Values
-from clinfer.topology import Primitive, SourceNode
+from clinfer.topology import Port, Primitive, SourceNode
 
 QUANTISED_TYPES = tuple(map(ElementType.of, ("u8", "i8", "u4", "i4", "f8e4m3", "f8e5m2")))
 
@@ -32,6 +33,8 @@ class MatMul(Primitive):
     With a `data_grid` all elements of the left side are known to be (whole number of 0 to 255 - zero point) * step, and
     the right side is stored as i8, with scales per column alone. That input, [1, 3], holds 1 / step, zero point and
     step; the next one, i32 [1, N], -zero point times the sum of each column's stored numbers.
+
+    With a `left_norm` the left side is what that says; data and weight stand behind all other inputs.
     """
 
     transpose_a: bool = False
@@ -39,6 +42,7 @@ class MatMul(Primitive):
     has_columns: bool = True
     quantisation: Quantisation | None = None
     data_grid: Natural | None = None
+    left_norm: RowNorm | None = None
     op_type: ClassVar[str] = "MatMul"
 
     @property
@@ -49,7 +53,21 @@ class MatMul(Primitive):
     def bias_input(self) -> int | None:
         """The input that holds the bias, if there is one."""
         place = 2 + (len(self.quantisation.inputs) if self.quantisation else 0) + (0 if self.data_grid is None else 2)
-        return place if self.own_input_count > place else None
+        return place if self.own_input_count - len(self.norm_inputs) > place else None
+
+    @property
+    def norm_inputs(self) -> tuple[int, ...]:
+        """Data and weight of the `left_norm`, if there is one."""
+        own = self.own_input_count
+        return () if self.left_norm is None else (own - 2, own - 1)
+
+    def with_left_norm(self, norm: RowNorm, data: Port, weight: Port) -> MatMul:
+        """The product of a left side that is known to be made of these."""
+        own = self.own_input_count
+        fused_ops = tuple(replace(fused, operands=tuple(i + 2 if isinstance(i, int) else i for i in fused.operands))
+                          for fused in self.fused_ops)
+        return replace(self, inputs=(*self.inputs[:own], data, weight, *self.inputs[own:]), fused_ops=fused_ops,
+                       left_norm=norm)
 
     @property
     def is_heavy(self) -> bool:
@@ -57,6 +75,10 @@ class MatMul(Primitive):
 
     def trial_inputs(self, inputs: Sequence[Layout], any_numbers: Callable[[int], np.ndarray],
                      ) -> Mapping[int, np.ndarray]:
+        if self.left_norm is not None:
+            data, weight = (any_numbers(index).astype(np.float64) for index in self.norm_inputs)
+            scale = np.sqrt(np.square(data).mean(-1, keepdims=True) + self.left_norm.eps)
+            return {0: (data * weight.reshape(-1) / scale).astype(any_numbers(0).dtype)}
         if self.data_grid is None:
             return {}
         sums = any_numbers(1).sum(-1 if self.transpose_b else -2, dtype=np.int64)

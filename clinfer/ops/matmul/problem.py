@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
 from clinfer.base.element_type import FLOAT8_TYPES, ElementType
 from clinfer.base.layout import Layout
+from clinfer.base.shape import count_bounds
 from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import BufferRef, Constant, Operand, Problem, output_operand
 from clinfer.kernels.jitter import literal
@@ -63,6 +64,12 @@ class MatMulProblem(Problem):
         return static(self.collapsed.left.sizes)[-1]
 
     @property
+    def lacks_inputs(self) -> bool:
+        """Whether the left side may be left to a prologue."""
+        norm = self.primitive.left_norm
+        return norm is not None and count_bounds(self.inputs[0].shape[:-1])[0] <= norm.rows
+
+    @property
     def right_has_batch(self) -> bool:
         """Whether the right side has more than two axes."""
         return self.inputs[1].rank != 2
@@ -112,6 +119,14 @@ class MatMulProblem(Problem):
     def in_place_operands(self) -> tuple[Operand, ...]:
         """Both sides as they lie in memory, all rows as one matrix."""
         return self.operands(self.collapsed.left, self.collapsed.right_in_batch(), self.collapsed.output)
+
+    def normalising_operands(self) -> tuple[Operand, ...]:
+        """The same with the data of the left side's norm in its place, and the norm's weight before the bias."""
+        data, weight = self.primitive.norm_inputs
+        left, *others, output = self.in_place_operands()
+        bias = [each for each in others if each.macro == "BIAS"]
+        norm = Operand("NORM", BufferRef("input", weight), TensorView.of(self.inputs[weight]))
+        return (replace(left, buffer=BufferRef("input", data)), *others[:len(others) - len(bias)], norm, *bias, output)
 
     def epilogue_views(self, collapse: bool = True) -> tuple[TensorView, ...]:
         """What fused operations read, stretched to the output of the product."""

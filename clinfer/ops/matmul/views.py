@@ -1,7 +1,7 @@
 """Matrix products as kernels see them: left [..., M, K], right [..., K, N] and output [..., M, N]."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from clinfer.base.layout import Layout
@@ -29,7 +29,7 @@ class Product:
 
     def right_in_batch(self) -> TensorView:
         """The right side stretched to the batch of the output."""
-        return self.right.broadcast((*self.batch, *self.right.sizes[-2:]))
+        return _in_batch(self.right, self.batch)
 
     def packed(self, columns: int) -> TensorView:
         """The right side in panels of `columns` columns: [..., panels, K * columns]."""
@@ -38,8 +38,7 @@ class Product:
 
     def packed_in_batch(self, columns: int) -> TensorView:
         """The same panels stretched to the batch of the output."""
-        packed = self.packed(columns)
-        return packed.broadcast((*self.batch, *packed.sizes[-2:]))
+        return _in_batch(self.packed(columns), self.batch)
 
 
 def product_of(left: Layout, right: Layout, output: Layout, primitive: MatMul, collapse: bool = False) -> Product:
@@ -88,7 +87,13 @@ def _product(left_layout: Layout, right_layout: Layout, output_layout: Layout, t
         output = TensorView.dense(output.element_type, (rows, output.sizes[-1]))
         right = TensorView(right.element_type, right.sizes[-2:], right.pitches[-2:], right.offset, right.blocks[-2:])
     left, right, output = (v.insert_axes(tuple(range(rank - v.rank)), pitch=1) for v in (left, right, output))
-    return Product(left.broadcast((*output.sizes[:-2], *left.sizes[-2:])), right, output)
+    return Product(_in_batch(left, output.sizes[:-2]), right, output)
+
+
+def _in_batch(view: TensorView, batch: Shape) -> TensorView:
+    """A matrix, or several, stretched to a batch; its own axes, whose pitches stay, are not."""
+    stretched = view.broadcast((*batch, *view.sizes[-2:]))
+    return replace(stretched, pitches=(*stretched.pitches[:-2], *view.pitches[-2:]))
 
 
 def _transpose(view: TensorView) -> TensorView:

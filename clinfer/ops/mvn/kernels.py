@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from clinfer.base.shape import StaticShape
-from clinfer.kernels.contract import Constant, KernelTable, Work
+from clinfer.base.shape import StaticShape, count_bounds
+from clinfer.kernels.contract import Constant, Kernel, KernelTable, Lowered, Work
 from clinfer.kernels.cost import time_of
 from clinfer.kernels.jitter import literal
 from clinfer.ops.mvn.op import MVN
@@ -85,10 +85,32 @@ class WideRows(HeldRows):
     wanted_held = 2
 
 
+class LeftToReaders(Kernel[MVNProblem, None]):
+    """Nothing, of so few rows that those who read them normalise them on their way."""
+
+    name = "mvn_left_to_readers"
+    has_epilogue = True
+    supports_large = True
+
+    def supports(self, problem: MVNProblem, config: None) -> str | None:
+        return None if problem.primitive.left_to_readers else "its readers do not normalise rows"
+
+    def accepts(self, problem: MVNProblem, config: None) -> str | None:
+        few = problem.primitive.left_to_readers
+        return None if count_bounds(problem.inputs[0].shape[:-1])[1] <= few else f"more than {few} rows"
+
+    def cost(self, problem: MVNProblem, config: None) -> float:
+        return 0.0
+
+    def lower(self, problem: MVNProblem, config: None) -> Lowered:
+        return Lowered(())
+
+
 @pure
 def _share_seen(rows: int, units: int) -> float:
     """Of the time in which a row waits what is not hidden behind other rows of the compute unit."""
     return smaller(1.0, units / larger(rows, 1))
 
 
-KERNELS = KernelTable((HeldRows("mvn"), WideRows("mvn"), *axis_kernels("mvn", MVNProblem).kernels), MVNProblem)
+KERNELS = KernelTable((LeftToReaders(), HeldRows("mvn"), WideRows("mvn"),
+                       *axis_kernels("mvn", MVNProblem).kernels), MVNProblem)

@@ -9,6 +9,7 @@ import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, OpenRankError
+from clinfer.base.schema import Natural
 from clinfer.base.shape import Shape
 from clinfer.ops.shared.reduction import check_given_axes
 from clinfer.symbolic.shape_inference import Values
@@ -20,13 +21,15 @@ class MVN(Primitive):
     """Input 0 minus its mean along the axes in input 1 and, with `normalize_variance`, over its deviation.
 
     Without `centre` the mean is taken to be 0, so that the deviation is the root of the mean square. `eps` is
-    added to the variance ("inside_sqrt") or to its root ("outside_sqrt"); any case of letters.
+    added to the variance ("inside_sqrt") or to its root ("outside_sqrt"); any case of letters. Of at most
+    `left_to_readers` rows nothing is computed here: all that read the result do so themselves (base/row_norm.py).
     """
 
     normalize_variance: bool = True
     eps: float = 1e-9
     eps_mode: str = "inside_sqrt"
     centre: bool = True
+    left_to_readers: Natural = 0
     op_type: ClassVar[str] = "MVN"
     opset: ClassVar[str] = "opset6"
 

@@ -34,6 +34,7 @@ from clinfer.program.passes.keep_filters_compressed import keep_filters_compress
 from clinfer.program.passes.keep_weights_compressed import keep_weights_compressed
 from clinfer.program.passes.keep_weights_narrow import keep_weights_narrow
 from clinfer.program.passes.leave_beams_in_place import leave_beams_in_place
+from clinfer.program.passes.leave_norms_to_products import leave_norms_to_products
 from clinfer.program.passes.mark_host_nodes import mark_host_nodes
 from clinfer.program.passes.move_eltwise_ahead import move_eltwise_ahead
 from clinfer.program.passes.move_transpose_ahead import move_transpose_ahead
@@ -87,6 +88,7 @@ PIPELINE: tuple[Pass, ...] = (
     store_on_grids,
     fuse_eltwise,
     fuse_factor,
+    leave_norms_to_products,
     select_kernels,
     add_required_reorders,
     remove_redundant_reorders,
@@ -125,6 +127,7 @@ OPTIONAL: tuple[Pass, ...] = (
     store_on_grids,
     fuse_eltwise,
     fuse_factor,
+    leave_norms_to_products,
     remove_redundant_reorders,
     build_kernels,
     pack_constants,

@@ -67,13 +67,13 @@ _UNPACKING, _STORING = 12, 6
 
 def _panel_formats(problem: MatMulProblem) -> Formats:
     """The right side, and what belongs to it, in panels; the bias in blocks of 16."""
-    planar = planar_formats(problem)
+    planar, primitive = planar_formats(problem), problem.primitive
     right = planar.inputs[1]
     if not problem.right_has_batch:
-        right = Format.of("os_i_osv32" if problem.primitive.transpose_b else "ks_n_nsv32")
-    others = (Format.of("o_osv16" if index == problem.primitive.bias_input else "ks_n_nsv32")
-              for index in range(2, len(problem.inputs)))
-    return Formats((planar.inputs[0], right, *others), planar.outputs)
+        right = Format.of("os_i_osv32" if primitive.transpose_b else "ks_n_nsv32")
+    own = len(problem.inputs) - len(primitive.norm_inputs)
+    others = (Format.of("o_osv16" if index == primitive.bias_input else "ks_n_nsv32") for index in range(2, own))
+    return Formats((planar.inputs[0], right, *others, *planar.inputs[own:]), planar.outputs)
 
 
 class _CpuKernel(Kernel[MatMulProblem, C]):

@@ -7,8 +7,9 @@ from math import ceil
 from clinfer.base.layout import Layout
 from clinfer.base.shape import Dim
 from clinfer.base.tensor_view import TensorView
-from clinfer.kernels.contract import BufferRef, Kernel, Lowered, Operand, Stage, Work, scratch_operand
+from clinfer.kernels.contract import BufferRef, Constant, Kernel, Lowered, Operand, Stage, Work, scratch_operand
 from clinfer.kernels.cost import time_of
+from clinfer.kernels.jitter import literal
 from clinfer.ops.matmul.problem import MatMulProblem
 from clinfer.ops.shared import tensor_cores
 from clinfer.ops.shared.tensor_cores import (
@@ -33,6 +34,8 @@ _LONGEST_PIECE = 32
 _UNPACKED_AT_ONCE = 16
 _HALVES, _MOST_BLOCKS = 32, 4
 """Halves of the left side, and blocks of weights, that a work-item has of half a step, at most."""
+_APART, _HALF_BYTES, _SUM_BYTES = 32, 2, 4
+"""Halves between rows in local memory; bytes of a half and of a sum."""
 _FEW_NS, _FEW_ROW_NS, _FEW_BANDWIDTH, _ROW_BYTES = 500.0, 60.0, 0.85, 11.0
 """What a product takes at least, and for each row that it has registers for, the share of the memory's bandwidth that
 is reached, and the bytes of rows that a compute unit reads in a nanosecond (measured on an H100)."""
@@ -179,7 +182,25 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
         found = problem.primitive.quantisation
         if left.name != "f16" or right.name not in (("f16",) if found is None else _COMPRESSED):
             return "made for f16, and for weights of 8 or 4 bits"
+        if problem.primitive.left_norm is not None and self.has_prologue(rows):
+            reason = self._norm_refusal(problem, rows)
+            if reason is not None:
+                return reason
         return None if found is None else _pieces_refusal(problem)
+
+    def _norm_refusal(self, problem: MatMulProblem, rows: int) -> str | None:
+        if any(problem.inputs[i].element_type.name != "f16" for i in problem.primitive.norm_inputs):
+            return "a norm of other data than f16"
+        depth = problem.inputs[0].shape[-1]
+        if not isinstance(depth, int):
+            return "rows of open length"
+        step = 2 * _blocks(problem, rows) * _WARPS * 4 * _piece(problem)
+        held = _HALF_BYTES * rows * (ceil(depth / step) * step + _APART)
+        is_held = held + 2 * _SUM_BYTES * rows * _COLUMNS * _WARPS <= problem.capabilities.usable_local_mem
+        return None if is_held else "rows that local memory does not hold"
+
+    def has_prologue(self, rows: int) -> bool:
+        return rows == FEW_ROWS[0]
 
     def accepts(self, problem: MatMulProblem, rows: int) -> str | None:
         product, piece = problem.collapsed, _piece(problem)
@@ -202,11 +223,15 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
     def lower(self, problem: MatMulProblem, rows: int) -> Lowered:
         tiles, piece = ceil(problem.columns / _COLUMNS) * ceil(problem.rows / rows), _piece(problem)
         groups = 1 if isinstance(tiles, Dim) else computed(_even_groups, tiles, problem.capabilities.compute_units)
-        constants = {**problem.constants, "ROWS": rows, "PIECE": piece, "WARPS": _WARPS,
-                     "BLOCKS": max(min(_HALVES // (rows * piece // 8), _MOST_BLOCKS), 1),
-                     "IS_SIGNED": _is_signed(problem)}
+        norm = problem.primitive.left_norm if self.has_prologue(rows) else None
+        constants: dict[str, Constant] = {
+            **problem.constants, "ROWS": rows, "PIECE": piece, "WARPS": _WARPS, "BLOCKS": _blocks(problem, rows),
+            "IS_SIGNED": _is_signed(problem), "NORMALISED": norm is not None}
+        if norm is not None:
+            constants |= {"NORM_EPSILON": literal(norm.eps), "DEPTH": problem.depth}
+        operands = problem.in_place_operands() if norm is None else problem.normalising_operands()
         work = Work((groups * _WARPS * 32,), (_WARPS * 32,))
-        return Lowered((Stage("matmul_few.cl", problem.in_place_operands(), work, constants, {"groups": groups},
+        return Lowered((Stage("matmul_few.cl", operands, work, constants, {"groups": groups},
                               epilogue_views=problem.epilogue_views()),))
 
 
@@ -231,6 +256,11 @@ def _pieces_refusal(problem: MatMulProblem) -> str | None:
 
 def _is_signed(problem: MatMulProblem) -> bool:
     return problem.inputs[1].element_type.name.startswith("i")
+
+
+def _blocks(problem: MatMulProblem, rows: int) -> int:
+    """The blocks of weights that a warp has of half a step."""
+    return max(min(_HALVES // (rows * _piece(problem) // 8), _MOST_BLOCKS), 1)
 
 
 def _piece(problem: MatMulProblem) -> int:
