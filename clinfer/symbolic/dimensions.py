@@ -134,9 +134,13 @@ def _broadcast_sizes(sizes: list[Size], shapes: list[Shape]) -> Size:
         return moving[0]
     # Of 0 and 1 the result is 0.
     low = 0 if any(d.low == 0 for d in moving) else max(d.low for d in moving)
-    high = max(d.high for d in moving)
-    named = [d for d in moving if isinstance(d, NamedDim)]
-    if len(named) < len(moving):
+    return stretched(moving, low, max(d.high for d in moving))
+
+
+def stretched(sizes: Sequence[Size], low: int, high: int) -> Dim:
+    """The open size within these bounds to which sizes stretch; with a name where all have one."""
+    named = [size for size in sizes if isinstance(size, NamedDim)]
+    if len(named) < len(sizes):
         return Dim(low, high)
     return NamedDim(low, high, Broadcast(frozenset().union(*map(names_in, named))))
 

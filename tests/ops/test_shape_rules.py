@@ -13,6 +13,7 @@ from clinfer.ops.convolution import Convolution, GroupConvolution
 from clinfer.ops.interpolate.op import Interpolate, Interpolate4
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.reshape.op import Squeeze
+from clinfer.symbolic.dimensions import NamedDim, broadcast_shapes
 from clinfer.symbolic.trace import Trace
 from clinfer.topology import Primitive
 from clinfer.topology.shape_rules import signature_of
@@ -124,6 +125,14 @@ def _agrees(primitive: Primitive, shape: Shape, *values: np.ndarray) -> bool:
         lower, upper = (size.low, size.high) if isinstance(size, Dim) else (size, size)
         assert low <= lower and upper <= high, f"{what}: {mine}, not {expected}"
     return True
+
+
+def test_the_batch_of_a_product_is_named() -> None:
+    """After those of both sides, to which it stretches."""
+    one, other, rows = (NamedDim(0, 9, name) for name in "abc")
+    product, = MatMul("product", ("left", "right")).infer_shapes(((one, rows, 4), (other, 4, 2)), {})
+    batch, _ = broadcast_shapes(((one, 1), (other, 1)))
+    assert product == (batch, rows, 2)
 
 
 @pytest.mark.parametrize("cls", [Interpolate, Interpolate4])

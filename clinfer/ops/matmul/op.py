@@ -14,7 +14,8 @@ from clinfer.base.layout import Layout
 from clinfer.base.quantisation import Quantisation
 from clinfer.base.row_norm import RowNorm
 from clinfer.base.schema import Natural
-from clinfer.base.shape import Dim, Shape, Size, is_one, show
+from clinfer.base.shape import Shape, Size, is_one, show
+from clinfer.symbolic.dimensions import stretched
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
@@ -142,7 +143,7 @@ class MatMul(Primitive):
         if low > high or (low_a > 1 and not high_b) or (low_b > 1 and not high_a):
             raise ClinferError("the batches of a matrix product do not broadcast", where=self.where,
                                values={"left": a, "right": b})
-        return low if low == high else Dim(low, high)
+        return low if low == high else stretched((a, b), low, high)
 
 
 def _bounds(size: Size) -> tuple[int, int]:
