@@ -1,7 +1,7 @@
 """The networks of the bodies of a network's nodes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clinfer.base.errors import ClinferError
@@ -38,17 +38,17 @@ class Bodies:
                 if source.loop is not None:
                     self._loop(step).prepare()
 
-    def run(self, step: RunBody, inputs: Mapping[int, Given], proceed: Callable[[], None] | None,
-            is_counted: bool) -> list[Given]:
-        """The node's outputs in their order, for its inputs by their index; valid until the body runs again.
-        `is_counted`: see `Network.execute`."""
+    def run(self, step: RunBody, inputs: Mapping[int, Given], targets: Sequence[Given] | None,
+            proceed: Callable[[], None] | None, is_counted: bool) -> Sequence[Given]:
+        """The node's outputs in their order, for its inputs by their index; valid until the body runs again, or written
+        to `targets`. `is_counted`: see `Network.execute`."""
         node = self._program.nodes[step.node]
         source = node.primitive.bodies[step.body]
         given = {name: inputs[index] for name, index in source.inputs.items()}
         network = self._network(step)
         try:
             if source.loop is not None:
-                return self._loop(step).run(given, step.limit, proceed, is_counted)
+                return self._loop(step).run(given, step.limit, targets, proceed, is_counted)
             for name, tensor in given.items():
                 network.set_input(name, tensor.memory, tensor.shape, tensor.host_value)
             results = network.execute(proceed=proceed, is_counted=is_counted)

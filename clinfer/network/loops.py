@@ -6,7 +6,7 @@ before the first one, each joined result is written to its place; else the place
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from clinfer.program.program import Program
 from clinfer.runtime.memory import Memory
 from clinfer.runtime.stream import Event, Stream
 from clinfer.topology import Joining, LoopPorts, Slicing, SourceBody
+from clinfer.topology.loop_ports import run_count
 
 if TYPE_CHECKING:
     from clinfer.network.network import Network
@@ -50,16 +51,17 @@ class Loop:
         self._counter = _Counter(stream, program, self._ports.counter) if self._ports.counter else None
         self._condition = _Condition(stream, program, self._ports)
 
-    def run(self, given: Mapping[str, Given], limit: int | None,
-            proceed: Callable[[], None] | None, is_counted: bool) -> list[Given]:
+    def run(self, given: Mapping[str, Given], limit: int | None, targets: Sequence[Given] | None,
+            proceed: Callable[[], None] | None, is_counted: bool) -> Sequence[Given]:
         """The operation's outputs in their order, for what its inputs give, by the names of the body's inputs.
 
-        `limit`: runs at most. `proceed`, and `is_counted` of the first runs: see `Network.execute`.
+        `limit`: runs at most. `targets`: where the outputs, whose shapes are known, are to be written (None: they stay
+        in memory of the loop's). `proceed`, and `is_counted` of the first runs: see `Network.execute`.
         """
         always = self._condition.for_all(given) if limit != 0 else True
         count = self._count(given, limit, always)
-        for joined in self._joined.values():
-            joined.begin(count if always else None)
+        for index, joined in self._joined.items():
+            joined.begin(count if always else None, None if targets is None else targets[index])
         states = {name: given[name] for name in self._ports.carried}
         for name in given.keys() - states.keys() - self._slices.keys():
             self._set_input(name, given[name])
@@ -68,16 +70,30 @@ class Loop:
         number, goes_on = 0, True
         while goes_on and number != count:
             self._give(number, given, states)
-            results = self._network.execute(proceed=proceed, is_counted=is_counted and number < 2)
-            last = {name: Given(result.memory, result.layout.static_shape) for name, result in results.items()}
+            outputs = self._network.execute(proceed=proceed, is_counted=is_counted and number < 2)
+            last = {name: Given(result.memory, result.layout.static_shape) for name, result in outputs.items()}
             for index, joined in self._joined.items():
                 joined.add(last[self._source.outputs[index]])
             states = {name: last[output] for name, output in self._ports.carried.items()}
             number += 1
             ahead.hold(number)
             if always is None and number != count:
-                goes_on = self._condition.after(results)
-        return [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
+                goes_on = self._condition.after(outputs)
+        results = [self._result(index, name, last, states) for index, name in enumerate(self._source.outputs)]
+        if targets is None:
+            return results
+        for index, (result, target) in enumerate(zip(results, targets, strict=True)):
+            self._deliver(index, result, target)
+        return targets
+
+    def _deliver(self, index: int, result: Given, target: Given) -> None:
+        """Write an output to where it is wanted, unless it is there."""
+        if (result.shape or (1,)) != (target.shape or (1,)):
+            raise ClinferError("a loop gave another shape than its inputs tell", values={
+                "output": index, "known": show(target.shape), "actual": show(result.shape)})
+        if result.memory is not target.memory:
+            kind = self._network.program.outputs[self._source.outputs[index]].layout.element_type
+            self._network.stream.copy(result.memory, target.memory, kind.byte_size(math.prod(target.shape)))
 
     def prepare(self) -> None:
         """Have memory for likely sizes of slices, states and results."""
@@ -101,19 +117,7 @@ class Loop:
     def _count(self, given: Mapping[str, Given], limit: int | None, always: bool | None) -> int | None:
         """How many runs there are unless the condition, where it is not always the same, ends them earlier."""
         slices = {name: piece.count(given[name].shape) for name, piece in self._slices.items()}
-        if not self._ports.condition:
-            if len(set(slices.values())) != 1:
-                raise ClinferError("the inputs of a loop must have the same number of slices",
-                                   values={"slices": slices or "none"})
-            return slices.popitem()[1]
-        if always is False:
-            limit = 1 if limit is None else min(limit, 1)
-        if limit is None and always:
-            raise ClinferError("this loop would never end", hint="give it a trip count or a condition that changes")
-        short = {name: count for name, count in slices.items() if limit is not None and count < limit}
-        if short:
-            raise ClinferError("a loop has fewer slices than runs", values={"runs": limit, "slices": short})
-        return limit
+        return run_count(slices, limit, bool(self._ports.condition), always)
 
     def _give(self, number: int, given: Mapping[str, Given], states: Mapping[str, Given]) -> None:
         """Let the next run take what is its own, and write its states to where the one before it did not."""
@@ -190,12 +194,14 @@ class _Joined:
         self._memory: Memory | None = None
         self.begin(None)
 
-    def begin(self, count: int | None) -> None:
-        """Forget all results; `count` new ones will follow (None: not known)."""
-        self._count = count
+    def begin(self, count: int | None, target: Given | None = None) -> None:
+        """Forget all results; `count` new ones will follow (None: not known), which make up the `target`."""
+        self._count, self._is_given = count, target is not None
         self._memory = None
         self._shape = tuple(d.low if isinstance(d, Dim) else d for d in self._declared)
         self._filled = self._capacity = 0
+        if target is not None:
+            self._memory, self._shape, self._capacity = target.memory, target.shape, target.shape[self._axis]
 
     def add(self, part: Given) -> None:
         """Put a result to its place."""
@@ -227,6 +233,9 @@ class _Joined:
 
     def _resize(self, capacity: int) -> None:
         """Move what is there to memory for that many elements along the axis."""
+        if self._is_given:
+            raise ClinferError("the results of a loop's runs do not fill their place", values={
+                "axis": self._axis, "place": show(self._shape), "elements": capacity})
         rows, unit = _rows(self._shape, self._axis, self._type)
         if self._memory is not None:
             self.buffers.reverse()
@@ -309,7 +318,7 @@ class _Condition:
             constant = program.constants.get(tensor)
             self._constant = None if constant is None else _truth(constant.on_host(stream))
             self._input = next((name for name, index in program.input_tensors.items()
-                                if index == program.tensors[tensor].root and _is_the_same(name, ports)), "")
+                                if index == program.tensors[tensor].root and ports.stays(name, ports.condition)), "")
 
     def for_all(self, given: Mapping[str, Given]) -> bool | None:
         """The answer of every run, if no run changes it; else None."""
@@ -321,11 +330,6 @@ class _Condition:
     def after(self, results: Mapping[str, NetworkOutput]) -> bool:
         """The answer of one run."""
         return _truth(results[self._name].to_numpy())
-
-
-def _is_the_same(name: str, ports: LoopPorts) -> bool:
-    """Whether the body's input that is its condition too is one tensor in all runs."""
-    return name not in ports.sliced and name != ports.counter and ports.carried.get(name) in (None, ports.condition)
 
 
 def _truth(value: np.ndarray) -> bool:

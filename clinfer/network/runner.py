@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -19,7 +19,7 @@ from clinfer.network.plans.plan import CallHost, Fetch, Launch, Plan, RunBody, U
 from clinfer.network.replay import Replay, WaitingLaunches
 from clinfer.network.reports.inspection import inspect_launch, inspected
 from clinfer.network.reports.profiling import Profiler, profiled_name
-from clinfer.program.program import Program
+from clinfer.program.program import Program, ProgramNode
 from clinfer.runtime.launches import Launches
 from clinfer.runtime.stream import Stream
 
@@ -117,7 +117,14 @@ class Runner:
         node, pace = self._program.nodes[step.node], self._stream.pace
         inputs = {index: self._given(node.inputs[index], known)
                   for index in node.primitive.bodies[step.body].inputs.values()}
-        results = self._bodies.run(step, inputs, self._proceed, self._is_counted)
+        targets = None if node.primitive.data_dependent_output else [self._given(t, known) for t in node.outputs]
+        results = self._bodies.run(step, inputs, targets, self._proceed, self._is_counted)
+        if targets is None:
+            self._take_over(node, results, known)
+        self._stream.pace = pace
+
+    def _take_over(self, node: ProgramNode, results: Sequence[Given], known: Known) -> None:
+        """Let the results of a body lie where it put them."""
         for tensor, result in zip(node.outputs, results, strict=True):
             declared = self._program.tensors[tensor].layout.shape
             # OpenVINO joins results of [] and [1] to one of [1].
@@ -128,7 +135,6 @@ class Runner:
             known.shapes[tensor] = shape
             known.values.pop(tensor, None)
             self._bindings.bind(tensor, result.memory)
-        self._stream.pace = pace
 
     def _given(self, tensor: int, known: Known) -> Given:
         shape = known.shapes.get(tensor)

@@ -180,9 +180,10 @@ class _Assembly:
         return homes
 
     def _keep_what_bodies_return(self) -> None:
-        """A body may return what it was given: the inputs of its node live as long as the outputs."""
+        """A body whose results lie where it put them may return what it was given: the inputs of its node live as long
+        as the outputs."""
         for node in reversed(self.order):
-            if node.primitive.bodies:
+            if node.primitive.bodies and node.primitive.data_dependent_output:
                 outputs = {self.roots[self.index[Port(node.id, i)]] for i in range(len(node.layouts))}
                 touched = set().union(*(self.homes[i].touched for i in outputs))
                 for root in {self.roots[self.index[port]] for port in node.inputs}:

@@ -1,4 +1,5 @@
 """What was asked: primitives and their connections."""
+from clinfer.topology.body_results import BodyResult, BodySize
 from clinfer.topology.custom_kernel import CustomKernel, KernelArgument
 from clinfer.topology.host_operation import HostOperation
 from clinfer.topology.loop_ports import Joining, LoopPorts, Slicing
@@ -9,6 +10,8 @@ from clinfer.topology.topology import Constant, Input, Topology, input_layout
 
 __all__ = [
            "Before",
+           "BodyResult",
+           "BodySize",
            "Constant",
            "CustomKernel",
            "FusedOp",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from clinfer.base.errors import ClinferError
 from clinfer.base.schema import AtLeast
@@ -72,3 +72,29 @@ class LoopPorts:
     joined: Mapping[int, Joining] = field(default_factory=dict)
     counter: str = ""
     condition: str = ""
+
+    def stays(self, given: str, result: str) -> bool:
+        """Whether an input of the body, which gives it back as this result, is one tensor in all runs."""
+        return given not in self.sliced and given != self.counter and self.carried.get(given) in (None, result)
+
+
+def run_count(slices: Mapping[str, Any], limit: int | None, is_limited: bool, goes_on: bool | None) -> Any:
+    """How many runs there are, by the numbers of slices of the inputs; None: no number limits them.
+
+    `limit`: of a loop that `is_limited`, else there are as many as slices. `goes_on`: whether each run is followed by
+    another one (None: that is seen behind each, and may end them earlier).
+    """
+    counts = list(slices.values())
+    if not is_limited:
+        if not counts or any(count != counts[0] for count in counts):
+            raise ClinferError("the inputs of a loop must have the same number of slices",
+                               values={"slices": dict(slices) or "none"})
+        return counts[0]
+    if goes_on is False:
+        limit = 1 if limit is None or limit > 1 else limit
+    if limit is None and goes_on:
+        raise ClinferError("this loop would never end", hint="give it a trip count or a condition that changes")
+    short = {name: count for name, count in slices.items() if limit is not None and count < limit}
+    if short:
+        raise ClinferError("a loop has fewer slices than runs", values={"runs": limit, "slices": short})
+    return limit

@@ -15,6 +15,7 @@ from clinfer.base.layout import NO_PADDING, Layout, Padding
 from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.symbolic.shape_inference import Values
+from clinfer.topology.body_results import BodyResult
 
 
 @dataclass(frozen=True)
@@ -207,12 +208,6 @@ class Primitive:
         return ()
 
     @property
-    def chooses_body(self) -> bool:
-        """Whether one of `bodies` runs, once, whose results are the outputs: their shapes are then those of its
-        results."""
-        return False
-
-    @property
     def can_evaluate(self) -> bool:
         """Whether `evaluate` computes the primitive on the host (small shape arithmetic)."""
         return False
@@ -222,9 +217,8 @@ class Primitive:
         """Whether the result depends on the shapes of the inputs alone (ShapeOf)."""
         return False
 
-    def with_results(self, results: Sequence[Sequence[Shape]]) -> Primitive:
-        """The primitive that `chooses_body`, with what is known of the shapes of the outputs as each of its bodies
-        gives them."""
+    def with_results(self, results: Sequence[Mapping[str, BodyResult]]) -> Primitive:
+        """The primitive that has `bodies`, with what is known of the results of each of them, by their names."""
         return self
 
     def body_to_run(self, values: Values) -> int:

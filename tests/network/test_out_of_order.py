@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from openvino import opset13 as ops
 
+from bench.models import mamba
 from clinfer.frontend.reader import to_topology
 from clinfer.frontend.shape_inference import OpenVinoShapeInference
 from clinfer.frontend.transformations import prepare
@@ -197,3 +198,15 @@ def test_an_out_of_order_queue_with_events(engine: Engine, rng: np.random.Genera
     in_order = Network(program, engine.create_stream(), OpenVinoShapeInference())
     assert _same(execute(in_order, inputs), wanted)
     assert not any(plan is None or plan.waits for plan in in_order._ready.current)
+
+
+def test_loops_stand_between_launches(engine: Engine, rng: np.random.Generator) -> None:
+    """What comes before a loop is done when it begins, and what comes behind waits for its last run."""
+    model = prepare(mamba.build(size=mamba.TINY))
+    network, stream = _shuffled(_program(engine, model), any_order(rng))
+    for sizes in ((2, 5), (1, 9), (3, 1)):
+        inputs = [rng.integers(0, mamba.TINY.vocabulary, sizes)]
+        wanted = execute(network_of(engine, model), inputs)
+        for _ in range(3):
+            assert all(np.allclose(a, b, rtol=0, atol=1e-5) for a, b in zip(_run(network, inputs), wanted, strict=True))
+    assert len(stream.asked) > 3

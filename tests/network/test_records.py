@@ -179,8 +179,8 @@ def _loop() -> ov.Model:
 def test_bodies_tell_by_their_path(engine: Engine) -> None:
     network = network_of(engine, _loop())
     record = run_once(network, [_zeros(3, 5), _zeros(1, 5)])
-    outer = [node for node in record.nodes if node.memory == "body"]
-    assert len(outer) == 1 and outer[0].shape == "after the run"
+    outer = [node for node in record.nodes if node.primitive == "TensorIterator"]
+    assert len(outer) == 1 and outer[0].shape == "inferred"
     inner = [segment for segment in record.segments if segment.within]
     assert {segment.within for segment in inner} == {f"{outer[0].name}/body0"}
     assert [segment.reason for segment in inner].count("first sight") == 1, "one plan for all runs"
@@ -188,7 +188,7 @@ def test_bodies_tell_by_their_path(engine: Engine) -> None:
     assert run_once(network, [_zeros(3, 5), _zeros(1, 5)]) is NOTHING
     longer = run_once(network, [_zeros(9, 5), _zeros(1, 5)])
     assert not any(segment.reason for segment in longer.segments if segment.within), "a known slice"
-    assert [segment.reason for segment in longer.segments if not segment.within] == ["continued"]
+    assert [segment.reason for segment in longer.segments if not segment.within] == ["first sight"]
     assert run_once(network, [_zeros(3, 5), _zeros(1, 5)]) is NOTHING
 
 
@@ -203,6 +203,8 @@ def test_a_loop_whose_runs_all_differ(engine: Engine, monkeypatch: pytest.Monkey
     network = network_of(engine, ov.Model([loop.get_iter_value(longer.output(0), -1)], [x]))
     record = run_once(network, [np.ones(2, np.float32)])
     assert len(record.segments) == 4 and record.left_out >= 6
+    assert [(node.memory, node.shape) for node in record.nodes if node.primitive == "Loop"] == [
+        ("body", "after the run")]
     assert run_once(network, [np.ones(2, np.float32)]) is NOTHING
 
 

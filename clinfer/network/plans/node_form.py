@@ -7,7 +7,7 @@ from clinfer.base.layout import Layout
 from clinfer.network.plans.node_arguments import NodeArguments, is_small
 from clinfer.program.program import Program, ProgramNode
 from clinfer.symbolic.tape import Tape
-from clinfer.topology import attributes_of
+from clinfer.topology import SourceBody, attributes_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,8 @@ def _identity(node: ProgramNode, arguments: NodeArguments, inputs: tuple[Layout,
               outputs: tuple[Layout, ...]) -> object:
     """Equal for nodes whose plans differ in nothing but the numbers of their kernels; hashable."""
     primitive = node.primitive
-    attributes = (type(primitive), attributes_of(primitive), primitive.output_padding, tuple(
+    own = tuple([each for each in attributes_of(primitive) if not isinstance(each[1], SourceBody)])
+    attributes = (type(primitive), own, primitive.output_padding, tuple(
         (type(fused.primitive), attributes_of(fused.primitive), fused.operands) for fused in primitive.fused_ops))
     kernels = tuple((implementation.name, tuple((stage.code.kernel_id, stage.code.fields)
                                                 for stage in implementation.stages))

@@ -65,7 +65,7 @@ class NodePlanner:
 
     def plan(self, index: int, shapes: tuple[StaticShape, ...], values: Values,
              infer: InferShapes | None = None, evaluate: Evaluate | None = None) -> NodePlan:
-        """The plan of a node (no body) for the shapes of its inputs and the known values among them.
+        """The plan of a node for the shapes of its inputs and the known values among them.
 
         `infer`, `evaluate`: what stands in for the shape rule and the evaluation on the host.
         """
@@ -79,7 +79,7 @@ class NodePlanner:
             found = (infer or infer_sizes)(node.primitive, self.rule(index), own, values)
             node.primitive.check_inputs(own, values, found)
             outputs = self._layouts(node, found)
-            if node.kind == "view":
+            if node.kind in ("view", "body"):
                 return NodePlan(found, (), _bytes(outputs))
             return self._plan_kernel(index, node, self._problem(node, shapes, outputs, values))
         except ClinferError as error:

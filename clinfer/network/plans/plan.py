@@ -89,8 +89,8 @@ Step = Launch | OtherStep
 class Plan:
     """The steps of one segment for one key, and what they need and yield.
 
-    `shapes` and `values`: what is known of every tensor that the segment makes (shapes of outputs of
-    bodies and of host calls are missing: they are known after the run). `slot_bytes` and `output_bytes`:
+    `shapes` and `values`: what is known of every tensor that the segment makes (shapes of outputs that data decides
+    are missing: they are known after the run). `slot_bytes` and `output_bytes`:
     the memory that must be there before the first step, per slot and per output tensor. `planned`: the nodes that
     were planned one by one; what traces gave of the others cost next to nothing. `waits`: for each step the
     numbers of the steps that it waits for, where they may run out of order; else empty. `aliases`: the tensors that

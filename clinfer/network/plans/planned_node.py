@@ -33,10 +33,10 @@ class PlannedNode:
 
     def __init__(self, program: Program, segment: int, step: NodeStep, described: SegmentNodes, places: Places,
                  constant: Constant, function: NodeFunction | None) -> None:
-        """`function`: what plans it; bodies and host calls have none."""
+        """`function`: what plans it; what tells its shapes only when it has run has none."""
         node = program.nodes[step.index]
         read: Names = step.given
-        if node.kind == "body":
+        if node.kind == "body" and function is None:
             read = tuple(chain.from_iterable(_names(described.values.get(node.inputs[position], ()))
                                              for position in node.read_on_host))
         self._function = function

@@ -124,7 +124,7 @@ class Planner:
                 draft.steps.append(run_body(index, node.primitive, known))
             elif node.kind == "call":
                 draft.steps.append(CallHost(index))
-            else:
+            if not node.primitive.data_dependent_output:
                 draft.add(node, self.nodes.plan(index, tuple(map(draft.shape, node.inputs)), known))
             draft.steps += fetches(self._program.segments[segment], node)
             if self._observe is not None:

@@ -16,7 +16,8 @@ from clinfer.program.program import Program, ProgramNode
 @dataclass(frozen=True)
 class NodeStep:
     """A node, the names of what the functions that plan it are given, and of what they give besides the launches;
-    bodies and host calls have no form. `has_arrays`: whether whole arrays are among what is given."""
+    what tells its shapes only when it has run has no form. `has_arrays`: whether whole arrays are among what is
+    given."""
 
     index: int
     form: NodeForm | None
@@ -84,7 +85,7 @@ class _Describer:
         return self._program.tensors[tensor].layout
 
     def _step(self, index: int, node: ProgramNode) -> NodeStep:
-        if node.kind in ("body", "call"):
+        if node.primitive.data_dependent_output:
             return NodeStep(index, None)
         arguments, given = self._arguments(node)
         results: list[str] = []

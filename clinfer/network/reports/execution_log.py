@@ -207,7 +207,7 @@ class _Teller:
         return self._before is None or not self._now.has_value_of(self._before, tensor)
 
     def _shape_update(self, index: int, node: ProgramNode, is_changed: bool) -> ShapeUpdate:
-        if node.kind in ("body", "call"):
+        if node.primitive.data_dependent_output:
             return "after the run"
         if node.kind != "host" and all(is_static(self._program.tensors[t].layout.shape) for t in node.outputs):
             return "static output"
@@ -220,9 +220,11 @@ class _Teller:
         return "inferred" if index in self._planned else "traced"
 
     def _memory(self, node: ProgramNode) -> MemoryUse:
-        if node.kind == "view" or node.kind == "body" or node.kind == "call":
-            return node.kind
         outputs = [self._program.tensors[t] for t in node.outputs]
+        if node.kind == "view" or node.kind == "call":
+            return node.kind
+        if any(tensor.storage == "body" for tensor in outputs):
+            return "body"
         if any(tensor.root in self._note.external for tensor in outputs):
             return "external"
         if {tensor.root for tensor in outputs} <= {place.moved for place in self._note.plan.aliases}:

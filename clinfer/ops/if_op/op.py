@@ -1,7 +1,7 @@
 """The If primitive (OpenVINO If-8)."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.shape import Dim, Shape, Size
 from clinfer.symbolic.shape_inference import Values
-from clinfer.topology import Primitive, SourceBody, SourceNode
+from clinfer.topology import BodyResult, Primitive, SourceBody, SourceNode
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,10 @@ class If(Primitive):
     def bodies(self) -> tuple[Any, ...]:
         return (self.then_body, self.else_body)
 
-    @property
-    def chooses_body(self) -> bool:
-        return True
-
-    def with_results(self, results: Sequence[Sequence[Shape]]) -> If:
-        return replace(self, shapes=tuple(map(_either, *results)))
+    def with_results(self, results: Sequence[Mapping[str, BodyResult]]) -> If:
+        then, otherwise = ([found[name].shape for name in body.outputs]
+                           for body, found in zip(self.bodies, results, strict=True))
+        return replace(self, shapes=tuple(map(_either, then, otherwise)))
 
     def body_to_run(self, values: Values) -> int:
         if values[0].size != 1:

@@ -1,28 +1,32 @@
 """The Loop and TensorIterator primitives (OpenVINO Loop-5 and TensorIterator-1)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError, UnsupportedError
-from clinfer.base.shape import ANY, Shape
+from clinfer.base.shape import ANY, Shape, is_static
+from clinfer.ops.loop.results import LoopResults, known_results
 from clinfer.symbolic.shape_inference import Values
-from clinfer.topology import Primitive, SourceBody, SourceNode
+from clinfer.topology import BodyResult, Primitive, SourceBody, SourceNode
 
 
 @dataclass(frozen=True)
 class TensorIterator(Primitive):
     """Runs `body` once per slice of the inputs that `body.loop` slices.
 
-    `shapes`: what is known of the output shapes before the run.
+    `shapes`: what is known of the output shapes before the run; `results` tells them from those of the inputs, unless
+    they are known only behind it.
     """
 
     body: SourceBody | None = None
     types: tuple[ElementType, ...] = ()
     shapes: tuple[Shape | None, ...] = ()
+    results: LoopResults | None = None
 
     @property
     def output_count(self) -> int:
@@ -30,11 +34,15 @@ class TensorIterator(Primitive):
 
     @property
     def data_dependent_output(self) -> bool:
-        return True
+        return self.results is None
 
     @property
     def bodies(self) -> tuple[Any, ...]:
         return (self.body,)
+
+    def with_results(self, results: Sequence[Mapping[str, BodyResult]]) -> TensorIterator:
+        assert self.body is not None
+        return replace(self, results=known_results(self.body, results[0], self.shapes))
 
     def body_to_run(self, values: Values) -> int:
         return 0
@@ -43,7 +51,10 @@ class TensorIterator(Primitive):
         return self.types
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
-        return self.shapes
+        known = tuple(shape for shape in shapes if shape is not None and is_static(shape))
+        if self.results is None or len(known) < len(shapes) or any(index not in values for index in self.value_inputs):
+            return self.shapes
+        return self.results.shapes(known, self.run_limit(values))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -63,11 +74,11 @@ class Loop(TensorIterator):
             return 0
         return None if trips < 0 else trips
 
-    def _number(self, value: np.ndarray, what: str) -> int:
+    def _number(self, value: np.ndarray, what: str) -> Any:
         if value.size != 1:
             raise ClinferError(f"the {what} of a loop must be one element", where=self.where,
                                values={"shape": value.shape})
-        return int(value.reshape(-1)[0])
+        return value.reshape(-1).tolist()[0]
 
 
 def convert_tensor_iterator(node: SourceNode) -> TensorIterator:

@@ -4,11 +4,11 @@ from __future__ import annotations
 import numpy as np
 
 from clinfer.base.layout import Layout
-from clinfer.base.shape import Shape
 from clinfer.program.constants import ConstantData
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
-from clinfer.topology import Constant, Port, SourceBody
+from clinfer.program.result_sizes import body_results
+from clinfer.topology import BodyResult, Constant, Port, SourceBody
 
 _SHAPE_ELEMENTS = 64
 
@@ -25,7 +25,7 @@ def infer_layouts(graph: Graph, context: BuildContext) -> None:
             node.layouts = (given.layout,)
             graph.constants[node.id] = given
             continue
-        if node.primitive.chooses_body:
+        if node.primitive.bodies:
             graph.replace(node.id, node.primitive.with_results(
                 [_results(body, context.of_part()) for body in node.primitive.bodies]))
         node.layouts = context.infer(graph, node, values)
@@ -35,11 +35,11 @@ def infer_layouts(graph: Graph, context: BuildContext) -> None:
             values |= _evaluate(graph, node, context, values)
 
 
-def _results(body: SourceBody, context: BuildContext) -> list[Shape]:
-    """The shapes of what a body gives, in the order of the outputs of its node."""
+def _results(body: SourceBody, context: BuildContext) -> dict[str, BodyResult]:
+    """What is known of what a body gives, by its names for that."""
     graph = Graph(body.topology)
     infer_layouts(graph, context)
-    return [graph.layout(graph.outputs[name]).shape for name in body.outputs]
+    return body_results(graph, context)
 
 
 def _evaluate(graph: Graph, node: Node, context: BuildContext,

@@ -81,7 +81,8 @@ def _evaluate_small(graph: Graph, context: BuildContext) -> None:
 def _foldable(graph: Graph) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for node in graph:
-        if isinstance(node.primitive, (Constant, Input)) or node.primitive.data_dependent_output:
+        primitive = node.primitive
+        if isinstance(primitive, (Constant, Input)) or primitive.data_dependent_output or primitive.bodies:
             continue
         if node.inputs and all(p.primitive in found or p.primitive in graph.constants for p in node.inputs):
             found[node.id] = node
