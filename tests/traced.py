@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clinfer.network.plans.memory_needs import Needs
+from clinfer.network.plans.memory_needs import NeedsTable
 from clinfer.network.plans.tape_runner import TapeNode, TapeRunner
 from clinfer.symbolic.assembler import Assembler
 from clinfer.symbolic.tape import Asked, Op, Tape, run
@@ -40,7 +40,7 @@ def numbers_in_c(tape: Tape, given: Sequence[int]) -> list[int] | None:
     count = sum(step[0] == Op.NUMBER for step in tape.steps)
     numbers = array("q", [*given, *(0,) * count])
     places, made = tuple(range(len(given))), slice(len(given), len(numbers))
-    runner = TapeRunner(numbers, [TapeNode(places, made, range(0), [tape], _itself, False)], Needs((), ()))
+    runner = TapeRunner(numbers, [TapeNode(places, made, range(0), [tape], _itself, False)], NeedsTable((), ()))
     runner.begin()
     return None if runner.next_missing() == 0 else numbers[made].tolist()
 

@@ -13,7 +13,7 @@ import pytest
 from clinfer.kernels.cost import _moving
 from clinfer.network.plans import tape_runner
 from clinfer.network.plans.in_c import function_in_c
-from clinfer.network.plans.memory_needs import Needs
+from clinfer.network.plans.memory_needs import NeedsTable
 from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.tape_runner import TapeNode, TapeRunner
 from clinfer.ops.interpolate.op import _scaled_number
@@ -120,7 +120,7 @@ def test_nodes_that_are_given_the_same_ask_once() -> None:
     numbers = array("q", [*given, *(0,) * 2 * len(given)])
     nodes = [TapeNode((place,), slice(len(given) + 2 * place, len(given) + 2 * place + 2), range(0), tapes, ask, False)
              for place in range(len(given))]
-    runner = TapeRunner(numbers, nodes, Needs((), ()))
+    runner = TapeRunner(numbers, nodes, NeedsTable((), ()))
     for expected in ([40, 7, 40, 40], [7, 40, 40]):  # the second plan begins with what the first one ended with
         asked.clear()
         runner.begin()
@@ -148,7 +148,7 @@ def test_tapes_that_come_later_are_taken_over(in_c: bool, monkeypatch: pytest.Mo
     numbers = array("q", [7, 5, 7, *(0,) * 6])
     nodes = [TapeNode((place,), slice(3 + 2 * place, 5 + 2 * place), range(0), tapes, lambda _: abs, False)
              for place, tapes in enumerate((many, others, many))]
-    runner = TapeRunner(numbers, nodes, Needs((), ()))
+    runner = TapeRunner(numbers, nodes, NeedsTable((), ()))
     for count in range(1, 3 * MOST_TRACES):
         number = 6 + count
         numbers[0] = numbers[2] = number

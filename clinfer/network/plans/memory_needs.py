@@ -38,8 +38,8 @@ class _Need(ctypes.Structure):
         "sizes", "size_count", "held", "held_count", "is_holder"))]
 
 
-class Needs:
-    """Those of slots and then those of outputs, as `tape.c` has them, and what they come to."""
+class NeedsTable:
+    """The needs of slots and then those of outputs, as `tape.c` has them, and what they come to."""
 
     def __init__(self, slots: Sequence[Need], outputs: Sequence[Need]) -> None:
         self._needs = needs = (*slots, *outputs)
@@ -67,7 +67,7 @@ class Needs:
 
 
 def needs_of(program: Program, nodes: Iterable[int],
-             place: Callable[[str], int]) -> Needs:
+             place: Callable[[str], int]) -> NeedsTable:
     """The needs of slots and outputs, of nodes by index; `place` of a name, see `SegmentNodes`. A tensor that
     lies within another needs nothing."""
     roots: dict[int, list[int]] = {}
@@ -95,4 +95,4 @@ def needs_of(program: Program, nodes: Iterable[int],
             else:
                 slots.append(Need(program.tensors[longer].slot, sizes, home, held, True))
                 slots.append(Need(described.slot, sizes, home, held))
-    return Needs(slots, outputs)
+    return NeedsTable(slots, outputs)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clinfer.base.shape import StaticShape
-from clinfer.network.plans.memory_needs import Needs
+from clinfer.network.plans.memory_needs import NeedsTable
 from clinfer.network.plans.numbers import Get, getter_of
 from clinfer.network.plans.packed_steps import PackedSteps
 from clinfer.network.plans.plan import OtherStep, Plan, TensorAlias
@@ -42,7 +42,7 @@ class Present:
     """The steps besides launches and the values on the host, by nodes, and the places of tensors within others; all
     follows from the numbers of the segment."""
 
-    def __init__(self, numbers: array[int], needs: Needs, aliases: Sequence[tuple[int, int, int]],
+    def __init__(self, numbers: array[int], needs: NeedsTable, aliases: Sequence[tuple[int, int, int]],
                  nodes: Sequence[PlannedNode]) -> None:
         """`needs`: the runner tells what they come to; `aliases`: (tensor, the one in which it may lie, place of its
         offset there)."""

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from clinfer.network.plans.in_c import TapeInC, address_of, function_in_c
-from clinfer.network.plans.memory_needs import Needs
+from clinfer.network.plans.memory_needs import NeedsTable
 from clinfer.network.plans.node_function import MOST_TRACES
 from clinfer.network.plans.plan import Launch
 from clinfer.runtime.launches import PACK_SIZES, PLANNED, PLANNED_WORDS, SIZE_CODE, PlannedLaunches
@@ -99,7 +99,7 @@ class TapeRunner:
     """The nodes of one segment, whose numbers are `numbers`, an array that keeps its place. With a plan `needs` tell
     what they come to."""
 
-    def __init__(self, numbers: array[int], nodes: Sequence[TapeNode], needs: Needs) -> None:
+    def __init__(self, numbers: array[int], nodes: Sequence[TapeNode], needs: NeedsTable) -> None:
         self.numbers = numbers
         self._nodes = nodes
         self._needs = needs
