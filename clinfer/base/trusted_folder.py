@@ -11,10 +11,11 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from clinfer.base.tracing import log, warn_once
 
@@ -25,10 +26,19 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FILE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | _NO_LINK
 _HAS_PLACES = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 _SYSTEM_USER = 0
+DAY_S = 24 * 3600
 
 
 class Refused(OSError):
     """What lies in a folder may have been written by somebody else."""
+
+
+class KeptFile(NamedTuple):
+    """A file of a folder, and when it was last written or, give or take a day, read (seconds since 1970)."""
+
+    name: str
+    nbytes: int
+    used: float
 
 
 class TrustedFolder:
@@ -53,6 +63,7 @@ class TrustedFolder:
         with self._file(name) as file:
             if file is None or os.fstat(file).st_size > limit:
                 return None
+            _note_use(file)
             with os.fdopen(os.dup(file), "rb") as opened:
                 return opened.read(limit)
 
@@ -80,6 +91,23 @@ class TrustedFolder:
                 os.unlink(place.path_of(_checked(name)), **place.where())
         except OSError as error:
             log(1, f"{self.path / name} cannot be removed: {error}")
+
+    def used(self, name: str) -> float | None:
+        """When a file was last used, None where there is none."""
+        with self._file(name) as file:
+            return None if file is None else os.fstat(file).st_mtime
+
+    def contents(self) -> tuple[list[KeptFile], list[str]]:
+        """Its files, and the names of the folders in it; nothing where it is not there, or refused."""
+        try:
+            with self._opened() as place:
+                return place.contents()
+        except OSError:
+            return [], []
+
+    def below(self, part: str) -> TrustedFolder:
+        """A folder in this one."""
+        return TrustedFolder(self._base, *self._parts, part)
 
     @contextmanager
     def _file(self, name: str) -> Iterator[int | None]:
@@ -162,6 +190,18 @@ class _Place:
             raise
         return file
 
+    def contents(self) -> tuple[list[KeptFile], list[str]]:
+        files, folders = [], []
+        with os.scandir(self.path if self._handle is None else self._handle) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
+                    elif entry.is_file(follow_symlinks=False) and _NAME.fullmatch(entry.name):
+                        known = entry.stat(follow_symlinks=False)
+                        files.append(KeptFile(entry.name, known.st_size, known.st_mtime))
+        return files, folders
+
     def write(self, name: str, chunks: Iterable[bytes | memoryview]) -> None:
         temporary = self.path_of(f".{secrets.token_hex(8)}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, **self.where())
@@ -173,6 +213,14 @@ class _Place:
             with suppress(OSError):
                 os.unlink(temporary, **self.where())
             raise
+
+
+def _note_use(file: int) -> None:
+    """Note that a file is used now, if the last time was more than a day ago."""
+    now = time.time()
+    if abs(now - os.fstat(file).st_mtime) > DAY_S and os.utime in os.supports_fd:
+        with suppress(OSError):
+            os.utime(file, (now, now))
 
 
 def _checked(name: str) -> str:

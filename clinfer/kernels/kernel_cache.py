@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from clinfer.base import knobs
+from clinfer.base.cache_folder import CacheFolder
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import dump, log
-from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.kernels.begun_builds import BegunBuilds
 from clinfer.kernels.build_progress import BuildProgress, Progress, untold
 from clinfer.kernels.jitter import StageCode, common_source
@@ -319,13 +319,13 @@ def _alive(reference: weakref.ref[Engine]) -> Engine:
     return engine
 
 
-def _folder(engine: Engine, part: str, recipe: Recipe = USUAL) -> TrustedFolder:
+def _folder(engine: Engine, part: str, recipe: Recipe = USUAL) -> CacheFolder:
     identity = (engine.device.driver_key, device_macros(engine, recipe), BUILD_OPTIONS,
                 *([] if recipe == USUAL else [recipe]), *compiler_settings())
-    return TrustedFolder(knobs.cache_dir(), "kernels", _digest(repr(identity)), part)
+    return CacheFolder("kernels", _digest(repr(identity)), part)
 
 
-def _folder_of(reference: weakref.ref[Engine], part: str) -> TrustedFolder:
+def _folder_of(reference: weakref.ref[Engine], part: str) -> CacheFolder:
     return _folder(_alive(reference), part)
 
 

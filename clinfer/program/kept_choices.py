@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clinfer.base import knobs
+from clinfer.base.cache_folder import CacheFolder
 from clinfer.base.element_type import ElementType
 from clinfer.base.errors import ClinferError
 from clinfer.base.format import Format
 from clinfer.base.tracing import log
-from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.base.version import VERSION, code_stamp
 from clinfer.kernels.contract import Candidate, Formats, Problem
 from clinfer.kernels.selector import ANYTHING, Selection, is_able
@@ -42,7 +42,7 @@ class KeptChoices:
     """Where the choice of one graph is kept: the file's name tells graph and device, `made_with` (a digest) all else,
     so that another version of the code writes in place of what it cannot use."""
 
-    folder: TrustedFolder
+    folder: CacheFolder
     name: str
     made_with: str
 
@@ -80,7 +80,7 @@ def kept_choices(graph: Graph, context: BuildContext, launching: set[str]) -> Ke
     except ClinferError as error:
         log(1, f"the choice of kernels is not kept: {error}")
         return None
-    return KeptChoices(TrustedFolder(knobs.cache_dir(), "choices"), described[:32], judged_with(context.engine))
+    return KeptChoices(CacheFolder("choices"), described[:32], judged_with(context.engine))
 
 
 def judged_with(engine: Engine) -> str:

@@ -11,9 +11,9 @@ import struct
 from dataclasses import dataclass
 
 from clinfer.base import knobs
+from clinfer.base.cache_folder import CacheFolder
 from clinfer.base.errors import ClinferError
 from clinfer.base.tracing import log
-from clinfer.base.trusted_folder import TrustedFolder
 from clinfer.program.blobs.container import Opened, making_sense, seal
 from clinfer.program.blobs.records import Reader, Special, Writer
 from clinfer.program.kept_choices import judged_with
@@ -31,7 +31,7 @@ class KeptTraces:
     """Where the traces of one program are kept: the file's name tells nodes and device, `made_with` (a digest) all
     else, so that another version of the code writes in place of what it cannot use."""
 
-    folder: TrustedFolder
+    folder: CacheFolder
     name: str
     made_with: str
 
@@ -73,7 +73,7 @@ def kept_traces(program: Program, count: int) -> KeptTraces | None:
     if any(isinstance(kind, int) for kind in program.traces) or _IDENTITY in described:
         return None
     name = hashlib.sha256(described.encode()).hexdigest()[:32]
-    return KeptTraces(TrustedFolder(knobs.cache_dir(), "traces"), name, judged_with(program.engine))
+    return KeptTraces(CacheFolder("traces"), name, judged_with(program.engine))
 
 
 _IDENTITY = " at 0x"
