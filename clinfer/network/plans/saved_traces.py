@@ -16,7 +16,8 @@ from clinfer.network.plans.segment_nodes import NodeStep
 from clinfer.network.plans.tracer import NodeCall
 from clinfer.program.program import Program
 from clinfer.symbolic.symbols import PURE
-from clinfer.symbolic.tape import Asked, Tape, refusal_of
+from clinfer.symbolic.tape import Asked, Tape
+from clinfer.symbolic.tape_refusal import refusal_of
 from clinfer.tuning.database import MeasuredRatio
 
 _MOST_ARGUMENT_BYTES = 1 << 16
