@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, prod
 
 from clinfer.base.format import Format
+from clinfer.base.layout import Layout
+from clinfer.base.tensor_view import TensorView
 from clinfer.kernels.contract import (
     Constant,
     Formats,
@@ -67,18 +69,18 @@ def _reference_arguments(problem: InterpolateProblem) -> dict[str, int]:
 
 
 class Planes(_Resizing):
-    """The last two of four axes, by neighbours: a work-item computes `run` pixels of `channels` channels, `vector`
-    channels at a time; work-items come in groups of `group`."""
+    """Pictures and volumes by neighbours: a work-item computes `run` pixels of `channels` channels, `vector` at a time;
+    work-items come in groups of `group`. Rows of up to `joined` columns are joined first."""
 
     name = "interpolate_planes"
     efficiency = 0.3
-    vector, run, channels, group = 1, 1, 1, 32
+    vector, run, channels, group, joined = 1, 1, 1, 32, 0
 
     def supports(self, problem: InterpolateProblem, config: None) -> str | None:
         primitive = problem.primitive
-        if problem.inputs[0].rank != 4 or primitive.axes_of(problem.values, 4) is None or (
-                problem.keeps_outer_axes is False):
-            return "made for the last two of four axes"
+        rank = problem.inputs[0].rank
+        if rank not in (4, 5) or primitive.axes_of(problem.values, rank) is None or problem.keeps_outer_axes is False:
+            return "made for the axes of pictures and volumes"
         filters = primitive.mode == "linear" and primitive.antialias
         if primitive.mode not in ("nearest", "linear_onnx", "linear") or filters:
             return "made for nearest neighbours and linear interpolation"
@@ -97,15 +99,24 @@ class Planes(_Resizing):
         return replace(sample, inputs=(data.with_shape(kept), *others))
 
     def lower(self, problem: InterpolateProblem, config: None) -> Lowered:
-        batch, features, height, width = static(problem.outputs[0].shape)
+        batch, features, *planes, height, width = static(problem.outputs[0].shape)
         groups = ceil(ceil(width / self.run) / self.group)
-        work = Work((groups * self.group, height, batch * ceil(features / self.channels)), (self.group, 1, 1))
+        work = Work((groups * self.group, height * prod(planes), batch * ceil(features / self.channels)),
+                    (self.group, 1, 1))
         constants = {**problem.method, "MODE": min(MODES.index(problem.primitive.mode), 1), "VEC": self.vector,
-                     "RUN": self.run, "CHANNELS": self.channels, "CONTIGUOUS": problem.outputs[0].format.is_planar}
-        _, _, scale_y, scale_x = problem.scale_bits
-        return Lowered((Stage("interpolate_planes.cl", (input_operand(problem, 0), output_operand(problem)), work,
-                              constants, {"scale_y": scale_y, "scale_x": scale_x},
-                              stretched_epilogue(problem)),))
+                     "RUN": self.run, "CHANNELS": self.channels, "CONTIGUOUS": problem.outputs[0].format.is_planar,
+                     "PLANES": 1 + len(planes), "JOINED": self.joined}
+        arguments = {f"scale_{letter}": scale for letter, scale in zip("zyx", problem.scale_bits[-3:], strict=True)}
+        operands = (input_operand(problem, 0, _as_volume(problem.inputs[0])),
+                    output_operand(problem, 0, _as_volume(problem.outputs[0])))
+        return Lowered((Stage("interpolate_planes.cl", operands, work, constants, arguments,
+                              stretched_epilogue(problem, _as_volume)),))
+
+
+def _as_volume(layout: Layout) -> TensorView:
+    """The view with five axes."""
+    view = TensorView.of(layout)
+    return view if layout.rank == 5 else view.insert_axes((2,))
 
 
 class Runs(Planes):
@@ -113,7 +124,7 @@ class Runs(Planes):
 
     name = "interpolate_runs"
     efficiency = 0.4
-    vector, run, channels, group = 1, 64, 16, 1
+    vector, run, channels, group, joined = 1, 64, 16, 1, 256
 
     def targets(self, device: Capabilities) -> str | None:
         return cpu_only(device)
@@ -128,7 +139,7 @@ class Blocks(Planes):
 
     def supports(self, problem: InterpolateProblem, config: None) -> str | None:
         data, result = problem.inputs[0], problem.outputs[0]
-        if data.format.name != "b_fs_yx_fsv16":
+        if data.format.name not in ("b_fs_yx_fsv16", "b_fs_zyx_fsv16"):
             return f"data in {data.format} is not blocked by 16 channels"
         if data.padding.both(1) or result.padding.both(1):
             return "channels are padded"
