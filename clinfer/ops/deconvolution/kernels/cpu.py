@@ -19,7 +19,7 @@ FEW_RUN = 8 * FEW_PIXELS
 TABLE_VECTORS = 512
 
 TILES = (Tile(14, 2, 1.0), Tile(7, 3, 0.97), Tile(14, 1, 0.9), Tile(4, 4, 0.95), Tile(1, 4, 0.4))
-NARROW_TILES = (Tile(6, 1, 1.0), Tile(4, 1, 0.92), Tile(2, 2, 0.9), Tile(1, 4, 0.6))
+NARROW_TILES = (Tile(6, 1, 0.6), Tile(4, 1, 0.55), Tile(2, 2, 0.55), Tile(1, 4, 0.4))
 """Those whose sums the registers hold, with wide vectors and with others."""
 NARROW_GROUPS = (1, 2, 4, 8)
 """Channels of a group of which blocks have several."""
