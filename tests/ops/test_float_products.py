@@ -181,7 +181,8 @@ def test_convolutions_of_copied_data(engine: Engine, tile: int, rng: np.random.G
 
 @pytest.mark.parametrize(("filters", "strides", "dilations"), [
     ((3, 3), (2, 2), (1, 1)), ((7, 7), (2, 1), (1, 1)), ((1, 1), (1, 1), (1, 1)), ((2, 16), (2, 3), (1, 1)),
-    ((3, 2), (1, 1), (2, 3)), ((5,), (1,), (1,)), ((2, 3, 3), (1, 2, 2), (2, 1, 1)), ((4, 4), (4, 4), (1, 1))])
+    ((3, 2), (1, 1), (2, 3)), ((5,), (1,), (1,)), ((2, 3, 3), (1, 2, 2), (2, 1, 1)), ((4, 4), (4, 4), (1, 1)),
+    ((20, 20), (20, 20), (1, 1)), ((2, 33), (1, 1), (1, 1)), ((400,), (3,), (1,)), ((17, 17), (2, 3), (1, 2))])
 @pytest.mark.parametrize("tile", ROWS)
 def test_convolutions_of_planar_data(engine: Engine, tile: int, filters: tuple[int, ...], strides: tuple[int, ...],
                                      dilations: tuple[int, ...], rng: np.random.Generator) -> None:

@@ -5,7 +5,7 @@
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 output channels (block tails are
 // zero) with G = 1, bias [O] in blocks of 16.
 // Limits: a pixel multiplies DEPTH values, LAST_VALUES of them in a last step that is not full; rows of the filter have
-// FILTER_X elements, at most COPIED (4, 8 or 16); vectors of 8 floats.
+// FILTER_X elements, at most COPIED (4, 8 or a multiple of 16); vectors of 8 floats.
 #include "clinfer.cl"
 
 #ifndef DEPTH
@@ -21,7 +21,12 @@
 #define ROW_VALUES ((DEPTH + COPIED + 15) / 16 * 16)
 #define COPY_OF_(n, to, from) vstore##n(vload##n(0, from), 0, to)
 #define COPY_OF(n, to, from) COPY_OF_(n, to, from)
+#if COPIED > 16
+#define COPY(to, from) \
+    for (int part_ = 0; part_ < COPIED; part_ += 16) COPY_OF_(16, (to) + part_, (from) + part_)
+#else
 #define COPY(to, from) COPY_OF(COPIED, to, from)
+#endif
 
 // Whether the elements from x on that are copied at a time lie within a row of data.
 #define IS_WITHIN(x) (ARG_DILATION_X == 1 && (x) >= 0 && (x) + COPIED <= INPUT0_SIZE_X)

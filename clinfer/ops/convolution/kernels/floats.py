@@ -33,8 +33,8 @@ PIXELS = (32, 16, 14, 10, 7, 4, 1)
 """Of a tile."""
 _PATCH_PIXELS = 1024
 """That are copied at a time: 32 KiB of bf16."""
-_COPIED, _MOST_DEPTH = (4, 8, 16), 1024
-"""Of planar data: values that are copied at once, and the most of a pixel."""
+_COPIED, _MOST_DEPTH = (4, 8, 16), 4096
+"""Of planar data: values that are copied at once, of wide filters a multiple of the last, and the most of a pixel."""
 _STEPS_OF_COPYING = 0.06
 """Of a tile, in the time of which a row of the filter is copied for all of its pixels."""
 _WEIGHTS = {3: "os_is_yx_isv8_osv16_isv2", 4: "os_is_yx_isv8_osv16_isv2", 5: "os_is_zyx_isv8_osv16_isv2"}
@@ -59,6 +59,7 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
     name = "convolution_bf16"
     has_epilogue = True
     element_type: ClassVar = BF16
+    copies_patches: ClassVar[bool] = True
     weights: ClassVar[Mapping[int, str]] = _WEIGHTS
     grouped_weights: ClassVar[Mapping[int, str]] = _GROUPED_WEIGHTS
 
@@ -97,7 +98,7 @@ class PairsKernel(Kernel[ConvolutionProblem, PairsConfig]):
             return reason
         row = problem.as_row(config.is_column)
         too_large = prod(row.filter_sizes[:2]) * _row_pixels(row, config.pixels) > _PATCH_PIXELS
-        return "the filter is too large" if too_large else None
+        return "the filter is too large" if self.copies_patches and too_large else None
 
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
         pixels, problem = config.pixels, problem.as_row(config.is_column)
@@ -153,6 +154,7 @@ class PixelsKernel(FloatsKernel):
     """Tiles of pixels whichever rows they lie in, on narrow vectors, from data that is read where it lies."""
 
     name = "convolution_pixels"
+    copies_patches = False
 
     def targets(self, device: Capabilities) -> str | None:
         return super().targets(device) or narrow_only(device)
@@ -198,8 +200,7 @@ class PlanarFloatsKernel(PixelsKernel):
         reason = super(FloatsKernel, self).supports(problem, config)
         if reason:
             return reason
-        too_large = problem.filter_sizes[2] > _COPIED[-1] or not 0 < problem.depth <= _MOST_DEPTH
-        return "the filter is too large" if too_large else None
+        return None if 0 < problem.depth <= _MOST_DEPTH else "the filter is too large"
 
     def cost(self, problem: ConvolutionProblem, config: PairsConfig) -> float:
         places, across = problem.batch * ceil(problem.pixels / config.pixels), _blocks(problem)
@@ -210,7 +211,7 @@ class PlanarFloatsKernel(PixelsKernel):
         depth, width = problem.depth, problem.filter_sizes[2]
         tiles = PixelTiles(_blocks(problem), config.pixels, 2)
         constants = {**problem.has_bias, **tiles.constants, "DEPTH": depth, "FILTER_X": width,
-                     "COPIED": next(size for size in _COPIED if size >= width),
+                     "COPIED": next((size for size in _COPIED if size >= width), ceil(width / BLOCK) * BLOCK),
                      "LAST_VALUES": depth % STEP_DEPTH or STEP_DEPTH // 2}
         places = ceil(problem.pixels / config.pixels)
         run = tiles_of_run(problem, places * problem.batch, config.pixels * _blocks(problem) * BLOCK * depth)
