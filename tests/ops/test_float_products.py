@@ -161,6 +161,29 @@ def test_convolutions(engine: Engine, tile: int, seed: int, rng: np.random.Gener
         assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("tile", ROWS)
+def test_filters_that_reach_far_out_of_the_picture(engine: Engine, tile: int, axes: int,
+                                                   rng: np.random.Generator) -> None:
+    """Elements of the filter that meet no data: the first, the last, and all of them."""
+    from openvino import opset13 as op
+    inputs, outputs = 8 * int(rng.integers(2, 6)), int(rng.choice([16, 24, 37]))
+    filters, dilations = (3,) * axes, [int(rng.integers(3, 12)) for _ in range(axes)]
+    begins, ends = ([int(rng.integers(0, 3 * each)) for each in dilations] for _ in range(2))
+    ends = [max(end, 2 * each - begin) for end, each, begin in zip(ends, dilations, begins, strict=True)]
+    weights, bias = _random(rng, outputs, inputs, *filters), _random(rng, 1, outputs, *(1,) * axes)
+
+    def model() -> ov.Model:
+        x = op.parameter([-1, inputs, *(-1,) * axes], name="x")
+        product = op.convolution(x, op.constant(weights), [1] * axes, begins, ends, dilations, name="tiled")
+        return ov.Model([op.relu(op.add(product, op.constant(bias)))], [x], "far")
+
+    network, oracle = _network(engine, model(), f"convolution_pixels_{tile}"), CpuPlugin(model())
+    for high in (2, 8, 14):
+        given = _random(rng, int(rng.integers(1, 3)), inputs, *(int(rng.integers(1, high)) for _ in filters))
+        assert_close(execute(network, [given])[0], oracle([given])[0], TOLERANCE, f"{given.shape}")
+
+
 @pytest.mark.parametrize("tile", ROWS)
 def test_convolutions_of_copied_data(engine: Engine, tile: int, rng: np.random.Generator) -> None:
     """Channels that do not fill half a block."""

@@ -1,7 +1,8 @@
 // Convolution of floats (float_products.h) on b_fs_yx_fsv16 (or b_fs_zyx_fsv16) data and output, for x86 CPUs.
 // One work-item computes ARG_RUN tiles (tile_runs.h) of pixels x channels (float_pixels.h), of which ARG_TILES lie side
 // by side in a group. All data is read where it lies: a table tells for each element of the filter where each pixel
-// finds its own; what lies outside of the data is one row of zeros.
+// finds its own; what lies outside of the data is one row of zeros. The first and the last elements are left out where
+// all pixels of a tile find nothing but zeros.
 // Views: data and output [B, C, Z, Y, X], weights [G, O, I, Z, Y, X] in blocks of 16 input x 16 output channels (block
 // tails are zero), bias [G * O] in blocks of 16 (the same).
 // Limits: a group's input channels fill blocks of 16 but for the last one, of which there may be half; grouped output
@@ -13,7 +14,10 @@
 #define ARG_TILES 1
 #endif
 
+#define LEAVES_TAPS_OUT 1
 #include "shared/float_pixels.h"
+
+#define TAP_WEIGHT_BYTES (BLOCK * BLOCK * sizeof(float))
 
 // Where a pixel finds the data of each element of the filter, in bytes behind that of the picture's first pixel: every
 // TILE_PIXELS-th number of `taps`.
@@ -48,6 +52,13 @@ INLINED void FUNC(find_row)(ulong* taps ARGS) {
             }
 }
 
+// Whether a pixel of the tile finds data for an element of the filter.
+INLINED bool FUNC(is_read)(const ulong* tap) {
+    bool found = false;
+    for (int i = 0; i < TILE_PIXELS; ++i) found |= tap[i] != -1UL;
+    return found;
+}
+
 __attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(float16)))
 KERNEL(convolution_pixels)(const global float* restrict input, const global float* restrict weights,
                            BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
@@ -78,16 +89,22 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
             FUNC(step)(place, &grid);
         }
         const ulong* places = is_row ? taps_of_row : taps;
-        frame[TAPS_AT] = (ulong)places;
-        frame[TAPS_END] = (ulong)(places + FILTER_TAPS * TILE_PIXELS);
+        int first_tap = 0, end_tap = FILTER_TAPS;
+        while (end_tap > 0 && !FUNC(is_read)(places + (end_tap - 1) * TILE_PIXELS)) --end_tap;
+        while (first_tap < end_tap && !FUNC(is_read)(places + first_tap * TILE_PIXELS)) ++first_tap;
+        frame[TAPS_AT] = (ulong)(places + first_tap * TILE_PIXELS);
+        frame[TAPS_END] = (ulong)(places + end_tap * TILE_PIXELS);
+        frame[LEFT_OUT] = (FILTER_TAPS - (end_tap - first_tap)) * TAP_WEIGHT_BYTES;
         index_t begin[MAX_RANK] = {batch, group * INPUT1_SIZE_2, 0, 0, 0};
         if (is_row) begin[2] = from_z, begin[3] = from_y, begin[4] = from_x;
         frame[LEFT_AT] = (ulong)(input + INPUT0_INDEX_OF(begin));
-        frame[RIGHT_AT] = (ulong)(weights + INPUT1_INDEX_OF(filter));
+        const ulong columns = (ulong)(weights + INPUT1_INDEX_OF(filter));
+        frame[RIGHT_AT] = columns + first_tap * TAP_WEIGHT_BYTES;
         frame[STEP_COUNT] = steps;
-        frame[LATER_AT] = frame[RIGHT_AT] + (8 + tile % 8) * steps * FILTER_TAPS * LATER_BYTES;
-        FUNC(start_sums)(frame_sums(frame), start, steps ? 1 : TILE_PIXELS);
-        if (steps) ADD_PRODUCTS(frame);
+        frame[LATER_AT] = columns + (8 + tile % 8) * steps * FILTER_TAPS * LATER_BYTES;
+        const bool adds = steps && first_tap < end_tap;
+        FUNC(start_sums)(frame_sums(frame), start, adds ? 1 : TILE_PIXELS);
+        if (adds) ADD_PRODUCTS(frame);
         FUNC(store_pixels)(output, frame_sums(frame), batch, group * INPUT1_SIZE_1 + channel, begins,
                            &grid, min((index_t)TILE_PIXELS, PIXELS_OF(grid) - first) PASS_ARGS);
     }

@@ -22,6 +22,8 @@
 //   LATER_AT       with VECTOR_FLOATS 8: what will be multiplied much later; each step and tap asks for LATER_BYTES
 //                  from here on, an eighth of the columns that it multiplies
 //   MORE_LATER     where ASKS_FOR_MORE is 1: of how many lines of the cache (64 bytes) more, an even number
+//   LEFT_OUT       where LEAVES_TAPS_OUT is 1, with VECTOR_FLOATS 8: bytes of columns from each step's last tap to the
+//                  next step's first
 // and it adds to frame_sums(frame): float [TILE_ROWS][TILE_VECTORS * VECTOR_FLOATS]. LEFT_AT, RIGHT_AT and STEP_COUNT
 // are changed.
 // Products of two bf16 are exact and summed in float; subnormal numbers count as 0.
@@ -50,6 +52,7 @@
 #define ZEROS 248
 #define LATER_AT 247
 #define MORE_LATER 246
+#define LEFT_OUT 245
 #define LATER_BYTES 128
 // Vectors in it must not lie across lines of the cache.
 #define FRAME(name) ulong name[FRAME_WORDS] __attribute__((aligned(64)))
@@ -62,6 +65,9 @@
 // tiles, an eighth for each is too little.
 #ifndef ASKS_FOR_MORE
 #define ASKS_FOR_MORE 0
+#endif
+#ifndef LEAVES_TAPS_OUT
+#define LEAVES_TAPS_OUT 0
 #endif
 #define LATER_SHARES(tiles) clamp((uint)(tiles), 1u, 8u)
 #define LINES_OF_SHARE(shares) ((STEP_DEPTH / 2 + (shares) - 1) / (shares) * 2)
@@ -290,7 +296,14 @@ INLINED void clinfer_add_products(ulong* frame) {
 #define THAT_ASKS_FOR_MORE
 #endif
 #define TAP_BYTES "8*" TEXT_OF(TILE_ROWS)
+#if LEAVES_TAPS_OUT
+#define PASS_TAPS "addq 1960(%[frame]), %[right]\n"
+#endif
 #define COUNT "%[base]"
+#endif
+
+#ifndef PASS_TAPS
+#define PASS_TAPS
 #endif
 
 #define ADD_PRODUCTS(arguments) \
@@ -306,7 +319,7 @@ INLINED void clinfer_add_products(ulong* frame) {
             OTHER_PARTS \
             "3:\n addq $" STEP_WEIGHT_BYTES ", %[right]\n addq $" TAP_BYTES ", %[tap]\n" \
             "cmpq 56(%[frame]), %[tap]\n jb 1b\n" \
-            "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \
+            PASS_TAPS "movq 32(%[frame]), %[a]\n addq %[a], (%[frame])\n decq 40(%[frame])\n jnz 2b\n" \
             TILE_SUMS(PUT_SUM) TILE_REGISTERS(RESTORE) THAT_ASKS_FOR_MORE \
             : ROW_OPERANDS, [right] "=&r"(right_), [tap] "=&r"(tap_), \
               [a] "=&r"(a_), [b] "=&r"(b_), [c] "=&r"(c_), [d] "=&r"(d_), [e] "=&r"(e_) \
