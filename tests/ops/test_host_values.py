@@ -255,6 +255,22 @@ def _by_rule(primitive: Primitive, values: Values) -> tuple[tuple[int, ...], ...
         return None
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("target", ["i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "u4", "i4", "boolean"])
+def test_floats_beyond_a_type_of_integers_wrap_on_the_host_as_in_kernels(target: str) -> None:
+    """Also of what is no number something is made, without a warning."""
+    convert, kind = _made(Convert, 1, destination_type=target), ElementType.of(target)
+    low = 32 if kind.bits < 32 or target == "i32" else 64
+    values = [-1.75, -0.5, 300.5, -129.0, 70000.0, *([3e9, -3e9, 1e12] if low > 32 else [])]
+    found = convert.evaluate((np.array(values, np.float32),), ((len(values),),))[0]
+    numbers = np.array([int(np.float32(value)) for value in values])
+    expected = np.array(values) != 0 if target == "boolean" else kind.decode(
+        kind.encode(numbers.astype(np.int32 if low == 32 else np.int64)), len(values))
+    assert found.dtype == kind.numpy
+    np.testing.assert_array_equal(found, expected)
+    assert convert.evaluate((np.array([np.nan, np.inf, -np.inf], np.float32),), ((3,),))[0].shape == (3,)
+
+
 def test_every_primitive_that_the_host_computes_is_here() -> None:
     made = {type(primitive) for family in FAMILIES for shape in SHAPES for primitive, _, _ in family(shape)}
     modes = {primitive.mode for shape in SHAPES for primitive, _, _ in _element_wise(shape)}  # type: ignore[attr-defined]

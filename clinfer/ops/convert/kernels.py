@@ -15,7 +15,7 @@ from clinfer.kernels.contract import (
     present_formats,
     stretched_epilogue,
 )
-from clinfer.ops.convert.op import Convert
+from clinfer.ops.convert.op import Convert, way_between
 from clinfer.ops.shared import walk
 from clinfer.ops.shared.copying import local_items
 
@@ -28,12 +28,8 @@ class ConvertProblem(Problem):
 
     @property
     def through(self) -> str:
-        """The type in which kernels convert. Floats become integers by way of a signed one, which wraps
-        like OpenVINO's where the output type is narrower; boolean is a comparison with 0."""
-        source, target = self.inputs[0].element_type, self.outputs[0].element_type
-        if not source.is_float or target.is_float:
-            return target.cl_compute
-        return "int" if target.bits < 32 or target.name == "i32" else "long"
+        """The type in which kernels convert."""
+        return way_between(self.inputs[0].element_type.is_float, self.outputs[0].element_type).cl_compute
 
 
 class Reference(Kernel[ConvertProblem, None]):

@@ -42,9 +42,20 @@ class Convert(Primitive):
 
     def evaluate(self, values: tuple[np.ndarray, ...], shapes: tuple[Shape | None, ...]) -> tuple[np.ndarray, ...]:
         target = ElementType.of(self.destination_type)
-        if target.is_encoded:
-            return (target.decode(target.encode(values[0].reshape(-1)), values[0].size).reshape(values[0].shape),)
-        return (values[0].astype(target.numpy),)
+        way = way_between(values[0].dtype.kind == "f", target)
+        with np.errstate(all="ignore"):
+            numbers = values[0].astype(way.numpy)
+            if target.is_encoded:
+                return (target.decode(target.encode(numbers.reshape(-1)), numbers.size).reshape(numbers.shape),)
+            return (numbers.astype(target.numpy),)
+
+
+def way_between(is_float: bool, target: ElementType) -> ElementType:
+    """The type by way of which numbers become `target`. Floats become integers by way of a signed one, which wraps
+    like OpenVINO's where the target is narrower; boolean is a comparison with 0."""
+    if not is_float or target.is_float or target.name == "boolean":
+        return target
+    return ElementType.of("i32" if target.bits < 32 or target.name == "i32" else "i64")
 
 
 def convert_convert(node: SourceNode) -> Convert:
