@@ -134,8 +134,8 @@ ARITHMETIC = {
     "Minimum": Mode("fmin(a, b)", "min(a, b)", evaluate=np.minimum),
     "Power": Mode("POWER(a, b)", "INTEGER_POWER(a, b)", int_singly=True, evaluate=power),
     "Mod": Mode("fmod(a, b)", "(a - DIVIDE(a, b) * b)", int_singly=True, evaluate=remainder(np.fmod)),
-    "FloorMod": Mode("(a - floor(QUOTIENT(a, b)) * b)", "(a - FLOOR_DIVIDE(a, b) * b)", int_singly=True,
-                     evaluate=remainder(np.mod)),
+    "FloorMod": Mode("(sign(fmod(a, b)) * b < (T)(0) ? fmod(a, b) + b : fmod(a, b))", "(a - FLOOR_DIVIDE(a, b) * b)",
+                     int_singly=True, evaluate=remainder(np.mod)),
     "SquaredDifference": Mode("(a - b) * (a - b)", "(a - b) * (a - b)", evaluate=lambda a, b: np.square(a - b)),
     "PRelu": Mode("(a < (T)(0) ? a * b : a)", "(a < (T)(0) ? a * b : a)"),
 }
