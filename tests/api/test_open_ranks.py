@@ -133,6 +133,19 @@ def test_a_rank_that_is_computed_from_sizes(core: Core, device: DeviceInfo, rng:
         assert np.array_equal(compiled([data])[0], np.maximum(data, 0).reshape(-1, *[1] * (length // 2)))
 
 
+def test_lengths_of_shapes_to_broadcast_to(core: Core, device: DeviceInfo, rng: np.random.Generator) -> None:
+    """Also where data has more axes than what is tried when the model is compiled."""
+    x, target = op.parameter([-1, -1], np.float32), op.parameter([-1], np.int64)
+    model = ov.Model([op.result(op.relu(op.broadcast(x, target)))], [x, target], "broadcasting")
+    compiled = core.compile_model(model, device.name, F32)
+    data, = _random(rng, (3, 4))
+    for shape in ((3, 4), (2, 3, 4), (1, 2, 3, 4), (3, 4)):
+        assert np.array_equal(compiled([data, np.array(shape)])[0], np.broadcast_to(np.maximum(data, 0), shape))
+    for shape in ((4,), (2, 4)):
+        with pytest.raises(ClinferError):
+            compiled([data, np.array(shape)])
+
+
 def test_what_depends_on_data_is_an_error_at_once(core: Core, device: DeviceInfo) -> None:
     x = op.parameter([-1, -1], np.float32)
     places = op.reshape(op.non_zero(x, "i64"), op.constant(np.array([-1])), False)

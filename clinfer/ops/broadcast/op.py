@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from clinfer.base.errors import ClinferError
-from clinfer.base.shape import Shape, StaticShape
+from clinfer.base.shape import Shape, StaticShape, show
 from clinfer.ops.shared.shape_rules import stretches_to
 from clinfer.symbolic.dimensions import broadcast_shapes
 from clinfer.symbolic.shape_inference import Values
@@ -45,6 +45,9 @@ class Broadcast(Primitive):
         return True
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...] | None:
+        if self.mode == "numpy" and shapes[0] is not None and _has_fewer_axes(shapes[1], len(shapes[0])):
+            raise ClinferError("the target shape has fewer axes than the data", where=self.where, values={
+                "data": show(shapes[0]), "target axes": show(shapes[1])})
         if shapes[0] is None or 1 not in values:
             return None
         data, target = shapes[0], tuple(values[1].reshape(-1).tolist())
@@ -86,6 +89,11 @@ class Broadcast(Primitive):
             return None
         own = {int(axis) for axis in values[2].reshape(-1)}
         return tuple(axis for axis in range(rank) if axis not in own)
+
+
+def _has_fewer_axes(target: Shape | None, rank: int) -> bool:
+    """Whether a target shape of this shape is known to have fewer axes than the data."""
+    return target is not None and len(target) == 1 and isinstance(target[0], int) and target[0] < rank
 
 
 def convert_broadcast(node: SourceNode) -> Broadcast:
