@@ -11,6 +11,9 @@ from clinfer.ops.reduce.op import REDUCTIONS, Reduce
 from clinfer.ops.shared.axis_kernels import AxisProblem, axis_kernels
 from clinfer.ops.shared.views import index_view, open_view
 
+_RUN = 1024
+"""Elements that are combined by themselves before they join those before them."""
+
 
 @dataclass(frozen=True)
 class ReduceProblem(AxisProblem):
@@ -40,7 +43,7 @@ class ReduceProblem(AxisProblem):
                 "MAGNITUDE(x)": "fabs(x)" if kind.is_float else "((x) < 0 ? -(x) : (x))",
                 "ROOT(x)": "sqrt(x)" if kind.is_float else f"({kind.cl_compute})sqrt((float)(x))",
                 "VALUE(x)": f"({reduction.value})", "FINISH(x)": f"({reduction.finish})",
-                "INITIAL": reduction.initial_for(kind), "N": f"(({kind.cl_compute}){count})"}
+                "INITIAL": reduction.initial_for(kind), "RUN": _RUN, "N": f"(({kind.cl_compute}){count})"}
 
 
 KERNELS = axis_kernels("reduce", ReduceProblem)

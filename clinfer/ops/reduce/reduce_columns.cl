@@ -1,5 +1,6 @@
 // Combines axis 2 of views [a, b, length, inner] whose last axis is contiguous and stays.
-// One work-item computes VEC neighbouring results (1 or 16; inner is a multiple of VEC).
+// One work-item computes VEC neighbouring results (1 or 16; inner is a multiple of VEC). RUN elements are combined by
+// themselves, then with those before, so that a sum of millions keeps its digits.
 // Dimension 0: vectors along inner, 1: a times b.
 #include "clinfer.cl"
 
@@ -9,6 +10,7 @@
 #define VALUE(x) (x)
 #define FINISH(x) (x)
 #define INITIAL 0
+#define RUN 1024
 #define ARG_N INPUT0_SIZE_2
 #endif
 
@@ -18,10 +20,15 @@ KERNEL(reduce_columns)(const global INPUT0_TYPE* restrict input, global OUTPUT0_
     if (COLUMN >= INPUT0_SIZE_3) return;
     index_t index = COLUMN_INDEX(INPUT0);
     VECTOR total = INITIAL;
-    for (index_t i = 0; i < INPUT0_SIZE_2; ++i) {
-        const VECTOR x = LOAD_VECTOR(input, index);
-        total = COMBINE(total, VALUE(x));
-        index += INPUT0_PITCH_2;
+    for (index_t begin = 0; begin < INPUT0_SIZE_2; begin += RUN) {
+        const index_t end = min(begin + RUN, (index_t)INPUT0_SIZE_2);
+        VECTOR part = INITIAL;
+        for (index_t i = begin; i < end; ++i) {
+            const VECTOR x = LOAD_VECTOR(input, index);
+            part = COMBINE(part, VALUE(x));
+            index += INPUT0_PITCH_2;
+        }
+        total = COMBINE(total, part);
     }
     VECTOR result = FINISH(total);
     FUSED_ROW_START(COLUMN_INDEX)
