@@ -12,6 +12,7 @@ from clinfer.network.network import Network
 from clinfer.ops.convert import Convert
 from clinfer.ops.eltwise import Eltwise
 from clinfer.ops.gather import Gather
+from clinfer.ops.reshape import Reshape
 from clinfer.program.options import BuildOptions
 from clinfer.program.passes.gather_compressed_rows import gather_compressed_rows
 from clinfer.program.passes.gather_narrow_rows import gather_narrow_rows
@@ -80,6 +81,24 @@ def test_other_lookups_stay_and_say_why(engine: Engine, rng: np.random.Generator
         topology = Topology(*(table if p.id == "table" else p for p in topology))
     graph = graph_after(engine, topology, RUN)
     assert "y" in graph and REASONS[reason] in graph.history.unfused["y"][0][1]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("kind", ["u8", "i8", "u4", "i4"])
+def test_rows_that_are_cut_into_groups(engine: Engine, rng: np.random.Generator, kind: str, groups: int) -> None:
+    table = rng.integers(0, 8, (ROWS, groups, WIDTH // groups)).astype(ElementType.of(kind).numpy)
+    scale = rng.uniform(0.5, 1.5, (ROWS, groups, 1)).astype(np.float16)
+    topology = Topology(given("indices", ANY, ANY, kind="i64"), numbers("axis", 0), numbers("shape", ROWS, WIDTH),
+                        Constant("table", value=table, element_type=ElementType.of(kind)),
+                        Convert("wide", ("table",), destination_type="f16"), constant("scale", scale),
+                        Eltwise("scaled", ("wide", "scale"), mode="Multiply"), Reshape("rows", ("scaled", "shape")),
+                        Convert("table/f32", ("rows",), destination_type="f32"),
+                        Gather("y", ("table/f32", "indices", "axis")))
+    network = Network(compile_topology(engine, topology, OpenVinoShapeInference()), engine.create_stream(),
+                      OpenVinoShapeInference())
+    indices = rng.integers(0, ROWS, (3, 4))
+    expected = (table * scale.astype(np.float64)).reshape(ROWS, WIDTH)[indices]
+    assert_close(execute(network, [indices])[0], expected, 1e-3, kind)
 
 
 def _narrow_lookup(rng: np.random.Generator, kind: str, *more: Primitive) -> Topology:

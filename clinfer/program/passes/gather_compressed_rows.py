@@ -13,8 +13,8 @@ from clinfer.topology import Port, Primitive
 def gather_compressed_rows(graph: Graph, context: BuildContext) -> None:
     """A Gather of rows of (constant of 8 bits - zero point) * scale looks the rows up first and decompresses them.
 
-    Not for 4 bits, which lookups cannot store, nor for scales of groups within a row, nor for zero points that rows
-    share: rows outside the table are zeros.
+    Not for 4 bits, which lookups cannot store, nor for rows that are cut into groups, be it into one, nor for zero
+    points that rows share: rows outside the table are zeros.
     """
     for node in graph:
         if not isinstance(node.primitive, Gather):
@@ -39,8 +39,8 @@ def _refusal(graph: Graph, node: Node, chain: CompressedChain, context: BuildCon
         return "lookups decompress whole rows only"
     if graph.element_type(chain.weights).is_packed:
         return "lookups cannot store rows of 4 bits"
-    if chain.groups != 1:
-        return "scales differ within a row"
+    if len(chain.shape) != 2:
+        return "the table's rows are cut into groups"
     if chain.zero_point is not None and not _is_by_row(graph, chain, chain.zero_point):
         return "rows share a zero point, and rows outside the table are zeros"
     return None
