@@ -98,7 +98,7 @@ def test_rows_that_are_cut_into_groups(engine: Engine, rng: np.random.Generator,
                       OpenVinoShapeInference())
     indices = rng.integers(0, ROWS, (3, 4))
     expected = (table * scale.astype(np.float64)).reshape(ROWS, WIDTH)[indices]
-    assert_close(execute(network, [indices])[0], expected, 1e-3, kind)
+    assert_close(execute(network, [indices])[0], expected, 1e-6, kind)
 
 
 def _narrow_lookup(rng: np.random.Generator, kind: str, *more: Primitive) -> Topology:

@@ -113,7 +113,7 @@ def test_the_result_is_that_of_the_chain(engine: Engine, rng: np.random.Generato
         network = Network(program, engine.create_stream(), OpenVinoShapeInference())
         assert any(getattr(n.primitive, "quantisation", None) for n in program.nodes) != bool(skipped)
         fate, = ((r.fate, r.by) for r in program.removed if r.primitive == "wide")
-        assert fate == (("folded", "propagate_constants") if skipped else ("fused", "keep_weights_compressed"))
+        assert fate == ("fused", "widen_decompression" if skipped else "keep_weights_compressed")
         results += execute(network, [x])
     assert_close(results[0], results[1], 2e-3, name)
 

@@ -49,6 +49,7 @@ from clinfer.program.passes.select_kernels import select_kernels
 from clinfer.program.passes.split_products import split_products
 from clinfer.program.passes.store_on_grids import store_on_grids
 from clinfer.program.passes.turn_into_caches import turn_into_caches
+from clinfer.program.passes.widen_decompression import widen_decompression
 
 _COUNT = itertools.count()
 _SHOWING_LEVEL = 5
@@ -60,6 +61,7 @@ PIPELINE: tuple[Pass, ...] = (
     keep_filters_compressed,
     keep_weights_compressed,
     gather_compressed_rows,
+    widen_decompression,
     keep_weights_narrow,
     gather_narrow_rows,
     gather_unconverted_indices,
