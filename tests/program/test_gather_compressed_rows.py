@@ -29,11 +29,11 @@ RUN = (infer_layouts, gather_compressed_rows, remove_needless_nodes)
 
 
 def _lookup(rng: np.random.Generator, kind: type, per_row: tuple[int, ...], has_zero_points: bool,
-            axis: int = 0) -> Topology:
-    """Rows of a table by `indices` [?, ?]."""
+            axis: int = 0, index_rank: int = 2) -> Topology:
+    """Rows of a table by `indices`."""
     table = rng.integers(0, 100, (ROWS, WIDTH)).astype(kind)
-    parts: list[Primitive] = [given("indices", ANY, ANY, kind="i64"), numbers("axis", axis), constant("table", table),
-                              Convert("wide", ("table",), destination_type="f16"),
+    parts: list[Primitive] = [given("indices", *[ANY] * index_rank, kind="i64"), numbers("axis", axis),
+                              constant("table", table), Convert("wide", ("table",), destination_type="f16"),
                               constant("scale", rng.uniform(0.5, 1.5, per_row).astype(np.float16))]
     if has_zero_points:
         parts += [constant("zero", rng.integers(0, 100, per_row).astype(kind)),
@@ -63,6 +63,17 @@ def test_rows_are_looked_up_first(engine: Engine, rng: np.random.Generator, kind
         largest = max(data.layout.byte_size for data in program.constants.values())
         assert largest == ROWS * WIDTH * (4 if skipped else 1)
     assert_close(results[0], results[1], 2e-3, str(kind))
+
+
+@pytest.mark.parametrize("per_row", [(ROWS, 1), (1, 1), ()], ids=str)
+def test_a_single_row_has_one_axis(engine: Engine, rng: np.random.Generator, per_row: tuple[int, ...]) -> None:
+    topology = _lookup(rng, np.uint8, per_row, False, index_rank=0)
+    network = Network(compile_topology(engine, topology, OpenVinoShapeInference()), engine.create_stream(),
+                      OpenVinoShapeInference())
+    found, = execute(network, [np.array(7)])
+    table, scale = (next(p.value for p in topology if p.id == name) for name in ("table", "scale"))
+    assert found.shape == (WIDTH,)
+    assert_close(found, np.broadcast_to(table * scale.astype(np.float64), table.shape)[7], 1e-6, str(per_row))
 
 
 REASONS = {"axis": "whole rows", "scale-within-a-row": "differ within", "4-bits": "4 bits",

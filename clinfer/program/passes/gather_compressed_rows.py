@@ -43,6 +43,8 @@ def _refusal(graph: Graph, node: Node, chain: CompressedChain, context: BuildCon
         return "the table's rows are cut into groups"
     if chain.zero_point is not None and not _is_by_row(graph, chain, chain.zero_point):
         return "rows share a zero point, and rows outside the table are zeros"
+    if not _is_by_row(graph, chain, chain.scale) and graph.layout(chain.scale).rank > node.layouts[0].rank:
+        return "a single row has fewer axes than the scale that all rows share"
     return None
 
 
