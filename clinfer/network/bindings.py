@@ -129,6 +129,11 @@ class Bindings:
         """The memory in which a tensor lies at present, if it has any."""
         return self._aliases.memory(described.root) or self._own_memory(described.root)
 
+    def has_room(self, slot: int, nbytes: int) -> bool:
+        """Whether a slot's memory has so many bytes."""
+        memory = self._pool.memory(slot)
+        return nbytes <= (0 if memory is None else memory.capacity)
+
     def _own_memory(self, root: int) -> Memory | None:
         """The memory of a tensor that lies within no other."""
         described = self._program.tensors[root]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from clinfer.base.element_type import ElementType
 from clinfer.base.shape import Shape
 from clinfer.network.bindings import Bindings
+from clinfer.network.plans.plan import Plan
 from clinfer.network.plans.planner import Planner, open_segments
 from clinfer.network.plans.samples import LARGE, LINE, MIDDLE, SMALL, Sizes, incoming_shapes, likely_plans
 from clinfer.network.replay import Replay
@@ -29,10 +30,14 @@ def likely_needs(program: Program, planner: Planner) -> Iterator[tuple[tuple[int
     most: dict[int, int] = {}
     for sizes in GROWING if open_segments(program) else ():
         for _, plan in likely_plans(program, planner, incoming_shapes(program, sizes)):
-            needs = (*plan.slot_bytes, *((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes))
-            for slot, nbytes in needs:
+            for slot, nbytes in _needs(program, plan):
                 most[slot] = max(nbytes, most.get(slot, 0))
         yield tuple(most.items())
+
+
+def _needs(program: Program, plan: Plan) -> tuple[tuple[int, int], ...]:
+    """(slot, bytes) of a plan."""
+    return *plan.slot_bytes, *((program.tensors[root].slot, nbytes) for root, nbytes in plan.output_bytes)
 
 
 def likely_bytes(shape: Shape, element_type: ElementType) -> int:
@@ -42,9 +47,11 @@ def likely_bytes(shape: Shape, element_type: ElementType) -> int:
 
 def set_likely_arguments(program: Program, planner: Planner, replays: Sequence[Replay], bindings: Bindings) -> None:
     """Give kernels arguments, and tensors places within others, before the first execution, which then exchanges what
-    differs. Slots have room for these samples; the planner is to forget its plans afterwards."""
+    differs; not where slots have no room for the sample. The planner is to forget its plans afterwards."""
     plans = next(filter(None, ([*likely_plans(program, planner, incoming_shapes(program, sizes))]
                                for sizes in MANY)), ())
+    if not all(bindings.has_room(slot, nbytes) for _, plan in plans for slot, nbytes in _needs(program, plan)):
+        return
     for number, plan in plans:
         replays[number].take(plan)
         bindings.alias(number, plan.aliases)
