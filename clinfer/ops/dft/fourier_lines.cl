@@ -1,9 +1,10 @@
 // The discrete Fourier transform along one axis, by passes over whole lines (Stockham's algorithm: T. G. Stockham,
-// "High-speed convolution and correlation", 1966): each pass splits off a factor of the length, 4 and 2 first, and
-// leaves the frequencies in order. Views with that axis last but for the real and imaginary parts, which are the last
-// axis of complex tensors. One work-item transforms LANES lines at a time, each in a lane of vectors, and then those
-// that lie as many groups of lines further as there are work-items. Its ARG_ROOM floats of scratch hold the roots of
-// unity and two copies of its lines. ARG_LENGTH is the length of the signal: what the input lacks of it is 0.
+// "High-speed convolution and correlation", 1966): each pass splits off a factor of the length, odd ones first, and
+// leaves the frequencies in order. So the first and the middle frequency of a real signal have no imaginary part: what
+// they are made of is turned by none. Views with that axis last but for the real and imaginary parts, which are the
+// last axis of complex tensors. One work-item transforms LANES lines at a time, each in a lane of vectors, and then
+// those that lie as many groups of lines further as there are work-items. Its ARG_ROOM floats of scratch hold the roots
+// of unity and two copies of its lines. ARG_LENGTH is the length of the signal: what the input lacks of it is 0.
 // READS_REAL: the input is real. WRITES_REAL: the output is; the input holds the first half of the frequencies, the
 // others are conjugate to them.
 // Limits: rank up to MAX_RANK; computes in float.
@@ -157,10 +158,12 @@ INLINED void FUNC(pass_of_any)(const int radix, const global float* from, global
 }
 
 INLINED int FUNC(factor_of)(const int length) {
-    if (length % 4 == 0) return 4;
-    for (int factor = 2; factor * factor <= length; ++factor)
-        if (length % factor == 0) return factor;
-    return length;
+    int odd = length;
+    while (odd % 2 == 0) odd /= 2;
+    if (odd == 1) return length % 4 == 0 ? 4 : 2;
+    for (int factor = 3; factor * factor <= odd; factor += 2)
+        if (odd % factor == 0) return factor;
+    return odd;
 }
 
 // Transforms the lines at `from`; returns where they are then.
@@ -227,7 +230,8 @@ KERNEL(fourier_lines)(const global INPUT0_TYPE* restrict input, global float* re
         const int count = min((index_t)LANES, ARG_LINES - group);
         index_t to[LANES];
         for (int lane = 0; lane < count; ++lane) {
-            index_t at[MAX_RANK];
+            // Of complex data, whose axes are one more than those of a real output, the real part.
+            index_t at[MAX_RANK] = {0};
             OUTPUT0_UNRAVEL((group + lane) * OUTPUT_AXIS_SIZE * (WRITES_REAL ? 1 : 2), at);
             to[lane] = OUTPUT0_INDEX_OF(at);
             FUNC(read_line)(lines + lane, input, INPUT0_INDEX_OF(at) PASS_ARGS);
