@@ -24,7 +24,7 @@ from tests.ops.shards import layouts_of
 from tests.ops.test_cases import ROWS
 
 _ELSEWHERE = {"custom", "reorder_ref", "reshape_ref", "rope_ref", "quantise_rows_ref", "dequantise_rows_ref",
-              "matmul_blocks", "matmul_blocks_bf16",
+              "matmul_blocks", "matmul_blocks_bf16", "mvn_left_to_readers",
               "reorder_nibbles", "convert_nibbles", "quantised_convolution_ref"}
 """Those that no row asks for (`test_cases.py`); matmul_blocks, matmul_blocks_bf16, reorder_nibbles:
 `test_compressed_weights.py`; quantised_convolution_ref: `test_byte_products.py`."""
