@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from clinfer.base.part import Part
 from clinfer.base.shape import Shape, StaticShape
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology.body_results import BodyResult
+
+P = TypeVar("P", bound="Primitive")
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,13 @@ class Primitive:
     def own_input_count(self) -> int:
         """How many inputs the primitive has without its fused operations."""
         return len(self.inputs) - len({i for fused in self.fused_ops for i in fused.inputs_read})
+
+    def with_more_inputs(self: P, *ports: Port) -> P:
+        """The primitive with further inputs of its own behind those that it has."""
+        own = self.own_input_count
+        fused_ops = tuple(replace(fused, operands=tuple(
+            i + len(ports) if isinstance(i, int) else i for i in fused.operands)) for fused in self.fused_ops)
+        return replace(self, inputs=(*self.inputs[:own], *ports, *self.inputs[own:]), fused_ops=fused_ops)
 
     @property
     def shape_input_count(self) -> int:

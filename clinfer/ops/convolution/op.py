@@ -43,11 +43,8 @@ class Convolution(AnyConvolution):
         None: it does not do that. Outside of the data it sees zeros all the same."""
         if self.has_factor or self.is_grouped:
             return None
-        own = self.own_input_count
-        fused_ops = tuple(replace(fused, operands=tuple(i + 1 if isinstance(i, int) else i for i in fused.operands))
-                      for fused in self.fused_ops)
-        return replace(self, inputs=(data, *self.inputs[1:own], factor, *self.inputs[own:]), fused_ops=fused_ops,
-                       has_factor=True)
+        found = self.with_more_inputs(factor)
+        return replace(found, inputs=(data, *found.inputs[1:]), has_factor=True)
 
     def infer_shapes(self, shapes: tuple[Shape | None, ...], values: Values) -> tuple[Shape | None, ...]:
         data, weights = shapes[:2]

@@ -143,7 +143,6 @@ def _items(problem: FourierProblem, groups: Any, room: Any) -> Any:
     return smaller(groups, larger(units, smaller(_ITEMS_PER_UNIT * units, _SCRATCH // larger(room, 1))))
 
 
-
 class Reference(Kernel[FourierProblem, None]):
     """One number of the output per work-item, straight from the definition."""
 

@@ -64,11 +64,7 @@ class MatMul(Primitive):
 
     def with_left_norm(self, norm: RowNorm, data: Port, weight: Port) -> MatMul:
         """The product of a left side that is known to be made of these."""
-        own = self.own_input_count
-        fused_ops = tuple(replace(fused, operands=tuple(i + 2 if isinstance(i, int) else i for i in fused.operands))
-                          for fused in self.fused_ops)
-        return replace(self, inputs=(*self.inputs[:own], data, weight, *self.inputs[own:]), fused_ops=fused_ops,
-                       left_norm=norm)
+        return replace(self.with_more_inputs(data, weight), left_norm=norm)
 
     @property
     def is_heavy(self) -> bool:

@@ -1,11 +1,10 @@
 """The NonZero primitive (OpenVINO NonZero-3) and the one that counts for it."""
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, is_static
+from clinfer.base.shape import UNBOUNDED, Dim, Shape, Size, count_bounds, is_static
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
 
@@ -70,4 +69,4 @@ def _chunks(shape: Shape | None) -> Size:
 
 def _most(shape: Shape) -> int:
     """The largest number of elements that a shape allows."""
-    return min(math.prod(d.high if isinstance(d, Dim) else d for d in shape), UNBOUNDED)
+    return min(count_bounds(shape)[1], UNBOUNDED)

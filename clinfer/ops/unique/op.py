@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from clinfer.base.element_type import ElementType
-from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape, Size
+from clinfer.base.shape import ANY, UNBOUNDED, Dim, Shape, Size, count_bounds
 from clinfer.ops.operation import constant_input
 from clinfer.symbolic.shape_inference import Values
 from clinfer.topology import Port, Primitive, SourceNode
@@ -78,7 +78,7 @@ def item_count(data: Shape | None, axis: int | None) -> Size:
         return data[axis]
     if all(isinstance(size, int) for size in data):
         return math.prod(data)
-    return Dim(0, min(math.prod(d.high if isinstance(d, Dim) else d for d in data), UNBOUNDED))
+    return Dim(0, min(count_bounds(data)[1], UNBOUNDED))
 
 
 def convert_unique(node: SourceNode) -> tuple[Primitive, ...]:

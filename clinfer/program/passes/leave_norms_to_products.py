@@ -13,6 +13,7 @@ from clinfer.ops import kernels_of
 from clinfer.ops.eltwise import is_multiply
 from clinfer.ops.matmul import MatMul
 from clinfer.ops.mvn import MVN
+from clinfer.ops.shared.reduction import normalized_axes
 from clinfer.program.context import BuildContext
 from clinfer.program.graph import Graph, Node
 from clinfer.topology import Port
@@ -43,8 +44,8 @@ def _weight(graph: Graph, node: Node, context: BuildContext) -> Port | None:
     if not primitive.eps_inside_sqrt or primitive.output_padding or len(primitive.fused_ops) != 1:
         return None
     fused, = primitive.fused_ops
-    axes, last = context.known_value(graph, node.inputs[1]), node.layouts[0].rank - 1
-    if not is_multiply(fused.primitive) or axes is None or axes.reshape(-1).tolist() not in ([-1], [last]):
+    rank = node.layouts[0].rank
+    if not is_multiply(fused.primitive) or normalized_axes(context.known_values(graph, node), 1, rank) != (rank - 1,):
         return None
     if len(fused.inputs_read) != 1 or None not in fused.operands:
         return None

@@ -182,13 +182,11 @@ class FewRowsKernel(Kernel[MatMulProblem, int]):
         found = problem.primitive.quantisation
         if left.name != "f16" or right.name not in (("f16",) if found is None else _COMPRESSED):
             return "made for f16, and for weights of 8 or 4 bits"
-        if problem.primitive.left_norm is not None and self.has_prologue(rows):
-            reason = self._norm_refusal(problem, rows)
-            if reason is not None:
-                return reason
-        return None if found is None else _pieces_refusal(problem)
+        return self._norm_refusal(problem, rows) or (None if found is None else _pieces_refusal(problem))
 
     def _norm_refusal(self, problem: MatMulProblem, rows: int) -> str | None:
+        if problem.primitive.left_norm is None or not self.has_prologue(rows):
+            return None
         if any(problem.inputs[i].element_type.name != "f16" for i in problem.primitive.norm_inputs):
             return "a norm of other data than f16"
         depth = problem.inputs[0].shape[-1]
