@@ -221,6 +221,22 @@ def test_kernel_sources_are_as_narrow_as_python() -> None:
     assert not wide, "\n".join(wide)
 
 
+def test_what_kernels_declare_has_a_name_of_its_kernel() -> None:
+    """Several kernels make a program, whose functions, types and constants have a name each: `FUNC(name)`."""
+    wrong = []
+    for path in (p for p in files(".cl", ".h") if p.is_relative_to(OPERATIONS)):
+        text = path.read_text(encoding="utf-8")
+        own = {"FUNC", "KERNEL", *re.findall(r"^#define (\w+) FUNC\(", text, re.MULTILINE)}
+        wrong += [f"{place(path, text.count(chr(10), 0, found.start()) + 1)}: {found['name']}"
+                  for found in _DECLARED.finditer(text) if found["name"] not in own]
+    assert not wrong, "\n".join(wrong)
+
+
+_DECLARED = re.compile(r"^(?:\} ?|(?:(?:typedef|struct|union|enum) )+|constant [\w ]+ |"
+                       r"(?!return|asm|else)(?:\w+[ *]+)+)(?P<name>(?!struct|union|enum)\w+)(?=[(;=\[]| [{=])",
+                       re.MULTILINE)
+
+
 def test_kernels_include_headers_of_their_own_operation_or_shared_ones() -> None:
     """A header lies beside the files that include it; where they are in several operations, or shared
     themselves, in `shared/`."""

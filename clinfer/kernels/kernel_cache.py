@@ -174,6 +174,9 @@ class KernelCache:
         apart = [code for batch, result in failed if len(batch) > 1 and result.is_refused for code in batch]
         left += [(code, result) for code, result in zip(apart, self._build_apart(apart), strict=True)
                  if not self._take([code], result, held)]
+        for batch, result in failed:
+            if len(batch) > 1 and all(code.kernel_id in held for code in batch):
+                log(1, f"kernels that can be built were refused together: {result.error}")
         refused = {code.kernel_id: self._build_here(code, result, held) for code, result in left}
         if failed:
             progress(len(codes), len(codes))

@@ -67,7 +67,7 @@ KERNEL(convolution_pixels)(const global float* restrict input, const global floa
     const index_t channel = other % ARG_TILES * BLOCK;
     const index_t filter[MAX_RANK] = {group, channel};
     const int steps = (INPUT1_SIZE_2 + BLOCK - 1) / BLOCK;
-    const pixel_grid grid = EACH_PIXEL;
+    const FUNC(pixel_grid) grid = EACH_PIXEL;
     ulong taps[FILTER_TAPS * TILE_PIXELS], taps_of_row[FILTER_TAPS * TILE_PIXELS];
     FUNC(find_row)(taps_of_row PASS_ARGS);
     FRAME(frame);

@@ -69,7 +69,7 @@ KERNEL(convolution_planar_floats)(const global float* restrict input, const glob
                                   BIAS_PARAMETER global OUTPUT0_TYPE* restrict output ARGS) {
     const index_t batch = get_global_id(1);
     const int strides[3] = {ARG_STRIDE_Z, ARG_STRIDE_Y, ARG_STRIDE_X}, pads[3] = {ARG_PAD_Z, ARG_PAD_Y, ARG_PAD_X};
-    const pixel_grid grid = EACH_PIXEL;
+    const FUNC(pixel_grid) grid = EACH_PIXEL;
     float rows[TILE_PIXELS * ROW_VALUES];
     ulong taps[TAP_NUMBERS];
     FRAME(frame);

@@ -24,14 +24,14 @@
 typedef struct {
     int shift[3];
     ulong weights;
-} filter_tap;
+} FUNC(filter_tap);
 
 #define IS_READ(place, k, axis) (((place) - (k) * ARG_DILATION_##axis) % ARG_STRIDE_##axis == 0)
 #define SHIFT(place, k, axis) (((place) - (k) * ARG_DILATION_##axis) / ARG_STRIDE_##axis)
 
 // Finds the elements of the filter for a phase whose first pixel has this place in the full output; returns how many.
-INLINED int FUNC(find_taps)(filter_tap* taps, const global float* weights, const index_t group, const index_t channel,
-                            const int z, const int y, const int x ARGS) {
+INLINED int FUNC(find_taps)(FUNC(filter_tap)* taps, const global float* weights, const index_t group,
+                            const index_t channel, const int z, const int y, const int x ARGS) {
     int count = 0;
     for (int kz = 0; kz < INPUT1_SIZE_Z; ++kz) {
         if (!IS_READ(z, kz, Z)) continue;
@@ -40,7 +40,7 @@ INLINED int FUNC(find_taps)(filter_tap* taps, const global float* weights, const
             for (int kx = 0; kx < INPUT1_SIZE_X; ++kx) {
                 if (!IS_READ(x, kx, X)) continue;
                 const index_t filter[MAX_RANK] = {group, channel, 0, kz, ky, kx};
-                filter_tap* tap = taps + count++;
+                FUNC(filter_tap)* tap = taps + count++;
                 tap->shift[0] = SHIFT(z, kz, Z), tap->shift[1] = SHIFT(y, ky, Y), tap->shift[2] = SHIFT(x, kx, X);
                 tap->weights = (ulong)(weights + INPUT1_INDEX_OF(filter));
             }
@@ -77,13 +77,13 @@ KERNEL(deconvolution_pixels)(const global float* restrict input, const global fl
     frame[TAPS_AT] = (ulong)rows;
     frame[TAPS_END] = (ulong)(rows + TILE_PIXELS);
     for (int phase_x = 0; phase_x < strides[2]; ++phase_x) {
-        pixel_grid grid = EACH_PIXEL;
+        FUNC(pixel_grid) grid = EACH_PIXEL;
         grid.first[0] = phase / strides[1], grid.first[1] = phase % strides[1], grid.first[2] = phase_x;
         for (int axis = 0; axis < 3; ++axis) {
             grid.steps[axis] = strides[axis];
             grid.sizes[axis] = max(0, grid.sizes[axis] - grid.first[axis] + strides[axis] - 1) / strides[axis];
         }
-        filter_tap taps[FILTER_TAPS];
+        FUNC(filter_tap) taps[FILTER_TAPS];
         const int tap_count = FUNC(find_taps)(taps, weights, group, channel, grid.first[0] + ARG_PAD_Z,
                                               grid.first[1] + ARG_PAD_Y, grid.first[2] + ARG_PAD_X PASS_ARGS);
         EACH_TILE_OF_RUN(0, tile, CEIL_DIV(PIXELS_OF(grid), TILE_PIXELS)) {

@@ -22,7 +22,7 @@
 // Pixels of the output along z, y, x: how many, where the first one lies, and how far apart they are.
 typedef struct {
     int sizes[3], first[3], steps[3];
-} pixel_grid;
+} FUNC(pixel_grid);
 
 #define EACH_PIXEL {{OUTPUT0_SIZE_Z, OUTPUT0_SIZE_Y, OUTPUT0_SIZE_X}, {0, 0, 0}, {1, 1, 1}}
 #define PIXELS_OF(grid) ((index_t)(grid).sizes[0] * (grid).sizes[1] * (grid).sizes[2])
@@ -43,7 +43,7 @@ INLINED void FUNC(begin_tiles)(ulong* frame, float16* start, BIAS_PARAMETER cons
 }
 
 // The pixel of a grid behind that at place = (z, y, x); behind the last one comes the last.
-INLINED void FUNC(step)(int* place, const pixel_grid* grid) {
+INLINED void FUNC(step)(int* place, const FUNC(pixel_grid)* grid) {
     if (place[2] + 1 < grid->sizes[2]) {
         ++place[2];
     } else if (place[1] + 1 < grid->sizes[1]) {
@@ -54,7 +54,7 @@ INLINED void FUNC(step)(int* place, const pixel_grid* grid) {
 }
 
 // The place of pixel `index` of a grid.
-INLINED void FUNC(find)(int* place, const index_t index, const pixel_grid* grid) {
+INLINED void FUNC(find)(int* place, const index_t index, const FUNC(pixel_grid)* grid) {
     const index_t row = index / grid->sizes[2];
     place[0] = row / grid->sizes[1], place[1] = row % grid->sizes[1], place[2] = index % grid->sizes[2];
 }
@@ -76,7 +76,7 @@ INLINED void FUNC(start_sums)(float* sums, const float16* start, const int count
 // Applies the fused operations to the sums of `count` pixels of a grid from `place` on, which is moved behind them, and
 // stores them from `channel` on.
 INLINED void FUNC(store_pixels)(global OUTPUT0_TYPE* output, const float* sums, const index_t batch,
-                                const index_t channel, int* place, const pixel_grid* grid, const int count ARGS) {
+                                const index_t channel, int* place, const FUNC(pixel_grid)* grid, const int count ARGS) {
     #pragma unroll 1
     for (int i = 0; i < count; ++i) {
         #pragma unroll
