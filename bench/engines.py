@@ -1,4 +1,4 @@
-"""How each engine loads a model of `bench.models`: (inference function, seconds to compile, the device's name).
+"""How each engine loads a model of `bench.models`.
 
 Reading or building the model is not timed. `bench.models` is imported behind the engine, because it brings openvino.
 """
@@ -7,25 +7,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from numpy.typing import NDArray
 
 Arrays = list[NDArray[Any]]
-Loaded = tuple[Callable[[Arrays], Arrays], float, str]
 
 
-def load(engine: str, model: str, device: str, threads: int, precision: str) -> Loaded:
+def _no_queue(arrays: Arrays, count: int) -> None:
+    raise ValueError("this engine has no queue of requests here")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model on an engine: `infer` runs it once, `queued` so many times in as many requests at once as there are
+    streams; `compile_s` are the seconds that compiling took."""
+
+    infer: Callable[[Arrays], Arrays]
+    compile_s: float
+    device: str
+    queued: Callable[[Arrays, int], None] = _no_queue
+
+
+def load(engine: str, model: str, device: str, threads: int, precision: str, streams: int = 1) -> Loaded:
     """The model (a name or a file) on an engine: clinfer, openvino, onnxruntime, torch or torch_compiled."""
     if engine == "onnxruntime":
         return _onnxruntime(model, threads)
     if engine.startswith("torch"):
         return _torch(model, engine == "torch_compiled", precision)
-    return _openvino_api(engine, model, device, threads, precision)
+    return _openvino_api(engine, model, device, threads, precision, streams)
 
 
-def _openvino_api(engine: str, model: str, device: str, threads: int, precision: str) -> Loaded:
+def _openvino_api(engine: str, model: str, device: str, threads: int, precision: str, streams: int) -> Loaded:
     module = import_module(engine)
     from bench.models import MODELS
 
@@ -33,17 +48,23 @@ def _openvino_api(engine: str, model: str, device: str, threads: int, precision:
     read = MODELS[model].build() if model in MODELS else core.read_model(model)
     config = {"INFERENCE_PRECISION_HINT": precision} if precision else {}
     if engine == "openvino":
-        config |= {"INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "LATENCY"}
+        config |= {"INFERENCE_NUM_THREADS": str(threads)}
+    config |= {"PERFORMANCE_HINT": "LATENCY"} if streams == 1 else {"NUM_STREAMS": str(streams)}
     start = time.perf_counter()
     compiled = core.compile_model(read, device, config)
     compile_s = time.perf_counter() - start
     chosen = compiled.get_property("EXECUTION_DEVICES")[0]
-    request = compiled.create_infer_request()
+    request, queue = compiled.create_infer_request(), module.AsyncInferQueue(compiled, streams)
 
     def infer(arrays: Arrays) -> Arrays:
         return list(request.infer(arrays).values())
 
-    return infer, compile_s, core.get_property(chosen, "FULL_DEVICE_NAME")
+    def queued(arrays: Arrays, count: int) -> None:
+        for _ in range(count):
+            queue.start_async(arrays, share_inputs=True)
+        queue.wait_all()
+
+    return Loaded(infer, compile_s, core.get_property(chosen, "FULL_DEVICE_NAME"), queued)
 
 
 def _onnxruntime(model: str, threads: int) -> Loaded:
@@ -63,7 +84,7 @@ def _onnxruntime(model: str, threads: int) -> Loaded:
     def infer(arrays: Arrays) -> Arrays:
         return list(session.run(None, dict(zip(names, arrays, strict=True))))
 
-    return infer, compile_s, "CPUExecutionProvider"
+    return Loaded(infer, compile_s, "CPUExecutionProvider")
 
 
 def _torch(model: str, compiled: bool, precision: str) -> Loaded:
@@ -81,7 +102,7 @@ def _torch(model: str, compiled: bool, precision: str) -> Loaded:
             result = run(*(x.to(kind) if x.is_floating_point() else x for x in given))
         return [x.float().cpu().numpy() for x in (result if isinstance(result, tuple) else (result,))]
 
-    return infer, compile_s, torch.cuda.get_device_name()
+    return Loaded(infer, compile_s, torch.cuda.get_device_name())
 
 
 def _torch_module(model: str) -> Any:

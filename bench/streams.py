@@ -1,90 +1,85 @@
-"""Throughput of several streams beside one, in one run: by threads with a request each, and by AsyncInferQueue.
+"""Throughput of several streams, beside one and beside OpenVINO's CPU plugin with as many, in one run.
 
-Turns of both follow each other, so that a change of the machine's speed meets both. A ratio above 1 means that
-several streams do more. `python -m bench.streams [MODEL...] [--device CPU.0] [--streams 2]`
+Each engine with each number of streams is a process of its own, which infers by an AsyncInferQueue at f32; they take
+turns, so that a change of the machine's speed meets all. Shown are inferences per second (medians of turns), what
+several streams gain over one, and how many times more than OpenVINO clinfer does with several.
+Usage: python -m bench.streams [MODEL...] [--device CPU.0] [--streams 2] [--turns 15]
 """
-
 from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 
-import numpy as np
+from bench.models import MODELS
+from bench.start import TWELVE
+from bench.worker import REST_S, Job, Shape, Worker, usable_cpus
 
-import clinfer
-from bench.models import MODELS, Inputs
-
-Run = Callable[[list[Inputs]], None]
-
-
-def by_threads(compiled: clinfer.CompiledModel, count: int) -> Run:
-    """`count` threads, each with a request and its share of the work."""
-    pool = ThreadPoolExecutor(count)
-    requests = [compiled.create_infer_request() for _ in range(count)]
-
-    def share(number: int, work: list[Inputs]) -> None:
-        for inputs in work[number::count]:
-            requests[number].infer(inputs)
-
-    def run(work: list[Inputs]) -> None:
-        for future in [pool.submit(share, number, work) for number in range(count)]:
-            future.result()
-    return run
+ENGINES = ("clinfer", "openvino")
+Key = tuple[str, int]
 
 
-def by_queue(compiled: clinfer.CompiledModel, count: int) -> Run:
-    """A queue of that many requests."""
-    queue = clinfer.AsyncInferQueue(compiled, count)
-
-    def run(work: list[Inputs]) -> None:
-        for inputs in work:
-            queue.start_async(inputs, share_inputs=True)
-        queue.wait_all()
-    return run
-
-
-def rates(runs: list[Run], work: list[Inputs], turns: int) -> list[list[float]]:
-    """Inferences per second of each way, turn by turn."""
-    found: list[list[float]] = [[] for _ in runs]
-    for run in runs:
-        run(work)
-        run(work)
-    for _ in range(turns):
-        for run, rate in zip(runs, found, strict=True):
-            start = time.perf_counter()
-            run(work)
-            rate.append(len(work) / (time.perf_counter() - start))
+def rates(workers: Mapping[Key, Worker], shape: Shape, turns: int, seconds: float) -> dict[Key, list[float]]:
+    """By engine and number of streams, inferences per second of each turn, which has about so many seconds of work."""
+    for worker in workers.values():
+        worker.infer_ms(shape)
+    slowest = max(worker.infer_ms(shape) for worker in workers.values())
+    count = max(4, int(seconds * 1e3 / slowest))
+    found: dict[Key, list[float]] = {key: [] for key in workers}
+    for turn in range(turns + 1):
+        for key in list(workers)[:: 1 if turn % 2 else -1]:
+            time.sleep(REST_S)
+            rate = count * 1e3 / workers[key].many_ms(shape, count)
+            if turn:
+                found[key].append(rate)
     return found
 
 
+def measure(name: str, device: str, streams: int, turns: int, seconds: float, cache: str) -> dict[Key, list[float]]:
+    """The rates of a model at the first of its shapes."""
+    threads = usable_cpus()
+    workers: dict[Key, Worker] = {}
+    try:
+        for engine in ENGINES:
+            for count in (1, streams):
+                job = Job(engine, name, device if engine == "clinfer" else "CPU", threads, cache, streams=count)
+                workers[engine, count] = Worker(job)
+        return rates(workers, MODELS[name].shapes[0], turns, seconds)
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
+def show(names: Sequence[str], device: str, streams: int, turns: int, seconds: float) -> None:
+    """The table, row by row, and the geometric mean of its last column."""
+    ways = [(engine, count) for engine in ENGINES for count in (1, streams)]
+    columns = ("model", *(f"{engine}, {count}" for engine, count in ways), "gain", "OpenVINO's gain", "to OpenVINO")
+    print(f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|")
+    ratios = []
+    with tempfile.TemporaryDirectory() as cache:
+        for name in names:
+            found = measure(name, device, streams, turns, seconds, cache)
+            pairs = [(("clinfer", streams), ("clinfer", 1)), (("openvino", streams), ("openvino", 1)),
+                     (("clinfer", streams), ("openvino", streams))]
+            gains = [statistics.median(a / b for a, b in zip(found[one], found[other], strict=True))
+                     for one, other in pairs]
+            ratios.append(gains[-1])
+            print(f"| {name} | {' | '.join(f'{statistics.median(found[way]):.1f}' for way in ways)} | "
+                  f"{' | '.join(f'{gain:.2f}' for gain in gains)} |", flush=True)
+    print(f"geometric mean to OpenVINO: {statistics.geometric_mean(ratios):.2f}")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=["minilm", "ppocr_rec"])
-    parser.add_argument("--device", default="AUTO")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=TWELVE)
+    parser.add_argument("--device", default="CPU.0")
     parser.add_argument("--streams", type=int, default=2)
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.5, help="of work in a turn, about")
     options = parser.parse_args()
-    core, rng = clinfer.Core(), np.random.default_rng(0)
-    for name in options.models:
-        model = MODELS[name]
-        one, several = (core.compile_model(model.build(), options.device, {"NUM_STREAMS": count})
-                        for count in (1, options.streams))
-        for shape in model.shapes[:2]:
-            inputs = model.inputs(shape, rng)
-            one(inputs)
-            start = time.perf_counter()
-            one(inputs)
-            count = max(4, int(options.seconds / (time.perf_counter() - start)))
-            for way in (by_threads, by_queue):
-                alone, beside = rates([way(one, 1), way(several, options.streams)], [inputs] * count, options.turns)
-                ratio = statistics.median(b / a for a, b in zip(alone, beside, strict=True))
-                print(f"{name:12} {'x'.join(map(str, shape)):12} {way.__name__:10} 1 stream "
-                      f"{statistics.median(alone):8.1f}/s   {options.streams} streams "
-                      f"{statistics.median(beside):8.1f}/s   ratio {ratio:5.2f}", flush=True)
+    show(options.models, options.device, options.streams, options.turns, options.seconds)
 
 
 if __name__ == "__main__":

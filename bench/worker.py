@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.engines import Loaded, load
+
 Shape = tuple[int, ...]
 Arrays = list[NDArray[Any]]
 
@@ -35,6 +37,7 @@ class Job:
     cache: str
     precision: str = "f32"
     inputs_of: str = ""
+    streams: int = 1
 
 
 class Worker:
@@ -60,6 +63,11 @@ class Worker:
         self._pipe.send(("host", shape))
         return self._answer()
 
+    def many_ms(self, shape: Shape, count: int) -> float:
+        """Milliseconds of so many inferences by a queue of as many requests as there are streams."""
+        self._pipe.send(("many", shape, count))
+        return self._answer()
+
     def outputs(self, shape: Shape) -> list[NDArray[Any]]:
         """All outputs for the inputs that belong to `shape`."""
         self._pipe.send(("outputs", shape))
@@ -79,7 +87,7 @@ class Worker:
         return answer
 
 
-_REST_S = 0.03
+REST_S = 0.03
 """Between turns: threads of an engine wait for more to do before they sleep, on the cores of the next one."""
 
 
@@ -90,7 +98,7 @@ def in_turns(workers: Mapping[str, Worker], shape: Shape, rounds: int) -> dict[s
         worker.infer_ms(shape)
     for turn in range(rounds):
         for name in list(workers)[:: 1 if turn % 2 else -1]:
-            time.sleep(_REST_S)
+            time.sleep(REST_S)
             times[name].append(workers[name].infer_ms(shape))
     return {name: statistics.median(each) for name, each in times.items()}
 
@@ -105,12 +113,10 @@ def _serve(job: Job, pipe: Connection) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job.threads])
     try:
-        from bench.engines import load
-
-        infer, compile_s, device = load(job.engine, job.model, job.device, job.threads, job.precision)
-        pipe.send(compile_s)
-        pipe.send(device)
-        _loop(pipe, infer, _input_maker(job.inputs_of or job.model), _host_clock(job.engine))
+        loaded = load(job.engine, job.model, job.device, job.threads, job.precision, job.streams)
+        pipe.send(loaded.compile_s)
+        pipe.send(loaded.device)
+        _loop(pipe, loaded, _input_maker(job.inputs_of or job.model), _host_clock(job.engine))
     except (EOFError, KeyboardInterrupt):
         pass
     except Exception as error:
@@ -127,20 +133,24 @@ def _input_maker(model: str) -> Callable[[Shape, np.random.Generator], Arrays]:
 
 def _loop(
     pipe: Connection,
-    infer: Callable[[Arrays], Arrays],
+    loaded: Loaded,
     make_inputs: Callable[[Shape, np.random.Generator], Arrays],
     host_clock: Callable[[], float],
 ) -> None:
     inputs: dict[Shape, Arrays] = {}
     random = np.random.default_rng(0)
     while True:
-        command, shape = pipe.recv()
+        command, shape, *count = pipe.recv()
         if shape not in inputs:
             inputs[shape] = make_inputs(shape, np.random.default_rng(sum(shape)))
         given = make_inputs(shape, random) if command == "host" else inputs[shape]
         clock = host_clock if command == "host" else time.perf_counter
         start = clock()
-        results = infer(given)
+        results: Arrays = []
+        if command == "many":
+            loaded.queued(given, *count)
+        else:
+            results = loaded.infer(given)
         elapsed_ms = (clock() - start) * 1e3
         pipe.send(results if command == "outputs" else elapsed_ms)
 
