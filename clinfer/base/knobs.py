@@ -35,8 +35,8 @@ KNOBS = (
          "launch"),
     Knob("CLINFER_CACHE", "1", "0 neither reads nor writes the caches on disk"),
     Knob("CLINFER_CACHE_DIR", "", "folder of the caches (kernels, choices of kernels, traces, capabilities, drivers, "
-         "measured times); empty: the user's cache folder. The first three hold 2 GiB together: what was not used for "
-         "the longest time goes"),
+         "measured times, the digest of the code); empty: the user's cache folder. The first three hold 2 GiB "
+         "together: what was not used for the longest time goes"),
 )
 
 _DEFAULTS = {knob.variable: knob.default for knob in KNOBS}
