@@ -3,28 +3,33 @@
     8 bytes   magic
     u32, u32  format revision, size of the header
     32 bytes  SHA-256 of the header
-    header    JSON: `made_with` (name -> value), `size` of the whole, `sections` (name -> offset, size, SHA-256)
+    header    JSON: `made_with` (name -> value), `size` of the whole, `sections` (name -> offset, size, digest)
     sections  each at a multiple of ALIGNMENT
 
-Integers are little-endian. The digests find damage; they do not prove where a blob comes from.
+Integers are little-endian. The digest of a section is the SHA-256 of the sums (mod 2^64) of its blocks of 64 KiB as
+integers of 64 bits, the last one filled with zeros: as fast as memory. Digests find damage; they do not prove where a
+blob comes from.
 """
 from __future__ import annotations
 
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from clinfer.base.errors import ClinferError
 
 ALIGNMENT = 64
-REVISION = 1
+REVISION = 2
 _MAGIC = b"CLINFER\0"
 _PRELUDE = struct.Struct("<8sII32s")
 _LARGEST_HEADER = 1 << 20
+_BLOCK = 1 << 16
 _DIFFERENCES_SHOWN = 5
 _ERROR_HINT = "export the model again with this clinfer on this device, or compile it from the model"
 
@@ -56,11 +61,8 @@ def seal(made_with: Mapping[str, str], sections: Mapping[str, Sequence[Chunk]]) 
     body: list[Chunk] = []
     position = 0
     for name, chunks in sections.items():
-        digest, size = hashlib.sha256(), 0
-        for chunk in chunks:
-            digest.update(chunk)
-            size += len(chunk)
-        table[name] = (position, size, digest.hexdigest())
+        size = sum(map(len, chunks))
+        table[name] = (position, size, _digest(chunks))
         body += [*chunks, padding(size)]
         position += size + len(padding(size))
     header = json.dumps({"made_with": dict(made_with), "size": position, "sections": table}).encode()
@@ -105,9 +107,32 @@ class Opened:
             content = self._body[offset:offset + size]
         except (KeyError, ValueError, TypeError) as error:
             raise refusal("the compiled blob lacks a section", {"section": name, "because": error}) from None
-        if len(content) != size or hashlib.sha256(content).hexdigest() != digest:
+        if len(content) != size or _digest([content]) != digest:
             raise refusal("the compiled blob is damaged", {"section": name, "bytes": size})
         return content
+
+
+def _digest(chunks: Iterable[Chunk]) -> str:
+    """The digest of a section that is given in pieces."""
+    digest, begun = hashlib.sha256(), bytearray()
+    for chunk in chunks:
+        rest = memoryview(chunk)
+        if begun:
+            missing = _BLOCK - len(begun)
+            begun += rest[:missing]
+            rest = rest[missing:]
+            if len(begun) < _BLOCK:
+                continue
+            digest.update(_sums(begun))
+        end = len(rest) - len(rest) % _BLOCK
+        digest.update(_sums(rest[:end]))
+        begun = bytearray(rest[end:])
+    digest.update(_sums(begun + bytes(-len(begun) % _BLOCK)))
+    return digest.hexdigest()
+
+
+def _sums(blocks: Chunk | bytearray) -> bytes:
+    return np.frombuffer(blocks, "<u8").reshape(-1, _BLOCK // 8).sum(axis=1, dtype="<u8").tobytes()
 
 
 def refusal(what: str, values: Mapping[str, object]) -> ClinferError:
