@@ -5,8 +5,8 @@ problem of the build is lowered again. So nothing of a new operation has to be k
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,13 @@ from clinfer.base.format import Format
 from clinfer.base.layout import Layout
 from clinfer.base.schema import check_fields
 from clinfer.base.version import VERSION, code_digest
+from clinfer.kernels.contract import KernelTable, Problem
 from clinfer.kernels.implementation import Implementation, stage_with_code
 from clinfer.kernels.jitter import StageCode
 from clinfer.kernels.kernel_cache import LoadedKernels, kernel_cache_of
 from clinfer.kernels.recipe import BUILD_OPTIONS
 from clinfer.ops import kernels_of
+from clinfer.program.alike import identity_of
 from clinfer.program.blobs.consistency import check_program
 from clinfer.program.blobs.container import Blob, Opened, making_sense, refusal, seal
 from clinfer.program.blobs.records import Reader, Special, Writer, maker_of
@@ -135,7 +137,7 @@ def _specials(engine: Engine, stream: Stream) -> tuple[Special, ...]:
         Special(Topology, lambda t: (tuple(t), t.outputs), lambda ps, outputs: Topology(*ps, outputs=outputs)),
         Special(Memory, lambda memory: (memory.layout, stream.read(memory).data), write),
         Special(ConstantData, lambda c: (c.layout, c.array, c.memory), maker_of(ConstantData)),
-        Special(Implementation, _take_implementation, _make_implementation),
+        Special(Implementation, _take_implementation, _Implementations().make),
     )
 
 
@@ -146,10 +148,27 @@ def _take_implementation(implementation: Implementation) -> Sequence[object]:
     return implementation.name, given, tuple(part.code for part in implementation.stages)
 
 
-def _make_implementation(name: str, given: tuple[Any, ...], codes: tuple[StageCode, ...]) -> Implementation:
-    table = kernels_of(given[0])
-    check_fields(table.problem, dict(zip((f.name for f in fields(table.problem)), given, strict=True)))
-    problem = table.problem(*given)
+class _Implementations:
+    """Those that a blob names; what a candidate makes of a problem holds for all that are alike."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Implementation] = {}
+
+    def make(self, name: str, given: tuple[Any, ...], codes: tuple[StageCode, ...]) -> Implementation:
+        """The candidate of that name for a problem of these fields, with code that was generated before."""
+        table = kernels_of(given[0])
+        check_fields(table.problem, dict(zip((f.name for f in fields(table.problem)), given, strict=True)))
+        problem = table.problem(*given)
+        identity = identity_of(problem)
+        if identity is None:
+            return _implementation(table, name, problem, codes)
+        key = name, identity, codes
+        if key not in self._made:
+            self._made[key] = _implementation(table, name, problem, codes)
+        return replace(self._made[key], problem=problem)
+
+
+def _implementation(table: KernelTable, name: str, problem: Problem, codes: tuple[StageCode, ...]) -> Implementation:
     candidate = next((each for each in table.candidates(problem) if each.name == name), None)
     if candidate is None:
         raise refusal("the compiled blob names a kernel that does not exist", {"kernel": name})
