@@ -6,9 +6,9 @@
     header    JSON: `made_with` (name -> value), `size` of the whole, `sections` (name -> offset, size, digest)
     sections  each at a multiple of ALIGNMENT
 
-Integers are little-endian. The digest of a section is the SHA-256 of the sums (mod 2^64) of its blocks of 64 KiB as
-integers of 64 bits, the last one filled with zeros: as fast as memory. Digests find damage; they do not prove where a
-blob comes from.
+Integers are little-endian. The digest of a section is the SHA-256 of the sums (mod 2^64) of its blocks of 512 bytes
+as integers of 64 bits, the last one filled with zeros: as fast as memory. Digests find damage; they do not prove where
+a blob comes from.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REVISION = 2
 _MAGIC = b"CLINFER\0"
 _PRELUDE = struct.Struct("<8sII32s")
 _LARGEST_HEADER = 1 << 20
-_BLOCK = 1 << 16
+_BLOCK = 512
 _DIFFERENCES_SHOWN = 5
 _ERROR_HINT = "export the model again with this clinfer on this device, or compile it from the model"
 
