@@ -2,23 +2,26 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 from clinfer.base.errors import ClinferError
 from clinfer.runtime import driver
 from clinfer.runtime.memory import Memory, NativePointer
 from clinfer.runtime.program import Program
+from clinfer.runtime.stage_image import StageImage
 from clinfer.runtime.status import driver_error
 
 
 class _Header(ctypes.Structure):
-    _fields_ = [("kernel", ctypes.c_void_p), *((name, ctypes.c_size_t) for name in (
-        "index", "nbytes", "is_noted", "room"))]
+    _fields_ = [("kernel", ctypes.c_void_p), *((name, ctypes.c_size_t) for name in ("index", "nbytes", "room")),
+                ("image", ctypes.c_void_p), ("place", ctypes.c_size_t)]
 
 
 class ArgumentBlock:
-    """What a kernel has as a by-value argument, in memory that `launch_loop.c` reads and writes."""
+    """What a kernel has as a by-value argument, in memory that `launch_loop.c` reads and writes, and in the table of
+    stages in which it stands."""
 
-    __slots__ = ("_header", "_memory", "address", "index")
+    __slots__ = ("_header", "_image", "_memory", "address", "index")
 
     def __init__(self, handle: driver.KernelHandle, index: int, room: int) -> None:
         self._memory = ctypes.create_string_buffer(ctypes.sizeof(_Header) + room)
@@ -26,6 +29,7 @@ class ArgumentBlock:
         self._header.kernel, self._header.index, self._header.room = ctypes.addressof(handle), index, room
         self.address = ctypes.addressof(self._memory)
         self.index = index
+        self._image: StageImage | None = None
 
     def get(self) -> bytes | None:
         """The bytes; None: nothing is known of them."""
@@ -43,10 +47,15 @@ class ArgumentBlock:
         if len(raw) <= self._header.room:
             ctypes.memmove(self.address + ctypes.sizeof(_Header), raw, len(raw))
             self._header.nbytes = len(raw)
+        if self._image is not None:
+            self._image.put(self._header.place, raw)
 
-    def note(self) -> None:
-        """Have changes told to Python, where they are noted."""
-        self._header.is_noted = 1
+    def stand_in(self, image: StageImage, place: int) -> None:
+        """Stand in a table of stages, from a place on, and in no other."""
+        self._image, self._header.image, self._header.place = image, image.address, place
+        present = self.get()
+        if present is not None:
+            image.put(place, present)
 
 
 class Kernel:
@@ -107,16 +116,15 @@ class Kernel:
             status = driver.set_kernel_arg(self.handle, block.index, driver.size_of(len(raw)), raw)
             if status:
                 raise self._refused(status, block.index, len(raw))
-            changes = self._changes
-            if changes is not None:
-                changes[self._number, block.index] = raw
         block.put(raw)
 
-    def note_block(self) -> None:
-        """Note that the argument that is kept was set."""
-        assert self._block is not None
-        if self._changes is not None:
-            self._changes[self._number, self._block.index] = self._block.get()
+    def show_block(self, image: StageImage, places: Sequence[int]) -> int | None:
+        """Have the argument that is kept in a table of stages, too, at the place of its index; the index, None if none
+        is kept."""
+        if self._block is None:
+            return None
+        self._block.stand_in(image, places[self._block.index])
+        return self._block.index
 
     def refused_block(self, error: int, nbytes: int) -> ClinferError:
         """The error for a status that setting the argument that is kept gave."""
@@ -171,11 +179,9 @@ class Kernel:
         self._memories.clear()
 
     def note_changes(self, changes: dict[tuple[int, int], bytes | Memory | None], number: int) -> None:
-        """Note in `changes` what arguments are from now on, by (number, index), as soon as they are others; None for
-        one that is let go of."""
+        """Note in `changes` what arguments are from now on, by (number, index), as soon as they are others, but for the
+        one that is kept; None for one that is let go of."""
         self._changes, self._number = changes, number
-        if self._block is not None:
-            self._block.note()
 
     def argument(self, index: int) -> bytes | Memory | None:
         """What an argument is at present; None: it was never set, or let go of."""

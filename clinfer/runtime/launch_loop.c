@@ -29,16 +29,24 @@ typedef struct {
     work_size work;
 } planned_launch;
 
-/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known. */
+/* A table of stages, and the places of its words that were written: of more than `most` nobody knows which. */
+typedef struct {
+    unsigned char *bytes, *is_listed;
+    unsigned *places;
+    size_t most, count;
+} stage_image;
+
+/* What a kernel has as its argument block: `nbytes` of `room`, none if it is not known; and from which `place` on it
+   stands in a table of stages, if in any. */
 typedef struct {
     void *const *kernel;
-    size_t index, nbytes, is_noted, room;
+    size_t index, nbytes, room;
+    stage_image *image;
+    size_t place;
     unsigned char block[];
 } argument_block;
 
 enum { LEFT_TO_PYTHON = 1 };
-enum { OTHER_BLOCK = 1, OTHER_WORK = 2 };
-
 /* The first status that is not 0, with the number of the launch that gave it in *failed; else 0. */
 EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const launch *launches, size_t count,
                                size_t *failed) {
@@ -59,18 +67,34 @@ EXPORT int clinfer_launch_each(enqueue_function enqueue, void *queue, const laun
     return 0;
 }
 
+static void put(stage_image *to, size_t place, const unsigned char *bytes, size_t nbytes) {
+    for (size_t i = 0; i < nbytes; ++i) {
+        const size_t word = (place + i) / sizeof(unsigned);
+        if (to->bytes[place + i] == bytes[i])
+            continue;
+        to->bytes[place + i] = bytes[i];
+        if (to->count > to->most || to->is_listed[word])
+            continue;
+        if (to->count < to->most) {
+            to->places[to->count] = (unsigned)word;
+            to->is_listed[word] = 1;
+        }
+        ++to->count;
+    }
+}
+
 /* How far an exchange is: the number of the launch that is next; how many are of another kernel than before; how many
-   have another argument block that is noted. */
+   have another work size. */
 typedef struct {
-    size_t at, others, noted;
+    size_t at, others, resized;
 } progress;
 
-/* Lets launches from number to->at on be the planned ones, with their argument blocks set; `changed` of each: what else
-   is another, of blocks those that are noted. The first status that is not 0, LEFT_TO_PYTHON too, with the number of
-   the launch in to->at. */
+/* Lets launches from number to->at on be the planned ones, with their argument blocks set; `resized` of each: whether
+   its work size is another one. The first status that is not 0, LEFT_TO_PYTHON too, with the number of the launch in
+   to->at. */
 EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernels, const planned_launch *planned,
                                  const unsigned char *blocks, launch *launches, size_t count, progress *to,
-                                 unsigned char *changed) {
+                                 unsigned char *resized) {
     for (size_t i = to->at; i < count; ++i) {
         const planned_launch *next = &planned[i];
         argument_block *own = kernels[next->kernel];
@@ -88,13 +112,11 @@ EXPORT int clinfer_exchange_each(set_function set, argument_block *const *kernel
             }
             memcpy(own->block, block, nbytes);
             own->nbytes = nbytes;
-            if (own->is_noted) {
-                changed[i] |= OTHER_BLOCK;
-                ++to->noted;
-            }
+            if (own->image)
+                put(own->image, own->place, block, nbytes);
         }
-        if (memcmp(&launches[i].work, &next->work, sizeof(work_size)))
-            changed[i] |= OTHER_WORK;
+        resized[i] = memcmp(&launches[i].work, &next->work, sizeof(work_size)) != 0;
+        to->resized += resized[i];
         to->others += launches[i].kernel != own->kernel;
         launches[i].kernel = own->kernel;
         launches[i].work = next->work;

@@ -10,6 +10,7 @@ import struct
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
+from itertools import compress
 from operator import mod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -159,10 +160,10 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
         """Be as many of the planned launches, from a first one on, with their argument blocks set; those given before
         must have been launched."""
         count = len(self._kernels)
-        progress, changed = array(SIZE_CODE, (0, 0, 0)), array("B", bytes(count))
+        progress, resized = array(SIZE_CODE, (0, 0, 0)), bytearray(count)
         try:
             while progress[_AT] < count:
-                status = self._exchange(planned, first, kernels, progress, changed)
+                status = self._exchange(planned, first, kernels, progress, resized)
                 if not status:
                     break
                 number, block, work = planned.launch(first + progress[_AT])
@@ -182,27 +183,19 @@ class Launches(Sequence[tuple[Kernel, WorkSize]]):
             self._forget_again()
             raise
         finally:
-            if progress[_NOTED] or self.staged is not None:
-                self._note(changed, planned.kernels(first, count) if progress[_OTHERS] else None, kernels)
+            if progress[_RESIZED] and self.staged is not None:
+                self.staged.resized.update(compress(range(count), resized))
 
     def _exchange(self, planned: PlannedLaunches, first: int, kernels: KernelTable, progress: array[int],
-                  changed: array[int]) -> int:
+                  resized: bytearray) -> int:
         """Do it in C, as far as that can; see there."""
         function, set_argument = _exchange_in_c(), driver.set_kernel_arg
         if function is None or not hasattr(set_argument, "argtypes"):
             # There is no compiler, or the function is none of a library.
             return _LEFT_TO_PYTHON
         return function(set_argument, kernels.blocks, planned.address_of(first), planned.blocks, self.packed,
-                        len(changed), progress.buffer_info()[0], changed.buffer_info()[0])
-
-    def _note(self, changed: Sequence[int], numbers: Sequence[int] | None, kernels: KernelTable) -> None:
-        """Note what was exchanged in C of each launch; `numbers`: those of the kernels, where these were exchanged."""
-        places = [position for position, what in enumerate(changed) if what]
-        for position in places:
-            if changed[position] & _OTHER_BLOCK:
-                (self._kernels[position] if numbers is None else kernels[numbers[position]]).note_block()
-        if self.staged is not None:
-            self.staged.resized.update([position for position in places if changed[position] & _OTHER_WORK])
+                        len(resized), progress.buffer_info()[0],
+                        (ctypes.c_char * len(resized)).from_buffer(resized))
 
     def _forget_again(self) -> None:
         self.again, self.request, self.staged = 0, None, None
@@ -243,9 +236,8 @@ PLANNED_WORDS = PLANNED.size // _WORD
 SIZE_CODE = next(code for code in "LQI" if array(code).itemsize == _WORD)
 """The type of an array of C's sizes."""
 _LEFT_TO_PYTHON = 1
-_AT, _OTHERS, _NOTED = range(3)
+_AT, _OTHERS, _RESIZED = range(3)
 """The parts of `progress` in `launch_loop.c`."""
-_OTHER_BLOCK, _OTHER_WORK = 1, 2
 _place = ctypes.addressof
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from clinfer.runtime.launches import WorkSize
 from clinfer.runtime.program import BuildJob, Program
+from clinfer.runtime.stage_image import StageImage
 
 if TYPE_CHECKING:
     from clinfer.runtime.engine import Engine
@@ -43,27 +44,22 @@ class StageTable:
     """
 
     def __init__(self, engine: Engine, program: Program, nbytes: int) -> None:
-        self.image = bytearray(nbytes)
+        self._most = _most(engine)
+        self.image = StageImage(nbytes, self._most)
         self.memory = engine.allocate_bytes(nbytes, "a table of stages")
         self._kernel = engine.create_kernel(program, _ENTRY)
         self._kernel.set_buffer(_TABLE, self.memory)
-        self._most = _most(engine)
         self._work = WorkSize((self._most,))
-        self._there: np.ndarray | None = None
-        """The words on the device; None: nobody knows."""
 
     def update(self, stream: Stream) -> None:
         """Bring the device's up to date, behind what was given to the stream."""
-        words = np.frombuffer(bytes(self.image), np.uint32)
-        there, self._there = self._there, None
-        places = np.arange(len(words)) if there is None else np.flatnonzero(words != there)
-        if len(places) > self._most:
-            first, last = int(places[0]), int(places[-1])
-            stream.write(self.memory, words[first:last + 1], offset_bytes=first * words.itemsize)
-        elif len(places):
+        image, count = self.image, self.image.count
+        if count > self._most:
+            stream.write(self.memory, image.words.copy())
+        elif count:
             changes = np.zeros((2, self._most), np.uint32)
-            changes[0, :len(places)], changes[1, :len(places)] = places, words[places]
+            changes[0, :count], changes[1, :count] = image.places, image.words[image.places]
             self._kernel.set_bytes(_CHANGES, changes.tobytes())
-            self._kernel.set_bytes(_COUNT, struct.pack("<I", len(places)))
+            self._kernel.set_bytes(_COUNT, struct.pack("<I", count))
             stream.enqueue(self._kernel, self._work)
-        self._there = words
+        image.sent()

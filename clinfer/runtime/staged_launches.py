@@ -85,18 +85,19 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _Order:
-    """Of the launches that are stages, by position: where they are; where their `arguments` lie in the table; and how
-    often groups meet between the stages of a segment."""
+    """Of the launches that are stages, by position: where they are; where each of their `arguments` begins in the
+    table; and how often groups meet between the stages of a segment."""
 
     stages: Mapping[int, StagePlace]
-    arguments: Mapping[Argument, slice]
+    arguments: Mapping[int, Sequence[int]]
     meetings: Mapping[_Segment, int]
 
 
 class StagedLaunches:
     """Launches, of which those that a megakernel has bodies for are its stages. The launches may change in size and in
     arguments: `changed` holds the arguments that did and what they are now (None: let go of), `resized` the positions
-    of launches that did. Until a table is written that has them, they stay there."""
+    of launches that did. Until a table is written that has them, they stay there. Argument blocks are written to the
+    table by the kernels that have them."""
 
     def __init__(self, stream: Stream, launches: Sequence[Launch], joined: Joined, units: int) -> None:
         engine, megakernel = stream.engine, joined.megakernel
@@ -109,11 +110,10 @@ class StagedLaunches:
         kernels = _kernels(launches, joined)
         self._parameters = {position: kernel.parameters for position, kernel in kernels.items()}
         self._read_early = {position: kernel.read_early for position, kernel in kernels.items()}
-        self._order = self._ordered({position: StagePlace(position, True, 0, 0) for position in joined.stages})
         self._regions: dict[Argument, Region] = {}
-        self.changed: dict[Argument, bytes | Memory | None] = {
-            (position, index): launches[position][0].argument(index) for position, index in self._order.arguments}
-        self.resized = set(range(len(launches)))
+        self.changed: dict[Argument, bytes | Memory | None] = {}
+        self.resized = set[int]()
+        self._place(launches, {position: StagePlace(position, True, 0, 0) for position in joined.stages})
         self._was_changed = True
         # OpenCL keeps a kernel's arguments until it is done, but does not see those in the table.
         self._held: dict[Argument, cl.Buffer] = {}
@@ -140,7 +140,7 @@ class StagedLaunches:
     def enqueue(self, stream: Stream, launches: Sequence[Launch]) -> bool:
         """Launch all on the queue on which they always are; False, and nothing is launched: it is better done one by
         one this time."""
-        if (self.changed or self.resized) and not self._write(stream, launches):
+        if self._is_stale and not self._write(stream, launches):
             return False
         if not self._is_whole:
             # Something came between, and nobody knows how often the groups have met.
@@ -160,9 +160,12 @@ class StagedLaunches:
 
     def prepare(self, stream: Stream, launches: Sequence[Launch]) -> None:
         """Bring the table up to date ahead of the next launch, behind those that were given, if it is worth one."""
-        stages = self._changed_stages()
-        if stages and 2 * len(stages) <= len(launches):
+        if self._is_stale and 2 * len(self._changed_stages()) <= len(launches):
             self._write(stream, launches)
+
+    @property
+    def _is_stale(self) -> bool:
+        return bool(self.changed or self.resized or self._table.image.count)
 
     def _changed_stages(self) -> set[int]:
         return {position for position, _ in self.changed} | self.resized & self._joined.stages
@@ -201,7 +204,7 @@ class StagedLaunches:
                     return False
                 header = headers[same] = stage_header(number, key.groups(work), work.global_size[0])
             slot, meets, point, first_group = self._order.stages[position]
-            self._table.image[slot * size:slot * size + STAGE.size] = header + turn_header(meets, point, first_group)
+            self._table.image.put(slot * size, header + turn_header(meets, point, first_group))
         return True
 
     def _write_arguments(self, stream: Stream, launches: Sequence[Launch]) -> dict[Argument, Region]:
@@ -210,19 +213,19 @@ class StagedLaunches:
         image, places = self._table.image, self._order.arguments
         memories: dict[Argument, Memory] = {}
         regions: dict[Argument, Region] = {}
-        for argument, value in self.changed.items():
+        for (position, index), value in self.changed.items():
             if isinstance(value, bytes):
-                image[places[argument]] = value
+                image.put(places[position][index], value)
             else:
-                assert value is not None, f"{launches[argument[0]][0]} has no argument {argument[1]}"
-                memories[argument] = value
+                assert value is not None, f"{launches[position][0]} has no argument {index}"
+                memories[position, index] = value
         if memories:
             # All are found before any is kept, since one of them may have been released.
             addresses = {argument: stream.addresses.of(memory) for argument, memory in memories.items()}
             self._hold(stream, memories)
-            for argument, address in addresses.items():
-                image[places[argument]] = _ADDRESS.pack(address)
-                regions[argument] = address, address + memories[argument].capacity
+            for (position, index), address in addresses.items():
+                image.put(places[position][index], _ADDRESS.pack(address))
+                regions[position, index] = address, address + memories[position, index].capacity
         return regions
 
     def _hold(self, stream: Stream, memories: Mapping[Argument, Memory]) -> None:
@@ -265,12 +268,19 @@ class StagedLaunches:
                                   strict=True))
         if places == self._order.stages:
             return False
-        self.resized.update(places)
-        self.changed.update({(position, index): launches[position][0].argument(index)
-                             for position, index in self._order.arguments})
-        self._table.image[:] = bytes(len(self._table.image))
-        self._order = self._ordered(places)
+        self._place(launches, places)
         return True
+
+    def _place(self, launches: Sequence[Launch], stages: Mapping[int, StagePlace]) -> None:
+        """Let stages be there in the table, all of which is to be written."""
+        self._order, image = self._ordered(stages), self._table.image
+        image.clear()
+        self.resized.update(stages)
+        for position, places in self._order.arguments.items():
+            kernel = launches[position][0]
+            shown = kernel.show_block(image, places)
+            self.changed.update({(position, index): kernel.argument(index) for index in range(len(places))
+                                 if index != shown})
 
     def _point(self, position: int, regions: Mapping[Argument, Region], written: Collection[Use]) -> int:
         """The last of a stage's points before which it reads nothing of what is `written` by those that it may not have
@@ -281,9 +291,8 @@ class StagedLaunches:
     def _ordered(self, stages: Mapping[int, StagePlace]) -> _Order:
         size = self._joined.megakernel.stage_bytes
         return _Order(stages, {
-            (position, index): slice(start := place.slot * size + STAGE.size + parameter.offset,
-                                     start + parameter.nbytes)
-            for position, place in stages.items() for index, parameter in enumerate(self._parameters[position])}, {
+            position: [place.slot * size + STAGE.size + parameter.offset for parameter in self._parameters[position]]
+            for position, place in stages.items()}, {
             segment: sum(stages[segment.first + number].meets for number in range(segment.count))
             for segment in self._segments if segment.kernel is not None})
 

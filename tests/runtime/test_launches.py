@@ -20,6 +20,7 @@ from clinfer.runtime.engine import Engine
 from clinfer.runtime.kernel import Kernel
 from clinfer.runtime.launches import PLANNED, SIZE_CODE, KernelTable, Launches, LaunchLoop, PlannedLaunches, WorkSize
 from clinfer.runtime.memory import Memory
+from clinfer.runtime.stage_image import StageImage
 
 SOURCE = "kernel void advance(global int* x, int n) { x[get_global_id(0)] = x[get_global_id(0)] * 3 + n; }"
 
@@ -205,15 +206,31 @@ def test_launches_become_others(engine: Engine, monkeypatch: pytest.MonkeyPatch)
     assert planned.result(found) == [3 * (3 * 9 + 1) + 3] * 4 + [3 * 1 + 3] * 4
 
 
-def test_arguments_that_are_noted(engine: Engine) -> None:
-    planned, found, work = Planned(engine), Launches(2), WorkSize((8,))
-    found.become(planned.launches((0, 1, work), (1, 2, work)), 0, planned.kernels)
+def test_an_argument_that_stands_in_a_table(engine: Engine) -> None:
+    planned, found, work = Planned(engine), Launches(3), WorkSize((8,))
+    found.become(planned.launches((0, 1, work), (1, 2, work), (2, 3, work)), 0, planned.kernels)
     changes: dict[tuple[int, int], bytes | Memory | None] = {}
-    planned.kernels[1].note_changes(changes, 5)
-    found.become(planned.launches((0, 7, work), (1, 2, work)), 0, planned.kernels)
-    assert not changes
-    found.become(planned.launches((0, 1, work), (1, 4, work)), 0, planned.kernels)
-    assert changes == {(5, 1): b"\4\0\0\0"} and planned.result(found) == [7] * 8
+    image = StageImage(32, 2)
+    assert image.count > image.most
+    for number, kernel in enumerate(planned.kernels[:2]):
+        kernel.note_changes(changes, number)
+        assert kernel.show_block(image, (0, 12 + 8 * number)) == 1
+    assert image.words.tolist() == [0, 0, 0, 1, 0, 2, 0, 0] and image.count > image.most
+    image.sent()
+    found.become(planned.launches((0, 1, work), (1, 2, work), (2, 4, work)), 0, planned.kernels)
+    assert not image.count
+    for third in (5, 6):
+        found.become(planned.launches((0, 1, work), (1, third, work), (2, 3, work)), 0, planned.kernels)
+        assert image.places.tolist() == [5] and image.words[5] == third
+    found.become(planned.launches((0, 7, work), (1, 6, work), (2, 3, work)), 0, planned.kernels)
+    planned.kernels[0].set_block(b"\7\0\0\0")
+    assert image.places.tolist() == [5, 3] and planned.result(found) == [3 * (3 * 7 + 6) + 3] * 8 and not changes
+    # More words than there are places for.
+    image.put(28, b"\1")
+    assert image.count > image.most
+    image.sent()
+    image.put(27, b"\1\1")
+    assert image.places.tolist() == [6, 7] and image.words.tolist() == [0, 0, 0, 7, 0, 6, 1 << 24, 1]
 
 
 def test_an_argument_that_is_refused(engine: Engine) -> None:
