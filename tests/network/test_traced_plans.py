@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,20 @@ def test_shapes_on_both_sides_of_every_decision(engine: Engine, rng: np.random.G
     for index in rng.permutation(3 * len(shapes)):
         batch, length = shapes[index % len(shapes)]
         check(network, oracle, [_floats(rng, batch, length + int(rng.integers(0, 3)), 32)])
+
+
+def test_a_node_that_decides_in_many_ways(engine: Engine, rng: np.random.Generator, counter: Counter) -> None:
+    """As many as attention has on a CPU: of one text or several, of one word or many, each by several kernels."""
+    x, axis = ops.parameter([-1] * 5, np.float32), ops.parameter([2], np.int64)
+    network = network_of(engine, ov.Model([ops.relu(ops.reduce_sum(x, axis, True))], [x, axis]))
+    ways = [np.array(pair, np.int64) for pair in permutations(range(5), 2)]
+    for way in ways:
+        execute(network, [_floats(rng, 2, 3, 4, 5, 6), way])
+        network.record_traces()
+    counter.taken()
+    for way in ways:
+        execute(network, [_floats(rng, 2, 3, 4, 5, 7), way])
+    assert counter.taken() == 0
 
 
 def test_a_node_that_decides_in_too_many_ways(engine: Engine, rng: np.random.Generator) -> None:

@@ -30,8 +30,8 @@ from clinfer.topology import Primitive
 
 UNTRACEABLE = (ClinferError, *UNPLANNABLE)
 """What planning, and filling in its arguments, raises for symbols that cannot be planned."""
-MOST_TRACES = 12
-"""Of one node; a node that needs more decides in too many ways to be worth it."""
+MOST_TRACES = 32
+"""Of one node; a node that needs more decides in too many ways to be worth it. Attention on a CPU needs 16."""
 
 
 @dataclass(frozen=True)
